@@ -80,8 +80,8 @@ crash-test: $(READY) ## The driver killed before each of its system calls (some 
 hostile-test: $(READY) ## Nonsense at the driver's sockets, ten minutes at each
 	MOORAGE_HOSTILE_SECONDS=600 $(BIN)/pytest -q tests/driver/hostile -n $(WORKERS)
 
-chaos: $(READY) ## Chance on a real cluster, and an independent checker (MINUTES=10 SEED= KUBERNETES=1.36 UPGRADES=1 CLOCK=1)
-	@PYTHONPATH=deploy/local $(BIN)/python -m tests.chaos --minutes $(MINUTES) --kubernetes $(KUBERNETES) $(if $(SEED),--seed $(SEED)) $(if $(UPGRADES),--upgrades) $(if $(CLOCK),--clock)
+chaos: $(READY) ## Chance on a real cluster, and an independent checker (MINUTES=10 SEED= KUBERNETES=1.36 UPGRADES=1 CLOCK=1 TENANT=1)
+	@PYTHONPATH=deploy/local $(BIN)/python -m tests.chaos --minutes $(MINUTES) --kubernetes $(KUBERNETES) $(if $(SEED),--seed $(SEED)) $(if $(UPGRADES),--upgrades) $(if $(CLOCK),--clock) $(if $(TENANT),--tenant)
 
 demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: without DRA, OLDEST=1: on 1.34)
 	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy) $(if $(OLDEST),--oldest)

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import pyudev
 
+from driver.publishing.shown.pace import A_SECOND
 from kube.api import INSTANCES, SLICES, ApiClient, JsonObject, Resource, Store, connect
 from local_cluster import loop_devices
 from local_cluster.api import Cluster, ClusterSettings
@@ -35,6 +36,8 @@ SLICE_LIMIT = 64
 FIRST_PRESENT, FIRST_PLUGGED, FIRST_OF_BASELINE = 200_000, 300_000, 400_000
 RULE = 'KERNEL=="loop20*|loop30*"'
 SECONDS = 30.0
+PAUSE_SECONDS = 3 / A_SECOND
+"""A device that comes and goes is at most three writes; more of them at once are made to wait."""
 
 
 class Sightings:
@@ -144,6 +147,7 @@ async def measure(cluster: Cluster, plugs: int, present: int) -> tuple[list[floa
                 await slices.wait(f"/dev/loop{FIRST_PLUGGED + i}", shown=False)
                 baseline.forget()
                 least.append(await timed(FIRST_OF_BASELINE + i, baseline.react))
+                await asyncio.sleep(PAUSE_SECONDS)
         return driver, least
 
 

@@ -96,6 +96,7 @@ class Reader:
             requests=requests,
             offers=self._offers,
             on=self._on,
+            refused={ask: {} for ask in requests},
             accepted={ask: self._accepted.setdefault(r, {}) for ask, r in requests.items()},
         )
 

@@ -28,7 +28,7 @@ from kube.api import (
     Event,
     JsonObject,
     NotFoundError,
-    UnavailableError,
+    RetryableError,
     WriteOptions,
 )
 from scheduler_plugin.api import (
@@ -119,11 +119,14 @@ class Binder:
 
         `lacking` names the pods that lack room, the most urgent first.
         """
+        writes = self._reclaim_writes()
         return Reclaimer(
-            self._reclaim_writes(),
+            writes,
             world,
             lacking,
-            reader=EvidenceReader(self.client, world, monotonic, self.write_seconds),
+            reader=EvidenceReader(
+                self.client, world, monotonic, self.write_seconds, writes.tell_slow
+            ),
             record=record,
             clock=clock,
             monotonic=monotonic,
@@ -229,7 +232,7 @@ class Binder:
             await self.client.create(PODS, body, subresource="binding", options=options)
         except ConflictError as error:
             seen = await self._look(request, str(error))
-        except UnavailableError as error:
+        except RetryableError as error:
             if not error.may_have_happened:
                 return Seen(Fate.UNBOUND, str(error))
             seen = await self._look(request, str(error))

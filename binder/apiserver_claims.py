@@ -27,7 +27,7 @@ from kube.api import (
     NotFoundError,
     ObjectPath,
     Preconditions,
-    UnavailableError,
+    RetryableError,
     WriteOptions,
 )
 from scheduler_plugin.api import (
@@ -127,7 +127,7 @@ class ClaimWriter:
         """Bring a claim to these marks, however often the answer is lost."""
         try:
             return await self._patch(path_of(claim), marks, Preconditions(claim.uid, version))
-        except UnavailableError as error:
+        except RetryableError as error:
             if not error.may_have_happened:
                 raise
             state = await self._read(claim)
@@ -166,7 +166,7 @@ def path_of(claim: ClaimOwner) -> ObjectPath:
 
 
 def _is_unknown(error: Exception) -> bool:
-    return isinstance(error, UnavailableError) and error.may_have_happened
+    return isinstance(error, ApiError) and error.may_have_happened
 
 
 def _name(claim: ClaimOwner) -> str:

@@ -22,6 +22,7 @@ from kube.api import (
     ConflictError,
     JsonObject,
     NotFoundError,
+    PermanentError,
     WriteOptions,
 )
 from scheduler_plugin.api import Fence, PodToEvict, check_fence
@@ -129,9 +130,7 @@ def _is_refusal(error: ApiError) -> bool:
     """
     if any(cause.get("reason") == BUDGET_CAUSE for cause in error.causes):
         return True
-    return (400 <= error.status < 500 and error.status not in (408, 429)) or (
-        error.status == 500 and not error.reason
-    )
+    return isinstance(error, PermanentError) or (error.status == 500 and not error.reason)
 
 
 def _said(error: ApiError) -> str:

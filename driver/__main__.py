@@ -30,13 +30,13 @@ from driver.running.settings import (
 def main() -> NoReturn:
     """Run until a signal."""
     settings = parse_settings(sys.argv[1:], os.environ)
-    from kube.api import log_to_stderr, run_process  # `--help` does without it.
+    from kube.api import STUCK_SECONDS, log_to_stderr, run_process  # `--help` does without it.
 
     log_to_stderr(settings.log_level, "driver", form=settings.log_format)
     work = _work(settings)
     # What was imported stays; to look through it for garbage takes 20 ms each time.
     gc.freeze()
-    run_process(work, plain_errors=(InputError,))
+    run_process(work, plain_errors=(InputError,), stuck_seconds=STUCK_SECONDS)
 
 
 def _work(settings: Settings) -> Coroutine[None, None, None]:

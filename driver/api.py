@@ -47,6 +47,13 @@ It comes and goes with the writes of slots, so that no Instance keeps it whose s
 CONFIGURATION_LABEL = f"{DRIVER_NAME}/configuration"
 """Label of a DeviceClass that Moorage made: the Configuration whose devices it selects."""
 
+SHARED_POOLS = "shared/"
+"""Begins the names of pools of devices that several nodes see; the Configuration ends them."""
+
+LOCAL_POOLS = "local/"
+"""Begins the names of pools of one Configuration's devices that one node sees; the node's name and
+a slash stand between."""
+
 MAX_CAPACITY = 1024
 """Most slots of one device; each may become a device of its own (`uniqueDevices: false`)."""
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from driver.api import ConfigurationName, NodeName
-
-SHARED_POOLS = "shared/"
-"""Begins the names of pools of devices that several nodes see. No node's name has a slash."""
-
-LOCAL_POOLS = "local/"
-"""Begins the names of pools of devices that one node sees, see `local_pool`."""
+from driver.api import LOCAL_POOLS, SHARED_POOLS, ConfigurationName, NodeName
 
 POOL_LIMIT = 253
 """Characters of a pool's name."""

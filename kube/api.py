@@ -14,9 +14,14 @@ from kube.calls.errors import (
     NotFoundError,
     PermanentError,
     RetryableError,
+    ServerFaultError,
+    UnauthorizedError,
     UnavailableError,
 )
 from kube.calls.requests import Preconditions, WriteOptions
+from kube.cel.processes import CelProcess, NotEvaluatedError, TooSlowError, digest_of
+from kube.client_places import ClientPlaces
+from kube.even_parts import EvenParts
 from kube.events.apiserver_events import EventRecorder
 from kube.events.event_series import Event, EventType, ObjectReference
 from kube.key_locks import KeyLocks
@@ -58,6 +63,7 @@ from kube.live_tls import (
     follow_files,
     show_files,
 )
+from kube.loopback import is_loopback, why_not_under
 from kube.objects import JsonObject, ObjectKey
 from kube.processes.command_settings import (
     Config,
@@ -69,10 +75,12 @@ from kube.processes.command_settings import (
     not_empty,
     parsed,
     refuse,
+    settings_in,
     settings_of,
 )
 from kube.processes.opentelemetry import note_span, now_ns, trace_to
 from kube.processes.processes import log_to_stderr, naming, run_process
+from kube.processes.stuck_processes import STUCK_SECONDS
 from kube.resources import ObjectPath, Resource, Selection
 from kube.stores.apiserver_store import Store
 from kube.stores.apiserver_watch import WatchSettings

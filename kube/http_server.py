@@ -6,6 +6,7 @@ A door of its own, since whoever enters pays for uvicorn.
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +17,10 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from kube.even_parts import EvenParts
+
+logger = logging.getLogger(__name__)
+
 HEAD_SECONDS = 10.0
 """How long a request may have begun before its headers are there."""
 
@@ -23,6 +28,16 @@ KEEP_ALIVE_SECONDS = 120
 """More than the 90 s after which Go closes an idle connection: were we first, a call could cross
 the closing, and Go does not send a POST again."""
 
+STALL_SECONDS = 30.0
+"""How long a client may take nothing of an answer that waits for it."""
+
+MOST_CONNECTIONS = 1_000
+"""Of all clients together: more than three API servers that call two replicas have under way. Each
+costs some 100 KB with TLS. uvicorn's own limit (`limit_concurrency`) answers 503 to everybody, also
+where one client does nothing but hold connections, so that it would stop all others."""
+
+QUIET_SECONDS = 60.0
+"""How long it is not told again that connections are refused: they are many then."""
 
 _DRAIN_POLL_SECONDS = 0.05
 
@@ -57,16 +72,34 @@ class Ending(NamedTuple):
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's protocol, with the limit that it lacks: on the time until the headers are there.
+    """uvicorn's protocol, with limits that it lacks.
 
-    A connection without a first byte is as good as an idle one: Go opens some in advance.
+    On the time until the headers are there: a connection without a first byte is as good as an idle
+    one, since Go opens some in advance. On the time for which a client takes nothing of its answer.
+    And on connections, see `EvenParts`; `serving` gives each server its own.
     """
 
+    parts: EvenParts[str] = EvenParts(MOST_CONNECTIONS)
+    quiet_until = 0.0
     _head: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
+    _counted: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._await_head(KEEP_ALIVE_SECONDS)
+        peer = self.client[0] if self.client else ""
+        if self.parts.take(peer):
+            self._counted = peer
+            self._await_head(KEEP_ALIVE_SECONDS)
+        else:
+            self._tell_refused(peer)
+            transport.abort()
+
+    def _tell_refused(self, peer: str) -> None:
+        limited, now = type(self), self.loop.time()
+        if now >= limited.quiet_until:
+            limited.quiet_until = now + QUIET_SECONDS
+            logger.warning("connections refused client=%s: it has its part of all", peer)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -76,8 +109,19 @@ class Protocol(HttpToolsProtocol):
         self._unset_head()
         super().on_headers_complete()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall = self.loop.call_later(STALL_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._unset_stall()
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._unset_head()
+        self._unset_stall()
+        if self._counted is not None:
+            self.parts.give_back(self._counted)
         super().connection_lost(exc)
 
     def _await_head(self, seconds: float) -> None:
@@ -88,6 +132,11 @@ class Protocol(HttpToolsProtocol):
         if self._head is not None:
             self._head.cancel()
             self._head = None
+
+    def _unset_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
 
 
 @asynccontextmanager
@@ -114,7 +163,9 @@ async def serving(
     """
     listener = _listener(*address)
     farewell = _Farewell(app)
-    server = _Server(_config(farewell, protocol, tls, ending.stop_seconds))
+    # uvicorn makes its protocols of a class, without arguments.
+    limited = type(protocol.__name__, (protocol,), {"parts": EvenParts(MOST_CONNECTIONS)})
+    server = _Server(_config(farewell, limited, tls, ending.stop_seconds))
     task = asyncio.create_task(server.serve(sockets=[listener]))
     host, port = listener.getsockname()[:2]
     try:

@@ -3,6 +3,7 @@
 moorage-scheduler-plugin                answer kube-scheduler, until a signal
 moorage-scheduler-plugin print-config   what kube-scheduler's configuration must say
 moorage-scheduler-plugin print-static-pod   a control plane's kube-scheduler, the plugin beside it
+moorage-scheduler-plugin write-certificates  what these two show each other
 moorage-scheduler-plugin check          whether what runs in a cluster is whole
 moorage-scheduler-plugin leave          once Moorage is uninstalled: take its finalizers away
 """
@@ -16,12 +17,16 @@ from typing import Any, NoReturn
 import yaml
 
 from scheduler_plugin.arguments import parse_settings
-from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
+from scheduler_plugin.extender.scheduler_configuration import (
+    scheduler_configuration,
+    why_not_asked,
+)
 from scheduler_plugin.settings import (
     CheckSettings,
     LeaveSettings,
     PrintStaticPodSettings,
     ServeSettings,
+    WriteCertificatesSettings,
 )
 
 
@@ -36,6 +41,8 @@ def main() -> int:
         return _check(settings)
     if isinstance(settings, PrintStaticPodSettings):
         return _print_static_pod(settings)
+    if isinstance(settings, WriteCertificatesSettings):
+        return _write_certificates(settings)
     _print(scheduler_configuration(settings))
     return 0
 
@@ -88,7 +95,33 @@ def _print_static_pod(settings: PrintStaticPodSettings) -> int:
     except (OSError, ValueError, yaml.YAMLError) as error:
         sys.stderr.write(f"{settings.manifest}: {error}\n")
         return 2
+    if why := _why_not_asked(settings):
+        sys.stderr.write(f"{settings.scheduler_configuration}: {why}\n")
+        return 2
     _print(changed)
+    return 0
+
+
+def _why_not_asked(settings: PrintStaticPodSettings) -> str:
+    """Where that file is on this machine; elsewhere it cannot be looked at."""
+    file = settings.scheduler_configuration
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        return str(error)
+    return why_not_asked(found, plain_http=settings.plain_http)
+
+
+def _write_certificates(settings: WriteCertificatesSettings) -> int:
+    from scheduler_plugin.extender.disk_certificates import write_certificates
+
+    try:
+        write_certificates(settings.folder)
+    except OSError as error:
+        sys.stderr.write(f"moorage-scheduler-plugin write-certificates: {error}\n")
+        return 1
     return 0
 
 

@@ -50,6 +50,7 @@ from scheduler_plugin.objects.devices.devices import (
     class_view,
     instance_view,
 )
+from scheduler_plugin.objects.devices.driver_guards import unguarded
 from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,
@@ -63,6 +64,7 @@ from scheduler_plugin.objects.names import (
     QUEUE_LABEL,
     QUOTA_GATE,
     RECLAIMING_CONDITION,
+    SELECTORS_CONDITION,
     STALE_CONDITION,
     VERSION,
     AccountingSettings,

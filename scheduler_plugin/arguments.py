@@ -6,11 +6,11 @@ import socket
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from driver.api import Problem
+from driver.api import DRIVER_NAME
 from kube.api import (
     Config,
     Kubeconfig,
@@ -22,13 +22,38 @@ from kube.api import (
     not_empty,
     parsed,
     refuse,
+    settings_in,
     settings_of,
 )
 from scheduler_plugin import settings_texts as texts
+from scheduler_plugin.common_arguments import (
+    ADDRESS,
+    CLUSTERS_LEASE,
+    CLUSTERS_SCHEDULERS,
+    FOLDER,
+    LEASE,
+    NAMES,
+    PAGES_ADDRESS,
+    SCHEDULERS,
+    Certificates,
+    ClientCaFile,
+    ClientNames,
+    Lease,
+    ListenAddress,
+    PagesAddress,
+    PlainHttp,
+    SchedulerName,
+    StaticPodFolder,
+    TlsCertFile,
+    TlsPrivateKeyFile,
+    Wait,
+    file_option,
+    safe,
+)
+from scheduler_plugin.extender.certificate_files import CertificateFiles
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import (
-    KUBE_SCHEDULER,
-    Listening,
+    PAGES_FLAG,
     TlsFiles,
     parse_listening,
     parse_pages_address,
@@ -49,12 +74,18 @@ from scheduler_plugin.settings import (
     LeaveSettings,
     PrintStaticPodSettings,
     ServeSettings,
+    WriteCertificatesSettings,
 )
 
 DEFAULT_COMMAND = "serve"
 
 Settings = (
-    ServeSettings | PrintConfigSettings | PrintStaticPodSettings | CheckSettings | LeaveSettings
+    ServeSettings
+    | PrintConfigSettings
+    | PrintStaticPodSettings
+    | WriteCertificatesSettings
+    | CheckSettings
+    | LeaveSettings
 )
 
 app = commands(
@@ -72,61 +103,6 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     with_command = [DEFAULT_COMMAND, *argv] if flags_only else argv
     settings: Settings = settings_of(app, with_command, environ)
     return settings
-
-
-def _file(what: str) -> Any:
-    return typer.Option(metavar="FILE", help=f"{what}.")
-
-
-Lease = Annotated[
-    Sequence[str],
-    parsed(
-        texts.lease_name,
-        metavar="NAMESPACE/NAME",
-        help_="kube-scheduler's Lease.",
-        shown="moorage-system/moorage-scheduler",
-    ),
-]
-ListenAddress = Annotated[
-    str,
-    typer.Option(
-        metavar="HOST:PORT",
-        help="Where kube-scheduler calls: loopback, unless there is mutual TLS.",
-    ),
-]
-TlsCertFile = Annotated[str, _file("Certificate of the server")]
-TlsPrivateKeyFile = Annotated[str, _file("Its key")]
-ClientCaFile = Annotated[
-    str, _file("The authority of the certificate that kube-scheduler must show")
-]
-ClientNames = Annotated[
-    Sequence[str],
-    parsed(
-        texts.names,
-        metavar="NAME[,NAME...]",
-        help_="Whom that certificate must name, as common name, DNS name or URI; others of the same"
-        " authority are not heard.",
-        shown=KUBE_SCHEDULER,
-    ),
-]
-SchedulerName = Annotated[
-    Sequence[str],
-    parsed(
-        texts.names,
-        metavar="NAME[,NAME...]",
-        help_="The kube-scheduler's profiles: pods of others are not judged and not bound.",
-        shown="moorage",
-    ),
-]
-
-LEASE = ("moorage-system", "moorage-scheduler")
-ADDRESS = "127.0.0.1:10261"
-NAMES = (KUBE_SCHEDULER,)
-SCHEDULERS = ("moorage",)
-
-CLUSTERS_LEASE = ("kube-system", "kube-scheduler")
-CLUSTERS_SCHEDULERS = ("default-scheduler",)
-"""Of the cluster's own kube-scheduler."""
 
 
 @app.command(help="Answer kube-scheduler until a signal; what is done without a command.")
@@ -150,7 +126,7 @@ def serve(
     listen_address: ListenAddress = ADDRESS,
     pages_address: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Of dashboard, figures, health; :PORT is all.")
-    ] = "127.0.0.1:10262",
+    ] = PAGES_ADDRESS,
     tls_cert_file: TlsCertFile = "",
     tls_private_key_file: TlsPrivateKeyFile = "",
     client_ca_file: ClientCaFile = "",
@@ -184,6 +160,7 @@ def serve(
         OwnerLifetime,
         typer.Option(help="How long an owner that was written at a binding stays."),
     ] = OwnerLifetime.ALLOCATION,
+    accounted_drivers: Annotated[Sequence[str], texts.ACCOUNTED_DRIVERS] = (DRIVER_NAME,),
     leftover_grace: Annotated[
         float,
         parsed(
@@ -226,8 +203,8 @@ def serve(
         log_format=log_format,
         tracing_endpoint=tracing_endpoint,
         instance=pod_name or socket.gethostname(),
-        listening=_safe(parse_listening(listen_address, tls)),
-        pages=_safe(parse_pages_address(pages_address)),
+        listening=safe(parse_listening(listen_address, tls)),
+        pages=safe(parse_pages_address(pages_address)),
         lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=scheduler_identity),
         accounting=AccountingSettings(
             queue_label=queue_label,
@@ -236,6 +213,7 @@ def serve(
             non_preemptible_priority=non_preemptible_priority,
             orphan_policy=orphan_policy,
             owner_lifetime=owner_lifetime,
+            accounted_drivers=tuple(accounted_drivers),
         ),
         leftover_grace=timedelta(seconds=leftover_grace),
         pod_groups=tuple(dict.fromkeys(pod_groups)),
@@ -253,15 +231,16 @@ def print_config(
     client_names: ClientNames = NAMES,
     scheduler_name: SchedulerName = SCHEDULERS,
     scheduler_cert_file: Annotated[
-        str, _file("Certificate that kube-scheduler shows; its path there")
+        str, file_option("Certificate that kube-scheduler shows; its path there")
     ] = "",
-    scheduler_private_key_file: Annotated[str, _file("Its key; its path there")] = "",
+    scheduler_private_key_file: Annotated[str, file_option("Its key; its path there")] = "",
     server_ca_file: Annotated[
-        str, _file("The authority of the plugin's certificate; its path there")
+        str, file_option("The authority of the plugin's certificate; its path there")
     ] = "",
     scheduler_kubeconfig: Annotated[
-        str, _file("kube-scheduler's kubeconfig, if it has one; its path there")
+        str, file_option("kube-scheduler's kubeconfig, if it has one; its path there")
     ] = "",
+    certificates: Certificates = "",
     config: Config = "",
 ) -> PrintConfigSettings:
     tls = TlsFiles(
@@ -270,10 +249,13 @@ def print_config(
         client_ca=client_ca_file,
         client_names=frozenset(client_names),
     )
-    listening = _safe(parse_listening(listen_address, tls))
     caller = CallerFiles(
         certificate=scheduler_cert_file, key=scheduler_private_key_file, server_ca=server_ca_file
     )
+    if certificates:
+        found = CertificateFiles(certificates)
+        tls, caller = found.server, found.caller
+    listening = safe(parse_listening(listen_address, tls))
     if listening.tls and not (caller.certificate and caller.key and caller.server_ca):
         raise refuse(
             "with TLS, print-config needs --scheduler-cert-file, --scheduler-private-key-file and"
@@ -296,27 +278,49 @@ def print_static_pod(
     manifest: Annotated[
         Path, typer.Option(metavar="FILE", exists=True, dir_okay=False, help="As it is now.")
     ] = Path("/etc/kubernetes/manifests/kube-scheduler.yaml"),
-    folder: Annotated[
-        str,
-        typer.Option(
-            metavar="FOLDER",
-            help="On the host, with `scheduler.yaml`, kube-scheduler's configuration, and"
-            " `plugin.conf`, the plugin's kubeconfig.",
-        ),
-    ] = "/etc/kubernetes/moorage",
+    folder: StaticPodFolder = FOLDER,
     lease: Lease = CLUSTERS_LEASE,
     scheduler_name: SchedulerName = CLUSTERS_SCHEDULERS,
     plugin_config: Annotated[
-        str, _file("What --config of `serve` names, with further settings; its path there")
+        str, file_option("What --config of `serve` names, with further settings; its path there")
     ] = "",
+    pages_address: PagesAddress = "",
+    plain_http: PlainHttp = False,
     config: Config = "",
 ) -> PrintStaticPodSettings:
-    flags = [f"--lease={lease[0]}/{lease[1]}", f"--scheduler-name={','.join(scheduler_name)}"]
-    if plugin_config:
-        flags.append(f"--config={plugin_config}")
-    return PrintStaticPodSettings(
-        manifest=manifest, sidecar=Sidecar(image=image, folder=folder, flags=flags)
-    )
+    address = pages_address or _pages_address_in(plugin_config) or PAGES_ADDRESS
+    pages = safe(parse_pages_address(address))
+    if not pages.port:
+        raise refuse(f"{PAGES_FLAG}: probes need a port that is known, and {address} has none.")
+    # Said in so many words, so that probes and plugin agree whatever the file comes to say.
+    flags = [
+        f"--lease={lease[0]}/{lease[1]}",
+        f"--scheduler-name={','.join(scheduler_name)}",
+        f"{PAGES_FLAG}={address}",
+        *([] if plain_http else CertificateFiles(folder).serve_flags),
+        *([f"--config={plugin_config}"] if plugin_config else []),
+    ]
+    sidecar = Sidecar(image=image, folder=folder, flags=flags, pages=pages)
+    return PrintStaticPodSettings(manifest=manifest, sidecar=sidecar, plain_http=plain_http)
+
+
+def _pages_address_in(file: str) -> str:
+    """What a file of the plugin's settings says; "" where it says nothing, or is not here."""
+    found = settings_in(file) if file and Path(file).is_file() else {}
+    return str(found.get(PAGES_FLAG.removeprefix("--"), ""))
+
+
+@app.command(
+    "write-certificates",
+    help="Make what kube-scheduler and the plugin beside it show each other, on a control plane.",
+)
+def write_certificates(
+    folder: Annotated[
+        Path, typer.Option(metavar="FOLDER", exists=True, file_okay=False, help="On the host.")
+    ] = Path(FOLDER),
+    config: Config = "",
+) -> WriteCertificatesSettings:
+    return WriteCertificatesSettings(folder=folder)
 
 
 @app.command(
@@ -355,12 +359,17 @@ def check(
     ] = None,
     listen_address: ListenAddress = ADDRESS,
     scheduler_name: SchedulerName = SCHEDULERS,
+    certificates: Certificates = "",
+    wait: Wait = 0.0,
     output: Annotated[Literal["text", "json"], typer.Option("--output", "-o")] = "text",
     config: Config = "",
 ) -> CheckSettings:
     elected = (lease[0], lease[1]) if lease else (namespace, LEASE[1])
     expected = print_config(
-        lease=elected, listen_address=listen_address, scheduler_name=scheduler_name
+        lease=elected,
+        listen_address=listen_address,
+        scheduler_name=scheduler_name,
+        certificates=certificates,
     )
     return CheckSettings(
         kubeconfig=kubeconfig,
@@ -368,6 +377,7 @@ def check(
         namespace=namespace,
         account=account or f"system:serviceaccount:{namespace}:scheduler-plugin",
         scheduler_config=scheduler_config,
+        wait=wait,
         as_json=output == "json",
         expected=expected,
     )
@@ -387,9 +397,3 @@ def leave(
     config: Config = "",
 ) -> LeaveSettings:
     return LeaveSettings(kubeconfig=kubeconfig, log_level=log_level, purge=purge)
-
-
-def _safe(parsed_: Listening | Problem) -> Listening:
-    if isinstance(parsed_, Problem):
-        raise refuse(f"{parsed_.path}: {parsed_.message}")
-    return parsed_

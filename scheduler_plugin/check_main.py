@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+from collections.abc import Sequence
 
-from kube.api import connect
+from kube.api import ApiClient, connect
 from scheduler_plugin.checking.apiserver_setup import read_setup
 from scheduler_plugin.checking.findings import as_objects, as_text, findings_of, is_whole
+from scheduler_plugin.checking.setups import Finding
 from scheduler_plugin.settings import CheckSettings
 
 USER_AGENT = "moorage-check"
+AGAIN_SECONDS = 2.0
+"""How soon it is looked again."""
 
 
 async def run_check(settings: CheckSettings) -> bool:
@@ -21,7 +26,18 @@ async def run_check(settings: CheckSettings) -> bool:
         OSError: If kube-scheduler's configuration cannot be read.
     """
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
-        findings = findings_of(await read_setup(client, settings))
+        findings = await _findings(client, settings)
     said = json.dumps(as_objects(findings), indent=2) + "\n"
     sys.stdout.write(said if settings.as_json else as_text(findings))
     return is_whole(findings)
+
+
+async def _findings(client: ApiClient, settings: CheckSettings) -> Sequence[Finding]:
+    """Those of the last look, which is the first at which nothing is wrong or no time is left."""
+    now = asyncio.get_running_loop().time
+    until = now() + settings.wait
+    while True:
+        findings = findings_of(await read_setup(client, settings))
+        if is_whole(findings) or now() + AGAIN_SECONDS > until:
+            return findings
+        await asyncio.sleep(AGAIN_SECONDS)

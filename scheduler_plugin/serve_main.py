@@ -42,6 +42,7 @@ from scheduler_plugin.extender.prometheus_calls import REGISTRY as CALLS
 from scheduler_plugin.keeping.upkeep import Upkeep
 from scheduler_plugin.objects.names import FIELD_MANAGER
 from scheduler_plugin.pages.http_app import pages_app
+from scheduler_plugin.pages.http_figures import FiguresPage
 from scheduler_plugin.pages.prometheus import Figures, counting_evictions
 from scheduler_plugin.settings import ServeSettings
 
@@ -125,7 +126,8 @@ class Plugin:
         world, failures = cluster.world, cluster.watch_failures
         figures = Figures(world, gates.waiting_pods, why_not_ready, failures, CALLS)
         views = Views(world, self._snapshots, self._reviews, gates, cluster.why_not_ready)
-        return pages_app(why_not_ready, gates, figures, dashboard_app(views))
+        page = FiguresPage(figures.page)
+        return pages_app(why_not_ready, gates, page, dashboard_app(views))
 
     def _record(self, event: Event) -> None:
         self._recent.add(event_line(event, wall_clock()))
@@ -168,6 +170,7 @@ class Plugin:
         """Whoever asks for a verdict does, too; but the keeper of claims waits for this as well."""
         while True:
             self._cluster.world.assumptions.expire(wall_clock())
+            await self.extender.look_at_unknown_binds()
             await asyncio.sleep(EXPIRE_SECONDS)
 
 

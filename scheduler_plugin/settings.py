@@ -51,10 +51,24 @@ class PrintStaticPodSettings:
 
     Attributes:
         manifest: Of the static pod as it is.
+        plain_http: Whether kube-scheduler asks without TLS.
     """
 
     manifest: Path
     sidecar: Sidecar
+    plain_http: bool = False
+
+    @property
+    def scheduler_configuration(self) -> Path:
+        """kube-scheduler's, which must ask as the plugin listens."""
+        return Path(self.sidecar.folder, "scheduler.yaml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteCertificatesSettings:
+    """Settings of `moorage-scheduler-plugin write-certificates`."""
+
+    folder: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +80,7 @@ class CheckSettings:
         namespace: Of the release.
         account: The plugin's, as the API server names it.
         scheduler_config: kube-scheduler's configuration; None for that of the release.
+        wait: How many seconds it is looked again while something is wrong.
         as_json: Whether programs read what is printed.
         expected: What kube-scheduler's configuration must say.
     """
@@ -75,6 +90,7 @@ class CheckSettings:
     namespace: str
     account: str
     scheduler_config: Path | None
+    wait: float
     as_json: bool
     expected: PrintConfigSettings
 

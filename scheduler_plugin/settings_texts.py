@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from kube.api import Resource
+from driver.api import DRIVER_NAME
+from kube.api import Resource, parsed
 from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
 
 _NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -20,6 +21,15 @@ def names(text: str) -> tuple[str, ...]:
     if not all(names):
         raise ValueError("must not be empty")
     return names
+
+
+ACCOUNTED_DRIVERS = parsed(
+    names,
+    metavar="NAME[,NAME...]",
+    help_="The drivers that the policy moorage-allocations names; a Queue that lists a class of"
+    " another says so.",
+    shown=DRIVER_NAME,
+)
 
 
 def lease_name(text: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from starlette.types import ASGIApp, Message
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 GONE = {"type": "http.disconnect"}
 
@@ -21,6 +21,13 @@ def parts(bodies: Iterable[bytes]) -> list[Message]:
     return [*found[:-1], {**found[-1], "more_body": False}]
 
 
+async def healthy(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """An application that answers whatever it is asked, with nothing."""
+    headers = [(b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body"})
+
+
 async def call(
     app: ASGIApp,
     method: str,
@@ -28,6 +35,7 @@ async def call(
     messages: Iterable[Message],
     headers: Mapping[str, str] | None = None,
     client: str = "127.0.0.1",
+    server: str = "",
 ) -> list[Message]:
     """All that is sent. When the messages are used up the client says nothing any more."""
     waiting, sent = list(messages), []
@@ -49,6 +57,7 @@ async def call(
         "query_string": (path.partition("?")[2] or "timeout=5s").encode(),
         "root_path": "",
         "client": (client, 40000),
+        "server": (server, 443) if server else None,
         "headers": [
             (b"content-type", b"application/json"),
             *((name.encode(), value.encode()) for name, value in (headers or {}).items()),

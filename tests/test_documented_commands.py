@@ -92,6 +92,7 @@ ELSEWHERE: Mapping[tuple[str, str], str] = {
     ("docs/moving-to-dra.md", "kubectl get akrii camera-8120fe"): TO_DRA,
     ("docs/moving-to-dra.md", "kubectl get resourceclaims"): TO_DRA,
     ("docs/moving-to-dra.md", "kubectl get resourceslices"): TO_DRA,
+    ("docs/own-control-plane.md", "install -d"): E2E_OWN,
     ("docs/own-control-plane.md", "moorage-scheduler-plugin print-config"): E2E_OWN,
     ("docs/own-control-plane.md", "kubectl -n kube-system get configmap"): E2E_OWN,
     ("docs/own-control-plane.md", "moorage-scheduler-plugin print-static-pod"): E2E_OWN,

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import uvloop
 
-from kube.api import CertificateError, log_to_stderr, run_process
+from kube.api import STUCK_SECONDS, CertificateError, log_to_stderr, run_process
 from kube.http_server import CannotListenError
 from webhook.arguments import parse_settings
 from webhook.serve_main import serve_webhook
@@ -22,6 +22,7 @@ def main() -> NoReturn:
         serve_webhook(settings),
         plain_errors=(CertificateError, CannotListenError),
         loop_factory=uvloop.new_event_loop,
+        stuck_seconds=STUCK_SECONDS,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from driver.api import DRIVER_NAME
 from kube.api import (
     Config,
     Kubeconfig,
@@ -152,6 +153,16 @@ def serve(
     queue_label: Annotated[
         str, parsed(not_empty, metavar="KEY", help_="Names queues.", shown=QUEUE_LABEL)
     ] = QUEUE_LABEL,
+    accounted_drivers: Annotated[
+        Sequence[str],
+        parsed(
+            _names,
+            metavar="NAME[,NAME...]",
+            help_="The drivers that the policy moorage-allocations names; who writes a Queue that"
+            " lists a class of another is warned.",
+            shown=DRIVER_NAME,
+        ),
+    ] = (DRIVER_NAME,),
     kubeconfig: Kubeconfig = None,
     log_level: LogLevel = "INFO",
     log_format: LogFormat = "text",
@@ -223,7 +234,9 @@ def serve(
         about_pods=PodSettings(
             scheduler_names=tuple(scheduler_names), hold=hold, other_schedulers=other_schedulers
         ),
-        accounting=AccountingSettings(queue_label=queue_label),
+        accounting=AccountingSettings(
+            queue_label=queue_label, accounted_drivers=tuple(accounted_drivers)
+        ),
     )
 
 

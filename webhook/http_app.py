@@ -12,7 +12,6 @@ registered `failurePolicy`; its body is a `Status`, of which users see the messa
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -22,10 +21,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.middleware import Middleware
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kube.api import ApiError, naming
 from webhook import reviews
+from webhook.http_limits import ClientLimits
 from webhook.lookups import BusyError
 from webhook.prometheus import CONTENT_TYPE_LATEST, Answered, page
 from webhook.reviews import AdmissionReview, Answer, Review
@@ -34,8 +33,6 @@ logger = logging.getLogger(__name__)
 
 MOST_BYTES = 4 * 2**20
 """The API server takes objects of at most 3 MiB."""
-
-BODY_SECONDS = 5.0
 
 
 class AnswersReviews(Protocol):
@@ -52,7 +49,7 @@ def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = 
         openapi_url=None,
         redirect_slashes=False,
         max_body_size=MOST_BYTES,
-        middleware=[Middleware(_BodyInTime)],
+        middleware=[Middleware(ClientLimits)],
         exception_handlers={
             StarletteHTTPException: _told,
             RequestValidationError: _malformed,
@@ -111,26 +108,6 @@ _UIDS = {"Pod": "podUID", "ResourceClaim": "claimUID"}
 
 async def _figures() -> Response:
     return Response(page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-
-class _BodyInTime:
-    """The limit that the framework lacks: on the time until all of a body is there."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        until = asyncio.get_running_loop().time() + BODY_SECONDS
-
-        async def in_time() -> Message:
-            try:
-                async with asyncio.timeout_at(until):
-                    return await receive()
-            except TimeoutError:
-                sentence = f"The body took longer than {BODY_SECONDS:.0f} s."
-                raise HTTPException(408, sentence, {"connection": "close"}) from None
-
-        await self._app(scope, in_time, send)
 
 
 def _failed(code: int, sentence: str) -> JSONResponse:

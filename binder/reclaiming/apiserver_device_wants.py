@@ -12,7 +12,7 @@ from typing import TypeAlias
 from cachetools import LRUCache
 
 from binder.reclaiming.apiserver_evidence import EvidenceReader
-from kube.api import ApiError, Backoff, NotFoundError
+from kube.api import ApiError, Backoff, NotEvaluatedError, NotFoundError
 from scheduler_plugin.api import (
     Away,
     Decision,
@@ -124,7 +124,7 @@ class DeviceWants:
     ) -> Decision:
         """Decide about a pod, and read what is needed for that; it may be carried out after that.
 
-        Raises ApiError.
+        Raises ApiError or NotEvaluatedError.
         """
         kind = for_room, kind_of(pod, self._world)
         decide, known = (decide_room if for_room else decide_device), Known()
@@ -178,7 +178,7 @@ def nobody_seconds(times: int) -> float:
     return _NOBODY.delay(times, random.random)
 
 
-def not_read(pod: PodView, error: ApiError) -> Nobody:
+def not_read(pod: PodView, error: ApiError | NotEvaluatedError) -> Nobody:
     """Nobody goes while it cannot be read what would serve."""
     return Nobody(f"{pod} waits, and what would serve it cannot be read: {error}")
 

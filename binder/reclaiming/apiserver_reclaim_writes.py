@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from binder.apiserver_evictions import Evictor
-from kube.api import PODS, ApiClient, JsonObject, Preconditions, WriteOptions
-from scheduler_plugin.api import RECLAIMING_CONDITION, STALE_CONDITION, Fence, PodView, check_fence
+from kube.api import PODS, ApiClient, ApiError, JsonObject, Preconditions, WriteOptions
+from scheduler_plugin.api import (
+    RECLAIMING_CONDITION,
+    SELECTORS_CONDITION,
+    STALE_CONDITION,
+    Fence,
+    FencedError,
+    PodView,
+    check_fence,
+)
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,21 @@ class ReclaimWrites:
         if since is not None:
             fields |= {"status": "True", "reason": "TooFewPods", "lastTransitionTime": since}
         await self._write(pod, {"type": STALE_CONDITION, **fields})
+
+    async def tell_slow(self, pod: PodView, digests: Sequence[str]) -> None:
+        """Write which selectors of a waiting pod take too long: whoever leads next goes by it.
+
+        What cannot be written is found out anew then.
+        """
+        message = (
+            "Evaluating the CEL selectors of its claims takes too long. They count as satisfied"
+            f" where devices are taken back for this pod. Their digests: {', '.join(digests)}."
+        )
+        fields = {"status": "True", "reason": "NotEvaluated", "message": message}
+        try:
+            await self._write(pod, {"type": SELECTORS_CONDITION, **fields})
+        except (ApiError, FencedError) as error:
+            logger.warning("not told that selectors are too slow pod=%s: %s", pod, error)
 
     async def _write(self, pod: PodView, condition: JsonObject) -> None:
         check_fence(self.fence, self.write_seconds)

@@ -24,7 +24,7 @@ from binder.reclaiming.apiserver_device_wants import DeviceWants, nobody_seconds
 from binder.reclaiming.apiserver_evidence import EvidenceReader
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from binder.reclaiming.turns import NEW_SECONDS, ROUND_SECONDS, Turns, by_turns
-from kube.api import ApiError, Event
+from kube.api import ApiError, Event, NotEvaluatedError
 from scheduler_plugin.api import (
     DEVICE_RECLAIMED,
     Away,
@@ -151,17 +151,23 @@ class Reclaimer:
 
     async def run(self) -> NoReturn:
         """Reclaim until cancelled."""
-        while True:
-            if self._fence.why_not(self.writes.write_seconds):
-                await asyncio.sleep(1.0)
-                continue
-            began = self.monotonic()
-            try:
-                await self._round()
-                await self._rest(self.monotonic() - began)
-            except Exception:  # An odd object must not end the process.
-                logger.exception("a round ended early")
-                await asyncio.sleep(max(TICK_SECONDS, REST * (self.monotonic() - began)))
+        try:
+            while True:
+                await self._turn()
+        finally:
+            await self.reader.close()
+
+    async def _turn(self) -> None:
+        if self._fence.why_not(self.writes.write_seconds):
+            await asyncio.sleep(1.0)
+            return
+        began = self.monotonic()
+        try:
+            await self._round()
+            await self._rest(self.monotonic() - began)
+        except Exception:  # An odd object must not end the process.
+            logger.exception("a round ended early")
+            await asyncio.sleep(max(TICK_SECONDS, REST * (self.monotonic() - began)))
 
     async def _rest(self, took: float) -> None:
         """Longer than a round took, unless somebody comes who was never asked."""
@@ -246,7 +252,7 @@ class Reclaimer:
         away = Away(self._now_evicted(), self._now_held_back(), self._now_stuck())
         try:
             return await self._devices.decided(pod, away, self._stepped, for_room=for_room)
-        except ApiError as error:
+        except (ApiError, NotEvaluatedError) as error:
             logger.warning("not read what would serve pod=%s: %s", pod, error)
             return not_read(pod, error)
 

@@ -76,6 +76,9 @@ class KnowsDevices(KnowsWhere, Protocol):
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
         """Call back with each inventory from now on."""
 
+    def on_gone(self, listener: Callable[[], None]) -> None:
+        """Call back whenever claims may have fewer devices than before."""
+
 
 class NodeSlots:
     """Offers this node's devices through the device-plugin API while `run` runs."""
@@ -134,6 +137,7 @@ class NodeSlots:
             self._slots.store.subscribe(self._instance_changed)
             self._pods.store.subscribe(self._keeper.pod_changed)
             self._devices.on_inventory(lambda _: self._lists.ask())
+            self._devices.on_gone(self._lists.ask)
             self._devices.on_seen(self._given.keeping.ask)
             for runs in (self._plugins, self._keeper, self._given):
                 tasks.create_task(runs.run())

@@ -54,7 +54,9 @@ from kube.api import (
     PODS,
     ApiClient,
     ApiError,
+    Change,
     ConflictError,
+    Deleted,
     Event,
     EventType,
     NotFoundError,
@@ -133,8 +135,14 @@ class ClusterInstances:
                 tasks.create_task(store.run())
             for store in stores:
                 await store.synced.wait()
-                store.subscribe(lambda _: self.ask())
+            self.nodes.subscribe(lambda _: self.ask())
+            self.store.subscribe(self.on_instance)
             await self._passes.run()
+
+    def on_instance(self, change: Change[InstanceSight]) -> None:
+        """Look again, but not when one is deleted: of the others nothing follows from it."""
+        if not isinstance(change, Deleted):
+            self.ask()
 
     def ask(self) -> None:
         """Look at all Instances again, soon."""

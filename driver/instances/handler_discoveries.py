@@ -158,7 +158,9 @@ class Discoveries:
         """Put together what is known of a Configuration."""
         question, answers = self._questions[name], self._answers.get(name, {})
         if answers or self._sources.was_removed(question.handler):
-            self.heard[name] = heard_of(question.uid, answers, complete=not self._missing(name))
+            heard = heard_of(question.uid, answers, complete=not self._missing(name))
+            if heard != self.heard.get(name):  # else what followed from it still does
+                self.heard[name] = heard
         else:
             self.heard.pop(name, None)
 

@@ -22,7 +22,7 @@ from driver.instances.rivals import LeadsTo, leads_nowhere, with_nodes
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Deriving):
     """What handlers said last of one Configuration.
 
     Attributes:
@@ -116,9 +116,7 @@ def inventory_of(
             unheard.add(name)
             continue
         known[name] = configuration = verdict.configuration
-        found, unnamed = instances_of(
-            answer.local, answer.shared, configuration, node, taken(configuration)
-        )
+        found, unnamed = derived(answer, _named, configuration, node, taken(configuration))
         ruled = found if rules == BUILT_IN else [derived(i, by_rules, rules) for i in found]
         instances.extend(with_nodes(ruled, host.leads_to))
         if unnamed:
@@ -126,6 +124,12 @@ def inventory_of(
         if not answer.complete:
             unheard.add(name)
     return Inventory(known, tuple(instances), frozenset(unheard), collisions, rules)
+
+
+def _named(
+    answer: Heard, configuration: Configuration, node: NodeName, taken: TakenNames
+) -> tuple[tuple[Instance, ...], tuple[Collision, ...]]:
+    return instances_of(answer.local, answer.shared, configuration, node, taken)
 
 
 def withdrawn(inventory: Inventory) -> Inventory:

@@ -10,34 +10,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import NoReturn
 
 from driver.api import NODE_LABEL, SHARED_LABEL_VALUE, Configuration, InstanceName, NodeName
-from driver.configurations.configurations import offline_grace
 from driver.derived import derived
 from driver.devices import AKRIS_DIGITS
 from driver.handlers.handler_sources import pause_until
 from driver.instances.apiserver_instances import instances_of_node, write_instances
-from driver.instances.fair_order import batched, fair_order
+from driver.instances.fair_order import batched
 from driver.instances.inventory import Inventory
-from driver.instances.local import Keeping, plan_instances
-from driver.instances.names import ANOTHER_NODES, TakenNames
-from driver.instances.shared import SharedDecision, plan_shared, shared_body
-from driver.instances.stored.objects import (
-    ApplyInstance,
-    InstanceDecision,
-    StoredInstance,
-    instance_body,
-    is_of_another,
-    stored_instance,
-)
-from driver.names import attribute_value, label_value
+from driver.instances.known_names import KnownNames
+from driver.instances.names import TakenNames
+from driver.instances.plans import Decision, Seen, planned
+from driver.instances.stored.objects import StoredInstance, stored_instance
+from driver.names import label_value
 from driver.plumbing.apiserver_passes import Passes, put_right
-from kube.api import ApiClient, ApiError, JsonObject, Store
+from driver.plumbing.worker_threads import worked_out
+from kube.api import ApiClient, ApiError, Change, Deleted, JsonObject, Store
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +47,7 @@ WRITES_A_STEP = 32
 """Instances that are begun before somebody else may come in between."""
 
 _Place = tuple[str, str]
-"""Namespace and Configuration."""
+"""Namespace, and Configuration or Instance."""
 
 
 class NodeInstances:
@@ -99,22 +91,12 @@ class NodeInstances:
     def names(
         self, before: Inventory | None, digits: int = AKRIS_DIGITS
     ) -> Callable[[Configuration], TakenNames]:
-        """What is known of the names of Instances, beside those of the inventory before."""
-        stored = defaultdict[_Place, list[StoredInstance]](list)
-        for instance in self.store:
-            stored[instance.namespace, instance.configuration].append(instance)
-        current = defaultdict[_Place, dict[str, InstanceName]](dict)
-        for named in before.instances if before else ():
-            current[named.namespace, named.configuration][named.device] = named.name
+        """What is known of the names of Instances, beside those of the inventory before.
 
-        def taken(configuration: Configuration) -> TakenNames:
-            place = (configuration.namespace, configuration.name)
-            known = {instance.name: instance.device for instance in stored.get(place, ())}
-            for name in self.of_others.get(place, ()):
-                known[name] = known.get(name) or ANOTHER_NODES
-            return TakenNames(known, current.get(place, {}), digits)
-
-        return taken
+        The result says what was known at this moment, and may be asked in a thread.
+        """
+        of_others = {place: frozenset(names) for place, names in self.of_others.items()}
+        return KnownNames(tuple(self.store), of_others, before, digits).taken
 
     def decide(self, inventory: Inventory) -> None:
         """Let the Instances be those of this inventory, and of what is still shown."""
@@ -138,13 +120,17 @@ class NodeInstances:
             if not self._others_write:
                 self._may_write.set()
 
-    async def _write(self, decisions: Sequence[InstanceDecision | SharedDecision]) -> None:
+    async def _write(self, decisions: Sequence[Decision], looks: int) -> None:
         """Write what was decided, a few at a time, until there is something newer to decide from.
+
+        Args:
+            decisions: In their order.
+            looks: How many were asked for when it was decided.
 
         Raises:
             ApiError: The first failure; the others were tried nevertheless.
         """
-        clock, looks, failures = asyncio.get_running_loop().time, self._looks, list[ApiError]()
+        clock, failures = asyncio.get_running_loop().time, list[ApiError]()
         end = clock() + SHORTEST_TURN_SECONDS
         for few in batched(decisions, WRITES_A_STEP):
             await pause_until(self._may_write, LONGEST_YIELD_SECONDS)
@@ -161,41 +147,34 @@ class NodeInstances:
 
     async def run(self) -> NoReturn:
         """Write until cancelled; the store must be in sync."""
-        self.store.subscribe(lambda change: put_right(change, self.passes))
+        self.store.subscribe(self.on_change)
         await self.passes.run()
+
+    def on_change(self, change: Change[StoredInstance]) -> None:
+        """Put it right; what was deleted and is not wanted is, as when a Configuration went."""
+        wanted: Collection[_Place] = derived(self._decided, _places) if self._decided else ()
+        if not isinstance(change, Deleted) or (change.key.namespace, change.key.name) in wanted:
+            put_right(change, self.passes)
 
     async def _pass(self) -> float | None:
         inventory = self._decided
         if inventory is None:
             return None
         self._forget(inventory)
-        of = inventory.configurations
-        local = [
-            derived(i, instance_body, of[i.configuration], self._node) for i in inventory.local
-        ]
-        shared = [shared_body(i, of[i.configuration]) for i in inventory.shared]
-        if self._is_any_anothers((*local, *shared)):
+        looks, now = self._looks, datetime.now(UTC)
+        seen = Seen(self._node, tuple(self.store), self._shown(), self.claimable)
+        many = len(seen.stored) + len(inventory.instances)
+        plan = await worked_out(many, planned, inventory, seen, now)
+        if plan.is_any_taken:
             self._on_taken()
-        now = datetime.now(UTC)
-        decisions, recheck_at = self._planned(local, shared, inventory, now)
-        await self._write(fair_order(decisions, _configuration_of))
-        return (recheck_at - now).total_seconds() if recheck_at else None
+        await self._write(plan.decisions, looks)
+        return (plan.recheck_at - now).total_seconds() if plan.recheck_at else None
 
     def _forget(self, inventory: Inventory) -> None:
         """Names of other nodes' Instances, of Configurations that are no more."""
         known = inventory.configurations.keys() | inventory.unheard
         for place in [place for place in self.of_others if place[1] not in known]:
             del self.of_others[place]
-
-    def _is_any_anothers(self, bodies: Iterable[JsonObject]) -> bool:
-        """Whether another node had a name first; then the device is none, see `names`."""
-        stored = {(s.namespace, s.name): s for s in self.store}
-        places = ((body, body["metadata"]) for body in bodies)
-        return any(
-            derived(stored[place], is_of_another, body)
-            for body, metadata in places
-            if (place := (metadata["namespace"], metadata["name"])) in stored
-        )
 
     def _note_taken(self, stored: JsonObject) -> None:
         metadata = stored["metadata"]
@@ -207,32 +186,7 @@ class NodeInstances:
             self.of_others.setdefault(place, set()).add(InstanceName(metadata["name"]))
         self._on_taken()
 
-    def _planned(
-        self, local: list[JsonObject], shared: list[JsonObject], inventory: Inventory, now: datetime
-    ) -> tuple[tuple[InstanceDecision | SharedDecision, ...], datetime | None]:
-        """What to write, and when to look again though nothing changes; None for never."""
-        stored = [s for s in self.store if not s.is_shared]
-        shown = self._shown()
-        configurations = inventory.configurations.items()
-        keeping = Keeping(
-            unheard=inventory.unheard,
-            held=frozenset(s.name for s in stored if attribute_value(s.name) in shown),
-            graces={name: offline_grace(c, shared=False) for name, c in configurations},
-            now=now,
-        )
-        plan = plan_instances(local, stored, keeping)
-        joins = plan_shared(
-            shared,
-            (s for s in self.store if s.is_shared),
-            self._node,
-            unheard=inventory.unheard,
-            claimable=self.claimable,
-        )
-        return (*plan.decisions, *joins), plan.recheck_at
 
-
-def _configuration_of(decision: InstanceDecision | SharedDecision) -> str:
-    """Names are `<configuration>-<hash>`; of one that is deleted nothing else is at hand."""
-    if isinstance(decision, ApplyInstance):
-        return str(decision.body["spec"]["configurationName"])
-    return decision.name.rpartition("-")[0]
+def _places(inventory: Inventory) -> frozenset[_Place]:
+    """Namespaces and names of all Instances that are to be there."""
+    return frozenset((instance.namespace, instance.name) for instance in inventory.instances)

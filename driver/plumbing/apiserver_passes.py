@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 
 from driver.plumbing.prometheus import PASS_SECONDS, PASSES, counted
-from kube.api import ApiError, Backoff, Change, Deleted, UnavailableError
+from kube.api import ApiError, Backoff, Change, Deleted
 
 logger = logging.getLogger(__name__)
 
@@ -105,9 +105,9 @@ def put_right(change: Change[Any], passes: Passes) -> None:
 
 
 def _delay(name: str, failures: int, error: Exception) -> float:
-    bug = None if isinstance(error, ApiError) else error
-    logger.warning("%s failed attempt=%d error=%s", name, failures, error, exc_info=bug)
     delay = _BACKOFF.delay(failures, random.random)
-    if isinstance(error, UnavailableError) and error.retry_after_seconds:
-        return max(delay, error.retry_after_seconds)
-    return delay
+    if not isinstance(error, ApiError):
+        logger.warning("%s failed attempt=%d error=%s", name, failures, error, exc_info=error)
+        return delay
+    logger.warning("%s failed attempt=%d cause=%s error=%s", name, failures, error.cause, error)
+    return max(delay, error.retry_after_seconds)

@@ -65,6 +65,13 @@ SLICE_WRITES = _counter(
     "ResourceSlices written. operation is create, update or delete; result is ok or error.",
     ("operation", "result"),
 )
+CHANGES_HELD_BACK = _counter(
+    "changes_held_back_total",
+    "Changes of devices that were not published at once. why is flapping: a device came more than "
+    "three times in half a minute, and counts as away until it has been there for 5 s; or rate: "
+    "a pool was written so often that the next write had to wait.",
+    ("why",),
+)
 CLAIM_REQUESTS = _counter(
     "claim_requests_total",
     "Claims that the kubelet asked to prepare or unprepare (operation); result is ok or error.",

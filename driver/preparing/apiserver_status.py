@@ -3,6 +3,8 @@
     prepared claims ──pass──► status.devices, applied as this node's own
 
 No claim waits for it, and none fails with it: it is what people look at, not what containers get.
+What an earlier process prepared is compared with what is stored: a node that starts again reads
+its claims, and writes only those that say something else.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from typing import NoReturn
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_passes import Passes
-from driver.preparing.device_status import status_apply
+from driver.preparing.device_status import is_stored, status_apply
 from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims
 from kube.api import (
     CLAIMS,
@@ -45,6 +48,7 @@ class ClaimStatuses:
         self._passes = Passes(self._pass, name="telling claims of their devices")
         self._told: dict[ClaimUid, PreparedClaim] = {}
         self._is_refused = False
+        self._is_first = True
         claims.on_prepared(lambda: self._passes.ask_within(SETTLE_SECONDS))
 
     async def run(self) -> NoReturn:
@@ -57,12 +61,16 @@ class ClaimStatuses:
             del self._told[uid]
         self._is_refused = False
         await each((c for uid, c in claims.items() if self._told.get(uid) != c), self._tell)
+        self._is_first = False
         return REFUSED_SECONDS if self._is_refused else None
 
     async def _tell(self, claim: PreparedClaim) -> None:
         if self._is_refused:
             return
         reference = claim.reference
+        if self._is_first and await self._is_stored(claim):
+            self._told[reference.uid] = claim
+            return
         path = CLAIMS.at(reference.name, reference.namespace, "status")
         body = status_apply(claim)
         try:
@@ -77,6 +85,10 @@ class ClaimStatuses:
             self._is_refused = True
             return
         self._told[reference.uid] = claim
+
+    async def _is_stored(self, claim: PreparedClaim) -> bool:
+        found = await self._claims.read(claim.reference)
+        return found is not None and not isinstance(found, Failure) and is_stored(claim, found)
 
 
 def _is_deallocated(error: InvalidError) -> bool:

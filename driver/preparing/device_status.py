@@ -41,9 +41,26 @@ def status_apply(claim: PreparedClaim) -> dict[str, Any]:
     }
 
 
+def is_stored(claim: PreparedClaim, found: Mapping[str, Any]) -> bool:
+    """Whether a ResourceClaim of the API server says so already.
+
+    Entries of other drivers and of devices that other nodes prepared are not looked at.
+    """
+    if found["metadata"]["uid"] != claim.reference.uid:
+        return False
+    entries = (found.get("status") or {}).get("devices") or ()
+    stored = {_key(entry): _said(entry) for entry in entries if entry["driver"] == DRIVER_NAME}
+    return all(stored.get(_key(entry)) == _said(entry) for entry in map(_entry, claim.devices))
+
+
 def _key(entry: Mapping[str, Any]) -> tuple[str, str, str]:
     """Two requests of a claim may have one device, which has one entry."""
     return entry["pool"], entry["device"], entry.get("shareID", "")
+
+
+def _said(entry: Mapping[str, Any]) -> tuple[object, object]:
+    """What this driver says of a device; conditions may be others'."""
+    return entry.get("data"), entry.get("networkData")
 
 
 def _entry(device: PreparedDevice) -> dict[str, Any]:

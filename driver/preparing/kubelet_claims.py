@@ -36,7 +36,7 @@ from driver.preparing.grants.claims import (
     plan_prepare,
 )
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.grants.renewals import current, renew, with_real_paths
+from driver.preparing.grants.renewals import concerned, current, renew, with_real_paths
 from driver.preparing.grants.rival_claims import Renewal, kept_apart
 from driver.preparing.grants.sight import InstanceSource, Sight
 from driver.preparing.grants.whereabouts import Whereabouts
@@ -167,11 +167,12 @@ class KubeletClaims:
         except OSError:
             logger.exception("What is prepared cannot be planned anew yet")
 
-    async def renew(self, *, again: bool = False) -> None:
+    async def renew(self, *, again: bool = False, whole: bool = True) -> None:
         """Plan anew what is prepared, by where its devices are now.
 
         Args:
             again: Even if nobody said that anything changed.
+            whole: All of it, and not only what changed since the last time.
 
         Raises:
             OSError: If it cannot be written; call again.
@@ -180,19 +181,23 @@ class KubeletClaims:
         if sight is None or (self._is_renewed(sight) and not again):
             return
         async with self._node.exclusively():
-            await self._renew()
+            await self._renew(whole=whole)
 
-    async def _renew(self) -> None:
+    async def _renew(self, *, whole: bool = True) -> None:
         # Whoever waited for another process may see more by now.
         if (sight := self._source.sight) is None:
             return
+        only = None
+        if not whole and self._renewed is not None:
+            only = concerned(self._node.prepared, sight.where, self._renewed)
         plan = partial(
             renew,
             where=sight.where,
             resolve=cache(real_path),  # of a thousand claims many have one device
             refuse_mount=self._refuse_mount,
+            only=only,
         )
-        renewals = await self._node.renew(plan, sight.instance)
+        renewals = await self._node.renew(plan, sight.instance, only)
         self._renewed = sight.where
         if not renewals:
             return

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import grpc.aio
 
-from driver.api import DRIVER_NAME, ClaimUid
-from driver.instances.instances import Instance
+from driver.api import DRIVER_NAME, ClaimUid, DeviceName
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra.v1 import api_pb2_grpc as v1_grpc
 from driver.kubelet_api.dra_health.v1 import api_pb2 as health
@@ -29,8 +28,9 @@ from driver.plumbing.kubelet_sockets import KubeletPaths, Socket, remove_dead_so
 from driver.plumbing.prometheus import CLAIM_REQUEST_SECONDS, CLAIM_REQUESTS
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
-from driver.preparing.grants.claims import Failure, Instances
-from driver.preparing.grants.sight import InstanceSource
+from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.health import troubles
+from driver.preparing.grants.sight import InstanceSource, Sight
 from driver.preparing.kubelet_claims import KubeletClaims
 
 logger = logging.getLogger(__name__)
@@ -123,13 +123,15 @@ class Plugin(v1_grpc.DRAPluginServicer):
 
 
 class Health(health_grpc.DRAResourceHealthServicer):
-    """`v1.DRAResourceHealth`: the complete list at once, on each change, and repeatedly."""
+    """`v1.DRAResourceHealth`: what claims hold, at once, on each change, and repeatedly."""
 
-    def __init__(self, source: InstanceSource) -> None:
+    def __init__(self, claims: KubeletClaims, source: InstanceSource) -> None:
+        self._claims = claims
         self._source = source
         self._ended = asyncio.Event()
         self._streams: set[asyncio.Event] = set()
         source.on_changed(self._wake)
+        claims.on_prepared(self._wake)
 
     def end(self) -> None:
         """End all streams, which otherwise last as long as the kubelet."""
@@ -158,7 +160,7 @@ class Health(health_grpc.DRAResourceHealthServicer):
         sent, due = None, clock.time()
         while (known := await self._unless_ended()) is not None:
             changed.clear()
-            devices = _health(known)
+            devices = _health(troubles(self._claims.prepared.values(), known))
             if devices != sent or clock.time() >= due:
                 yield devices
                 sent, due = devices, clock.time() + RESEND_SECONDS
@@ -167,14 +169,13 @@ class Health(health_grpc.DRAResourceHealthServicer):
                     await changed.wait()
                     await asyncio.sleep(BURST_SECONDS)
 
-    async def _unless_ended(self) -> Instances | None:
+    async def _unless_ended(self) -> Sight | None:
         """What is known now; None if the end comes before the first discovery is over."""
         known = asyncio.ensure_future(self._source.decided())
         ended = asyncio.ensure_future(self._ended.wait())
         try:
             await asyncio.wait((known, ended), return_when=asyncio.FIRST_COMPLETED)
-            sight = None if self._ended.is_set() else self._source.sight
-            return sight.instances if sight else None
+            return None if self._ended.is_set() else self._source.sight
         finally:
             known.cancel()
             ended.cancel()
@@ -206,25 +207,18 @@ def _device(device: PreparedDevice) -> v1.Device:
     )
 
 
-def _health(instances: Instances) -> health.NodeWatchResourcesResponse:
+def _health(found: Mapping[tuple[str, DeviceName], str]) -> health.NodeWatchResourcesResponse:
     """Without times: the kubelet puts its own in place of them."""
     return health.NodeWatchResourcesResponse(
         devices=[
             health.DeviceHealth(
                 device=health.DeviceIdentifier(pool_name=pool, device_name=device),
-                health=health.UNHEALTHY if (trouble := _trouble(instance)) else health.HEALTHY,
+                health=health.UNHEALTHY if trouble else health.HEALTHY,
                 message=trouble,
             )
-            for (pool, device), instance in sorted(instances.items())
+            for (pool, device), trouble in found.items()
         ]
     )
-
-
-def _trouble(instance: Instance) -> str:
-    """Why a device is not well; "" if it is."""
-    if not instance.online:
-        return "the device is offline"
-    return instance.degraded.message if instance.degraded else ""
 
 
 def _older_versions(plugin: Plugin, devices_health: Health) -> list[grpc.GenericRpcHandler]:
@@ -267,7 +261,7 @@ async def serve(
     Raises:
         SocketError: If a socket cannot be opened.
     """
-    plugin, devices_health = Plugin(claims), Health(source)
+    plugin, devices_health = Plugin(claims), Health(claims, source)
     accepted = Registration(str(paths.dra_socket))
 
     def add_services(server: grpc.aio.Server) -> None:

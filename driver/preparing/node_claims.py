@@ -49,6 +49,7 @@ class NodeClaims:
         self._untold: dict[Notice, None] = {}
         self._taken: frozenset[Notice] = frozenset()
         self._just_told: set[ClaimReference] = set()
+        self._whole_at = float("-inf")
         claims.on_renewed(self._note_renewed)
 
     def devices_changed(self) -> None:
@@ -62,9 +63,13 @@ class NodeClaims:
 
     async def _renew(self) -> float:
         self._just_told.clear()
-        await self._claims.renew(again=True)
+        now = asyncio.get_running_loop().time()
+        is_whole = now >= self._whole_at
+        await self._claims.renew(again=True, whole=is_whole)
+        if is_whole:
+            self._whole_at = now + LOOK_SECONDS
         self._note_taken()
-        return LOOK_SECONDS
+        return max(0.0, self._whole_at - now)
 
     def _note_renewed(self, renewals: tuple[Renewal, ...]) -> None:
         if (where := self._claims.where) is not None:

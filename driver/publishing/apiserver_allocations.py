@@ -6,11 +6,15 @@ still published, to learn when that device may be removed.
 A watch is late by as much as the network and the API server are. What claims got before a device
 was tainted must be known before that device is removed: so after such a write, nothing is known
 until the watch has come to that moment.
+
+When a switch fails, all nodes lose devices at one moment. Each waits for a time of its own before
+it lists the claims of the cluster; where the devices are back by then, it does not list them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -25,6 +29,10 @@ GATHER_SECONDS = 1.0
 """How long taints are gathered: where no claim changes, all are listed to know that none did, and
 not so for each time that a device comes and goes."""
 
+NODE_SPREAD_SECONDS = 10.0
+"""Over how long the nodes of a cluster spread what they ask: by so much later is a device removed
+that went away, at most."""
+
 _Device = tuple[str, DeviceName]
 """Pool and name."""
 
@@ -38,8 +46,18 @@ class AllocationWatch:
         is_ours: Callable[[str], bool],
         tasks: asyncio.TaskGroup,
         on_change: Callable[[], None],
+        *,
+        spread_seconds: float = 0.0,
     ) -> None:
-        """Create; `is_ours` says of which pools."""
+        """Create.
+
+        Args:
+            client: The API server's.
+            is_ours: Says of which pools.
+            tasks: What it runs in.
+            on_change: Called when what claims have may be something else.
+            spread_seconds: How long it may wait before it asks, as one of many that would ask.
+        """
         self._client = client
         self._is_ours = is_ours
         self._tasks = tasks
@@ -47,6 +65,8 @@ class AllocationWatch:
         self._store: Store[frozenset[_Device]] | None = None
         self._task: asyncio.Task[None] | None = None
         self._renewal: asyncio.Task[None] | None = None
+        self._is_gathering = False
+        self._spread_seconds = spread_seconds
 
     def allocated(self) -> Mapping[str, frozenset[DeviceName]] | None:
         """Devices that a claim has, by pool; None while that is not known."""
@@ -75,7 +95,10 @@ class AllocationWatch:
             self.turn_on()
             return
         if self._renewal is not None:
+            if self._is_gathering:
+                return  # it asks for a moment that is still to come
             self._renewal.cancel()
+        self._is_gathering = True
         self._renewal = self._tasks.create_task(self._renew(self._store), name="renew allocations")
 
     def turn_off(self) -> None:
@@ -84,8 +107,10 @@ class AllocationWatch:
             if task is not None:
                 task.cancel()
         self._task = self._renewal = self._store = None
+        self._is_gathering = False
 
     async def _run(self, store: Store[frozenset[_Device]]) -> None:
+        await asyncio.sleep(self._own_time())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(store.run())
             await store.synced.wait()
@@ -93,12 +118,16 @@ class AllocationWatch:
             self._on_change()
 
     async def _renew(self, store: Store[frozenset[_Device]]) -> None:
-        await asyncio.sleep(GATHER_SECONDS)
+        await asyncio.sleep(GATHER_SECONDS + self._own_time())
+        self._is_gathering = False
         catch_up = partial(store.catch_up, CATCH_UP_SECONDS)
         while not await until_done(catch_up, name="asking what claims have"):
             pass
         self._renewal = None
         self._on_change()
+
+    def _own_time(self) -> float:
+        return random.uniform(0.0, self._spread_seconds)
 
     def _devices(self, claim: JsonObject) -> frozenset[_Device] | None:
         """The projection: None, that is, not stored, where the claim has none of our devices."""

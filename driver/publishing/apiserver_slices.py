@@ -10,27 +10,34 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from driver.api import DRIVER_NAME, NodeName
 from driver.plumbing.apiserver import delete, each
 from driver.plumbing.prometheus import SLICE_WRITES, counted
 from driver.plumbing.worker_threads import worked_out
+from driver.publishing.shown.groups import groups_of
 from driver.publishing.shown.publication import Publication, either, publication_of, stored_devices
-from driver.publishing.shown.slices import Features, features_of, probe_slice
+from driver.publishing.shown.slices import (
+    Features,
+    features_of,
+    keeps_device_nodes,
+    probe_device_nodes,
+    probe_slice,
+)
 from driver.publishing.written.adoption import Adopted, adopt
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import (
     CreateSlice,
+    DeleteSlice,
     Owner,
     Scope,
-    SliceDevice,
     SliceView,
     UpdateSlice,
     counter_set,
     slice_view,
 )
-from driver.publishing.written.shards import DeviceGroup
 from kube.api import (
     NODES,
     SLICES,
@@ -41,7 +48,6 @@ from kube.api import (
     NotFoundError,
     Preconditions,
     Store,
-    UnavailableError,
     WriteOptions,
 )
 
@@ -60,7 +66,19 @@ async def probe_features(client: ApiClient, node: NodeName | None) -> Features |
             stored = await client.create(SLICES, probe, options=dry_run)
     except NotFoundError:
         return None
-    return features_of(stored)
+    found = features_of(stored)
+    return found if node else replace(found, device_nodes=await _keeps_device_nodes(client))
+
+
+async def _keeps_device_nodes(client: ApiClient) -> bool:
+    """An error of validation is the answer of an API server that drops the fields first."""
+    dry_run = WriteOptions(dry_run=True)
+    try:
+        return keeps_device_nodes(
+            await client.create(SLICES, probe_device_nodes(), options=dry_run)
+        )
+    except InvalidError:
+        return False
 
 
 async def read_owner(client: ApiClient, node: NodeName) -> Owner:
@@ -75,15 +93,14 @@ async def write_pool(
     """Carry out a plan, and tell `note` of every answer.
 
     Deletions go one after the other, in their order; then updates, then creations, each some at
-    once: until the last of several is there, the pool is incomplete in any case.
+    once: until the last of several is there, the pool is incomplete in any case. What is out of
+    date goes last: nobody sees it any more.
 
     Raises:
         ApiError: A write failed, and no other was begun since; read again and plan again.
     """
     for gone in plan.deletes:
-        with counted(SLICE_WRITES, "delete"):
-            seen = Preconditions(gone.uid, gone.resource_version)
-            await delete(client, SLICES, gone.name, seen)
+        await _delete(client, gone)
     answers: list[tuple[UpdateSlice | CreateSlice, JsonObject]] = []
     failed = asyncio.Event()
 
@@ -100,10 +117,17 @@ async def write_pool(
 
     await each(plan.updates, write)
     await each(plan.creates, write)
+    await each(plan.outdated, partial(_delete, client))
     for decision, answer in answers:
         stored = slice_view(answer).content
         adopted = adopt(adopted, decision.index, decision.content, stored)
     return adopted
+
+
+async def _delete(client: ApiClient, gone: DeleteSlice) -> None:
+    with counted(SLICE_WRITES, "delete"):
+        seen = Preconditions(gone.uid, gone.resource_version)
+        await delete(client, SLICES, gone.name, seen)
 
 
 async def _write_slice(client: ApiClient, decision: UpdateSlice | CreateSlice) -> JsonObject:
@@ -127,6 +151,7 @@ class Pool:
     Attributes:
         scope: Who sees those of its devices that do not say it themselves.
         stays: Whether it is there without devices, too.
+        device_nodes: Whether its devices may say themselves who sees them.
         read_owner: Asks for the object whose end is the end of the slices; None where there is
             none.
     """
@@ -134,6 +159,7 @@ class Pool:
     name: str
     scope: Scope
     stays: bool
+    device_nodes: bool = False
     read_owner: Callable[[], Awaitable[Owner]] | None = None
 
 
@@ -157,8 +183,8 @@ class PoolPublisher:
         """Go on from what an earlier process published; the slices must be in sync."""
         self.written = publication_of(stored_devices(self._stored()))
 
-    async def write(self, publication: Publication) -> None:
-        """Let the pool show this.
+    async def write(self, publication: Publication) -> int:
+        """Let the pool show this; how many slices were written for it.
 
         Raises:
             ApiError: After the first write that fails; decide anew, and write that.
@@ -177,6 +203,7 @@ class PoolPublisher:
         if self._adopted and not before:
             logger.warning("the API server drops fields of ResourceSlices pool=%s", name)
         self.written = publication
+        return writes
 
     async def _plan(self, publication: Publication) -> PoolPlan:
         if not (publication.offers or self._pool.stays):
@@ -213,7 +240,7 @@ def _plan(
 ) -> PoolPlan:
     if publication is None:
         return plan_pool(None, views, adopted)
-    groups = _groups(publication, pool.scope)
+    groups = groups_of(publication, pool.scope, views, device_nodes=pool.device_nodes)
     counters = tuple(map(counter_set, publication.counter_sets))
     desired = DesiredPool(
         name=pool.name, driver=DRIVER_NAME, groups=groups, owner=owner, counters=counters
@@ -221,14 +248,5 @@ def _plan(
     return plan_pool(desired, views, adopted)
 
 
-def _groups(publication: Publication, scope: Scope) -> tuple[DeviceGroup, ...]:
-    devices: dict[Scope, list[SliceDevice]] = {}
-    for offer in publication.offers.values():
-        devices.setdefault(offer.scope or scope, []).append(offer.device)
-    groups = (DeviceGroup(seen_by, tuple(those)) for seen_by, those in devices.items())
-    return tuple(groups) or (DeviceGroup(scope),)
-
-
 def _may_have_written(plan: PoolPlan, error: ApiError) -> bool:
-    unanswered = isinstance(error, UnavailableError) and error.may_have_happened
-    return unanswered or len(plan.writes) > 1
+    return error.may_have_happened or len(plan.writes) > 1

@@ -5,17 +5,19 @@
     ResourceClaims, watched only while a device is away ──► when it, and its Instance, may go
 
 Nothing is written before all of these have been listed, since not heard is not gone. All that is
-remembered stands in the slices, so whoever is elected next goes on from there.
+remembered stands in the slices, so whoever is elected next goes on from there. Each pool has passes
+of its own, and a change makes those look that it is about: see `apiserver_pools`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from time import perf_counter
+from typing import Any, NoReturn
 
 from driver.api import DRIVER_NAME, ConfigurationName
 from driver.configurations.configurations import Verdict
@@ -23,17 +25,16 @@ from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import NodeState
 from driver.instances.unseen import InstanceSight
 from driver.names import configuration_of_pool, is_shared_pool, shared_pool
-from driver.plumbing.apiserver import each
-from driver.plumbing.apiserver_passes import Passes, put_right
+from driver.plumbing.apiserver_passes import put_right
+from driver.plumbing.worker_threads import worked_out
 from driver.publishing.apiserver_allocations import AllocationWatch
+from driver.publishing.apiserver_pools import PoolListeners, PoolWork, PublishedPool
 from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher
 from driver.publishing.shown.publication import Publication, Supply, claimable_instances, publish
-from driver.publishing.shown.shared_pools import Nodes, Urgency, nodes_of, shared_supply, urgency
+from driver.publishing.shown.shared_pools import Urgency, nodes_of, shared_supply, urgency
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.resource_slices import AllNodesScope, SliceView, slice_view
-from kube.api import SLICES, ApiClient, Change, Modified, Store
-
-logger = logging.getLogger(__name__)
+from kube.api import SLICES, ApiClient, Change, Deleted, Modified, Store
 
 GATHER_SECONDS = 0.5
 """How long changes of whom devices are for are gathered."""
@@ -59,32 +60,43 @@ class SharedWorld:
     Attributes:
         held: Who holds each Configuration's name.
         instances: All Instances, with the index `BY_CONFIGURATION`.
+        clock: Tells the seconds.
     """
 
     held: Callable[[], Mapping[ConfigurationName, Verdict]]
     instances: Store[InstanceSight]
     nodes: Store[NodeState]
+    clock: Callable[[], float] = perf_counter
 
 
 class ClusterPools:
-    """Publishes one pool for each Configuration that has shared devices."""
+    """Publishes one pool for each Configuration that has shared devices.
+
+    Attributes:
+        slices: Those of shared pools, as the API server has them.
+        pools: Those that may have devices, and those that are shown.
+    """
 
     def __init__(
         self,
         client: ApiClient,
         offer: SharedOffer,
         world: SharedWorld,
-        on_change: Callable[[], None],
+        tasks: asyncio.TaskGroup,
+        on_claimed: Callable[[], None],
     ) -> None:
-        """Create; `on_change` is called when other Instances than before may be removed."""
+        """Create; `on_claimed` is called when other Instances than before may be removed."""
         self._client = client
         self._offer = offer
         self._world = world
-        self._on_change = on_change
-        self.passes = Passes(self._pass, name="publishing shared devices")
-        self._publishers: dict[str, PoolPublisher] = {}
-        self._claimable: frozenset[str] | None = None
-        self.allocations: AllocationWatch | None = None
+        self._tasks = tasks
+        self._on_claimed = on_claimed
+        self.pools: dict[str, PublishedPool] = {}
+        self.running: dict[str, asyncio.Task[NoReturn]] = {}
+        self._claimable: dict[str, frozenset[str]] = {}
+        # Pools of which it is not known yet what claims may have; None before any is known.
+        self._unsettled: set[str] | None = None
+        self.allocations = AllocationWatch(client, is_shared_pool, tasks, self._claims_changed)
         fields = f"spec.driver={DRIVER_NAME},spec.nodeName="
         self.slices = Store(
             client,
@@ -96,125 +108,146 @@ class ClusterPools:
     @property
     def claimed(self) -> Collection[str] | None:
         """Attribute values of Instances that claims may have; None before that is known."""
-        return self._claimable
+        if self._unsettled is None or self._unsettled:
+            return None
+        return frozenset().union(*self._claimable.values())
 
     def ask(self) -> None:
         """Look at all pools again."""
-        self.passes.ask()
+        shown = {configuration_of_pool(view.pool) for view in self.slices}
+        for name in sorted({*self._world.held(), *shown}):
+            self._ask(shared_pool(name))
 
     async def run(self) -> None:
         """Publish until cancelled; failures are retried for ever, and logged."""
-        async with asyncio.TaskGroup() as tasks:
-            self.allocations = AllocationWatch(self._client, is_shared_pool, tasks, self.ask)
-            tasks.create_task(self.slices.run())
-            stores: tuple[Store[Any], ...] = (
-                self.slices,
-                self._world.instances,
-                self._world.nodes,
-            )
-            for store in stores:
-                await store.synced.wait()
-            self.slices.subscribe(lambda change: put_right(change, self.passes))
-            self._world.instances.subscribe(self._instance_changed)
-            self._world.nodes.subscribe(self._node_changed)
-            await self.passes.run()
+        self._tasks.create_task(self.slices.run())
+        stores: tuple[Store[Any], ...] = (self.slices, self._world.instances, self._world.nodes)
+        for store in stores:
+            await store.synced.wait()
+        self.start()
+        self.follow()
+
+    def start(self) -> None:
+        """Go on from what an earlier process published; the stores must be in sync."""
+        self.ask()
+        self._unsettled = set(self.pools)
+        self._on_claimed()
+
+    def follow(self) -> None:
+        """Look at a pool whenever something changes that it is made of."""
+        self.slices.subscribe(self._slice_changed)
+        self._world.instances.subscribe(self._instance_changed)
+        self._world.nodes.subscribe(self._node_changed)
+
+    def _ask(self, name: str) -> None:
+        """Look at a pool again, if there is anything to see."""
+        if name not in self.pools:
+            configuration = configuration_of_pool(name)
+            is_stored = bool(self.slices.by_index(BY_POOL, name))
+            if not is_stored and not self._world.instances.by_index(
+                BY_CONFIGURATION, configuration
+            ):
+                return
+            self._open(name)
+        self.pools[name].passes.ask()
 
     def _instance_changed(self, change: Change[InstanceSight]) -> None:
-        match urgency(*_old_and_new(change)):
-            case Urgency.NOW:
-                self.ask()
-            case Urgency.SOON:
-                self.passes.ask_within(GATHER_SECONDS)
-            case Urgency.NEVER:
-                pass
+        old, new = _old_and_new(change)
+        soon = urgency(old, new)
+        if soon is Urgency.NEVER:
+            return
+        for name in {shared_pool(s.slots.configuration) for s in (old, new) if s}:
+            if soon is Urgency.NOW or name not in self.pools:
+                self._ask(name)
+            else:
+                self.pools[name].passes.ask_within(GATHER_SECONDS)
 
     def _node_changed(self, change: Change[NodeState]) -> None:
         if not isinstance(change, Modified) or change.old.hostname != change.new.hostname:
             self.ask()
 
-    async def _pass(self) -> float | None:
-        assert self.allocations is not None, "set when it runs"
-        now = datetime.now(UTC)
-        allocated = self.allocations.allocated()
-        decided = {
-            name: publish(
-                supply,
-                publisher.written,
-                self._offer.features,
-                allocated=None if allocated is None else allocated.get(name, frozenset()),
-                now=now,
-            )
-            for name, supply in self._supplies().items()
-            if (publisher := self._publisher(name, supply))
-        }
-        try:
-            await each(decided.items(), self._write)
-        finally:
-            unsettled = any(publication.unsettled for publication in decided.values())
-            self._follow_claims(decided.values(), unsettled=unsettled)
-            self._settle(None if unsettled else allocated)
-        due = [p.recheck_at for p in decided.values() if p.recheck_at is not None]
-        return (min(due) - now).total_seconds() if due else None
+    def _slice_changed(self, change: Change[SliceView]) -> None:
+        view = change.old if isinstance(change, Deleted) else change.new
+        if (pool := self.pools.get(view.pool)) is not None:
+            put_right(change, pool.passes)
+        else:
+            self._ask(view.pool)
 
-    def _supplies(self) -> Mapping[str, Supply]:
-        """What there is for each pool: those that may have devices, and those that are shown."""
-        held, nodes = self._world.held(), nodes_of(self._world.nodes)
-        shown = {configuration_of_pool(view.pool) for view in self.slices}
-        known = map(configuration_of_pool, self._publishers)
-        return {
-            shared_pool(name): self._supply(held.get(name), nodes)
-            for name in sorted({*held, *shown, *known})
-        }
+    def _claims_changed(self) -> None:
+        for pool in self.pools.values():
+            if pool.current.has_away:
+                pool.passes.ask()
 
-    def _supply(self, verdict: Verdict | None, nodes: Nodes) -> Supply:
+    def _open(self, name: str) -> PublishedPool:
+        made = Pool(
+            name=name,
+            scope=AllNodesScope(),
+            stays=False,
+            device_nodes=self._offer.features.device_nodes,
+        )
+        publisher = PoolPublisher(self._client, made, self.slices)
+        publisher.recall()
+        pool = self.pools[name] = PublishedPool(
+            publisher,
+            PoolWork(
+                partial(self._decide, name),
+                partial(self._written, name),
+                partial(self._supply, configuration_of_pool(name)),
+            ),
+            PoolListeners(),  # nobody prepares from it, and no device of this process waits
+            self._world.clock,
+        )
+        run = pool.passes.run()
+        self.running[name] = self._tasks.create_task(run, name=f"publish {name}")
+        return pool
+
+    def _supply(self, name: ConfigurationName) -> Supply:
+        """What there is for the pool of a Configuration."""
+        verdict = self._world.held().get(name)
         if verdict is None or not self._offer.is_dra:
             return Supply()
         if verdict.configuration is None:
             return Supply(unheard=frozenset({verdict.name}))
         sights = self._world.instances.by_index(BY_CONFIGURATION, verdict.name)
         shared = (sight for sight in sights if sight.is_shared)
-        return shared_supply(verdict.configuration, shared, nodes)
+        return shared_supply(verdict.configuration, shared, nodes_of(self._world.nodes))
 
-    def _publisher(self, name: str, supply: Supply) -> PoolPublisher | None:
-        """Who writes a pool; None where there is nothing to write."""
-        if name in self._publishers:
-            return self._publishers[name]
-        if not supply.instances and not self.slices.by_index(BY_POOL, name):
-            return None
-        pool = Pool(name=name, scope=AllNodesScope(), stays=False)
-        publisher = self._publishers[name] = PoolPublisher(self._client, pool, self.slices)
-        publisher.recall()
-        return publisher
+    async def _decide(self, name: str, supply: Supply, written: Publication) -> Publication:
+        allocated = self.allocations.allocated_in(name)
+        decide = partial(publish, allocated=allocated, now=datetime.now(UTC))
+        many = len(supply.instances) + len(written.offers)
+        return await worked_out(many, decide, supply, written, self._offer.features)
 
-    async def _write(self, decided: tuple[str, Publication]) -> None:
-        name, publication = decided
-        await self._publishers[name].write(publication)
-        if not publication.offers and not self.slices.by_index(BY_POOL, name):
-            del self._publishers[name]
+    def _written(self, name: str, publication: Publication) -> None:
+        """Whether it failed or not."""
+        pool = self.pools.get(name)
+        if pool is None:  # it has ended, and one more pass was asked for before
+            return
+        allocated = None if publication.unsettled else self.allocations.allocated_in(name)
+        self._follow_claims(publication)
+        self._settle(name, claimable_instances(pool.written, allocated))
+        if pool.is_idle and not self.slices.by_index(BY_POOL, name):
+            del self.pools[name]
+            self.running.pop(name).cancel()
 
-    def _follow_claims(self, decided: Iterable[Publication], *, unsettled: bool) -> None:
-        assert self.allocations is not None, "set when it runs"
-        if not any(publication.away for publication in decided):
-            self.allocations.turn_off()
-        elif unsettled:
+    def _follow_claims(self, publication: Publication) -> None:
+        if publication.unsettled:
             self.allocations.renew()
-        else:
+        elif any(pool.current.has_away for pool in self.pools.values()):
             self.allocations.turn_on()
+        else:
+            self.allocations.turn_off()
 
-    def _settle(self, allocated: Mapping[str, Collection[Any]] | None) -> None:
+    def _settle(self, name: str, claimable: frozenset[str]) -> None:
         """Say which Instances claims may have, by what is written and by what was known before."""
-        before = self._claimable
-        self._claimable = frozenset().union(
-            *(
-                claimable_instances(
-                    publisher.written,
-                    None if allocated is None else allocated.get(name, frozenset()),
-                )
-                for name, publisher in self._publishers.items()
-            )
-        )
-        if self._claimable != before:
-            self._on_change()
+        is_news = self._claimable.pop(name, frozenset()) != claimable
+        if claimable:
+            self._claimable[name] = claimable
+        if self._unsettled and name in self._unsettled:
+            self._unsettled.discard(name)
+            is_news = not self._unsettled
+        if is_news:
+            self._on_claimed()
 
 
 def _shared_view(view: SliceView) -> SliceView | None:

@@ -231,6 +231,23 @@ NodeMostDevices = Annotated[
         shown=str(NODE_DEVICES),
     ),
 ]
+GroupByNodes = Annotated[
+    bool,
+    typer.Option(
+        "--group-by-nodes",
+        help="Publish a ResourceSlice for each set of nodes that see devices, however many there"
+        " are, as versions before this flag do: for a rollback to one.",
+    ),
+]
+
+DriverNamespace = Annotated[
+    str,
+    typer.Option(
+        envvar=["DRIVER_NAMESPACE", "POD_NAMESPACE"],
+        help="Of the drivers on nodes, as the chart's driver.namespace says.",
+    ),
+]
+
 StaleClaimGrace = Annotated[
     timedelta,
     lasting(

@@ -36,7 +36,9 @@ from driver.running.arguments import (
     AllowedNames,
     DeniedNames,
     DevicePaths,
+    DriverNamespace,
     EmbeddedHandlers,
+    GroupByNodes,
     MountPaths,
     NamesAllowed,
     NetworkFolder,
@@ -295,6 +297,7 @@ class SharedSettings(_DriverSettings):
             " akri.sh/<instance> where devices are offered through DRA.",
         ),
     ] = False
+    group_by_nodes: GroupByNodes = False
 
     @property
     def holder(self) -> str:
@@ -357,9 +360,7 @@ class PermissionsSettings(_ProcessSettings):
             help="With Configurations, or - (default: all Configurations of the cluster).",
         ),
     ] = None
-    namespace: Annotated[str, typer.Option(envvar="POD_NAMESPACE", help="Of the drivers.")] = (
-        "moorage-system"
-    )
+    namespace: DriverNamespace = "moorage-system"
     service_account: Annotated[
         str, typer.Option(metavar="NAME", help="Of the drivers on nodes.")
     ] = "driver-node"

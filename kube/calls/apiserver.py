@@ -352,7 +352,10 @@ def _refusal(response: ClientResponse, body: bytes) -> ApiError:
         status = {"message": body[:500].decode(errors="replace").strip()}
     if not isinstance(status, dict):
         status = {}
-    return error_of(response.status, status, response.headers.get("Retry-After", ""))
+    headers = response.headers
+    return error_of(
+        response.status, status, headers.get("Retry-After", ""), headers.get("Date", "")
+    )
 
 
 def _parsed(body: bytes) -> JsonObject:

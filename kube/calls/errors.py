@@ -2,21 +2,31 @@
 
 ApiError
   RetryableError               the same intention may succeed later
-    UnavailableError           no connection, time-out, 429, 5xx: wait, then try again
+    UnavailableError           no connection, time-out, 429, 502 to 504: the API server is away, or
+                               has no time; wait, then try anything again
+    ServerFaultError           500 and the like: it is there and failed at this; try this again
+                               later, and others meanwhile
+    UnauthorizedError          401: our credentials are not accepted; new ones may be
     ConflictError              409: read again, decide again
     GoneError                  410: the resourceVersion is too old, list again
   PermanentError               nothing changes until somebody changes something
     NotFoundError              404
     AlreadyExistsError         409 AlreadyExists
     InvalidError               400, 422 and other refusals of the request itself
-    ForbiddenError             401, 403
+    ForbiddenError             403: a right is missing, or what is asked is forbidden to everybody
 KubeconfigError                no call was made: nobody said where the API server is
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from kube.objects import JsonObject
+
+LONGEST_RETRY_AFTER_SECONDS = 60.0
+"""The longest time to come back that is believed. The API server asks for seconds; whoever stands
+before it and asks for an hour must not keep slots, gates and slices waiting that long."""
 
 
 def said(error: Exception) -> str:
@@ -25,7 +35,17 @@ def said(error: Exception) -> str:
 
 
 class ApiError(Exception):
-    """Raised when the API server refused a call or could not be reached (status 0)."""
+    """Raised when the API server refused a call or could not be reached (status 0).
+
+    Attributes:
+        cause: In a word what is wrong, for logs and figures.
+        may_have_happened: Whether a write may have been carried out although it failed.
+        retry_after_seconds: What the server asked for, at most a minute; 0 if nothing.
+    """
+
+    cause = "refused"
+    may_have_happened = False
+    retry_after_seconds = 0.0
 
     def __init__(
         self, message: str, *, status: int = 0, reason: str = "", details: JsonObject | None = None
@@ -58,14 +78,24 @@ class PermanentError(ApiError):
 
 
 class UnavailableError(RetryableError):
-    """Raised when the server could not answer, or asked to come back later.
+    """Raised when the server could not be reached, or asked to come back later."""
 
-    `may_have_happened`: whether a write may have been carried out although no answer came.
-    `retry_after_seconds`: what the server asked for, 0 if nothing.
-    """
+    cause = "unavailable"
 
-    may_have_happened = False
-    retry_after_seconds = 0.0
+
+class ServerFaultError(RetryableError):
+    """Raised when the server is there and failed at this call, as where a webhook of it does."""
+
+    cause = "server-fault"
+
+
+class UnauthorizedError(RetryableError):
+    """Raised when the server does not accept who we say we are: a token may have run out."""
+
+    cause = "credentials"
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} (the API server does not accept our credentials)"
 
 
 class ConflictError(RetryableError):
@@ -89,22 +119,60 @@ class InvalidError(PermanentError):
 
 
 class ForbiddenError(PermanentError):
-    """Raised when the caller is not known, or not allowed to do this."""
+    """Raised when the caller may not do this, or nobody may."""
 
+    @property
+    def missing_right(self) -> str:
+        """Verb and resource that the caller has no right to; "" where it is forbidden otherwise.
+
+        An authorizer says it in words alone; an admission plugin says others, such as that the
+        namespace is about to go.
+        """
+        found = _NO_RIGHT.search(self.message)
+        if found is None:
+            return ""
+        verb, resource, group = found.groups()
+        return f'"{verb}" on "{resource}.{group}"' if group else f'"{verb}" on "{resource}"'
+
+    @property
+    def cause(self) -> str:  # type: ignore[override]
+        return "missing-right" if self.missing_right else "refused"
+
+    def __str__(self) -> str:
+        right = self.missing_right
+        return (
+            f"the right to {right} is missing: {super().__str__()}" if right else super().__str__()
+        )
+
+
+_NO_RIGHT = re.compile(
+    r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)"(?: in API group "(?P<group>[^"]*)")?'
+)
+"""As the API server words it: User "a" cannot list resource "pods" in API group "" at …"""
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {
-    401: ForbiddenError,
+    401: UnauthorizedError,
     403: ForbiddenError,
     404: NotFoundError,
     408: UnavailableError,
     409: ConflictError,
     410: GoneError,
     429: UnavailableError,
+    502: UnavailableError,
+    503: UnavailableError,
+    504: UnavailableError,
 }
 
 
-def error_of(status: int, body: JsonObject, retry_after: str = "") -> ApiError:
-    """Return the error that a `Status` object and its HTTP code stand for."""
+def error_of(status: int, body: JsonObject, retry_after: str = "", sent: str = "") -> ApiError:
+    """Return the error that a `Status` object and its HTTP code stand for.
+
+    Args:
+        status: The HTTP code.
+        body: The `Status`; what is not one says nothing.
+        retry_after: The header, "" for none.
+        sent: The header `Date`, from which a `Retry-After` that is a date is counted.
+    """
     reason = str(body.get("reason") or "")
     details = body.get("details")
     details = details if isinstance(details, Mapping) else {}
@@ -114,12 +182,12 @@ def error_of(status: int, body: JsonObject, retry_after: str = "") -> ApiError:
         reason=reason,
         details=details,
     )
-    if isinstance(error, UnavailableError):
+    if isinstance(error, UnavailableError | ServerFaultError):
         # A server that refuses for its load did nothing; one that failed may have done it.
         error.may_have_happened = status not in (408, 429, 503)
-        error.retry_after_seconds = _seconds(retry_after) or _seconds(
-            error.details.get("retryAfterSeconds")
-        )
+        asked = _seconds(retry_after) or _seconds_between(sent, retry_after)
+        asked = asked or _seconds(error.details.get("retryAfterSeconds"))
+        error.retry_after_seconds = min(asked, LONGEST_RETRY_AFTER_SECONDS)
     return error
 
 
@@ -129,9 +197,7 @@ def _type_of(status: int, reason: str, details: JsonObject) -> type[ApiError]:
     if status == 422 and any(cause.get("field") == "metadata.uid" for cause in _causes(details)):
         # How a patch fails whose metadata.uid, a precondition, is that of another object.
         return ConflictError
-    if status >= 500:
-        return UnavailableError
-    return _BY_STATUS.get(status, InvalidError)
+    return _BY_STATUS.get(status, ServerFaultError if status >= 500 else InvalidError)
 
 
 def _causes(details: JsonObject) -> Sequence[Mapping[str, Any]]:
@@ -140,7 +206,21 @@ def _causes(details: JsonObject) -> Sequence[Mapping[str, Any]]:
 
 
 def _seconds(value: object) -> float:
+    """A number of seconds; 0 for what is negative, not a number, or no number at all."""
     try:
-        return max(0.0, float(str(value)))
+        seconds = float(str(value))
     except ValueError:
-        return 0.0  # RFC 9110 allows a date too; Kubernetes sends seconds.
+        return 0.0
+    return seconds if seconds > 0 else 0.0
+
+
+def _seconds_between(sent: str, until: str) -> float:
+    """The seconds between two dates of RFC 9110; 0 where one of them is none.
+
+    Kubernetes sends seconds, but a proxy before it may send a date.
+    """
+    try:
+        found = parsedate_to_datetime(until) - parsedate_to_datetime(sent)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return max(0.0, found.total_seconds())

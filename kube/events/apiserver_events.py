@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from kube.backoff import Backoff
 from kube.calls.apiserver import ApiClient
-from kube.calls.errors import AlreadyExistsError, ApiError, NotFoundError, UnavailableError
+from kube.calls.errors import AlreadyExistsError, ApiError, NotFoundError, RetryableError
 from kube.calls.requests import WriteOptions
 from kube.events.event_series import CreateEvent, Event, EventSeries, PatchSeries, Write
 from kube.kinds import EVENTS
@@ -78,7 +78,7 @@ class EventRecorder:
                     break
                 self._series.forget(write.path)
                 return
-            except UnavailableError as error:
+            except RetryableError as error:
                 log.info("event not written attempt=%d error=%s", attempt, error)
                 await asyncio.sleep(BACKOFF.delay(attempt, random.random))
             except ApiError as error:

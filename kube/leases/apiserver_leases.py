@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kube.calls.apiserver import ApiClient
-from kube.calls.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError, said
+from kube.calls.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    NotFoundError,
+    UnavailableError,
+    said,
+)
 from kube.calls.requests import WriteOptions
 from kube.kinds import LEASES
 from kube.leases import leases
@@ -63,7 +70,7 @@ class LeaderElector:
         self._sighting: Sighting | None = None
         self._held_until = 0.0
         self._renewed_at = 0.0
-        self._failing = False
+        self._failing = ""
 
     @property
     def holder(self) -> str:
@@ -129,12 +136,15 @@ class LeaderElector:
             async with asyncio.timeout(limit_seconds):
                 held = await self._take_or_look_again(limit_seconds)
         except (ApiError, TimeoutError) as error:
-            # Tried every two seconds: an outage is worth one line.
-            level = logging.DEBUG if self._failing else logging.WARNING
-            log.log(level, "election failed lease=%s error=%s", self._path, said(error))
-            self._failing = True
+            # Tried every two seconds: an outage is worth one line, and so is what comes after it.
+            cause = error.cause if isinstance(error, ApiError) else UnavailableError.cause
+            level = logging.DEBUG if self._failing == cause else logging.WARNING
+            log.log(
+                level, "election failed lease=%s cause=%s error=%s", self._path, cause, said(error)
+            )
+            self._failing = cause
             return False
-        self._failing = False
+        self._failing = ""
         if held:
             self._renewed_at = sent_at
             self._held_until = sent_at + self._settings.lease_seconds

@@ -28,7 +28,7 @@ def _read_config(context: typer.Context, file: str) -> str:
         return file
     options = _options(context.command)
     names = {_setting(option): name for name, option in options.items() if name != "config"}
-    found = _settings_in(file)
+    found = settings_in(file)
     if unknown := sorted(found.keys() - names.keys()):
         raise typer.BadParameter(f"{file}: {unknown[0]}: there is no such setting.")
     told = {names[name]: value for name, value in found.items()}
@@ -36,7 +36,12 @@ def _read_config(context: typer.Context, file: str) -> str:
     return file
 
 
-def _settings_in(file: str) -> dict[str, Any]:
+def settings_in(file: str) -> dict[str, Any]:
+    """What a file of settings says, each as it would be written on the command line.
+
+    Raises:
+        BadParameter: With a sentence, where it cannot be read.
+    """
     try:
         found = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
     except OSError as error:

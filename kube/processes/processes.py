@@ -15,6 +15,7 @@ from pythonjsonlogger.json import JsonFormatter
 
 from kube.calls.errors import KubeconfigError
 from kube.processes.opentelemetry import TracingError, flush_spans
+from kube.processes.stuck_processes import end_when_stuck
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +91,7 @@ def run_process(
     *,
     plain_errors: tuple[type[Exception], ...] = (),
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    stuck_seconds: float | None = None,
 ) -> NoReturn:
     """Do the work until it ends or a signal ends it, and leave the process.
 
@@ -101,12 +103,24 @@ def run_process(
         plain_errors: Errors whose sentence says it all, so that no traceback is logged; those of
             the kubeconfig and of tracing are.
         loop_factory: None for asyncio's own event loop.
+        stuck_seconds: After how long without a turn of the loop the process ends, see
+            `stuck_processes`; None for never.
     """
+    if stuck_seconds is not None:
+        work = _unless_stuck(work, stuck_seconds)
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         status = runner.run(_until_signal(work, (KubeconfigError, TracingError, *plain_errors)))
         flush_spans()
         logging.shutdown()
         os._exit(status)
+
+
+async def _unless_stuck(work: Coroutine[None, None, None], seconds: float) -> None:
+    watch = asyncio.create_task(end_when_stuck(seconds))
+    try:
+        await work
+    finally:
+        watch.cancel()
 
 
 async def _until_signal(

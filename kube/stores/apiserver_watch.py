@@ -62,10 +62,11 @@ class WatchSettings:
 
 @dataclass(slots=True)
 class WatchStats:
-    """What happened so far, for metrics; only ever counts up, but for the last three.
+    """What happened so far, for metrics; only ever counts up, but for the last four.
 
     events: versions, deletions and bookmarks. skipped: objects that could not be projected.
-    failures_in_a_row: 0 while all is well. last_failure: its sentence, kept for the curious.
+    failures_in_a_row: 0 while all is well. last_failure, last_cause: its sentence, and what is
+        wrong in a word, see `ApiError.cause`; kept for the curious.
     forbidden: whether the last list or watch was.
     """
 
@@ -75,6 +76,7 @@ class WatchStats:
     failures: int = 0
     failures_in_a_row: int = 0
     last_failure: str = ""
+    last_cause: str = ""
     forbidden: bool = False
 
 
@@ -231,19 +233,20 @@ class Watch:
         stats.failures += 1
         stats.failures_in_a_row += 1
         stats.last_failure = str(error)
+        stats.last_cause = error.cause
         stats.forbidden = isinstance(error, ForbiddenError)
         delay = self._settings.backoff.delay(stats.failures_in_a_row, self._settings.uniform)
-        if isinstance(error, UnavailableError):
-            delay += error.retry_after_seconds
+        delay += error.retry_after_seconds
         # A watch expires and a server restarts in normal life; trouble is what lasts.
         level = logging.WARNING if stats.failures_in_a_row >= 3 else logging.INFO
         log.log(
             level,
-            "%s failed selection=%s attempt=%d retry_in_seconds=%.1f error=%s",
+            "%s failed selection=%s attempt=%d retry_in_seconds=%.1f cause=%s error=%s",
             verb,
             self._selection,
             stats.failures_in_a_row,
             delay,
+            error.cause,
             error,
         )
         await asyncio.sleep(delay)

@@ -10,9 +10,10 @@ gone nobody else is given any of its kind, until the pod has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass, field
 
+from scheduler_plugin.accounting.overlays import Overlay
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.claims import DeviceId
@@ -54,67 +55,89 @@ class Hold:
         return self.kind is None
 
 
+@dataclass(slots=True)
+class _Tables:
+    """What is held; `resting` are those whose pod is assumed to be bound."""
+
+    holds: MutableMapping[PodUid, Hold] = field(default_factory=dict)
+    resting: MutableMapping[PodUid, None] = field(default_factory=dict)
+    of_devices: MutableMapping[PodUid, Hold] = field(default_factory=dict)
+    turns: int = 0
+
+    def trial(self) -> _Tables:
+        return _Tables(
+            Overlay(self.holds), Overlay(self.resting), Overlay(self.of_devices), self.turns
+        )
+
+
 class Holds:
     """All holds, and what those that do not rest add to the sums of what is assumed."""
 
-    def __init__(self, usage: Totals, non_preemptible: Totals) -> None:
-        """The sums are those of the assumptions."""
+    def __init__(
+        self, usage: Totals, non_preemptible: Totals, tables: _Tables | None = None
+    ) -> None:
+        """The sums are those of the assumptions; nothing is held unless `tables` say so."""
         self._usage = usage
         self._non_preemptible = non_preemptible
-        self._holds: dict[PodUid, Hold] = {}
-        self._resting: set[PodUid] = set()
-        self._of_devices: dict[PodUid, Hold] = {}
-        self.turns = 0
+        self._tables = tables or _Tables()
+
+    def trial(self, usage: Totals, non_preemptible: Totals) -> Holds:
+        """These holds, and changes that are the result's alone; the sums are the trial's."""
+        return Holds(usage, non_preemptible, self._tables.trial())
+
+    @property
+    def turns(self) -> int:
         """How often something began or ceased to be held."""
+        return self._tables.turns
 
     def __contains__(self, pod: PodUid) -> bool:
-        return pod in self._holds
+        return pod in self._tables.holds
 
     def __iter__(self) -> Iterator[Hold]:
         """The holds, the earliest first."""
-        return iter(tuple(self._holds.values()))
+        return iter(tuple(self._tables.holds.values()))
 
     def of_devices(self) -> tuple[Hold, ...]:
         """Those of devices, the earliest first."""
-        return tuple(self._of_devices.values())
+        return tuple(self._tables.of_devices.values())
 
     def put(self, hold: Hold, *, rests: bool) -> None:
         """Hold room for a pod; `rests` says whether it is assumed to be bound just now."""
         self.end(hold.pod)
-        self._holds[hold.pod] = hold
-        self.turns += 1
+        self._tables.holds[hold.pod] = hold
+        self._tables.turns += 1
         if hold.is_device:
-            self._of_devices[hold.pod] = hold
-        self._resting.add(hold.pod)
+            self._tables.of_devices[hold.pod] = hold
+        self._tables.resting[hold.pod] = None
         if not rests:
             self.resume(hold.pod)
 
     def end(self, pod: PodUid) -> Hold | None:
         """Give up what is held for a pod; None where there was nothing."""
         self.rest(pod)
-        self._resting.discard(pod)
-        self._of_devices.pop(pod, None)
-        hold = self._holds.pop(pod, None)
+        self._tables.resting.pop(pod, None)
+        self._tables.of_devices.pop(pod, None)
+        hold = self._tables.holds.pop(pod, None)
         if hold is not None:
-            self.turns += 1
+            self._tables.turns += 1
         return hold
 
     def rest(self, pod: PodUid) -> None:
         """The pod is assumed to be bound, which counts the same."""
-        hold = self._holds.get(pod)
-        if hold is not None and pod not in self._resting:
-            self._resting.add(pod)
+        hold = self._tables.holds.get(pod)
+        if hold is not None and pod not in self._tables.resting:
+            self._tables.resting[pod] = None
             self._add(hold, -1)
 
     def resume(self, pod: PodUid) -> None:
         """It is not any more."""
-        if pod in self._resting:
-            self._resting.discard(pod)
-            self._add(self._holds[pod], 1)
+        if pod in self._tables.resting:
+            del self._tables.resting[pod]
+            self._add(self._tables.holds[pod], 1)
 
     def counted_for(self, pod: PodUid) -> Hold | None:
         """What counts for a pod now; None for nothing."""
-        return None if pod in self._resting else self._holds.get(pod)
+        return None if pod in self._tables.resting else self._tables.holds.get(pod)
 
     def _add(self, hold: Hold, sign: int) -> None:
         self._usage.add(hold.queue, hold.usage, sign)

@@ -16,14 +16,21 @@ from dataclasses import replace
 from cachetools import FIFOCache
 
 from scheduler_plugin.accounting.assumptions import Assumptions
-from scheduler_plugin.accounting.charges.ledger import Ledger, claim_entry, pod_entry
+from scheduler_plugin.accounting.charges.entries import claim_entry, pod_entry
+from scheduler_plugin.accounting.charges.ledger import Ledger
 from scheduler_plugin.accounting.charges.owners import labelled_owner
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_changes import LabelEdit, is_edited
-from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
-from scheduler_plugin.objects.claims import ClaimView, ClassName
-from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX, instances_of, resources_of_class
+from scheduler_plugin.accounting.world_views import DecidingWorld
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
+from scheduler_plugin.objects.devices.catalog import (
+    LEGACY_PREFIX,
+    instances_of,
+    named_by,
+    resources_of_class,
+)
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.names import (
     NO_QUEUE,
@@ -39,24 +46,28 @@ MOST_REMEMBERED = 10_000
 """Deleted pods: more than kube-scheduler can have on its way."""
 
 
-class World:
-    """The facts, the ledger that follows from them, and the assumptions beside it.
-
-    Attributes:
-        unmet: The queues whose quota cannot be met, each with why.
-    """
+class World(DecidingWorld):
+    """The same for whoever feeds it, and whose decisions count."""
 
     def __init__(self, settings: AccountingSettings | None = None) -> None:
-        self.facts = Facts(
+        self._facts = Facts(
             settings or AccountingSettings(), lambda uid: self.assumptions.awaits_binding(uid)
         )
-        self.ledger = Ledger(self.facts.tree.path)
-        self.assumptions = Assumptions(
+        self._ledger = Ledger(self.facts.tree.path)
+        self._assumptions = Assumptions(
             self.facts.tree.path, self.ledger.claim, ended=self._recount_claims
         )
-        self.unmet: Mapping[QueueName, str] = {}
+        self.unmet = {}
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
-        self._deleted = FIFOCache[PodUid, None](MOST_REMEMBERED)
+        self._deleted = self._gone = FIFOCache[PodUid, None](MOST_REMEMBERED)
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._ledger
 
     # Pods and claims: the cost is that of the object itself.
 
@@ -71,7 +82,7 @@ class World:
             self.facts.remove_pod(before)
         self.facts.put_pod(pod)
         # After a backup was restored, a pod that was deleted may be there again.
-        self._deleted.pop(pod.uid, None)
+        self._gone.pop(pod.uid, None)
         if not pod.may_be_bound:
             self.assumptions.forget_for_good(pod.uid)
         self._recount_pods((pod.uid,), formerly=(before,) if before else ())
@@ -82,12 +93,7 @@ class World:
             self.facts.remove_pod(pod)
             self.assumptions.forget_for_good(uid)
             self._recount_pods((uid,), formerly=(pod,))
-            self._deleted[uid] = None
-
-    def may_be_bound(self, uid: PodUid) -> bool:
-        """Whether a pod may get a node yet, as far as is known: kube-scheduler may know less."""
-        pod = self.facts.pod(uid)
-        return uid not in self._deleted if pod is None else pod.may_be_bound
+            self._gone[uid] = None
 
     def put_claim(self, claim: ClaimView) -> None:
         before = self.facts.claim(claim.uid)
@@ -171,11 +177,6 @@ class World:
         if hold is not None:
             self.ledger.touch(self.facts.tree.path(hold.queue))
 
-    def held(self, queue: QueueName) -> Charges:
-        """What is held for pods of a queue and of those below it."""
-        path, holds = self.facts.tree.path, self.assumptions.holds
-        return summed(hold.usage for hold in holds if queue in path(hold.queue))
-
     def tell_unmet(self, unmet: Mapping[QueueName, str]) -> None:
         """These queues are under their quota, ask for more, and cannot have it: each with why."""
         changed = [n for n in {*unmet, *self.unmet} if unmet.get(n) != self.unmet.get(n)]
@@ -234,13 +235,14 @@ class World:
 
     @contextmanager
     def _moving(self, name: QueueName) -> Iterator[None]:
-        below = self.facts.tree.below(name)
-        self.ledger.touch(below)
-        self.ledger.lift(below)
-        self.assumptions.lift(below)
-        yield
-        self.ledger.lay(below)
-        self.assumptions.lay(below)
+        tree = self.facts.tree
+        paths = {queue: tree.path(queue) for queue in tree.below(name)}
+        self.ledger.touch(paths)
+        try:
+            yield
+        finally:
+            self.ledger.follow(paths)
+            self.assumptions.follow(paths)
 
     @contextmanager
     def _listing(self, keys: Iterable[ResourceKey]) -> Iterator[None]:
@@ -248,11 +250,13 @@ class World:
         listed = {ClassName(key): self.facts.tree.lists(key) for key in sorted(keys)}
         names = [resources_of_class(key, self.facts.catalog.class_named(key)) for key in listed]
         with self._naming({name for found in names for name in found}):
-            yield
-            tree = self.facts.tree
-            self._recount_classes(
-                n for n, was in listed.items() if tree.lists(ResourceKey(n)) != was
-            )
+            try:
+                yield
+            finally:
+                tree = self.facts.tree
+                self._recount_classes(
+                    n for n, was in listed.items() if tree.lists(ResourceKey(n)) != was
+                )
 
     # The catalog: the cost is that of what uses the class or the resource.
 
@@ -261,14 +265,33 @@ class World:
         if before != view:
             with self._naming(self._resources_of(before, view)), self._keying():
                 self.facts.catalog.put_class(view)
-                self._recount_classes([view.name])
+                self._recount_classes(self._classes_told_by(before, view))
+            self._touch_listing(view)
 
     def delete_class(self, name: ClassName) -> None:
         before = self.facts.catalog.class_named(name)
         if before is not None:
             with self._naming(self._resources_of(before)), self._keying():
                 self.facts.catalog.remove_class(name)
-                self._recount_classes([name])
+                self._recount_classes(self._classes_told_by(before))
+            self._touch_listing(before)
+
+    def _touch_listing(self, view: ClassView) -> None:
+        """The status of Queues tells whether anybody guards a class that is not Moorage's."""
+        if not view.configuration:
+            key = ResourceKey(view.name)
+            self.ledger.touch(queue.name for queue in self.facts.tree if key in queue.shares)
+
+    def _classes_told_by(
+        self, before: ClassView | None, view: ClassView | None = None
+    ) -> Iterable[ClassName]:
+        """Those whose claims a class decides about: itself, and by its label those of its devices.
+
+        A Configuration's devices are had through classes of others, too.
+        """
+        if (before and before.accounted) != (view and view.accounted):
+            return self.facts.classes_asked()
+        return [known.name for known in (view, before) if known is not None]
 
     def _resources_of(self, *views: ClassView | None) -> Iterable[str]:
         """What a class may stand behind; one that is not accounted, behind Akri's names too."""
@@ -293,15 +316,17 @@ class World:
         if not is_other:
             self.facts.catalog.put_instance(instance)
         else:
-            with self._naming(_named_by(before, instance)), self._keying([instance.name]):
+            with self._naming(named_by(before, instance)), self._keying([instance.name]):
                 self.facts.catalog.put_instance(instance)
             self._recount_pods(self.facts.pods_unjudged())
+            self._recount_claims(self.facts.claims_with_device_named(instance.name))
         return is_other
 
     def delete_instance(self, name: str) -> None:
-        with self._naming(_named_by(self.facts.catalog.instance_named(name))), self._keying([name]):
+        with self._naming(named_by(self.facts.catalog.instance_named(name))), self._keying([name]):
             self.facts.catalog.remove_instance(name)
         self._recount_pods(self.facts.pods_unjudged())
+        self._recount_claims(self.facts.claims_with_device_named(name))
 
     def put_slice(self, view: SliceView) -> bool:
         """Returns whether claims for all devices of a class cost more or less afterwards."""
@@ -312,15 +337,25 @@ class World:
         changed = instances_of(found) ^ instances_of(view)
         with self._keying(name for _, name in changed):
             self.facts.catalog.put_slice(view)
+        self._recount_devices(found, view)
         return self._published(before)
 
     def delete_slice(self, name: str) -> bool:
         """The same."""
         before = self._asked_whole()
-        gone = instances_of(self.facts.catalog.slice_named(name))
-        with self._keying(instance for _, instance in gone):
+        found = self.facts.catalog.slice_named(name)
+        with self._keying(instance for _, instance in instances_of(found)):
             self.facts.catalog.remove_slice(name)
+        self._recount_devices(found)
         return self._published(before)
+
+    def _recount_devices(self, *views: SliceView | None) -> None:
+        """The claims that have a device which only one of these shows, or as another's."""
+        changed = set[tuple[DeviceId, ResourceKey]]()
+        for view in views:
+            changed ^= set(view.configurations) if view is not None else set()
+        for device in sorted({device for device, _ in changed}):
+            self._recount_claims([claim.uid for claim in self.facts.claims_with(device)])
 
     def _asked_whole(self) -> dict[ClassName, int]:
         devices = self.facts.catalog.devices
@@ -337,28 +372,29 @@ class World:
         """Resources that pods use may stand for something else afterwards."""
         pods, accounted = self.facts.pods_by_resource(), self.facts.catalog.accounted_resource
         before = {name: accounted(name) for name in names if name in pods}
-        yield
-        for name, key in before.items():
-            if accounted(name) != key:
-                self._recount_pods(list(pods[name]))
+        try:
+            yield
+        finally:
+            for name, key in before.items():
+                if accounted(name) != key:
+                    self._recount_pods(list(pods[name]))
 
     @contextmanager
     def _keying(self, names: Iterable[str] | None = None) -> Iterator[None]:
         """Classes that are gone may be known by other Instances afterwards, all for None."""
         asked = self.facts.claims_of_class
         known = self.facts.classes_asked() if names is None else map(ClassName, names)
-        accounted = self.facts.catalog.accounted_key
-        before = {name: accounted(name) for name in known if asked(name)}
-        yield
-        self._recount_classes(name for name, key in before.items() if accounted(name) != key)
+        catalog = self.facts.catalog
+
+        def keys(name: ClassName) -> tuple[ResourceKey, ResourceKey | None]:
+            return catalog.key(name), catalog.accounted_key(name)
+
+        before = {name: keys(name) for name in known if asked(name)}
+        try:
+            yield
+        finally:
+            self._recount_classes(name for name, found in before.items() if keys(name) != found)
 
     def _recount_classes(self, names: Iterable[ClassName]) -> None:
         for name in names:
             self._recount_claims(self.facts.claims_of_class(name))
-
-
-def _named_by(*instances: InstanceView | None) -> set[str]:
-    """The resources whose meaning hangs on Instances: their own, and their Configurations'."""
-    known = [instance for instance in instances if instance is not None]
-    names = {name for i in known for name in (i.name, str(i.configuration))}
-    return {f"{LEGACY_PREFIX}{name}" for name in names}

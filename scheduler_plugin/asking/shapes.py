@@ -49,6 +49,7 @@ _RESULT = dict.fromkeys(
     ("request", "driver", "pool", "device", "shareID", "consumedCapacity", "adminAccess"), ALL
 )
 _CONDITION = dict.fromkeys(("type", "status", "reason", "lastTransitionTime", "message"), ALL)
+_NODES = ("nodeName", "allNodes", "nodeSelector")
 _REPORT = dict.fromkeys(("name", "handler", "since", "registered", "propertiesRead"), ALL)
 
 
@@ -116,9 +117,10 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
         "resourceslices": {
             "metadata": {"name": ALL},
             "spec": {
-                **dict.fromkeys(("driver", "nodeName", "allNodes", "nodeSelector", "pool"), ALL),
+                **dict.fromkeys(("driver", "pool", "perDeviceNodeSelection", *_NODES), ALL),
                 "devices": [
                     {
+                        **dict.fromkeys(_NODES, ALL),
                         "name": ALL,
                         "attributes": {ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE},
                         "capacity": ALL,

@@ -9,6 +9,8 @@ import yaml
 
 from kube.api import (
     ACCESS_REVIEWS,
+    CLAIMS,
+    CLASSES,
     CONFIG_MAPS,
     DAEMON_SETS,
     DEFINITIONS,
@@ -58,6 +60,9 @@ async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
         "pods": PODS.select(label_selector=PART_OF),
         "daemon_sets": DAEMON_SETS.select(label_selector=PART_OF),
         "queues": QUEUES.select(),
+        "classes": CLASSES.select(),
+        "slices": SLICES.select(),
+        "claims": CLAIMS.select(),
     }
     listed, lease, (configuration, source), denied, serves_dra = await asyncio.gather(
         asyncio.gather(*(_listed(client, selection) for selection in selections.values())),

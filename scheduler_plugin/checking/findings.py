@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from scheduler_plugin.checking.classes import judge_classes, judge_drivers
 from scheduler_plugin.checking.definitions import judge_definitions
 from scheduler_plugin.checking.guards import judge_policies, judge_webhook
 from scheduler_plugin.checking.schedulers import (
@@ -33,6 +34,8 @@ RULES = (
     judge_configuration,
     judge_clocks,
     judge_queues,
+    judge_classes,
+    judge_drivers,
 )
 
 

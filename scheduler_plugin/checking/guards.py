@@ -24,6 +24,8 @@ POLICIES: Mapping[str, str] = {
     "moorage-placed-pods": "a pod with a node in its spec gets devices for nothing",
     "moorage-scheduler-plugin-pods": "the plugin's account may change any part of a pod",
     "moorage-scheduler-plugin-claims": "the plugin's account may allocate devices",
+    "moorage-scheduler-plugin-owners": "the plugin's account may change any part of a claim",
+    "moorage-scheduler-plugin-queues": "the plugin's account may raise any Queue's limits",
     "moorage-driver-node-slices": "a node's driver may write other nodes' slices",
     "moorage-driver-node-instances": "a node's driver may write other nodes' Instances",
     "moorage-driver-node-classes": "a node's driver may write any DeviceClass",

@@ -80,6 +80,7 @@ class Setup:
         endpoints: EndpointSlices of the webhook's Service.
         pods: Of the release, in all its namespaces.
         daemon_sets: Likewise.
+        classes: DeviceClasses; `slices` and `claims` are the other kinds of DRA.
     """
 
     namespace: str
@@ -101,6 +102,9 @@ class Setup:
     pods: Objects
     daemon_sets: Objects
     queues: Objects
+    classes: Objects
+    slices: Objects
+    claims: Objects
     account: str
     denied: tuple[Permission, ...] | Unread = field(default=())
 

@@ -17,6 +17,7 @@ from kube.api import (
     ObjectPath,
     PermanentError,
     Preconditions,
+    ServerFaultError,
     WriteOptions,
 )
 from scheduler_plugin.cluster.stores import ClusterWorld
@@ -32,7 +33,10 @@ WRITE = WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=WRITE_SECONDS)
 
 
 class GateStaysError(Exception):
-    """Raised where the API server refused to remove a gate that is there."""
+    """Raised where the API server refused to remove a gate that is there.
+
+    Its `__cause__` is what the API server said.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class GateWrites:
         so the gate is the first, or is gone.
 
         Raises:
-            GateStaysError: It was refused, and the gate is there.
+            GateStaysError: It was refused or failed, and the gate is there.
             ApiError: It may be there, or not.
         """
         path = PODS.at(removal.name, removal.namespace)
@@ -62,7 +66,7 @@ class GateWrites:
             answer = await self.client.json_patch(path, _removal(removal), options=WRITE)
         except NotFoundError:
             self.cluster.world.assumptions.forget(removal.uid)
-        except (PermanentError, ConflictError) as error:
+        except (PermanentError, ConflictError, ServerFaultError) as error:
             await self._look(removal, error)
         else:
             self.cluster.note_pod(answer)

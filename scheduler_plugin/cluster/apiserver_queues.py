@@ -22,6 +22,7 @@ from kube.api import (
     Deleted,
     Preconditions,
     Store,
+    UnauthorizedError,
     UnavailableError,
     WatchSettings,
     WriteOptions,
@@ -160,7 +161,7 @@ class QueueStatusWriter:
         self._queues.note(answer)
 
     async def _put_off(self, name: QueueName, error: Exception) -> None:
-        """Try this queue again later; while the server is away, all of them."""
+        """Try this queue again later; while the server is away, or knows us not, all of them."""
         now = self._now()
         self._writes.forget(name)
         until = self._failures.again(name, now, _failed_seconds)
@@ -170,8 +171,8 @@ class QueueStatusWriter:
             "status not written queue=%s attempt=%d error=%s", name, attempt, error, exc_info=bug
         )
         self._ask(name)
-        if isinstance(error, UnavailableError):
-            await asyncio.sleep(max(until - now, error.retry_after_seconds or 0.0))
+        if isinstance(error, UnavailableError | UnauthorizedError):
+            await asyncio.sleep(max(until - now, error.retry_after_seconds))
 
 
 def _failed_seconds(failures: int) -> float:

@@ -26,7 +26,16 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import NoReturn
 
-from kube.api import ApiError, Backoff, ConflictError, NotFoundError, UnavailableError, naming
+from kube.api import (
+    ApiError,
+    Backoff,
+    ConflictError,
+    NotFoundError,
+    ServerFaultError,
+    UnauthorizedError,
+    UnavailableError,
+    naming,
+)
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.cluster.apiserver_gate_writes import (
     WRITE_SECONDS,
@@ -35,6 +44,10 @@ from scheduler_plugin.cluster.apiserver_gate_writes import (
 )
 from scheduler_plugin.objects.bindings import FencedError
 from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.waiting.away.resting_pods import (
+    LONGEST_FOR_OTHERS_SECONDS,
+    LONGEST_SECONDS,
+)
 from scheduler_plugin.waiting.decisions import (
     GateRemoval,
     LetGo,
@@ -129,7 +142,7 @@ class GateRemovals:
         while self._still_holds(decision):
             try:
                 await self._write(decision)
-            except (UnavailableError, FencedError) as error:
+            except (UnavailableError, UnauthorizedError, FencedError) as error:
                 # Whether it is done or not, once more does no harm.
                 failures += 1
                 logger.warning("not let go yet %s: %s", _named(decision), error)
@@ -167,7 +180,9 @@ class GateRemovals:
     async def _put_off(self, decision: LetGo, error: Exception) -> None:
         """The pod rests, and others go; where all are refused, all the slower."""
         self._refused_in_a_row += 1
-        self._keeper.failed(decision.uid, self._monotonic())
+        is_servers = isinstance(error.__cause__ or error, ServerFaultError)
+        longest = LONGEST_FOR_OTHERS_SECONDS if is_servers else LONGEST_SECONDS
+        self._keeper.failed(decision.uid, self._monotonic(), longest)
         bug = None if isinstance(error, (ApiError, GateStaysError)) else error
         logger.warning("not let go %s: %s", _named(decision), error, exc_info=bug)
         await asyncio.sleep(_delay(self._refused_in_a_row))
@@ -260,7 +275,7 @@ def _named(decision: LetGo) -> str:
 
 
 def _asked_for(error: Exception) -> float:
-    return error.retry_after_seconds if isinstance(error, UnavailableError) else 0.0
+    return error.retry_after_seconds if isinstance(error, ApiError) else 0.0
 
 
 def _delay(failures: int) -> float:

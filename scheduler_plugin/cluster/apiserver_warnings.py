@@ -19,7 +19,7 @@ from typing import NoReturn, TypeAlias
 from cachetools import LRUCache
 
 from kube.api import CLAIMS, PODS, Event, ObjectReference
-from scheduler_plugin.accounting.charges.ledger import why_unattributed
+from scheduler_plugin.accounting.charges.entries import why_unattributed
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.due import Due, Rests

@@ -64,10 +64,16 @@ class ClusterWorld:
                 return why
         return "" if self._fed.is_set() else "What was read is not taken in yet."
 
-    def watch_failures(self) -> dict[str, int]:
-        """How often in a row each kind could not be listed or watched; 0 while all is well."""
-        kinds = (kind for kind in self.kinds if kind.is_followed)
-        return {str(kind): kind.store.stats.failures_in_a_row for kind in kinds}
+    def watch_failures(self) -> dict[str, tuple[int, str]]:
+        """How often in a row each kind could not be listed or watched, and why (`ApiError.cause`).
+
+        0 and "" while all is well.
+        """
+        found = {str(kind): kind.store.stats for kind in self.kinds if kind.is_followed}
+        return {
+            kind: (stats.failures_in_a_row, stats.last_cause if stats.failures_in_a_row else "")
+            for kind, stats in found.items()
+        }
 
     async def in_sync(self) -> None:
         """Wait until the world knows all that was there at the start."""

@@ -3,20 +3,30 @@
     token ──► TokenReview ──► viewer ──► SubjectAccessReview ──► may he list this?
 
 Both are remembered for half a minute: so long may somebody see what he no longer may.
+
+Whoever reaches the page may send tokens without end. All that nobody is known by share a place in
+the line and a memory of their own, so that known viewers wait behind each other only.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
-from kube.api import ACCESS_REVIEWS, ApiClient, ApiError, JsonObject, Resource, WriteOptions
+from kube.api import (
+    ACCESS_REVIEWS,
+    ApiClient,
+    ApiError,
+    ClientPlaces,
+    JsonObject,
+    Resource,
+    WriteOptions,
+)
 from scheduler_plugin.dashboard.parts import Access
 
 TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", namespaced=False)
@@ -24,7 +34,11 @@ TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", namespac
 REMEMBERED_SECONDS = 30.0
 MOST_REMEMBERED = 4096
 AT_ONCE = 4
-"""How many reviews are under way at one time: strangers may send what they like."""
+AT_ONCE_FOR_ONE = 2
+"""How many reviews are under way at one time: of all, and of each viewer. All tokens that were not
+found to be somebody's count as one."""
+
+STRANGER = ""
 
 LONGEST_TOKEN = 16_384
 WAIT_SECONDS = 5.0
@@ -58,10 +72,18 @@ class Reviews:
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
     ) -> None:
         self._client = client
-        self._turns = asyncio.Semaphore(AT_ONCE)
-        self._said: TTLCache[Hashable, Any] = TTLCache(
+        self._places: ClientPlaces[str] = ClientPlaces(AT_ONCE, AT_ONCE_FOR_ONE)
+        self._viewers: TTLCache[bytes, Viewer] = TTLCache(
             MOST_REMEMBERED, REMEMBERED_SECONDS, monotonic
         )
+        self._may: TTLCache[tuple[Viewer, Access], bool] = TTLCache(
+            MOST_REMEMBERED, REMEMBERED_SECONDS, monotonic
+        )
+        self._nobodys: TTLCache[bytes, str] = TTLCache(
+            MOST_REMEMBERED, REMEMBERED_SECONDS, monotonic
+        )
+        # Whose tokens were, for when they are looked at anew.
+        self._names: LRUCache[bytes, str] = LRUCache(MOST_REMEMBERED)
 
     async def viewer(self, token: str) -> Viewer:
         """Whose token it is.
@@ -73,12 +95,21 @@ class Reviews:
         if not token or len(token) > LONGEST_TOKEN:
             raise NotSignedInError("A token of this cluster is needed.")
         key = sha256(token.encode()).digest()
-        if key not in self._said:
-            body = {"metadata": {}, "spec": {"token": token}}
-            self._said[key] = _viewer(await self._ask(TOKEN_REVIEWS, body))
-        found: Viewer | str = self._said[key]
+        known = self._viewers.get(key) or self._nobodys.get(key)
+        found = known or await self._look_at(key, token)
         if isinstance(found, str):
             raise NotSignedInError(found)
+        return found
+
+    async def _look_at(self, key: bytes, token: str) -> Viewer | str:
+        """Ask whose it is, and remember the answer."""
+        body = {"metadata": {}, "spec": {"token": token}}
+        found = _viewer(await self._ask(TOKEN_REVIEWS, body, self._names.get(key, STRANGER)))
+        if isinstance(found, str):
+            self._nobodys[key] = found
+            self._names.pop(key, None)
+        else:
+            self._viewers[key], self._names[key] = found, found.name
         return found
 
     async def may(self, viewer: Viewer, access: Access) -> bool:
@@ -88,21 +119,25 @@ class Reviews:
             CannotReviewError: The API server does not say.
         """
         key = (viewer, access)
-        if key not in self._said:
-            spec = {
-                "user": viewer.name,
-                "uid": viewer.uid,
-                "groups": list(viewer.groups),
-                "extra": {name: list(values) for name, values in viewer.extra},
-                "resourceAttributes": access.attributes(),
-            }
-            answer = await self._ask(ACCESS_REVIEWS, {"metadata": {}, "spec": spec})
-            self._said[key] = bool((answer.get("status") or {}).get("allowed"))
-        return bool(self._said[key])
+        if (known := self._may.get(key)) is not None:
+            return known
+        allowed = self._may[key] = await self._is_allowed(viewer, access)
+        return allowed
 
-    async def _ask(self, resource: Resource, body: JsonObject) -> JsonObject:
+    async def _is_allowed(self, viewer: Viewer, access: Access) -> bool:
+        spec = {
+            "user": viewer.name,
+            "uid": viewer.uid,
+            "groups": list(viewer.groups),
+            "extra": {name: list(values) for name, values in viewer.extra},
+            "resourceAttributes": access.attributes(),
+        }
+        answer = await self._ask(ACCESS_REVIEWS, {"metadata": {}, "spec": spec}, viewer.name)
+        return bool((answer.get("status") or {}).get("allowed"))
+
+    async def _ask(self, resource: Resource, body: JsonObject, who: str) -> JsonObject:
         try:
-            async with asyncio.timeout(WAIT_SECONDS), self._turns:
+            async with asyncio.timeout(WAIT_SECONDS), self._places.of(who):
                 return await self._client.create(resource, body, options=WRITE)
         except TimeoutError:
             raise CannotReviewError("Too many ask at one time who they are.") from None

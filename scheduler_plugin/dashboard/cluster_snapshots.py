@@ -18,7 +18,7 @@ import msgspec
 from driver.api import timestamp
 from kube.api import Event
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.dashboard.history import STEP_SECONDS, History
 from scheduler_plugin.dashboard.lines import (
     claim_lines,
@@ -70,7 +70,7 @@ class Snapshots:
 
     def __init__(
         self,
-        world: World,
+        world: WorldView,
         recent: Recent,
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
         clock: Callable[[], float] = time.time,  # noqa: TID251

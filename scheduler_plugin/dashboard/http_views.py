@@ -10,7 +10,7 @@ import msgspec
 from fastapi import HTTPException
 
 from kube.kinds import CLAIMS, PODS, QUEUES
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews, Viewer
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
@@ -39,7 +39,7 @@ class Views:
         why_not_ready: Why the world is not known yet; "" where it is.
     """
 
-    world: World
+    world: WorldView
     snapshots: Snapshots
     reviews: Reviews
     waiting: GateWriter

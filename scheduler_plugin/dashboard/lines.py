@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.dashboard.snapshots import Line
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
@@ -31,7 +31,7 @@ Lines = Iterator[Line | None]
 _encode = msgspec.json.Encoder().encode
 
 
-def queue_lines(world: World, shares: Callable[[QueueName], Charges]) -> Lines:
+def queue_lines(world: WorldView, shares: Callable[[QueueName], Charges]) -> Lines:
     """The tree, a line for each class of each queue. A filter finds queues by those above, too."""
     shown = QueueName("")
     for row in queue_rows(world):
@@ -43,7 +43,7 @@ def queue_lines(world: World, shares: Callable[[QueueName], Charges]) -> Lines:
         yield Line(body, f"{path} {row.device_class}".lower())
 
 
-def claim_lines(world: World) -> Lines:
+def claim_lines(world: WorldView) -> Lines:
     """The accounted claims by name; beside them who shares each, by queue."""
     for claim in _in_order(world.facts.claims(), lambda claim: claim.key):
         row = claim_row(world, claim) if claim is not None else None
@@ -61,7 +61,7 @@ def claim_lines(world: World) -> Lines:
         )
 
 
-def device_lines(world: World) -> Lines:
+def device_lines(world: WorldView) -> Lines:
     """The devices by node; beside them the claims that have each."""
     for row in instance_rows(world):
         yield _device_line(row) if row is not None else None
@@ -80,7 +80,7 @@ def _device_line(row: InstanceRow) -> Line:
     )
 
 
-def waiting_lines(world: World) -> Lines:
+def waiting_lines(world: WorldView) -> Lines:
     """The pods that wait, those that have waited the longest first."""
     for pod in _in_order(world.facts.pods(), lambda pod: (pod.created, pod.namespace, pod.name)):
         row = pod_row(world, pod) if pod is not None else None

@@ -16,6 +16,7 @@ from kube.http_server import Bound, CannotListenError, Ending, Protocol
 from kube.http_server import serving as serving_all
 from scheduler_plugin.extender.http_app import DEFAULT_LIMITS, Limits
 from scheduler_plugin.extender.http_bodies import plain, respond
+from scheduler_plugin.extender.http_hosts import LoopbackHosts
 from scheduler_plugin.extender.listening import Listening, why_not_heard
 from scheduler_plugin.extender.listening import TlsFiles as TlsPaths
 
@@ -29,7 +30,7 @@ async def serving(
     """Serve until the context ends; then requests under way are finished within their limit.
 
     With TLS, a client whose certificate is good and names nobody who is heard is told so, with
-    status 403, whatever it asks.
+    status 403, whatever it asks. Without, so is who asks a loopback address under another name.
 
     Raises:
         CannotListenError: The address is not to be had, or a certificate not to be read.
@@ -37,7 +38,7 @@ async def serving(
     async with (
         _mutual_tls(listening.tls) as tls,
         serving_all(
-            app,
+            app if listening.tls else LoopbackHosts(app),
             (listening.host, listening.port),
             tls=tls,
             ending=Ending(limits.stop_seconds),

@@ -60,6 +60,10 @@ class Extender:
         """Why kube-scheduler is not answered; "" where it is."""
         return self._cluster.why_not_ready() or self._lease.why_not_ready()
 
+    async def look_at_unknown_binds(self) -> None:
+        """Look what became of bindings of which no answer told it, once they cannot come late."""
+        await self._binds.unknown.look()
+
     async def settle(self) -> None:
         """Wait a moment for the Lease to be ours for certain."""
         await self._lease.settle(PATIENCE_SECONDS)

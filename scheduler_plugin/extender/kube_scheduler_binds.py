@@ -24,6 +24,7 @@ from scheduler_plugin.accounting.freshness import (
     unowned_claims,
 )
 from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.extender.kube_scheduler_unknown_binds import UnknownBinds
 from scheduler_plugin.extender.messages import BindArguments
 from scheduler_plugin.extender.prometheus_calls import WATCH_LAG_SECONDS
 from scheduler_plugin.judging.verdicts import (
@@ -61,7 +62,11 @@ ATTEMPTS = 5
 
 
 class Binds:
-    """The bindings under way."""
+    """The bindings under way.
+
+    Attributes:
+        unknown: Those of which no answer told the end; they are to be looked at.
+    """
 
     def __init__(
         self,
@@ -78,6 +83,7 @@ class Binds:
         self._failures = RestingPods()
         # How often the Filter passed each pod since it was bound last, if ever.
         self._passes: dict[PodUid, int] = {}
+        self.unknown = UnknownBinds(cluster, monotonic)
 
     def passed(self, pod: PodUid) -> None:
         """The Filter passed a pod: an attempt to bind it begins."""
@@ -194,9 +200,11 @@ class Binds:
     async def _carry_out(self, pod: PodView, request: BindRequest) -> str:
         # Before the write: whatever becomes of this call, the pod may be bound from here on.
         self._cluster.world.assumptions.binding_asked(pod.uid)
+        self.unknown.asked(pod)
         outcome = await self._binder.bind(request)
         if isinstance(outcome, BindFailed):
             return self._failed(pod, outcome)
+        self.unknown.answered(pod.uid)
         self._failures.forget(pod.uid)
         self._passes.pop(pod.uid, None)
         with naming(claimUIDs=",".join(claim.uid for claim in request.claims)):
@@ -212,6 +220,7 @@ class Binds:
 
     def _drop(self, pod: PodView) -> None:
         """It is not bound for certain: nothing is believed of it, and it may have to rest."""
+        self.unknown.answered(pod.uid)
         self._cluster.world.assumptions.forget(pod.uid)
         self._failures.failed(pod.uid, self._monotonic())
 

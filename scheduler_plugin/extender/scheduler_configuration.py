@@ -5,7 +5,7 @@ It is the part that belongs to the plugin: an administrator adds what else his s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +86,20 @@ def scheduler_configuration(settings: PrintConfigSettings) -> dict[str, Any]:
         "profiles": [{"schedulerName": name} for name in settings.scheduler_names],
         "extenders": [_extender(settings.listening, settings.caller)],
     }
+
+
+def why_not_asked(configuration: object, *, plain_http: bool) -> str:
+    """Why this kube-scheduler would not reach a plugin that listens so; empty if it would.
+
+    No pod of the cluster would be scheduled then.
+    """
+    found = configuration.get("extenders") if isinstance(configuration, Mapping) else None
+    urls = [str(one.get("urlPrefix", "")) for one in found or () if isinstance(one, Mapping)]
+    scheme = "http" if plain_http else "https"
+    if any(url.startswith(f"{scheme}://") for url in urls):
+        return ""
+    mend = "--plain-http here, or certificates there (print-config --certificates)"
+    return f"no extender is asked by {scheme}: both sides need the same, {mend}"
 
 
 def _extender(listening: Listening, caller: CallerFiles | None) -> dict[str, Any]:

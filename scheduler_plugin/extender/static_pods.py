@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any
+
+from scheduler_plugin.extender.listening import Listening
 
 KUBE_SCHEDULER = "kube-scheduler"
 PLUGIN = "moorage-scheduler-plugin"
@@ -17,7 +20,7 @@ IGNORED = ("--kubeconfig", "--config")
 
 _ALIVE = """\
 from http.client import HTTPConnection
-plugin = HTTPConnection("127.0.0.1", 10262, timeout=4)
+plugin = HTTPConnection("{host}", {port}, timeout=4)
 plugin.request("GET", "/healthz")
 raise SystemExit(plugin.getresponse().status != 200)
 """
@@ -32,11 +35,13 @@ class Sidecar:
         folder: On the host, with kube-scheduler's configuration `scheduler.yaml` and the plugin's
             kubeconfig `plugin.conf`; both containers see it under the same path.
         flags: Of `serve`, beside the kubeconfig.
+        pages: Where `--pages-address` among them has the plugin answer its probes.
     """
 
     image: str
     folder: str
     flags: Sequence[str]
+    pages: Listening
 
 
 def with_plugin(manifest: object, sidecar: Sidecar) -> dict[str, Any]:
@@ -85,12 +90,13 @@ def _mount(sidecar: Sidecar) -> dict[str, Any]:
 def _container(sidecar: Sidecar) -> dict[str, Any]:
     """The plugin, as root without rights: the files of a control plane are root's."""
     kubeconfig = f"--kubeconfig={sidecar.folder}/plugin.conf"
+    alive = _alive(sidecar.pages)
     return {
         "name": PLUGIN,
         "image": sidecar.image,
         "command": [PLUGIN, "serve", kubeconfig, *sidecar.flags],
-        "startupProbe": {**_alive(), "periodSeconds": 1, "failureThreshold": 60},
-        "livenessProbe": {**_alive(), "periodSeconds": 10, "failureThreshold": 2},
+        "startupProbe": {**alive, "periodSeconds": 1, "failureThreshold": 60},
+        "livenessProbe": {**alive, "periodSeconds": 10, "failureThreshold": 2},
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -102,6 +108,17 @@ def _container(sidecar: Sidecar) -> dict[str, Any]:
     }
 
 
-def _alive() -> dict[str, Any]:
-    """On loopback, where a kubelet's own probes do not reach."""
-    return {"exec": {"command": ["python3.11", "-IS", "-c", _ALIVE]}, "timeoutSeconds": 5}
+def _alive(pages: Listening) -> dict[str, Any]:
+    """On loopback a kubelet's own probes do not reach it, so that the container asks itself."""
+    asks = _ALIVE.format(host=_reached_at(pages.host), port=pages.port)
+    return {"exec": {"command": ["python3.11", "-IS", "-c", asks]}, "timeoutSeconds": 5}
+
+
+def _reached_at(host: str) -> str:
+    """The address at which a process of the same pod reaches who listens at this one."""
+    if not host:
+        return "127.0.0.1"
+    address = ip_address(host)
+    if not address.is_unspecified:
+        return host
+    return "127.0.0.1" if address.version == 4 else "::1"

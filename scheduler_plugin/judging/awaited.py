@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.ceilings import usage_added
@@ -13,7 +13,7 @@ from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import PodUid
 
 
-def users_left(hold: Hold, facts: Facts) -> set[PodUid]:
+def users_left(hold: Hold, facts: FactsView) -> set[PodUid]:
     """Who uses what was taken, and has not ended yet: until then nobody else can get it."""
     pods = [facts.pod(uid) for uid in hold.awaits_pods]
     for claim in map(facts.claim, hold.awaits):
@@ -22,7 +22,7 @@ def users_left(hold: Hold, facts: Facts) -> set[PodUid]:
     return {pod.uid for pod in pods if pod is not None and pod.is_bound and not pod.ended}
 
 
-def _is_some_free(hold: Hold, facts: Facts) -> bool:
+def _is_some_free(hold: Hold, facts: FactsView) -> bool:
     """Whether some of what is held may be free: all of it, or what need not be waited for."""
     left = users_left(hold, facts)
     # Slots of the device plugin are free with each that ends; after a restart it may be any device.
@@ -64,7 +64,7 @@ def claims_given_up(case: Case) -> Iterator[str]:
                 yield f"{use.claim} is given up for {hold.name}: nobody else is to use it now."
 
 
-def _is_given_up(claim: ClaimView, joiner: PodUid, facts: Facts) -> bool:
+def _is_given_up(claim: ClaimView, joiner: PodUid, facts: FactsView) -> bool:
     """Whether all users of an allocated claim are on their way out, but for one that would join."""
     users = [facts.pod(uid) for uid in claim.reserved_for if uid != joiner]
     return bool(users) and all(pod is not None and (pod.ended or pod.deleting) for pod in users)

@@ -11,10 +11,10 @@ from scheduler_plugin.accounting.charges.costs import (
     granted_cost,
     is_accounted,
 )
-from scheduler_plugin.accounting.charges.ledger import ClaimEntry
+from scheduler_plugin.accounting.charges.entries import ClaimEntry
 from scheduler_plugin.accounting.charges.owners import awaited_pod, owner_of
 from scheduler_plugin.accounting.queues.totals import Totals
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, PodUid, QueueName
@@ -74,7 +74,7 @@ class Case:
     requests: Charges
     counted_usage: Totals
     counted_non_preemptible: Totals
-    world: World
+    world: WorldView
     at_bind: bool = False
 
     @property
@@ -83,7 +83,7 @@ class Case:
         return str(self.claims[0].claim) if self.claims else f"A request of {self.pod}"
 
 
-def case_of(pod: PodView, claims: Sequence[ClaimView], world: World, *, at_bind: bool) -> Case:
+def case_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView, *, at_bind: bool) -> Case:
     """Prepare the verdict on a pod; see `verdicts.judge` for the arguments."""
     pod = world.facts.without_lost_claim(pod)
     queue = _queue_of(pod, claims, world)
@@ -104,7 +104,16 @@ def case_of(pod: PodView, claims: Sequence[ClaimView], world: World, *, at_bind:
     )
 
 
-def _counted(pod: PodView, uses: Sequence[ClaimUse], world: World) -> tuple[Totals, Totals]:
+def slots_problems(case: Case) -> Iterator[tuple[ClaimView, str]]:
+    """What its claims say of slots and is no number, where a device of ours may be meant."""
+    catalog = case.world.facts.catalog
+    for claim in (use.claim for use in case.claims):
+        for alternative in (a for request in claim.requests for a in request.alternatives):
+            if alternative.problem and catalog.may_have_slots(alternative.device_class):
+                yield claim, alternative.problem
+
+
+def _counted(pod: PodView, uses: Sequence[ClaimUse], world: WorldView) -> tuple[Totals, Totals]:
     """What counts for the pod already, usage and non-preemptible use."""
     usage, non_preemptible = world.assumptions.counted_for(
         pod.uid,
@@ -117,7 +126,7 @@ def _counted(pod: PodView, uses: Sequence[ClaimUse], world: World) -> tuple[Tota
     return usage, non_preemptible
 
 
-def _queue_of(pod: PodView, claims: Sequence[ClaimView], world: World) -> QueueName:
+def _queue_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView) -> QueueName:
     """The pod's queue. An owner that was written for this very pod says it.
 
     Label and binding must name one queue. What a pod gets from its PodGroup or its namespace may
@@ -133,7 +142,7 @@ class _Asker:
 
     pod: PodView
     queue: QueueName
-    world: World
+    world: WorldView
     at_bind: bool
 
     def use_of(self, claim: ClaimView) -> ClaimUse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from scheduler_plugin.accounting.queues.totals import Totals
+from scheduler_plugin.accounting.queues.totals import Totals, TotalsView
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName, Share
@@ -35,7 +35,7 @@ class Overrun:
 def overruns(
     case: Case,
     additions: Iterable[Addition],
-    sums: tuple[Totals, Totals, Totals],
+    sums: tuple[TotalsView, TotalsView, TotalsView],
     ceiling: Callable[[Share], Ceiling],
 ) -> Iterator[tuple[Overrun, Share]]:
     """Ceilings that are passed; `sums` are what is charged, assumed, and assumed of this pod."""

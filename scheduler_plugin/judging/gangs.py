@@ -10,17 +10,16 @@ With enough of them in, any other pod of the group goes like one without a group
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from scheduler_plugin.accounting.facts import Facts
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.facts_views import FactsView
+from scheduler_plugin.accounting.world_views import Trial, WorldView
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import QUOTA_GATE, Reason
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
 """Nothing of a trial lasts, whenever it lapses."""
@@ -53,7 +52,7 @@ class NotTogether:
     pods: tuple[PodView, ...] = ()
 
 
-def is_of_gang(pod: PodView, facts: Facts) -> bool:
+def is_of_gang(pod: PodView, facts: FactsView) -> bool:
     """Whether a pod goes only with others. A PodGroup that is not known may say so."""
     if not pod.group or not facts.pod_queues.has_groups:
         return False
@@ -61,40 +60,34 @@ def is_of_gang(pod: PodView, facts: Facts) -> bool:
     return group is None or group.min_member != 1
 
 
-def goes_with(pod: PodView, world: World) -> bool:
+def goes_with(pod: PodView, world: WorldView) -> bool:
     """Whether a pod is in its group for certain, or about to be."""
     return pod.is_bound or not pod.may_use_devices or world.assumptions.is_assumed(pod.uid)
 
 
-def could_come(pod: PodView, world: World, gates: frozenset[str] = frozenset()) -> bool:
-    """Whether nothing but a verdict keeps a pod: its claims are there, and no gate but these."""
-    is_free = pod.may_be_bound and set(pod.gates) <= gates
+def could_come(pod: PodView, world: WorldView, gates: frozenset[str] = frozenset()) -> bool:
+    """Whether nothing but a verdict keeps a pod: its claims are there, no gate but these."""
+    is_ours = not why_not_ours(pod, world.facts.settings)
+    is_free = is_ours and pod.may_be_bound and set(pod.gates) <= gates
     return is_free and not missing_claims(pod, world.facts)
 
 
-def waits_with(pod: PodView, world: World) -> PodView | None:
+def waits_with(pod: PodView, world: WorldView) -> PodView | None:
     """For who only wants to know: each counts that waits, at our gate or without one."""
     return pod if could_come(pod, world, frozenset({QUOTA_GATE})) else None
 
 
-@contextmanager
-def tried_together(
-    pod: PodView, world: World, may_come: MayCome
-) -> Iterator[Together | NotTogether]:
+def tried_together(pod: PodView, trial: Trial, may_come: MayCome) -> Together | NotTogether:
     """The verdict on a pod and those that have to go with it.
 
-    Meanwhile those are assumed that were admitted; afterwards nothing of it is left.
+    In the trial those are assumed afterwards that were admitted.
     """
-    found = who_goes(pod, world, may_come)
-    if isinstance(found, Refused):
-        yield NotTogether(found)
-        return
-    with world.assumptions.trial():
-        yield _tried(found, world)
+    found = who_goes(pod, trial, may_come)
+    return NotTogether(found) if isinstance(found, Refused) else _tried(found, trial)
 
 
 def judge_waiting(
-    pod: PodView, world: World, may_come: MayCome | None = None
+    pod: PodView, world: WorldView, may_come: MayCome | None = None
 ) -> Together | Refused:
     """The verdict on a pod that waits; one of a group goes with its group or not at all.
 
@@ -104,23 +97,23 @@ def judge_waiting(
     if not is_of_gang(pod, world.facts):
         verdict = judge(pod, world.facts.claims_of(pod), world)
         return verdict if isinstance(verdict, Refused) else Together(((pod, verdict),))
-    with tried_together(pod, world, may_come) as found:
-        return found.refused if isinstance(found, NotTogether) else found
+    found = tried_together(pod, world.trial(), may_come)
+    return found.refused if isinstance(found, NotTogether) else found
 
 
-def waiting_refusal(pod: PodView, world: World) -> Refused | None:
+def waiting_refusal(pod: PodView, world: WorldView) -> Refused | None:
     """Why a waiting pod is refused, for who only wants to know; None where it is not."""
     found = judge_waiting(pod, world)
     return found if isinstance(found, Refused) else None
 
 
-def _tried(pods: list[PodView], world: World) -> Together | NotTogether:
+def _tried(pods: list[PodView], trial: Trial) -> Together | NotTogether:
     admitted = []
     for pod in pods:
-        verdict = judge(pod, world.facts.claims_of(pod), world)
+        verdict = judge(pod, trial.facts.claims_of(pod), trial)
         if isinstance(verdict, Refused):
             return NotTogether(_of_group(verdict, pods), pod, verdict, tuple(pods))
-        assume(pod, verdict, world, AT_ONCE)
+        assume(pod, verdict, trial, AT_ONCE)
         admitted.append((pod, verdict))
     return Together(tuple(admitted))
 
@@ -133,7 +126,7 @@ def _of_group(refused: Refused, pods: list[PodView]) -> Refused:
     return Refused(refused.reason, sentence)
 
 
-def who_goes(pod: PodView, world: World, may_come: MayCome) -> list[PodView] | Refused:
+def who_goes(pod: PodView, world: WorldView, may_come: MayCome) -> list[PodView] | Refused:
     """The pod, and the first of the others that have to go with it."""
     facts = world.facts
     group = facts.group(pod.namespace, pod.group)
@@ -156,7 +149,7 @@ def who_goes(pod: PodView, world: World, may_come: MayCome) -> list[PodView] | R
     return [pod, *coming[:lacking]]
 
 
-def living_members(pod: PodView, facts: Facts) -> Iterator[PodView]:
+def living_members(pod: PodView, facts: FactsView) -> Iterator[PodView]:
     """The pods of a pod's group that live."""
     for uid in facts.pods_in_group((pod.namespace, pod.group)):
         member = facts.pod(uid)

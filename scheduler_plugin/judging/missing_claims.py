@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.objects.pods import PodClaim, PodView
 
 
-def missing_claims(pod: PodView, facts: Facts) -> tuple[str, ...]:
+def missing_claims(pod: PodView, facts: FactsView) -> tuple[str, ...]:
     """What the pod names and is not there: claims, and templates of claims to be made."""
     names = [name for name in pod.claim_names if facts.claim_named(pod.namespace, name) is None]
     return (*names, *(entry.template for entry in pod.claims if entry.is_to_be_made))

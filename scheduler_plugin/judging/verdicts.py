@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_plugin.accounting.assumptions import AssumedClaim, AssumedPod
-from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.assumed import AssumedClaim, AssumedPod
+from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.queues.queues import why_not_admitted
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import DecidingWorld, WorldView
 from scheduler_plugin.judging.awaited import claims_given_up, devices_held
-from scheduler_plugin.judging.cases import Case, ClaimUse, case_of
+from scheduler_plugin.judging.cases import Case, ClaimUse, case_of, slots_problems
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
 from scheduler_plugin.judging.missing_claims import unknown_entries
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, summed
@@ -64,7 +64,7 @@ Verdict = Admitted | Refused
 def judge(
     pod: PodView,
     claims: Sequence[ClaimView],
-    world: World,
+    world: WorldView,
     *,
     at_bind: bool = False,
 ) -> Verdict:
@@ -72,7 +72,7 @@ def judge(
 
     Args:
         pod: The pod, as kube-scheduler or the API has it now.
-        claims: The claims of its spec, in that order; `Facts.claims_of` finds them.
+        claims: The claims of its spec, in that order; `FactsView.claims_of` finds them.
         world: What is known. Nothing of it changes; what lapsed of its assumptions counts until
             whoever asks drops it.
         at_bind: Whether allocations are final. Extended resources that no claim stands for are
@@ -93,7 +93,9 @@ def judge(
     return Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
 
 
-def missing_refusals(pod: PodView, claims: Sequence[ClaimView], facts: Facts) -> Iterator[Refused]:
+def missing_refusals(
+    pod: PodView, claims: Sequence[ClaimView], facts: FactsView
+) -> Iterator[Refused]:
     """What the pod names and is not among its claims: nothing can be said of what that costs."""
     for entry in unknown_entries(pod, {claim.name for claim in claims}):
         claim = f"ResourceClaim {pod.namespace}/{entry.claim}"
@@ -127,6 +129,11 @@ def _owners_are_known(case: Case) -> Iterator[str]:
                 f"{use.claim} belongs to the queue of {pod}, and waits for {missing}, which is"
                 " not known yet."
             )
+
+
+def _slots_are_numbers(case: Case) -> Iterator[str]:
+    for claim, problem in slots_problems(case):
+        yield f"{claim} asks for no number of slots: {problem}"
 
 
 def _has_queue(case: Case) -> Iterator[str]:
@@ -302,6 +309,7 @@ def _is_not_held(case: Case) -> Iterator[str]:
 
 RULES: tuple[tuple[Reason, Callable[[Case], Iterator[str]]], ...] = (
     (Reason.NOT_KNOWN_YET, _owners_are_known),
+    (Reason.CLAIM_INVALID, _slots_are_numbers),
     (Reason.NO_QUEUE, _has_queue),
     (Reason.QUEUE_NOT_FOUND, _queues_exist),
     (Reason.QUEUE_NOT_FOUND, _queues_stay),
@@ -318,7 +326,7 @@ RULES: tuple[tuple[Reason, Callable[[Case], Iterator[str]]], ...] = (
 """Each with the reason of its refusals, of which it says the sentences."""
 
 
-def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> None:
+def assume(pod: PodView, admitted: Admitted, world: DecidingWorld, now: datetime) -> None:
     """Believe in an admitted pod's binding, so that the next verdict counts it.
 
     A claim that does not exist yet counts with the pod's own requests until it is there and the
@@ -341,7 +349,7 @@ def assume(pod: PodView, admitted: Admitted, world: World, now: datetime) -> Non
     world.assumptions.assume(assumed, claims, summed((admitted.requests, *future)), now)
 
 
-def _decided_by(use: ClaimUse, pod: PodView, world: World) -> AssumedPod | None:
+def _decided_by(use: ClaimUse, pod: PodView, world: WorldView) -> AssumedPod | None:
     """The pod that became owner before this process knew of it, as its reservation shows."""
     if use.owner_pod is None or use.owner_pod == pod.uid:
         return None

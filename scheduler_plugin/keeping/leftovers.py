@@ -36,7 +36,7 @@ from datetime import datetime, timedelta
 
 from scheduler_plugin.accounting.charges.costs import is_accounted
 from scheduler_plugin.accounting.charges.owners import is_stale, labelled_owner, orphan_owner
-from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import ClaimOwner, claim_owner
 from scheduler_plugin.objects.claims import ClaimView
@@ -211,6 +211,6 @@ def _left_over(claim: ClaimView, world: World) -> _LeftOver | None:
     return _LeftOver(finished, is_all)
 
 
-def _is_of_extended_resources(claim: ClaimView, facts: Facts) -> bool:
+def _is_of_extended_resources(claim: ClaimView, facts: FactsView) -> bool:
     """Whether kube-scheduler made the claim: it deletes it, too."""
     return any(pod.extended_claim == claim.name for pod in facts.pods_naming(claim))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import NamedTuple, NewType
 
+from driver.api import DRIVER_NAME
 from scheduler_plugin.objects.claim_fields import (
     NO_EXACT,
     NO_METADATA,
@@ -23,6 +24,7 @@ from scheduler_plugin.objects.claim_fields import (
 )
 from scheduler_plugin.objects.fields import (
     JsonObject,
+    UnreadableError,
     own_text,
     read_as,
     read_quantity,
@@ -69,6 +71,7 @@ class Alternative:
         name: The result's `request`: the request, or `<request>/<subrequest>`.
         count: Devices; None for allocationMode All.
         slots: Slots of each device; at least 1.
+        problem: Why what it says of slots is none of them, as a sentence; "" where it is.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Alternative:
     count: int | None = 1
     slots: int = 1
     admin_access: bool = False
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,8 @@ class Result:
     """One allocated device.
 
     Attributes:
-        slots: The slots that it consumed; None where its driver does not count them.
+        slots: The slots that it consumed, of our driver's devices at least 1; None where its driver
+            does not count them.
         pool: Of its driver, in which the device's name means this one.
     """
 
@@ -243,40 +248,51 @@ def _request(asked: Asked, path: str) -> Request:
 
 def _alternative(exact: Exact, path: str, name: str) -> Alternative:
     capacity = exact.capacity.requests if exact.capacity is not None else None
-    asked = _slots(capacity, f"{path}.capacity.requests") if capacity else None
+    asked = _slots(capacity) if capacity else None
     count = exact.count if exact.count is not None else 1
     return Alternative(
         name=name,
         device_class=ClassName(intern(exact.device_class_name or "")),
         count=None if exact.allocation_mode == "All" else max(0, count),
-        slots=max(1, asked or 1),
+        slots=max(1, whole(asked[1]) or 1) if asked else 1,
         admin_access=bool(exact.admin_access),
+        problem=_problem(*asked, f"{path}.capacity.requests") if asked else "",
     )
 
 
-def _slots(amounts: Mapping[str, object], path: str) -> int | None:
-    for name in SLOTS_NAMES:
-        if name in amounts:
-            return read_quantity(amounts[name], f"{path}[{name}]", whole)
-    return None
+def _slots(amounts: Mapping[str, object]) -> tuple[str, object] | None:
+    """Under which name slots are given, and what is written there."""
+    return next(((name, amounts[name]) for name in SLOTS_NAMES if name in amounts), None)
+
+
+def _problem(name: str, value: object, path: str) -> str:
+    try:
+        read_quantity(value, f"{path}[{name}]", whole)
+    except UnreadableError as error:
+        return str(error)
+    return ""
 
 
 def _results(status: Status) -> tuple[Result, ...] | None:
     if status.allocation is None:
         return None
     devices = status.allocation.devices
-    return tuple(
-        _result(given, f"status.allocation.devices.results[{number}]")
-        for number, given in enumerate((devices.results if devices is not None else None) or ())
-    )
+    return tuple(map(_result, (devices.results if devices is not None else None) or ()))
 
 
-def _result(given: Given, path: str) -> Result:
+def _consumed(value: object, driver: str | None) -> int | None:
+    """A device of ours is never used for nothing, whatever is written there."""
+    slots = whole(value)
+    return max(1, slots or 1) if driver == DRIVER_NAME else slots
+
+
+def _result(given: Given) -> Result:
     used = given.consumed_capacity
+    consumed = _slots(used) if used else None
     return Result(
         request=intern(given.request or ""),
         driver=intern(given.driver or ""),
-        slots=_slots(used, f"{path}.consumedCapacity") if used else None,
+        slots=_consumed(consumed[1], given.driver) if consumed else None,
         admin_access=bool(given.admin_access),
         pool=intern(given.pool or ""),
         device=intern(given.device or ""),

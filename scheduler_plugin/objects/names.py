@@ -8,6 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import NewType
 
+from driver.api import DRIVER_NAME
 from kube.kinds import QUEUES
 from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
 from scheduler_plugin.objects.selectors import LabelSelector
@@ -58,6 +59,9 @@ STALE_CONDITION = f"{GROUP}/PodGroupStale"
 RECLAIMING_CONDITION = f"{GROUP}/Reclaiming"
 """Condition of a pod that waits: True while room is held for it that others were evicted for."""
 
+SELECTORS_CONDITION = f"{GROUP}/SelectorsTooSlow"
+"""Condition of a pod that waits: True where CEL of its claims is not evaluated for it."""
+
 DEVICE_RECLAIMED = "DeviceReclaimed"
 """Reason of that condition where it is a device that is held."""
 
@@ -87,6 +91,7 @@ class Reason(StrEnum):
     NOT_KNOWN_YET = "NotKnownYet"
     GONE = "Gone"
     POD_GROUP_INCOMPLETE = "PodGroupIncomplete"
+    CLAIM_INVALID = "ClaimInvalid"
     NO_QUEUE = "NoQueue"
     QUEUE_NOT_FOUND = "QueueNotFound"
     QUEUE_NOT_ALLOWED = "QueueNotAllowed"
@@ -109,6 +114,7 @@ class QueueCondition(StrEnum):
     QUOTA_UNMET = "QuotaUnmet"
     OVER_QUOTA = "OverQuota"
     NEAR_LIMIT = "NearLimit"
+    UNGUARDED = "Unguarded"
 
 
 class SharingPolicy(StrEnum):
@@ -225,6 +231,7 @@ class AccountingSettings:
         default_queue: Queue of pods for which nothing else names one; "" for none.
         non_preemptible_priority: Pods of at least this priority are non-preemptible.
         scheduler_names: The profiles of the kube-scheduler that asks the plugin.
+        accounted_drivers: The drivers whose devices, as policies see to it, no other allocates.
     """
 
     queue_label: str = QUEUE_LABEL
@@ -234,3 +241,4 @@ class AccountingSettings:
     orphan_policy: OrphanPolicy = OrphanPolicy.OLDEST_POD
     owner_lifetime: OwnerLifetime = OwnerLifetime.ALLOCATION
     max_consumers: int = 256
+    accounted_drivers: tuple[str, ...] = (DRIVER_NAME,)

@@ -12,7 +12,6 @@ GET  /dashboard/                    the page for people, an application of its o
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
@@ -21,8 +20,9 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp
 
+from kube.api import is_loopback
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
-from scheduler_plugin.pages.prometheus import CONTENT_TYPE_LATEST, Figures
+from scheduler_plugin.pages.http_figures import FiguresPage
 from scheduler_plugin.waiting.decisions import WaitingPod
 
 
@@ -56,7 +56,7 @@ class WaitingPodPage(BaseModel):
 def pages_app(
     why_not_ready: Callable[[], str],
     waiting: GateWriter,
-    figures: Figures,
+    figures: FiguresPage,
     dashboard: ASGIApp,
 ) -> FastAPI:
     """The application; what it cannot answer it says in a sentence, as plain text.
@@ -91,8 +91,8 @@ def pages_app(
         return WaitingPodPage.of(found)
 
     @app.get("/metrics", response_class=PlainTextResponse)
-    async def metrics() -> Response:
-        return Response(await figures.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    async def metrics(request: Request) -> Response:
+        return figures.answer(request)
 
     app.add_route("/", _to_dashboard)
     app.add_route("/dashboard", _to_dashboard)
@@ -101,9 +101,7 @@ def pages_app(
 
 
 async def _from_within(request: Request) -> None:
-    host = ip_address(request.client.host if request.client else "::")
-    mapped = host.ipv4_mapped if isinstance(host, IPv6Address) else None
-    if not (mapped or host).is_loopback:
+    if not is_loopback(request.client.host if request.client else ""):
         raise HTTPException(403, "This page asks for no token: forward the port of the pod to it.")
 
 

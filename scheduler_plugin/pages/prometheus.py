@@ -5,33 +5,33 @@ that no figure can differ from what it is about.
 
 There is a row for each queue and class that the queue lists, uses or asks for: as many as the
 administrator's Queues make. Beyond `MOST_ROWS` the rest is left out, and it is told how many.
-A large cluster is read in steps, so that kube-scheduler is answered in between.
+A large cluster is read and written down in steps, so that kube-scheduler is answered in between;
+`http_figures` sees to it that this is done once for all who ask.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter as Counts
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 from prometheus_client import CollectorRegistry, Counter, ProcessCollector
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from kube.api import Event
 from scheduler_plugin.accounting.figures.queue_status import reclaimable
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
 from scheduler_plugin.objects.names import Queue, QueueName
 
-__all__ = ["CONTENT_TYPE_LATEST", "Figures"]
-
 MOST_ROWS = 10_000
-IN_ONE_STEP = 200
-"""Queues or claims that are looked at before others have their turn."""
+IN_ONE_STEP = 25
+"""Queues, rows, claims and their users that are looked at and written before others have their
+turn: a millisecond or two."""
 
 PREFIX = "moorage_scheduler_plugin_"
 ROW = ("queue", "device_class")
@@ -53,8 +53,9 @@ MEANINGS: Mapping[str, tuple[tuple[str, ...], str]] = {
     ),
     "serving": ((), "1 where the kube-scheduler beside this process is answered, else 0."),
     "watch_failures": (
-        ("kind",),
-        "How often in a row a kind of objects could not be listed or watched.",
+        ("kind", "cause"),
+        "How often in a row a kind of objects could not be listed or watched. cause is unavailable,"
+        " server-fault, credentials, missing-right or another refusal; empty while all is well.",
     ),
     "queue_usage": (ROW, "What a queue is charged for, those below it included."),
     "queue_usage_non_preemptible": (ROW, "What of it non-preemptible pods use."),
@@ -91,10 +92,10 @@ class Figures:
 
     def __init__(
         self,
-        world: World,
+        world: WorldView,
         waiting: Callable[[], Mapping[QueueName, int]],
         why_not_ready: Callable[[], str],
-        watch_failures: Callable[[], Mapping[str, int]],
+        watch_failures: Callable[[], Mapping[str, tuple[int, str]]],
         calls: CollectorRegistry,
     ) -> None:
         """What is told, beside what is counted here.
@@ -103,7 +104,7 @@ class Figures:
             world: Of its queues all is told.
             waiting: How many pods of each queue wait.
             why_not_ready: Why kube-scheduler is not answered; "" where it is.
-            watch_failures: How often in a row each kind could not be followed.
+            watch_failures: How often in a row each kind could not be followed, and why.
             calls: What is counted of kube-scheduler's calls.
         """
         self._world = world
@@ -115,79 +116,112 @@ class Figures:
 
     async def page(self) -> bytes:
         """All figures, in Prometheus' text format; others have their turn in between."""
-        parts = [generate_latest(REGISTRY), generate_latest(self._calls)]
-        found = {name: _family(name) for name in MEANINGS}
-        self._process(found)
-        await self._queues(found)
-        for family in found.values():
-            parts.append(generate_latest(_One(family)))
-            await asyncio.sleep(0)
-        return b"".join(parts)
+        page = _Page()
+        self._process(page)
+        await self._queues(page)
+        counted = generate_latest(REGISTRY), generate_latest(self._calls)
+        return b"".join((*counted, *page.parts()))
 
-    def _process(self, found: Mapping[str, GaugeMetricFamily]) -> None:
+    def _process(self, page: _Page) -> None:
         for key, amount in self._world.ledger.unattributed():
-            found["unattributed"].add_metric((key,), amount)
-        found["serving"].add_metric((), not self._why_not_ready())
-        for kind, failures in self._watch_failures().items():
-            found["watch_failures"].add_metric((kind,), failures)
+            page.add("unattributed", (key,), amount)
+        page.add("serving", (), not self._why_not_ready())
+        for kind, (failures, cause) in self._watch_failures().items():
+            page.add("watch_failures", (kind, cause), failures)
 
-    async def _queues(self, found: Mapping[str, GaugeMetricFamily]) -> None:
-        left_out = await self._rows(found)
-        found["queue_rows_left_out"].add_metric((), left_out)
-        for queue, count in (await self._foreign()).items():
-            found["queue_foreign_claims"].add_metric((queue,), count)
-        for queue, count in self._waiting().items():
-            found["waiting_pods"].add_metric((queue,), count)
+    async def _queues(self, page: _Page) -> None:
+        left_out = await self._rows(page)
+        page.add("queue_rows_left_out", (), left_out)
+        for queue, count in (await self._foreign(page)).items():
+            page.add("queue_foreign_claims", (queue,), count)
+            await page.went_on()
+        for queue, count in list(self._waiting().items()):
+            page.add("waiting_pods", (queue,), count)
+            await page.went_on()
 
-    async def _rows(self, found: Mapping[str, GaugeMetricFamily]) -> int:
-        """Fill in what is told of queues; returns how many rows are left out."""
+    async def _rows(self, page: _Page) -> int:
+        """Tell of queues; returns how many rows are left out."""
         rows = left_out = 0
-        for number, queue in enumerate(list(self._world.facts.tree), start=1):
+        for queue in list(self._world.facts.tree):
             keys = self._keys(queue)
             told = tuple(islice(keys, max(0, MOST_ROWS - rows)))
             rows, left_out = rows + len(told), left_out + len(keys) - len(told)
             if told or not keys:
-                self._queue(found, queue, told)
-            if number % IN_ONE_STEP == 0:
-                await asyncio.sleep(0)
+                await self._queue(page, queue, told)
+            await page.went_on()
         return left_out
 
     def _keys(self, queue: Queue) -> list[ResourceKey]:
         usage = self._world.ledger.of(queue.name)
         return sorted({*queue.shares, *(key for key, _ in (*usage.usage, *usage.requested))})
 
-    def _queue(
-        self, found: Mapping[str, GaugeMetricFamily], queue: Queue, keys: tuple[ResourceKey, ...]
-    ) -> None:
+    async def _queue(self, page: _Page, queue: Queue, keys: tuple[ResourceKey, ...]) -> None:
         name = queue.name
         usage, held = self._world.ledger.of(name), self._world.held(name)
         shares = self._shares.of(name, asyncio.get_running_loop().time())
         spare = reclaimable(queue, self._world)
+        page.add("queue_quota_unmet", (name,), name in self._world.unmet)
+        page.add("queue_claims", (name,), usage.owned)
+        page.add("queue_claims_shared_out", (name,), usage.shared_out)
         for key in keys:
             share, row = queue.shares.get(key), (name, key)
-            found["queue_usage"].add_metric(row, usage.usage[key])
-            found["queue_usage_non_preemptible"].add_metric(row, usage.non_preemptible[key])
-            found["queue_requested"].add_metric(row, usage.requested[key])
-            found["queue_quota"].add_metric(row, _number(share.quota) if share else 0)
-            found["queue_limit"].add_metric(row, _number(share.limit) if share else float("inf"))
-            found["queue_share"].add_metric(row, shares[key])
-            found["queue_reclaimable"].add_metric(row, spare[key])
-            found["queue_held"].add_metric(row, held[key])
-        found["queue_quota_unmet"].add_metric((name,), name in self._world.unmet)
-        found["queue_claims"].add_metric((name,), usage.owned)
-        found["queue_claims_shared_out"].add_metric((name,), usage.shared_out)
+            page.add("queue_usage", row, usage.usage[key])
+            page.add("queue_usage_non_preemptible", row, usage.non_preemptible[key])
+            page.add("queue_requested", row, usage.requested[key])
+            page.add("queue_quota", row, _number(share.quota) if share else 0)
+            page.add("queue_limit", row, _number(share.limit) if share else float("inf"))
+            page.add("queue_share", row, shares[key])
+            page.add("queue_reclaimable", row, spare[key])
+            page.add("queue_held", row, held[key])
+            await page.went_on()
 
-    async def _foreign(self) -> Counts[QueueName]:
+    async def _foreign(self, page: _Page) -> Counts[QueueName]:
         facts, ledger = self._world.facts, self._world.ledger
         found: Counts[QueueName] = Counts({queue.name: 0 for queue in facts.tree})
-        for number, claim in enumerate(list(facts.claims()), start=1):
+        for claim in list(facts.claims()):
             entry = ledger.claim(claim.uid)
             if entry is not None and entry.shared_out:
-                users = {facts.queue_of(pod) for pod in facts.consumers(claim)}
+                pods = list(facts.consumers(claim))
+                users = {facts.queue_of(pod) for pod in pods}
                 found.update(queue for queue in users - {entry.owner} if queue in found)
-            if number % IN_ONE_STEP == 0:
-                await asyncio.sleep(0)
+                await page.went_on(len(pods))
+            await page.went_on()
         return found
+
+
+class _Page:
+    """Families of samples, which are written down while they are found.
+
+    80,000 samples as objects would be 50 MB, and the garbage collector would look through them.
+    """
+
+    def __init__(self) -> None:
+        self._found = {name: _family(name) for name in MEANINGS}
+        self._written: dict[str, list[bytes]] = {name: [] for name in MEANINGS}
+        self._done = 0
+
+    def add(self, name: str, labels: Sequence[str], value: float) -> None:
+        self._found[name].add_metric(labels, value)
+
+    async def went_on(self, amount: int = 1) -> None:
+        """So much was done; now and then what was found is written, and others have their turn."""
+        self._done += amount
+        if self._done >= IN_ONE_STEP:
+            self._done = 0
+            self._write(name for name, family in self._found.items() if family.samples)
+            await asyncio.sleep(0)
+
+    def parts(self) -> Iterator[bytes]:
+        """All of it, one family after the other."""
+        self._write(MEANINGS)
+        return chain.from_iterable(self._written.values())
+
+    def _write(self, names: Iterable[str]) -> None:
+        for name in names:
+            text, parts = generate_latest(_One(self._found[name])), self._written[name]
+            # What a family is, in two lines, is said once.
+            parts.append(text.split(b"\n", 2)[2] if parts else text)
+            self._found[name].samples.clear()
 
 
 class _One(Collector):

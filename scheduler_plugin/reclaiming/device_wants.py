@@ -15,14 +15,14 @@ from math import prod
 
 from scheduler_plugin.accounting.charges.costs import is_accounted
 from scheduler_plugin.accounting.holds import Hold
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.gangs import could_come, is_of_gang, living_members
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName
 from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
 from scheduler_plugin.objects.names import NO_POD, PodUid
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.wants import (
     Nobody,
     holds_of,
@@ -112,7 +112,7 @@ def may_want_device(pod: PodView) -> bool:
     return pod.unschedulable and pod.may_be_bound and not pod.gates and bool(asks)
 
 
-def device_want_of(pod: PodView, world: World) -> DeviceWant | Nobody:
+def device_want_of(pod: PodView, world: WorldView) -> DeviceWant | Nobody:
     """What devices a pod lacks, if it lacks any; in doubt it lacks none."""
     pods = _together(pod, world)
     if isinstance(pods, Nobody):
@@ -137,7 +137,7 @@ def device_want_of(pod: PodView, world: World) -> DeviceWant | Nobody:
     return DeviceWant(seekers=seekers, holds=holds, keys=tuple(keys))
 
 
-def _admitted(pods: Sequence[PodView], world: World) -> list[Case] | Nobody:
+def _admitted(pods: Sequence[PodView], world: WorldView) -> list[Case] | Nobody:
     cases = tried_cases(pods, world)
     if isinstance(cases, Nobody):
         return cases
@@ -146,12 +146,14 @@ def _admitted(pods: Sequence[PodView], world: World) -> list[Case] | Nobody:
     return [case for case, _ in cases]
 
 
-def _together(pod: PodView, world: World) -> list[PodView] | Nobody:
+def _together(pod: PodView, world: WorldView) -> list[PodView] | Nobody:
     """The pod, and as many of its group as have to find devices with it: those bound have theirs.
 
     What is assumed of the others is not enough here: they were let go, and found nothing.
     """
     facts = world.facts
+    if why := why_not_ours(pod, facts.settings):
+        return Nobody(why)
     if not is_of_gang(pod, facts):
         return [pod]
     group = facts.group(pod.namespace, pod.group)
@@ -167,21 +169,21 @@ def _together(pod: PodView, world: World) -> list[PodView] | Nobody:
     return [pod, *turns[: max(0, least - 1)]]
 
 
-def _asks_for_accounted(pod: PodView, world: World) -> bool:
+def _asks_for_accounted(pod: PodView, world: WorldView) -> bool:
     catalog = world.facts.catalog
     if any(catalog.accounted_resource(name) is not None for name, _ in pod.requests):
         return True
     return any(is_accounted(claim, catalog) for claim in _open_claims(pod, world))
 
 
-def _open_claims(pod: PodView, world: World) -> list[ClaimView]:
+def _open_claims(pod: PodView, world: WorldView) -> list[ClaimView]:
     return [claim for claim in world.facts.claims_of(pod) if not claim.is_allocated]
 
 
 # What each has to find.
 
 
-def seekers_of(pods: Sequence[PodView], world: World) -> tuple[Seeker, ...] | str:
+def seekers_of(pods: Sequence[PodView], world: WorldView) -> tuple[Seeker, ...] | str:
     """What each pod has to find; or what keeps from saying so, for the end of a sentence.
 
     A claim that several of them share has its devices once, and all of them are where these are.
@@ -198,7 +200,7 @@ def seekers_of(pods: Sequence[PodView], world: World) -> tuple[Seeker, ...] | st
     return tuple(found)
 
 
-def _seeker(pod: PodView, shared: dict[str, PodUid], world: World) -> Seeker | str:
+def _seeker(pod: PodView, shared: dict[str, PodUid], world: WorldView) -> Seeker | str:
     if pod.extended_claim:
         return f"a claim was made for the extended resources of {pod}: that is not looked at."
     claims = _open_claims(pod, world)
@@ -218,7 +220,7 @@ def _seeker(pod: PodView, shared: dict[str, PodUid], world: World) -> Seeker | s
     )
 
 
-def _resource(name: str, count: int, world: World) -> Ask:
+def _resource(name: str, count: int, world: WorldView) -> Ask:
     stands_for = world.facts.catalog.resource_class(name) or ClassName("")
     return Ask("", Alternative(name=name, device_class=stands_for, count=count))
 
@@ -236,7 +238,7 @@ def _doubt(claims: Sequence[ClaimView]) -> str:
     return ""
 
 
-def lacking(want: DeviceWant, world: World) -> str:
+def lacking(want: DeviceWant, world: WorldView) -> str:
     """What is not free, for a sentence."""
     claims = dict.fromkeys(ask.claim for seeker in want.seekers for ask in seeker.asks if ask.claim)
     asks = [ask for seeker in want.seekers for choice in seeker.choices for ask in choice]
@@ -249,7 +251,7 @@ def lacking(want: DeviceWant, world: World) -> str:
     return f"not what would do for {what}"
 
 
-def nodes_of_resources(seeker: Seeker, world: World) -> Iterator[str]:
+def nodes_of_resources(seeker: Seeker, world: WorldView) -> Iterator[str]:
     """Nodes whose device plugin may have some of what the pod asks for beside claims."""
     names = {ask.alternative.name for ask in seeker.resources}
     for instance in world.facts.catalog.instances() if names else ():

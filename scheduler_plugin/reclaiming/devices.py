@@ -19,7 +19,7 @@ from functools import partial
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.holds import Hold
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
@@ -44,7 +44,7 @@ Plan: TypeAlias = tuple[list[Place], list[Victim]]
 
 def decide_device(
     pod: PodView,
-    world: World,
+    world: WorldView,
     now: datetime,
     known: Known,
     away: Away = NOBODY_AWAY,
@@ -62,7 +62,7 @@ def decide_device(
 
 
 def is_device_due(
-    take: Take, world: World, now: datetime, evidence: Evidence, away: Away = NOBODY_AWAY
+    take: Take, world: WorldView, now: datetime, evidence: Evidence, away: Away = NOBODY_AWAY
 ) -> bool:
     """As `room.is_due`: whether exactly these are still to go for those devices."""
     pod = world.facts.pod(take.pod.uid)

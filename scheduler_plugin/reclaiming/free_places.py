@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, Seeker, nodes_of_resources
@@ -36,7 +36,7 @@ class FreePlaces:
         self,
         want: DeviceWant,
         away: Away,
-        world: World,
+        world: WorldView,
         now: datetime,
         known: Known,
     ) -> None:

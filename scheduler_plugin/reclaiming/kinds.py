@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.pods import PodView
 
 
-def kind_of(pod: PodView, world: World) -> Hashable | None:
+def kind_of(pod: PodView, world: WorldView) -> Hashable | None:
     """Equal for pods that only their nodes and selectors tell apart; None for one like no other."""
     facts, assumptions = world.facts, world.assumptions
     claims = facts.claims_of(pod)
@@ -24,6 +24,6 @@ def kind_of(pod: PodView, world: World) -> Hashable | None:
     return who, asked, pod.requests, tried
 
 
-def _is_its_alone(claim: ClaimView, world: World) -> bool:
+def _is_its_alone(claim: ClaimView, world: WorldView) -> bool:
     is_free = not (claim.is_allocated or claim.reserved_for or claim.other_consumers)
     return is_free and not world.facts.is_named_twice(claim)

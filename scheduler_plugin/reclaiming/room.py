@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import partial
 
 from scheduler_plugin.accounting.queues.totals import Totals
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
@@ -29,7 +29,7 @@ from scheduler_plugin.reclaiming.wants import Nobody, Shortage, Want, want_of
 
 def decide(
     pod: PodView,
-    world: World,
+    world: WorldView,
     now: datetime,
     away: Away = NOBODY_AWAY,
     first: Sequence[Victim] = (),
@@ -52,7 +52,7 @@ def decide(
         yield from _Search(want, away, world, now).run(first)
 
 
-def is_due(take: Take, world: World, now: datetime, away: Away = NOBODY_AWAY) -> bool:
+def is_due(take: Take, world: WorldView, now: datetime, away: Away = NOBODY_AWAY) -> bool:
     """Whether exactly these are still to go: the same users, for the same pod, by the same rules.
 
     Which of several that serve alike was chosen is not asked again.
@@ -69,7 +69,7 @@ def is_due(take: Take, world: World, now: datetime, away: Away = NOBODY_AWAY) ->
 class _Search:
     """One look for a sufficient set."""
 
-    def __init__(self, want: Want, away: Away, world: World, now: datetime) -> None:
+    def __init__(self, want: Want, away: Away, world: WorldView, now: datetime) -> None:
         asker, first = Asker(want.pods, want.payer, away), want.shortages[0]
         keys = dict.fromkeys(shortage.key for shortage in want.shortages)
         self._want = want

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.reclaiming.device_wants import DeviceWant, seekers_of
@@ -25,7 +25,7 @@ from scheduler_plugin.reclaiming.wants import Nobody, names_of, together_with
 
 def decide_room(
     pod: PodView,
-    world: World,
+    world: WorldView,
     now: datetime,
     known: Known,
     away: Away = NOBODY_AWAY,
@@ -51,7 +51,7 @@ def decide_room(
 
 
 def is_room_due(
-    take: Take, world: World, now: datetime, evidence: Evidence, away: Away = NOBODY_AWAY
+    take: Take, world: WorldView, now: datetime, evidence: Evidence, away: Away = NOBODY_AWAY
 ) -> bool:
     """As `room.is_due`, and whether there would be a place still."""
     want = room_want_of(take, world)
@@ -61,7 +61,7 @@ def is_room_due(
     return search.has_places(take)
 
 
-def room_want_of(take: Take, world: World) -> DeviceWant | str:
+def room_want_of(take: Take, world: WorldView) -> DeviceWant | str:
     """What those have to find that wait for room; or what is in doubt."""
     pods = together_with(take.pod, world)
     if isinstance(pods, Nobody):

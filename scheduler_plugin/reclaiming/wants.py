@@ -15,7 +15,7 @@ from functools import partial
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.queues.totals import Totals
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.awaited import users_left
 from scheduler_plugin.judging.cases import Case, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
@@ -23,7 +23,7 @@ from scheduler_plugin.judging.gangs import AT_ONCE, is_of_gang, waits_with, who_
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.names import PodUid, QueueName, Reason
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.victims.effects import freed_by, kept_by, on_its_way
 from scheduler_plugin.reclaiming.victims.victims import Away
 
@@ -82,11 +82,13 @@ class Nobody:
     unmet: QueueName | None = None
 
 
-def hold_of(pod: PodView, world: World) -> Hold | None:
+def hold_of(pod: PodView, world: WorldView) -> Hold | None:
     """What is to be held for a pod that something was taken for; None where nothing can be.
 
     Which device it is nobody knows any more: it may be any of those that are on their way out.
     """
+    if why_not_ours(pod, world.facts.settings):
+        return None
     found = hold_of_case(case_of(pod, world.facts.claims_of(pod), world, at_bind=False))
     if found is None or not pod.reclaiming_device:
         return found
@@ -114,7 +116,7 @@ class Outlook(Enum):
     """By somebody who does not leave."""
 
 
-def outlook(pod: PodView, world: World, stuck: Collection[PodUid]) -> Outlook:
+def outlook(pod: PodView, world: WorldView, stuck: Collection[PodUid]) -> Outlook:
     """Whether what is held for a pod is there to be taken, or will be."""
     for hold in world.assumptions.holds.of_devices():
         if hold.pod == pod.uid:
@@ -132,7 +134,7 @@ def outlook(pod: PodView, world: World, stuck: Collection[PodUid]) -> Outlook:
     return Outlook.COMES if all(comes) else Outlook.IS_KEPT
 
 
-def want_of(pod: PodView, world: World, away: Away) -> Want | Nobody:
+def want_of(pod: PodView, world: WorldView, away: Away) -> Want | Nobody:
     """What a waiting pod lacks, and those that go with it.
 
     What those who are away use is on its way out, though not seen as such yet; but for those of
@@ -149,46 +151,40 @@ def want_of(pod: PodView, world: World, away: Away) -> Want | Nobody:
     if served := served_with_another(pods, world):
         return Nobody(served)
     evicted = freed_by(away.evicted, world, away.stuck)
-    return _want([case for case, _ in cases], evicted, kept_by(away.stuck, world))
+    return _want([case for case, _ in cases], world, evicted, kept_by(away.stuck, world))
 
 
-def together_with(pod: PodView, world: World) -> list[PodView] | Nobody:
-    """The pod, and those without which it does not go."""
+def together_with(pod: PodView, world: WorldView) -> list[PodView] | Nobody:
+    """The pod, and those without which it does not go; nobody goes for another scheduler's."""
+    if why := why_not_ours(pod, world.facts.settings):
+        return Nobody(why)
     if not is_of_gang(pod, world.facts):
         return [pod]
     pods = who_goes(pod, world, partial(waits_with, world=world))
     return Nobody(pods.sentence) if isinstance(pods, Refused) else pods
 
 
-def tried_cases(pods: Sequence[PodView], world: World) -> list[tuple[Case, bool]] | Nobody:
+def tried_cases(pods: Sequence[PodView], world: WorldView) -> list[tuple[Case, bool]] | Nobody:
     """Each as if those before it were bound, and whether it lacks room.
 
     Nobody wants anything where one of them waits for something else.
     """
-    if len(pods) == 1:
-        return _tried(pods, world)
-    with world.assumptions.trial():
-        return _tried(pods, world)
-
-
-def _tried(pods: Sequence[PodView], world: World) -> list[tuple[Case, bool]] | Nobody:
-    found = []
+    found, trial = [], world.trial()
     for pod in pods:
-        claims = world.facts.claims_of(pod)
-        verdict = judge(pod, claims, world)
+        claims = trial.facts.claims_of(pod)
+        verdict = judge(pod, claims, trial)
         if isinstance(verdict, Refused) and verdict.reason is not Reason.OVER_LIMIT:
             return Nobody(verdict.sentence)
-        case = case_of(pod, claims, world, at_bind=False)
+        case = case_of(pod, claims, trial, at_bind=False)
         if why := _over_quota(case):
             return Nobody(why)
         found.append((case, isinstance(verdict, Refused)))
-        if len(pods) > 1:
-            admitted = Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
-            assume(pod, admitted, world, AT_ONCE)
+        admitted = Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
+        assume(pod, admitted, trial, AT_ONCE)
     return found
 
 
-def served_with_another(pods: Sequence[PodView], world: World) -> str:
+def served_with_another(pods: Sequence[PodView], world: WorldView) -> str:
     """Why nothing is taken for pods whose claim another gets: they will share it; "" else."""
     facts, uids = world.facts, {pod.uid for pod in pods}
     for pod in pods:
@@ -206,11 +202,11 @@ def holds_of(cases: Sequence[Case]) -> tuple[Hold, ...]:
     return tuple(hold for case in cases if (hold := hold_of_case(case)) is not None)
 
 
-def _want(cases: Sequence[Case], evicted: Totals, kept: Totals) -> Want | Nobody:
+def _want(cases: Sequence[Case], world: WorldView, evicted: Totals, kept: Totals) -> Want | Nobody:
     pods, holds = tuple(case.pod for case in cases), holds_of(cases)
     if not holds:
         return Nobody(f"{names_of(pods)} would be charged to several queues.")
-    shortages = tuple(_shortages(cases, holds, evicted, kept))
+    shortages = tuple(_shortages(cases, holds, world, evicted, kept))
     return Want(pods=pods, holds=holds, shortages=shortages)
 
 
@@ -232,9 +228,8 @@ def _over_quota(case: Case) -> str:
 
 
 def _shortages(
-    cases: Sequence[Case], holds: Sequence[Hold], evicted: Totals, kept: Totals
+    cases: Sequence[Case], holds: Sequence[Hold], world: WorldView, evicted: Totals, kept: Totals
 ) -> Iterator[Shortage]:
-    world = cases[0].world
     for key, amount in summed(hold.usage for hold in holds):
         for place, share in world.facts.tree.checks(holds[0].queue, key):
             if share.most.most is None:

@@ -18,7 +18,7 @@ from driver.api import (
     OFFLINE_SINCE,
     OFFLINE_TAINT,
 )
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
@@ -80,7 +80,7 @@ def device_rows(
     slices: Iterable[JsonObject],
     instances: Iterable[JsonObject],
     claims: Iterable[JsonObject],
-    world: World,
+    world: WorldView,
 ) -> list[DeviceRow]:
     """All devices, by Configuration and name."""
     users = _claim_users(claims, world)
@@ -93,7 +93,7 @@ def device_rows(
 
 
 def _claim_users(
-    claims: Iterable[JsonObject], world: World
+    claims: Iterable[JsonObject], world: WorldView
 ) -> Mapping[DeviceKey, list[DeviceUser]]:
     found: dict[DeviceKey, list[DeviceUser]] = {}
     for obj in claims:
@@ -155,7 +155,8 @@ def _merged(
             continue
         for device in spec.get("devices") or ():
             entry = found.setdefault((*_pool(spec), device["name"]), (spec, device, {}))
-            entry[2].update(dict.fromkeys(_nodes(spec)))
+            place = device if spec.get("perDeviceNodeSelection") else spec
+            entry[2].update(dict.fromkeys(_nodes(place)))
     for spec, device, nodes in found.values():
         yield spec, device, tuple(sorted(nodes))
 
@@ -164,10 +165,11 @@ def _pool(spec: JsonObject) -> tuple[str, str]:
     return spec.get("driver") or "", (spec.get("pool") or {}).get("name") or ""
 
 
-def _nodes(spec: JsonObject) -> list[str]:
-    if spec.get("nodeName"):
-        return [spec["nodeName"]]
-    terms = (spec.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
+def _nodes(place: JsonObject) -> list[str]:
+    """What a slice, or a device that says it itself, tells of who sees it."""
+    if place.get("nodeName"):
+        return [place["nodeName"]]
+    terms = (place.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
     values = [
         value
         for term in terms
@@ -198,7 +200,7 @@ def _state(taints: Iterable[JsonObject]) -> tuple[str, str]:
     return (TAINTED, ", ".join(others)) if others else (READY, "")
 
 
-def _of_instance(obj: JsonObject, with_slices: set[str], world: World) -> DeviceRow | None:
+def _of_instance(obj: JsonObject, with_slices: set[str], world: WorldView) -> DeviceRow | None:
     """Of an Instance that slices show as well only what is held counts."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     usage = {slot: user for slot, user in (spec.get("deviceUsage") or {}).items() if user}
@@ -225,7 +227,7 @@ def _of_instance(obj: JsonObject, with_slices: set[str], world: World) -> Device
 
 
 def _slot_users(
-    instance: str, configuration: str, held: Iterable[str], world: World
+    instance: str, configuration: str, held: Iterable[str], world: WorldView
 ) -> Iterator[DeviceUser]:
     """Who holds slots: a kubelet knows for which pod; of those that asked there one is it."""
     counts: dict[tuple[str, str], int] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from driver.api import DRIVER_NAME
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import Result
 from scheduler_plugin.objects.devices.devices import InstanceView
 
@@ -41,7 +41,7 @@ _Uses = dict[str, int]
 """Slots by claim."""
 
 
-def instance_rows(world: World) -> Iterator[InstanceRow | None]:
+def instance_rows(world: WorldView) -> Iterator[InstanceRow | None]:
     """All devices, by node and name; None for each claim that was looked at on the way."""
     instances = {found.name: found for found in world.facts.catalog.instances()}
     ours: dict[str, _Uses] = {name: {} for name in instances}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodView
@@ -34,7 +34,7 @@ class PodRow:
     sentence: str
 
 
-def pod_row(world: World, pod: PodView) -> PodRow | None:
+def pod_row(world: WorldView, pod: PodView) -> PodRow | None:
     """None for a pod that does not wait, or asks for nothing that is accounted."""
     if not _waits(world, pod):
         return None
@@ -50,7 +50,7 @@ def pod_row(world: World, pod: PodView) -> PodRow | None:
     )
 
 
-def _waits(world: World, pod: PodView) -> bool:
+def _waits(world: WorldView, pod: PodView) -> bool:
     if not pod.may_be_bound:
         return False
     entry = world.ledger.pod(pod.uid)
@@ -73,7 +73,7 @@ class WaitingRow:
     sentence: str
 
 
-def waiting_rows(world: World, most: int) -> Iterator[WaitingRow]:
+def waiting_rows(world: WorldView, most: int) -> Iterator[WaitingRow]:
     """Those that have waited longest, so many at the most: a verdict is not for nothing."""
     waiting = [p for p in world.facts.pods() if p.may_be_bound and p.may_use_devices]
     for pod in sorted(waiting, key=lambda pod: (pod.created, pod.namespace, pod.name))[:most]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, Queue, QueueName
@@ -50,7 +50,7 @@ class ChargeRow:
     users: tuple[str, ...]
 
 
-def queue_rows(world: World) -> Iterator[QueueRow]:
+def queue_rows(world: WorldView) -> Iterator[QueueRow]:
     """All queues, each below its parent; one without, or in a circle of parents, stands alone."""
     below: dict[QueueName, list[Queue]] = {}
     for queue in sorted(world.facts.tree, key=lambda q: q.name):
@@ -58,7 +58,7 @@ def queue_rows(world: World) -> Iterator[QueueRow]:
     yield from _subtree(world, below, NO_QUEUE, 0)
 
 
-def _parent(world: World, queue: Queue) -> QueueName:
+def _parent(world: WorldView, queue: Queue) -> QueueName:
     path = world.facts.tree.path(queue.name)
     if len(path) == 1 or queue.name in world.facts.tree.path(path[1])[1:]:
         return NO_QUEUE
@@ -66,14 +66,14 @@ def _parent(world: World, queue: Queue) -> QueueName:
 
 
 def _subtree(
-    world: World, below: Mapping[QueueName, list[Queue]], parent: QueueName, depth: int
+    world: WorldView, below: Mapping[QueueName, list[Queue]], parent: QueueName, depth: int
 ) -> Iterator[QueueRow]:
     for queue in below.get(parent, ()):
         yield from _rows_of(world, queue, depth)
         yield from _subtree(world, below, queue.name, depth + 1)
 
 
-def _rows_of(world: World, queue: Queue, depth: int) -> Iterator[QueueRow]:
+def _rows_of(world: WorldView, queue: Queue, depth: int) -> Iterator[QueueRow]:
     found = world.ledger.of(queue.name)
     keys = {*queue.shares, *(key for key, _ in (*found.usage, *found.requested))}
     if not keys:
@@ -92,7 +92,7 @@ def _rows_of(world: World, queue: Queue, depth: int) -> Iterator[QueueRow]:
         )
 
 
-def charge_rows(world: World, queue: QueueName) -> Iterator[ChargeRow]:
+def charge_rows(world: WorldView, queue: QueueName) -> Iterator[ChargeRow]:
     """What the queue itself pays for, and then what its pods use on somebody else's account."""
     yield from (row for row in claim_rows(world) if row.payer == queue)
     for uid in world.ledger.bound_of(queue):
@@ -103,7 +103,7 @@ def charge_rows(world: World, queue: QueueName) -> Iterator[ChargeRow]:
     yield from _used_for_free(world, queue)
 
 
-def _used_for_free(world: World, queue: QueueName) -> Iterator[ChargeRow]:
+def _used_for_free(world: WorldView, queue: QueueName) -> Iterator[ChargeRow]:
     for claim in _sorted(world):
         entry = world.ledger.claim(claim.uid)
         if entry and entry.owner != queue and claim.is_allocated:
@@ -113,7 +113,7 @@ def _used_for_free(world: World, queue: QueueName) -> Iterator[ChargeRow]:
                 yield _row("ResourceClaim", claim.key, entry.owner, entry.cost, users)
 
 
-def claim_rows(world: World) -> Iterator[ChargeRow]:
+def claim_rows(world: WorldView) -> Iterator[ChargeRow]:
     """All accounted claims, with who pays and who uses them."""
     for claim in _sorted(world):
         if entry := world.ledger.claim(claim.uid):
@@ -121,7 +121,7 @@ def claim_rows(world: World) -> Iterator[ChargeRow]:
             yield _row("ResourceClaim", claim.key, entry.owner, entry.cost, users)
 
 
-def _sorted(world: World) -> list[ClaimView]:
+def _sorted(world: WorldView) -> list[ClaimView]:
     return sorted(world.facts.claims(), key=lambda claim: claim.key)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from scheduler_plugin.accounting.queues.queues import why_not_admitted
-from scheduler_plugin.accounting.queues.totals import Totals
-from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.cases import Case
+from scheduler_plugin.accounting.queues.totals import TotalsView
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.judging.cases import Case, slots_problems
 from scheduler_plugin.judging.ceilings import (
     Addition,
     Overrun,
@@ -55,6 +55,11 @@ def _gone(case: Case) -> Iterator[str]:
         if entry.claim and case.world.facts.is_gone_claim(key):
             yield f"ResourceClaim {case.pod.namespace}/{entry.claim} has to be created again."
     yield "Or delete the pod, and create one that names what exists."
+
+
+def _invalid(case: Case) -> Iterator[str]:
+    for claim in dict.fromkeys(claim for claim, _ in slots_problems(case)):
+        yield f"Create {claim} anew, with a whole number of slots of at least 1: none is changed."
 
 
 def _no_queue(case: Case) -> Iterator[str]:
@@ -162,7 +167,7 @@ def _over_quota(case: Case) -> Iterator[str]:
 def _worst(
     case: Case,
     additions: Iterable[Addition],
-    sums: tuple[Totals, Totals, Totals],
+    sums: tuple[TotalsView, TotalsView, TotalsView],
     ceiling: Callable[[Share], Ceiling],
 ) -> Iterable[tuple[Overrun, Share]]:
     """Of each ceiling the last overrun, which counts all that the pod adds."""
@@ -170,7 +175,7 @@ def _worst(
     return {(overrun.place, overrun.key): (overrun, share) for overrun, share in found}.values()
 
 
-def _holders(place: QueueName, key: ResourceKey, world: World) -> str:
+def _holders(place: QueueName, key: ResourceKey, world: WorldView) -> str:
     """Who holds what is charged there."""
     found = []
     for queue in world.facts.tree.below(place):
@@ -198,6 +203,7 @@ _REMEDIES: Mapping[Reason, Callable[[Case], Iterator[str]]] = {
     Reason.NOT_KNOWN_YET: _not_known,
     Reason.GONE: _gone,
     Reason.POD_GROUP_INCOMPLETE: _group,
+    Reason.CLAIM_INVALID: _invalid,
     Reason.NO_QUEUE: _no_queue,
     Reason.QUEUE_NOT_FOUND: _not_found,
     Reason.QUEUE_NOT_ALLOWED: _not_allowed,

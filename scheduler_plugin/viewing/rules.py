@@ -165,6 +165,7 @@ def added_at(
 _HOLDS: Mapping[Reason, Callable[[Case], str]] = {
     Reason.NOT_KNOWN_YET: _known,
     Reason.GONE: lambda _: "Nothing that it names was deleted.",
+    Reason.CLAIM_INVALID: lambda _: "Its claims ask for whole numbers of slots.",
     Reason.NO_QUEUE: _has_queue,
     Reason.QUEUE_NOT_FOUND: _exists,
     Reason.QUEUE_NOT_ALLOWED: _allowed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import QueueName
 
@@ -38,7 +38,7 @@ class Sharers:
     pods: tuple[str, ...]
 
 
-def claim_row(world: World, claim: ClaimView) -> ClaimRow | None:
+def claim_row(world: WorldView, claim: ClaimView) -> ClaimRow | None:
     """None for a claim that is not accounted."""
     entry = world.ledger.claim(claim.uid)
     if entry is None:
@@ -54,7 +54,7 @@ def claim_row(world: World, claim: ClaimView) -> ClaimRow | None:
     )
 
 
-def sharer_counts(world: World, claim: ClaimView) -> tuple[tuple[QueueName, int], ...]:
+def sharer_counts(world: WorldView, claim: ClaimView) -> tuple[tuple[QueueName, int], ...]:
     """How many pods of each queue use a claim, its owner's first, then the most."""
     entry = world.ledger.claim(claim.uid)
     owner = entry.owner if entry else None
@@ -63,7 +63,7 @@ def sharer_counts(world: World, claim: ClaimView) -> tuple[tuple[QueueName, int]
     return tuple(order)
 
 
-def sharers(world: World, claim: ClaimView) -> tuple[Sharers, ...]:
+def sharers(world: WorldView, claim: ClaimView) -> tuple[Sharers, ...]:
     """The same with the pods' names."""
     named: dict[QueueName, list[str]] = {}
     for pod in world.facts.consumers(claim):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.judging.ceilings import usage_added
 from scheduler_plugin.judging.gangs import waiting_refusal
@@ -63,7 +63,7 @@ class Why:
     told: tuple[str, ...] = ()
 
 
-def why(world: World, namespace: str, name: str, now: datetime | None = None) -> Why | None:
+def why(world: WorldView, namespace: str, name: str, now: datetime | None = None) -> Why | None:
     """None where there is no such pod, or none that has to do with devices.
 
     Without `now` it is not looked who would be evicted for it, which may take long.
@@ -81,7 +81,7 @@ def why(world: World, namespace: str, name: str, now: datetime | None = None) ->
 
 
 def _why(
-    world: World,
+    world: WorldView,
     pod: PodView,
     claims: tuple[ClaimView, ...],
     reason: str,
@@ -99,7 +99,7 @@ def _why(
 
 
 def _why_waiting(
-    world: World, pod: PodView, claims: tuple[ClaimView, ...], now: datetime | None
+    world: WorldView, pod: PodView, claims: tuple[ClaimView, ...], now: datetime | None
 ) -> Why:
     case = case_of(pod, claims, world, at_bind=False)
     refused = waiting_refusal(pod, world)
@@ -126,14 +126,14 @@ def _why_waiting(
     )
 
 
-def decision(world: World, pod: PodView, now: datetime) -> Decision:
+def decision(world: WorldView, pod: PodView, now: datetime) -> Decision:
     """Who would be evicted for a waiting pod, as the binder decides it."""
     *_, last = decide(pod, world, now)
     assert last is not None, "the last step is the decision"
     return last
 
 
-def _reclaim(world: World, pod: PodView, now: datetime) -> str:
+def _reclaim(world: WorldView, pod: PodView, now: datetime) -> str:
     found = decision(world, pod, now)
     if isinstance(found, Take | Nobody):
         return found.sentence
@@ -145,7 +145,7 @@ def _admitted(pod: PodView) -> str:
     return f"No rule of queues keeps it; kube-scheduler looks for a node.{gates}"
 
 
-def _paid(world: World, claim: ClaimView) -> str:
+def _paid(world: WorldView, claim: ClaimView) -> str:
     entry = world.ledger.claim(claim.uid)
     if entry is None:
         return f"{claim} is not accounted."
@@ -154,7 +154,7 @@ def _paid(world: World, claim: ClaimView) -> str:
     return f"{claim} is {state} and {payer}."
 
 
-def _figures(world: World, pod: PodView, claims: tuple[ClaimView, ...]) -> Iterator[Figure]:
+def _figures(world: WorldView, pod: PodView, claims: tuple[ClaimView, ...]) -> Iterator[Figure]:
     added: dict[QueueName, Charges] = {}
     for _, owner, cost in usage_added(case_of(pod, claims, world, at_bind=False)):
         if owner != NO_QUEUE and cost:

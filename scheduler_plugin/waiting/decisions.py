@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from driver.api import timestamp
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.judging.elsewhere import goes_elsewhere
 from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
@@ -17,6 +18,7 @@ from scheduler_plugin.objects.pods import PodView
 class Wait(StrEnum):
     """Why a pod waits beside what its verdict says."""
 
+    OTHER_SCHEDULER = "OtherScheduler"
     CLAIM_NOT_FOUND = "ClaimNotFound"
     OTHER_GATES = "OtherGates"
     ROOM_IS_LEFT = "RoomIsLeft"
@@ -96,7 +98,9 @@ class WaitingPod:
     message: str
 
 
-def waiting_pod(pod: PodView, place: Place | None, world: World, *, kept: str = "") -> WaitingPod:
+def waiting_pod(
+    pod: PodView, place: Place | None, world: WorldView, *, kept: str = ""
+) -> WaitingPod:
     """Judge a pod that waits; its condition may be older, and is written once for each reason.
 
     `kept` says for whom it leaves room although it fits.
@@ -117,11 +121,14 @@ def has_stale_condition(pod: PodView) -> bool:
     return bool(pod.admission) and QUOTA_GATE not in pod.gates and not pod.deleting
 
 
-def gate_condition(pod: PodView, world: World, *, kept: str = "") -> GateCondition | None:
+def gate_condition(pod: PodView, world: WorldView, *, kept: str = "") -> GateCondition | None:
     """What a waiting pod is to be told; None where it fits, and its turn will come."""
     reason, message = _why(pod, world, kept)
-    if not reason:
-        return None
+    return condition_of(pod, reason, message) if reason else None
+
+
+def condition_of(pod: PodView, reason: str, message: str) -> GateCondition:
+    """A pod is told why it waits."""
     return GateCondition(
         namespace=pod.namespace,
         name=pod.name,
@@ -150,7 +157,9 @@ def fits_condition(pod: PodView, now: datetime) -> GateCondition:
     )
 
 
-def _why(pod: PodView, world: World, kept: str) -> tuple[str, str]:
+def _why(pod: PodView, world: WorldView, kept: str) -> tuple[str, str]:
+    if why_not := goes_elsewhere(pod, world.facts):
+        return Wait.OTHER_SCHEDULER, f"It waits in no line. {why_not} Create the pod anew."
     others = [gate for gate in pod.gates if gate != QUOTA_GATE]
     if others:
         named = ", ".join(f'"{gate}"' for gate in others)

@@ -39,6 +39,7 @@ from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.away.away_pods import AwayPods
+from scheduler_plugin.waiting.away.resting_pods import LONGEST_SECONDS
 from scheduler_plugin.waiting.decisions import (
     GateRemoval,
     LetGo,
@@ -182,15 +183,15 @@ class GateKeeper:
         """Whether it is decided, and holds until then, that the pod is let go."""
         return self.away.is_going(uid, moment)
 
-    def failed(self, uid: PodUid, moment: float) -> None:
-        """A pod could not be let go: nothing is assumed of it, and it rests."""
+    def failed(self, uid: PodUid, moment: float, longest: float = LONGEST_SECONDS) -> None:
+        """A pod could not be let go: nothing is assumed of it, and it rests, so long at most."""
         if self.away.going.drop(uid):
-            self._put_off(uid, moment)
+            self._put_off(uid, moment, longest)
 
-    def _put_off(self, uid: PodUid, moment: float) -> None:
+    def _put_off(self, uid: PodUid, moment: float, longest: float = LONGEST_SECONDS) -> None:
         self._world.assumptions.forget(uid)
         self._wake_claims_of(uid)
-        self.away.rest(uid, moment)
+        self.away.rest(uid, moment, longest)
         self.look_again()
 
     # Decisions.
@@ -316,8 +317,9 @@ class GateKeeper:
         self, line: Line, pod: PodView, now: datetime, moment: float
     ) -> tuple[LetGo, ...]:
         """The same for all that have to go with a pod. Others that do may have no line."""
-        with tried_together(pod, self._world, self._may_come) as found:
-            lacks = lacks_together(found, self._world)
+        trial = self._world.trial()
+        found = tried_together(pod, trial, self._may_come)
+        lacks = lacks_together(found, trial)
         if isinstance(found, NotTogether):
             self._kept.block(line, found.refused, needed_together(lacks, self._world))
             self._kept.grow_old(line, pod, asked_together(found.pods, self._world.facts), now)

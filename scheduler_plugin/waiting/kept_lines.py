@@ -33,6 +33,7 @@ class KeptLines:
         """Its first pod was refused; without a bottleneck it waits for a change."""
         if bottleneck is not None:
             self._blockades.put(line.signature, *bottleneck)
+        line.refusal = refused.sentence
         self._say(line, refused.reason)
 
     def grow_old(self, line: Line, pod: PodView, needs: Charges, now: datetime) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.decisions import GateCondition, gate_condition
+from scheduler_plugin.waiting.decisions import GateCondition, condition_of, gate_condition
 from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
 
 MOST_LOOKED_AT = 10
@@ -17,7 +17,7 @@ MOST_LOOKED_AT = 10
 class UntoldPods:
     """Who has to be looked at. True while there may be conditions to write."""
 
-    def __init__(self, world: World, waiting: WaitingPods) -> None:
+    def __init__(self, world: WorldView, waiting: WaitingPods) -> None:
         self._world = world
         self._waiting = waiting
         self._uids: dict[PodUid, None] = {}
@@ -58,7 +58,13 @@ class UntoldPods:
         if pod is None or not pod.is_gated or uid not in self._waiting:
             return
         line = self._waiting.line_of(uid)
-        condition = gate_condition(pod, self._world, kept=line.kept if line is not None else "")
+        if line is None or not line.signature.gang:
+            kept = line.kept if line is not None else ""
+            condition = gate_condition(pod, self._world, kept=kept)
+        else:
+            # It was judged as a whole: to judge it for each of its pods would cost their square.
+            said = (line.reason, line.kept or line.refusal)
+            condition = condition_of(pod, *said) if line.reason else None
         if condition is None:
             # Somebody may get the room before it: then it has to be told after all.
             self._uids[uid] = None

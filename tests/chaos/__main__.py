@@ -1,6 +1,7 @@
 """Chaos on the real cluster, and the checker beside it.
 
     python -m tests.chaos [--minutes 10] [--seed N] [--kubernetes 1.36] [--no-faults] [--upgrades]
+        [--tenant]
 
 It ends with the first thing that must not be: objects, events and logs of its surroundings are
 in `.artifacts/chaos-<seed>` then. A seed chooses the same actions again, as far as the cluster
@@ -25,7 +26,8 @@ from tests.chaos.clusters import chaos_cluster
 from tests.chaos.faults import Faults
 from tests.chaos.findings import Finding
 from tests.chaos.releases import Releases
-from tests.chaos.scene import scene
+from tests.chaos.scene import Scene, scene
+from tests.chaos.tenant import Tenant
 from tests.chaos.trial import NO_ANSWER, Trial
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +45,8 @@ def main() -> int:
         chance = random.Random(seed)
         more = [Releases.of(cluster, Path(folder)).change] if given.upgrades else []
         more += [Faults(cluster, chance).step_clock] if given.clock else []
-        trial = Trial(found, chance, _said(), not given.no_faults, tuple(more))
+        tenant = _tenant(found, seed) if given.tenant else None
+        trial = Trial(found, chance, _said(), not given.no_faults, tuple(more), tenant)
         findings = trial.run(given.minutes)
         _report(findings, cluster, seed)
     return 1 if findings else 0
@@ -59,8 +62,15 @@ def _arguments() -> argparse.Namespace:
         "--upgrades", action="store_true", help="to the landed version and back, too"
     )
     parser.add_argument("--clock", action="store_true", help="step this machine's clock, too")
+    parser.add_argument("--tenant", action="store_true", help="one who means harm, too")
     parser.add_argument("--cluster", type=Path, help="one that is up and has Moorage")
     return parser.parse_args()
+
+
+def _tenant(found: Scene, seed: int) -> Tenant:
+    tenant = Tenant(found, random.Random(seed))
+    tenant.begin()
+    return tenant
 
 
 @contextmanager

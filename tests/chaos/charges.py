@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tests.chaos.objects import (
+    DRIVER,
     EXTENDED_CLASS,
+    OTHERS_CLASSES,
     PREFIX,
     QUEUE,
     Object,
@@ -50,24 +52,48 @@ def tree_of(snapshot: Snapshot) -> Tree:
     return Tree({queue["metadata"]["name"]: queue for queue in snapshot.all("queues")})
 
 
-def cost(claim: Object) -> Amounts:
-    """What an allocated claim costs: each device once, or as many slots as it takes."""
+def cost(claim: Object, snapshot: Snapshot) -> Amounts:
+    """What an allocated claim costs: each device once, or as many slots as it takes.
+
+    A device counts as its Configuration, which its slice says, whatever class it was asked by.
+    """
+    shown = configurations_shown(snapshot)
     amounts: Counter[str] = Counter()
     for result in results(claim):
         if not result.get("adminAccess"):
             slots = (result.get("consumedCapacity") or {}).get("slots", 1)
-            amounts[class_of(claim, result["request"])] += int(slots)
+            place = (result["pool"], result["device"])
+            amounts[shown.get(place) or resource_asked(claim, result["request"])] += int(slots)
     return {resource: amount for resource, amount in amounts.items() if amount}
 
 
-def class_of(claim: Object, request: str) -> str:
-    """The DeviceClass of a request, or of one of its alternatives (`request/alternative`)."""
+def configurations_shown(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+    """The Configuration of each published device of ours, by pool and name."""
+    specs = (body["spec"] for body in snapshot.all("resourceslices"))
+    return {
+        (spec["pool"]["name"], device["name"]): device["attributes"]["configuration"]["string"]
+        for spec in specs
+        if spec["driver"] == DRIVER
+        for device in spec.get("devices") or ()
+    }
+
+
+def resource_asked(claim: Object, request: str) -> str:
+    """The Configuration whose devices a request asks for, or one of its alternatives does.
+
+    A result names it by `request/alternative`.
+    """
     name, _, alternative = request.partition("/")
     found = next(r for r in claim["spec"]["devices"]["requests"] if r["name"] == name)
     if alternative:
         found = next(a for a in found["firstAvailable"] if a["name"] == alternative)
-        return str(found["deviceClassName"])
-    return str(found["exactly"]["deviceClassName"])
+        return resource_of(found["deviceClassName"])
+    return resource_of(found["exactly"]["deviceClassName"])
+
+
+def resource_of(device_class: str) -> str:
+    """What Queues list for a DeviceClass: its Configuration, which most are named after."""
+    return OTHERS_CLASSES.get(device_class, device_class)
 
 
 def slots_asked(pod: Object) -> Amounts:
@@ -108,7 +134,7 @@ def charges(snapshot: Snapshot) -> Iterator[Charge]:
     """All of them: claims that have an owner and devices, and pods with slots of their own."""
     pods = snapshot.pods_by_uid()
     for claim in snapshot.all("resourceclaims"):
-        owner, amounts = label(claim, QUEUE), cost(claim)
+        owner, amounts = label(claim, QUEUE), cost(claim, snapshot)
         if owner and amounts:
             users = [pods[each] for each in reserved_for(claim) if each in pods]
             own = [u for u in users if is_placed(u) and queue_of(u, snapshot) == owner]

@@ -65,7 +65,9 @@ def entry(quota: int, limit: int, weight: int = 1) -> Object:
     return {"deviceClass": "echo", "quota": quota, "limit": limit, "overQuotaWeight": weight}
 
 
-def claim(name: str = "c", owner: str = "", *users: Object, slots: int = 1) -> Object:
+def claim(
+    name: str = "c", owner: str = "", *users: Object, slots: int = 1, of_class: str = "echo"
+) -> Object:
     """With users it is allocated."""
     metadata: Object = {"name": name, "namespace": "lab", "uid": f"uid-{name}"}
     if owner:
@@ -83,7 +85,7 @@ def claim(name: str = "c", owner: str = "", *users: Object, slots: int = 1) -> O
                 for u in users
             ],
         }
-    request = {"name": "device", "exactly": {"deviceClassName": "echo"}}
+    request = {"name": "device", "exactly": {"deviceClassName": of_class}}
     spec = {"devices": {"requests": [request]}}
     return {"kind": "ResourceClaim", "metadata": metadata, "spec": spec, "status": status}
 

@@ -23,6 +23,8 @@ NON_PREEMPTIBLE = "non-preemptible"
 NON_PREEMPTIBLE_FROM = 100
 """Pods of this priority and above are not preemptible, unless a label says so."""
 EXTENDED_CLASS = "deviceclass.resource.kubernetes.io/"
+OTHERS_CLASSES = {"lens": "echo"}
+"""DeviceClasses that nobody of Moorage made, each with the Configuration that it selects from."""
 POD_GROUP = "pod-group-name"
 TERMINAL = ("Succeeded", "Failed")
 

@@ -10,7 +10,14 @@ from pathlib import Path
 from local_cluster import loop_devices
 from local_cluster.api import BUSYBOX_IMAGE, Cluster
 from local_cluster.loop_devices import LoopDevice
-from tests.chaos.objects import POD_GROUP, PREEMPTIBILITY, QUEUE, Object
+from tests.chaos.objects import (
+    DRIVER,
+    OTHERS_CLASSES,
+    POD_GROUP,
+    PREEMPTIBILITY,
+    QUEUE,
+    Object,
+)
 
 NAMESPACES = ("chaos-a", "chaos-b")
 HOME = "default"
@@ -36,6 +43,8 @@ QUEUES: dict[str, Object] = {
 LEAVES = ("red", "blue", "green")
 WORDS = ("north", "south", "east")
 CLASSES = ("echo", "solo", "disk")
+ASKED_FOR = (*CLASSES, *OTHERS_CLASSES)
+"""What claims ask for: Moorage's classes, and such as an administrator made."""
 
 
 POD_GROUPS: Object = {
@@ -127,6 +136,8 @@ def _objects(found: Scene) -> Iterator[Object]:
         yield queue(name, spec)
     for name, spec in found.configurations().items():
         yield configuration(name, spec)
+    if found.has_claims:
+        yield from (class_of_others(*each) for each in OTHERS_CLASSES.items())
     for name, leaf in zip(NAMESPACES, LEAVES, strict=False):
         labels = {"moorage.dev/managed": "true", QUEUE: leaf}
         yield {
@@ -135,7 +146,19 @@ def _objects(found: Scene) -> Iterator[Object]:
             "metadata": {"name": name, "labels": labels},
         }
         if found.has_claims:
-            yield from (template(name, each) for each in CLASSES)
+            yield from (template(name, each) for each in ASKED_FOR)
+
+
+def class_of_others(name: str, selects: str) -> Object:
+    """A DeviceClass of an administrator's that selects the devices of a Configuration."""
+    ours = f'"{DRIVER}"'
+    selector = f"device.attributes[{ours}].configuration == '{selects}'"
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": name},
+        "spec": {"selectors": [{"cel": {"expression": f"device.driver == {ours} && {selector}"}}]},
+    }
 
 
 def _echo(words: list[str], *, shared: bool, capacity: int) -> Object:

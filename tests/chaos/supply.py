@@ -87,7 +87,8 @@ def _of_slice(spec: Object, taken: Mapping[Place, int]) -> Iterator[Free]:
         slots = _slots(device) - taken.get(place, 0)
         if slots > 0 and not device.get("taints"):
             resource = device["attributes"]["configuration"]["string"]
-            yield Free(place, resource, slots, _nodes(spec))
+            seen_by = device if spec.get("perDeviceNodeSelection") else spec
+            yield Free(place, resource, slots, _nodes(seen_by))
 
 
 def _slots(device: Object) -> int:
@@ -96,12 +97,13 @@ def _slots(device: Object) -> int:
     return int(device["capacity"]["slots"]["value"])
 
 
-def _nodes(spec: Object) -> frozenset[str] | None:
-    if "nodeName" in spec:
-        return frozenset({spec["nodeName"]})
-    if spec.get("allNodes"):
+def _nodes(seen_by: Object) -> frozenset[str] | None:
+    """What a slice, or a device of it, says of its nodes."""
+    if "nodeName" in seen_by:
+        return frozenset({seen_by["nodeName"]})
+    if seen_by.get("allNodes"):
         return None
-    (term,) = spec["nodeSelector"]["nodeSelectorTerms"]
+    (term,) = seen_by["nodeSelector"]["nodeSelectorTerms"]
     return frozenset(value for e in term["matchExpressions"] for value in e["values"])
 
 

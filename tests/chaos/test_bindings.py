@@ -24,6 +24,15 @@ def test_a_binding_past_the_limit_is_found() -> None:
     assert rules(*before, made.claim("c", "red", WAITS), RUNS) == {"over-limit"}
 
 
+def test_a_device_counts_as_its_configuration_whatever_class_it_was_asked_by() -> None:
+    other = made.pod("q", "red", "d", on="a")
+    its = made.claim("d", "red", made.pod("q", "red"), of_class="lens")
+    mine = made.claim("c", "red", WAITS, of_class="of-nobody")
+    before = (made.queue("red", limit=1), made.published("echo-c"), WAITS)
+    assert rules(*before, mine, RUNS) == set()
+    assert rules(*before, other, its, mine, RUNS) == {"over-limit"}
+
+
 def test_a_limit_of_an_ancestor_counts() -> None:
     tree = (made.queue("org", limit=0), made.queue("red", parent="org"))
     assert rules(*tree, WAITS, made.claim("c", "red", WAITS), RUNS) == {"over-limit"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
@@ -29,6 +30,7 @@ from tests.chaos.rest_rules import rest_findings
 from tests.chaos.scene import NAMESPACES, Scene
 from tests.chaos.slot_rules import slot_findings
 from tests.chaos.supply import asks_for_what_is_gone, is_away
+from tests.chaos.tenant import Tenant
 from tests.chaos.user_actions import Users
 from tests.chaos.watching import Follower
 
@@ -58,6 +60,7 @@ class Trial:
     Attributes:
         says: Is told what happens, line by line.
         more: Faults beside the usual ones.
+        tenant: Does harm while users act; None for nobody.
     """
 
     scene: Scene
@@ -65,6 +68,7 @@ class Trial:
     says: Callable[[str], None]
     faults_wanted: bool = True
     more: tuple[Callable[[], Fault | None], ...] = ()
+    tenant: Tenant | None = None
     history: History = field(default_factory=History)
     broken: list[tuple[float, Fault]] = field(default_factory=list)
 
@@ -82,6 +86,15 @@ class Trial:
         return []
 
     def _round(self, users: Users, follower: Follower) -> list[Finding]:
+        with self.tenant.at_work() if self.tenant else nullcontext():
+            found = self._acts(users, follower)
+        self._mend(due=float("inf"))
+        if self.tenant:
+            self.tenant.leave()
+        self._says_of(lambda: end_back_off(self.scene.cluster))
+        return found
+
+    def _acts(self, users: Users, follower: Follower) -> list[Finding]:
         faults = Faults(self.scene.cluster, self.random, self.more)
         deadline = time.monotonic() + ROUND_SECONDS
         found: list[Finding] = []
@@ -93,8 +106,6 @@ class Trial:
                 self._says_of(chosen(self.random, users.actions()))
             time.sleep(self.random.choice((0.0, 0.1, 0.3, 0.8)))
             found = list(self.history.judge(follower.taken()))
-        self._mend(due=float("inf"))
-        self._says_of(lambda: end_back_off(self.scene.cluster))
         return found
 
     def _break(self, faults: Faults) -> None:

@@ -12,9 +12,10 @@ from local_cluster.api import ApiError
 from local_cluster.apiserver import ApiServer
 from tests.chaos import scene
 from tests.chaos.objects import PREFIX, QUEUE, Object
-from tests.chaos.scene import CLASSES, LEAVES, NAMESPACES, Scene
+from tests.chaos.scene import ASKED_FOR, CLASSES, LEAVES, NAMESPACES, Scene
 
 MOST_PODS = 14
+REFUSED = ": refused: "
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims"
 PODS = "/api/v1/namespaces/{}/pods"
 GROUPS = "/apis/scheduling.run.ai/v2alpha2/namespaces/{}/podgroups"
@@ -87,7 +88,7 @@ class Users:
             case "claim":
                 return {"resourceClaimName": self.random.choice(claims)}
             case "template":
-                return {"resourceClaimTemplateName": self.random.choice(CLASSES)}
+                return {"resourceClaimTemplateName": self.random.choice(ASKED_FOR)}
             case _:
                 return resource
 
@@ -116,7 +117,7 @@ class Users:
 
     def make_claim(self) -> str:
         namespace = self.random.choice(NAMESPACES)
-        of_class, owner = self.random.choice(CLASSES), self.random.choice(("", "", *LEAVES))
+        of_class, owner = self.random.choice(ASKED_FOR), self.random.choice(("", "", *LEAVES))
         body = scene.claim(namespace, f"claim-{next(self.numbers)}", of_class, owner)
         return self._create(CLAIMS.format(namespace), body)
 
@@ -145,11 +146,15 @@ class Users:
         return self._patch(f"{QUEUES}/{name}", {"spec": spec})
 
     def remake_queue(self) -> str:
-        """A leaf goes, and comes again with what it had."""
-        name = self.random.choice(LEAVES)
-        if name in self._names(QUEUES):
-            return self._delete(QUEUES, name)
-        return self._create(QUEUES, scene.queue(name, scene.QUEUES[name]))
+        """A leaf goes that nobody uses at the moment, and comes again with what it had."""
+        said = "no queue"
+        for name in self.random.sample(LEAVES, len(LEAVES)):
+            if name not in self._names(QUEUES):
+                return self._create(QUEUES, scene.queue(name, scene.QUEUES[name]))
+            said = self._delete(QUEUES, name)
+            if REFUSED not in said:
+                break
+        return said
 
     def change_configuration(self) -> str:
         capacity = self.random.choice((1, 2, 3, 4))
@@ -220,7 +225,7 @@ class Users:
         try:
             call()
         except ApiError as error:
-            return f"{what}: refused: {error}"
+            return f"{what}{REFUSED}{error}"
         return what
 
 

@@ -10,6 +10,7 @@ from tests.chaos.charges import (
     Charge,
     by_resource,
     charges,
+    resource_of,
     slots_asked,
     tree_of,
     usage,
@@ -72,6 +73,25 @@ def _promises(pod: Object, snapshot: Snapshot) -> Iterator[Charge]:
 
 
 def _reasons(pod: Object, snapshot: Snapshot) -> Iterator[str]:
+    yield from _alone(pod, snapshot)
+    if _lacks_others(pod, snapshot):
+        yield "PodGroupIncomplete"
+
+
+def _lacks_others(pod: Object, snapshot: Snapshot) -> bool:
+    """Whether fewer of its group's pods are there than go at one time, or may come with it."""
+    group = group_of(pod, snapshot)
+    if group is None:
+        return False
+    members = [each for each in snapshot.all("pods") if group_of(each, snapshot) == group]
+    waiting = [each for each in members if waits(each) and each is not pod]
+    coming = [each for each in waiting if not any(_alone(each, snapshot))]
+    there = 1 + sum(map(is_placed, members)) + len(coming)
+    return there < int(group["spec"].get("minMember") or 0)
+
+
+def _alone(pod: Object, snapshot: Snapshot) -> Iterator[str]:
+    """What keeps it, but for whether its group is complete."""
     queue = queue_of(pod, snapshot)
     yield from _of_queue(pod, queue, snapshot)
     if len(claims_of(pod, snapshot)) < len(pod["spec"].get("resourceClaims") or ()):
@@ -185,7 +205,7 @@ def asked(claim: Object) -> Amounts:
     amounts: Counter[str] = Counter()
     for request in claim["spec"]["devices"]["requests"]:
         exactly = request.get("exactly") or request["firstAvailable"][0]
-        amounts[exactly["deviceClassName"]] += int(exactly.get("count", 1))
+        amounts[resource_of(exactly["deviceClassName"])] += int(exactly.get("count", 1))
     return dict(amounts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from local_cluster.debian import ensure_packages, find
+from tests.deploy.documents import documents_in
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "deploy" / "helm" / "moorage" / "files"
@@ -52,6 +54,27 @@ def test_every_alert_is_raised_in_the_cases() -> None:
     assert {rule["alert"] for rule in group["rules"]} == {
         rule["alert"] for rule in group["rules"] if f'"{rule["alert"]}"' in raised
     }
+
+
+def test_a_refusal_by_any_policy_is_told() -> None:
+    """By name: those about accounts of ours, and those about everybody's writes."""
+    (group,) = yaml.safe_load((FILES / "alerts.yaml").read_text())["groups"]
+    told = {
+        rule["alert"]: re.findall(r'policy=~"([^"]+)"', rule["expr"]) for rule in group["rules"]
+    }
+    ours, others = told["MoorageAccountRefused"], told["MooragePolicyRefuses"]
+    assert len(set(ours)) == len(set(others)) == 1
+
+    for name in policies():
+        told_by = [bool(re.fullmatch(pattern, name)) for pattern in (ours[0], others[0])]
+        assert sum(told_by) == 1, name
+
+
+def policies() -> set[str]:
+    folders = (ROOT / "deploy" / "policies", ROOT / "deploy" / "manifests")
+    documents = (d for folder in folders for found in documents_in(folder).values() for d in found)
+    kind = "ValidatingAdmissionPolicy"
+    return {d["metadata"]["name"] for d in documents if d["kind"] == kind}
 
 
 def test_the_dashboard_has_no_field_that_grafanas_schema_does_not_have() -> None:

@@ -97,7 +97,12 @@ def test_no_rule_reaches_secrets_but_the_webhook_s_own() -> None:
     reached = {(name, resource) for name, rule in rules() for resource in rule["resources"]}
     secret = {"secrets", "configmaps", "serviceaccounts/token"}
 
-    assert {found for found in reached if found[1] in secret} == {("moorage-webhook", "secrets")}
+    assert {found for found in reached if found[1] in secret} == {
+        ("moorage-webhook", "secrets"),
+        ("moorage-webhook", "configmaps"),
+    }
+    (told,) = (rule for name, rule in rules() if "configmaps" in rule["resources"])
+    assert told["resourceNames"] == ["moorage-webhook-tls-ca"]
     assert [o["metadata"]["name"] for o in objects_of_kind("Role")].count("moorage-webhook") == 1
 
 
@@ -238,14 +243,26 @@ def test_probes_go_where_the_driver_answers(workload: tuple[str, str]) -> None:
     address = driver_settings(pod).metrics_address
     (container,) = pod["containers"]
     ports = {port["name"]: port["containerPort"] for port in container.get("ports", ())}
-    probes = {kind: container[kind]["httpGet"] for kind in ("livenessProbe", "readinessProbe")}
+    probe = container["readinessProbe"]["httpGet"]
 
     assert address is not None
-    assert {ports.get(probe["port"], probe["port"]) for probe in probes.values()} == {address.port}
-    assert probes["livenessProbe"]["path"] == "/healthz"
-    assert probes["readinessProbe"]["path"] == "/readyz"
+    assert ports.get(probe["port"], probe["port"]) == address.port
+    assert probe["path"] == "/readyz"
     fits = not (pod.get("hostNetwork") and ports)
     assert fits, "two pods of an update would not fit on a node"
+
+
+BUSY = [DAEMON, DEPLOYMENT, ("Deployment", "moorage-webhook")]
+
+
+@pytest.mark.parametrize("workload", BUSY, ids=lambda workload: workload[1])
+def test_nobody_is_ended_for_being_slow(workload: tuple[str, str]) -> None:
+    """Who is stuck ends itself, see `kube.processes.stuck_processes`; no probe can tell."""
+    (container,) = pod_spec(*workload)["containers"]
+
+    assert "livenessProbe" not in container
+    assert container["readinessProbe"]["timeoutSeconds"] >= 5
+    assert container["resources"]["requests"]["cpu"] == "100m", "of a busy node's shares"
 
 
 def test_until_a_pod_is_ready_no_other_pod_of_its_node_is_asked() -> None:

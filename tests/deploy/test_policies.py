@@ -92,6 +92,7 @@ def test_claims_are_protected_in_all_versions_of_their_api() -> None:
         "moorage-claims",
         "moorage-claim-templates",
         "moorage-scheduler-plugin-claims",
+        "moorage-scheduler-plugin-owners",
         "moorage-allocations",
     )
     for name in names:
@@ -115,6 +116,8 @@ def test_each_request_has_its_policy() -> None:
     assert matched("moorage-bindings") == {("CREATE", "pods/binding"), ("CREATE", "bindings")}
     assert matched("moorage-scheduler-plugin-pods") == {("*", "pods"), ("*", "pods/*")}
     assert matched("moorage-scheduler-plugin-claims") == {("UPDATE", "resourceclaims/status")}
+    assert matched("moorage-scheduler-plugin-owners") == {("*", "resourceclaims")}
+    assert matched("moorage-scheduler-plugin-queues") == {("*", "queues")}
     assert ("UPDATE", "podgroups") in matched("moorage-podgroups")
 
 
@@ -125,17 +128,22 @@ def test_both_preemptibility_labels_are_protected() -> None:
 
 
 def test_owner_annotations_are_the_same_on_claims_and_in_templates() -> None:
-    claims, templates = (
+    claims, templates, plugin = (
         variables(name)["ownerAnnotations"]
-        for name in ("moorage-claims", "moorage-claim-templates")
+        for name in (
+            "moorage-claims",
+            "moorage-claim-templates",
+            "moorage-scheduler-plugin-owners",
+        )
     )
 
-    assert claims == templates == "['moorage.dev/owner-pod', 'moorage.dev/owner-left-at']"
+    assert claims == templates == plugin == "['moorage.dev/owner-pod', 'moorage.dev/owner-left-at']"
 
 
 def test_the_scheduler_plugin_is_the_binder() -> None:
     """They are one process, so the policies about it must be about the same account."""
-    for name in ("moorage-scheduler-plugin-pods", "moorage-scheduler-plugin-claims"):
+    for what in ("pods", "claims", "owners", "queues"):
+        name = f"moorage-scheduler-plugin-{what}"
         conditions = POLICIES[name]["matchConditions"]
 
         assert conditions[0]["expression"] == f"request.userInfo.username == '{BINDER}'"

@@ -24,6 +24,7 @@ from tests.e2e.test_policies import (
     a_pod,
     impersonate,
     metadata,
+    new_name,
     refusal,
     said,
 )
@@ -37,6 +38,11 @@ ACCOUNTS = {
     "scheduler-plugin": "moorage-system",
     "user": NAMESPACE,
 }
+REPORTER = "reporter"
+"""Who may write statuses of claims and, as far as RBAC goes, no allocation: a vendor's driver."""
+
+OLD_GATES = {"DRAResourceClaimGranularStatusAuthorization": False}
+"""As before Kubernetes 1.36, where the API server does not ask for `resourceclaims/binding`."""
 BINDING = POLICIES / "allocations-policybinding.yaml"
 
 
@@ -52,6 +58,29 @@ def a_grant() -> JsonObject:
             for name, namespace in ACCOUNTS.items()
         ],
     }
+
+
+def a_reporters_role() -> list[JsonObject]:
+    group = "rbac.authorization.k8s.io"
+    named = {"apiVersion": f"{group}/v1", "metadata": {"name": REPORTER}}
+    claims = {
+        "apiGroups": ["resource.k8s.io"],
+        "resources": ["resourceclaims", "resourceclaims/status"],
+    }
+    subject = {"kind": "ServiceAccount", "name": REPORTER, "namespace": NAMESPACE}
+    return [
+        {
+            **named,
+            "kind": "ClusterRole",
+            "rules": [{**claims, "verbs": ["get", "update", "patch"]}],
+        },
+        {
+            **named,
+            "kind": "ClusterRoleBinding",
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": REPORTER},
+            "subjects": [subject],
+        },
+    ]
 
 
 def allocation(*drivers: str, admin: bool = False) -> JsonObject:
@@ -98,13 +127,13 @@ def with_drivers(*drivers: str) -> list[Any]:
 def server(apiserver: Cluster) -> Iterator[Cluster]:
     """An API server that serves all versions of claims, with the policies in force."""
     beta = {f"resource.k8s.io/{version}": "true" for version in VERSIONS if version != "v1"}
-    with apiserver.reconfigured(runtime_config=beta):
+    with apiserver.reconfigured(runtime_config=beta, feature_gates=OLD_GATES):
         for name in (NAMESPACE, "moorage-system"):
             apiserver.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         admits = "resource.kubernetes.io/admin-access=true"
         apiserver.kubectl("label", "namespace", NAMESPACE, admits)
         apiserver.kubectl("apply", "-f", str(POLICIES))
-        apiserver.apply(a_grant())
+        apiserver.apply([a_grant(), *a_reporters_role()])
         # Pods need the account; there is no controller here that makes it.
         apiserver.service_account_kubeconfig("default", namespace=NAMESPACE)
         yield apiserver
@@ -116,8 +145,14 @@ def server(apiserver: Cluster) -> Iterator[Cluster]:
 def kubeconfigs(server: Cluster) -> Mapping[str, Path]:
     return {
         name: server.service_account_kubeconfig(name, namespace=namespace)
-        for name, namespace in ACCOUNTS.items()
+        for name, namespace in {**ACCOUNTS, REPORTER: NAMESPACE}.items()
     }
+
+
+@pytest.fixture
+async def reporter(kubeconfigs: Mapping[str, Path]) -> AsyncIterator[ApiClient]:
+    async with connect(kubeconfigs[REPORTER]) as client:
+        yield client
 
 
 @pytest.fixture
@@ -255,7 +290,62 @@ async def test_a_reservation_and_an_allocation_in_one_write_are_refused_together
     assert await write(scheduler, body, **both) == ""
 
 
-async def test_everybody_takes_back(
+async def test_who_reports_about_devices_takes_none_back(
+    reporter: ApiClient, user: ApiClient, scheduler: ApiClient
+) -> None:
+    """Kube-scheduler would give it away again, while the pod that has it runs."""
+    body = await a_stored(user)
+    used: dict[str, Any] = {"allocation": allocation(ACCOUNTED), "reservedFor": consumers("a")}
+    assert await write(scheduler, body, **used) == ""
+    sentence = f"status: devices of {ACCOUNTED} are charged to queues, so only {SCHEDULER},"
+
+    ways: tuple[dict[str, Any], ...] = (
+        {"reservedFor": None},
+        {"reservedFor": None, "allocation": None},
+    )
+    for taken in ways:
+        assert sentence in await write(reporter, body, **taken)
+    device = {"driver": ACCOUNTED, "pool": "p", "device": "d0", "data": {"a": "b"}}
+    assert await write(reporter, body, devices=[device]) == ""
+
+
+async def test_who_reports_takes_back_what_nobody_accounts_for(
+    reporter: ApiClient, user: ApiClient
+) -> None:
+    body = await a_stored(user)
+    used: dict[str, Any] = {"allocation": allocation(OTHER), "reservedFor": consumers("a")}
+    assert await write(user, body, **used) == ""
+
+    assert await write(reporter, body, reservedFor=None) == ""
+    assert await write(reporter, body, allocation=None) == ""
+
+
+@pytest.mark.parametrize(
+    "who", [CONTROLLER, "system:kube-controller-manager", "system:kube-scheduler"]
+)
+async def test_controllers_take_back_without_a_right_of_their_own(
+    who: str, server: Cluster, user: ApiClient, scheduler: ApiClient
+) -> None:
+    """Before Kubernetes 1.36 their roles have none to `resourceclaims/binding`."""
+    body = await a_stored(user)
+    used: dict[str, Any] = {"allocation": allocation(ACCOUNTED), "reservedFor": consumers("a")}
+    assert await write(scheduler, body, **used) == ""
+    # With the reporter's rights.
+    server.kubectl(
+        *("create", "clusterrolebinding", new_name("as"), f"--clusterrole={REPORTER}"),
+        f"--user={who}",
+    )
+    taken = server.kubectl(
+        *(f"--as={who}", "patch", "resourceclaim", body["metadata"]["name"]),
+        *(f"--namespace={NAMESPACE}", "--subresource=status", "--type=merge"),
+        *("-p", '{"status": {"reservedFor": null, "allocation": null}}'),
+        check=False,
+    )
+
+    assert taken.returncode == 0, taken.stderr
+
+
+async def test_who_may_bind_takes_back(
     user: ApiClient, plugin: ApiClient, scheduler: ApiClient
 ) -> None:
     for client in (user, plugin, scheduler):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -13,8 +14,14 @@ import pytest
 import yaml
 
 from driver.configurations.configurations import judge
+from driver.configurations.permissions import Account
 from driver.discovery.handlers import check_details
-from driver.running.settings import HandlerProcessSettings, NodeSettings, SharedSettings
+from driver.running.settings import (
+    HandlerProcessSettings,
+    NodeSettings,
+    PermissionsSettings,
+    SharedSettings,
+)
 from driver.running.settings import parse_settings as parse_driver_settings
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from local_cluster.helm import run_helm
@@ -39,6 +46,16 @@ from webhook.arguments import parse_settings as parse_webhook_settings
 
 KAIS = "kai.scheduler/queue"
 MICROK8S = "/var/snap/microk8s/common/var/lib/kubelet"
+CLUSTER_KINDS = (
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "FlowSchema",
+    "MutatingWebhookConfiguration",
+    "PriorityLevelConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+)
 DIGEST = f"sha256:{'a' * 64}"
 WRONG: Mapping[str, Any] = {
     "/webhook/hold": {"webhook": {"hold": "Maybe"}},
@@ -167,6 +184,86 @@ def test_alerts_and_dashboard_are_those_of_the_files() -> None:
     assert shown["metadata"]["labels"]["grafana_dashboard"] == "1"
     written = json.loads((CHART / "files" / "dashboard.json").read_text())
     assert json.loads(shown["data"]["moorage.json"]) == written
+
+
+@pytest.mark.parametrize("namespace", ["", "moorage-driver"])
+def test_permissions_are_printed_for_the_account_of_the_driver(namespace: str) -> None:
+    """By the documented command, which runs in a pod of the shared driver."""
+    objects = render({"driver": {"namespace": namespace}})
+    given = container(objects, "Deployment", "moorage-driver-shared")["env"]
+    environ = {one["name"]: one.get("value", SYSTEM) for one in given}
+
+    settings = parse_driver_settings(["permissions"], environ)
+
+    assert isinstance(settings, PermissionsSettings)
+    node = named(objects, "DaemonSet", "moorage-driver-node")
+    name = node["spec"]["template"]["spec"]["serviceAccountName"]
+    assert settings.account == Account(node["metadata"]["namespace"], name)
+
+
+def test_what_a_deleted_namespace_leaves_is_found_by_the_documented_commands() -> None:
+    """A hook that failed leaves its objects as well."""
+    install = (CHART.parents[2] / "INSTALL.md").read_text()
+    found = re.findall(
+        r"^kubectl delete .* -l (\S+) (?:--all-namespaces )?(\S+)$", install, re.MULTILINE
+    )
+    kinds = {kind for _, listed in found for kind in listed.split(",")}
+    assert {selector for selector, _ in found} == {"app.kubernetes.io/part-of=moorage"}
+    # Queues are users', definitions stay, and with a namespace goes what is in it.
+    gone = {None, SYSTEM, "moorage-driver"}
+    for rendered_object in render(EVERYTHING):
+        kind, described = rendered_object["kind"], rendered_object["metadata"]
+        if described.get("namespace") in gone and kind not in CLUSTER_KINDS:
+            continue
+        assert f"{kind.lower()}s".replace("ys", "ies") in kinds, rendered_object
+        assert described["labels"]["app.kubernetes.io/part-of"] == "moorage", rendered_object
+
+
+def test_prometheus_gets_no_secret_with_the_key_of_an_authority() -> None:
+    """The operator reads what a PodMonitor names, and copies it to where Prometheus runs."""
+    objects = render({"prometheus": {"enabled": True}})
+    ca = tls_of(named(objects, "PodMonitor", "moorage-webhook"))["ca"]
+
+    assert ca == {"configMap": {"name": "moorage-webhook-tls-ca", "key": "ca.crt"}}
+    made = named(objects, "ConfigMap", "moorage-webhook-tls-ca")
+    # The webhook fills it; what an upgrade does not say, it leaves alone.
+    assert "data" not in made
+    rules = named(objects, "Role", "moorage-webhook")["rules"]
+    assert {
+        "apiGroups": [""],
+        "resources": ["configmaps"],
+        "resourceNames": ["moorage-webhook-tls-ca"],
+        "verbs": ["get", "patch"],
+    } in rules
+    certificates = {"certificates": {"source": "CertManager"}}
+    left = render({"prometheus": {"enabled": True}, "webhook": certificates})
+    # cert-manager keeps the authority's key in a Secret of its own.
+    assert "secret" in tls_of(named(left, "PodMonitor", "moorage-webhook"))["ca"]
+    assert "moorage-webhook-tls-ca" not in str(left)
+
+
+def tls_of(monitor: Any) -> Any:
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    return endpoint["tlsConfig"]
+
+
+def test_network_handlers_are_not_beside_what_binds_pods() -> None:
+    """In mode Cluster that is on control planes; elsewhere it has a network of its own."""
+    cluster = {"mode": "Cluster"}
+    anywhere: dict[str, Any] = {"networkHandlers": {"affinity": {"nodeAffinity": {}}}}
+
+    def affinity(values: Mapping[str, Any]) -> Any:
+        found = pod_spec(render(values), "DaemonSet", "moorage-network-handlers")
+        return found.get("affinity")
+
+    kept_off = affinity({"scheduler": cluster})["nodeAffinity"]
+    (term,) = kept_off["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    role = {"key": "node-role.kubernetes.io/control-plane", "operator": "DoesNotExist"}
+    assert term["matchExpressions"] == [role]
+    assert affinity({}) is None
+    assert affinity({"scheduler": cluster, "driver": anywhere}) == {"nodeAffinity": {}}
+    plugin = pod_spec(render({}), "Deployment", "moorage-scheduler")
+    assert "hostNetwork" not in plugin
 
 
 def test_whom_prometheus_is_told_of_is_there_and_answers_it() -> None:
@@ -298,6 +395,14 @@ def test_kubelets_folders_are_where_they_are() -> None:
         found = parse_driver_settings(handler["command"][1:], {})
         assert isinstance(found, HandlerProcessSettings)
         assert found.folder == settings.network_handlers_folder
+
+
+def test_plugin_and_webhook_are_told_the_drivers_that_the_policy_names() -> None:
+    objects = render({"accounting": {"drivers": ["moorage.dev", "gpu.example.com"]}})
+    arguments = container(objects, "Deployment", "moorage-webhook")["args"]
+
+    for settings in (plugin_settings(objects), parse_webhook_settings(arguments, {})):
+        assert settings.accounting.accounted_drivers == ("moorage.dev", "gpu.example.com")
 
 
 def test_values_reach_the_programs() -> None:

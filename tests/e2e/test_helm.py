@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from tests.e2e.charts import SYSTEM, bare_cluster
 from tests.e2e.scraping import scraping
 
 WHOLE = "Is it whole?"
+PART_OF = "app.kubernetes.io/part-of=moorage"
 IN_SYSTEM = f"--namespace={SYSTEM}"
 VALUES = "moorage-values.yaml"
 OPTIONS = (IN_SYSTEM, "--wait", "--timeout=4m")
@@ -113,6 +113,25 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
     assert uid_of_user(bare) == uid
 
     everything_goes_if_asked_for(bare, tmp_path)
+
+
+def test_a_deleted_namespace_leaves_nothing_that_blocks_after_the_documented_commands(
+    bare: Cluster, tmp_path: Path
+) -> None:
+    documented.prepare(tmp_path)
+    documented.run(bare, documented.FIRST_CLAIM, tmp_path)
+    bare.kubectl("delete", "pod", "first", "--namespace=default")
+    bare.kubectl("delete", "namespace", SYSTEM, "--wait=false")
+    bare.wait_until("nobody runs", lambda: not bare.list("pods", namespace=SYSTEM))
+
+    documented.run(bare, "After a failed step", tmp_path)
+
+    for kind in ("clusterrole", "validatingadmissionpolicy", "validatingwebhookconfiguration"):
+        assert [named(o) for o in bare.list(kind) if "moorage" in named(o)] == []
+    assert finalizers(bare, "queues") == finalizers(bare, "instances.akri.sh") == []
+    bare.wait_until("the namespace goes", lambda: bare.get("namespace", SYSTEM) is None)
+    bare.wait_until("no driver runs", lambda: not bare.list("pods", selector=PART_OF))
+    bare.kubectl("delete", "crd", *DEFINITIONS, "--timeout=60s")
 
 
 def moorage(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
@@ -310,9 +329,10 @@ def scraped(cluster: Cluster, monitor: Any, folder: Path) -> dict[str, Any]:
     targets = [f"{pod['status']['podIP']}:{port_of(pod, endpoint)}" for pod in pods]
     job: dict[str, Any] = {"job_name": name, "static_configs": [{"targets": targets}]}
     if tls := endpoint.get("tlsConfig"):
-        secret = cluster.get("secret", tls["ca"]["secret"]["name"], namespace=namespace) or {}
+        named_in = tls["ca"]["configMap"]
+        found = cluster.get("configmap", named_in["name"], namespace=namespace) or {}
         file = folder / f"{name}.crt"
-        file.write_bytes(base64.b64decode(secret["data"][tls["ca"]["secret"]["key"]]))
+        file.write_text(found["data"][named_in["key"]])
         job |= {"scheme": endpoint["scheme"]}
         job |= {"tls_config": {"ca_file": str(file), "server_name": tls["serverName"]}}
     return job

@@ -97,7 +97,9 @@ def put_beside(cluster: Cluster, folder: Path) -> None:
     (node,) = cluster.nodes
     shared = node.kubelet_root / "moorage"
     shared.mkdir()
-    printed = plugin("print-config", LEASE, PROFILE, f"--scheduler-kubeconfig={FILE}").stdout
+    plugin("write-certificates", f"--folder={shared}")
+    words = (LEASE, PROFILE, f"--scheduler-kubeconfig={FILE}", f"--certificates={FOLDER}")
+    printed = plugin("print-config", *words).stdout
     (shared / "scheduler.yaml").write_text(printed)
     as_kubeadm_left_it(cluster)
     type_how_kubeadm_is_asked(cluster, shared, folder)
@@ -106,8 +108,8 @@ def put_beside(cluster: Cluster, folder: Path) -> None:
     )
     before = folder / "kube-scheduler.yaml"
     before.write_text(yaml.safe_dump(manifest()))
-    words = ("--image=moorage:local", f"--manifest={before}", f"--folder={FOLDER}")
-    after = plugin("print-static-pod", *words).stdout
+    files = (f"--manifest={before}", f"--folder={FOLDER}")
+    after = plugin("print-static-pod", "--image=moorage:local", *files).stdout
     (node.kubelet_root / Path(STATIC_PODS).name / "kube-scheduler.yaml").write_text(after)
 
 
@@ -213,6 +215,7 @@ def test_pods_that_name_no_scheduler_are_charged(own: Cluster, tmp_path: Path) -
         own.wait_until("the second is refused", lambda: "OverLimit" in refusal(own), seconds=60)
         assert checked(own).returncode == 0, checked(own).stdout
         assert "holds the Lease kube-system/kube-scheduler" in checked(own).stdout
+        assert others_on_its_network(own) == (False, True)
     finally:
         own.part("kube-scheduler").cont()
 
@@ -240,4 +243,24 @@ def checked(cluster: Cluster) -> subprocess.CompletedProcess[str]:
     (node,) = cluster.nodes
     file = node.kubelet_root / "moorage" / "scheduler.yaml"
     words = (f"--kubeconfig={cluster.kubeconfig}", LEASE, PROFILE, f"--scheduler-config={file}")
-    return plugin("check", *words, check=False)
+    return plugin("check", *words, f"--certificates={FOLDER}", check=False)
+
+
+def others_on_its_network(cluster: Cluster) -> tuple[bool, bool]:
+    """Whether a process in the machine's network is answered, without and with the files."""
+    (node,) = cluster.nodes
+    ask = (
+        "import ssl, sys, http.client\n"
+        "context = ssl.create_default_context(cafile=sys.argv[1] + '/ca.crt')\n"
+        "if len(sys.argv) > 2: context.load_cert_chain(*sys.argv[2:])\n"
+        "plugin = http.client.HTTPSConnection('127.0.0.1', 10261, context=context, timeout=5)\n"
+        "plugin.request('POST', '/filter', '{}', {'Content-Type': 'application/json'})\n"
+        "print(plugin.getresponse().status)\n"
+    )
+    folder = str(node.kubelet_root / "moorage")
+    files = (f"{folder}/scheduler.crt", f"{folder}/scheduler.key")
+    answers = (
+        node.exec((sys.executable, "-c", ask, folder, *more), check=False) for more in ((), files)
+    )
+    stranger, known = (done.returncode == 0 for done in answers)
+    return stranger, known

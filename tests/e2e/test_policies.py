@@ -42,7 +42,10 @@ PREEMPTIBILITY = ("moorage.dev/preemptibility", "kai.scheduler/preemptibility")
 POD_LABELS = (QUEUE, *PREEMPTIBILITY)
 GATE = "moorage.dev/quota"
 CONDITION = "moorage.dev/Admitted"
-OWN_CONDITIONS = f"{CONDITION}, moorage.dev/PodGroupStale, moorage.dev/Reclaiming"
+OWN_CONDITIONS = ", ".join(
+    f"moorage.dev/{name}"
+    for name in ("Admitted", "PodGroupStale", "Reclaiming", "SelectorsTooSlow")
+)
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 CLAIMS = {version: Resource("resource.k8s.io", version, "resourceclaims") for version in VERSIONS}
@@ -211,6 +214,8 @@ def wait_in_force(cluster: Cluster, queue_label: str = QUEUE, binder: str = BIND
     pods_with_annotation = {**pod, "metadata": metadata("pod", annotations={QUEUE: "a"})}
     binding = {"apiVersion": "v1", "kind": "Binding", **a_binding(pod)}
     binding["metadata"]["labels"] = {queue_label: "a"}
+    new_claim = {**spec, "kind": "ResourceClaim", **a_claim()}
+    new_queue = {"apiVersion": QUEUES.api_version, "kind": "Queue", **a_queue_object()}
     dry_run = ("--dry-run=server",)
     create = ("create", "-f", "-", *dry_run)
     label = ("label", "podgroups.scheduling.run.ai", group["metadata"]["name"])
@@ -221,6 +226,8 @@ def wait_in_force(cluster: Cluster, queue_label: str = QUEUE, binder: str = BIND
         (create, binding),
         ((*label, f"--namespace={NAMESPACE}", f"{queue_label}=b", *dry_run), None),
         ((*create, f"--as={binder}", "--as-group=system:masters"), pod),
+        ((*create, f"--as={binder}", "--as-group=system:masters"), new_claim),
+        ((*create, f"--as={binder}", "--as-group=system:masters"), new_queue),
     )
 
     def refuses(arguments: Sequence[str], body: Any) -> bool:
@@ -314,12 +321,13 @@ async def test_a_user_names_a_queue_on_a_new_claim(version: str, user: ApiClient
 async def test_nobody_creates_a_claim_with_an_owner(
     key: str, version: str, user: ApiClient, binder: ApiClient
 ) -> None:
+    """The plugin creates no claim at all; which of two policies says so is the API server's."""
     body = a_claim(annotations={key: "forged"})
 
-    for client in (user, binder):
-        refused = await refusal(client.create(CLAIMS[version], body))
-        sentence = f"annotation {key} is refused at creation; only {BINDER} writes it, later."
-        assert said("ResourceClaim", body, sentence) in refused
+    refused = await refusal(user.create(CLAIMS[version], body))
+    sentence = f"annotation {key} is refused at creation; only {BINDER} writes it, later."
+    assert said("ResourceClaim", body, sentence) in refused
+    assert await refusal(binder.create(CLAIMS[version], body)) != ""
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -849,7 +857,147 @@ async def test_the_scheduler_plugin_only_clears_the_status_of_a_claim(
     assert await patch(binder, reservedFor=None, allocation=None) == ""
 
 
+A_NODE = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
+OTHER_CLAIM_CHANGES: Mapping[str, JsonObject] = {
+    "another label": {"labels": {"a": "b"}},
+    "a label of a user's": {"labels": {"theirs": None}},
+    "another annotation": {"annotations": {"a": "b"}},
+    "an annotation of a user's": {"annotations": {"theirs": "b"}},
+    "its finalizers": {"finalizers": None},
+    "another finalizer": {"finalizers": ["a.test/held", "a.test/b"]},
+    "an owner": {"ownerReferences": [A_NODE]},
+    "owner and finalizer": {"labels": {QUEUE: "a"}, "finalizers": None},
+}
+
+
+@EACH_VERSION
+@pytest.mark.parametrize("what", OTHER_CLAIM_CHANGES)
+async def test_the_scheduler_plugin_changes_nothing_of_a_claim_but_its_owner(
+    what: str, version: str, user: ApiClient, binder: ApiClient
+) -> None:
+    """Without its finalizer a claim that is in use may be deleted, and its device given again."""
+    theirs = {"labels": {"theirs": "a"}, "annotations": {"theirs": "a"}}
+    body = a_claim(finalizers=["a.test/held"], **theirs)
+    await user.create(CLAIMS[version], body)
+    path = CLAIMS[version].path_of(body)
+
+    refused = await refusal(binder.merge_patch(path, {"metadata": OTHER_CLAIM_CHANGES[what]}))
+
+    sentence = (
+        f"{BINDER} may change nothing of a claim but the label {QUEUE} and the annotations"
+        f" {OWNER_POD}, {OWNER_LEFT_AT}."
+    )
+    assert said("ResourceClaim", body, sentence) in refused
+    # It is the plugin that this is about: what is said to a user is about the owner alone.
+    told = await refusal(user.merge_patch(path, {"metadata": OTHER_CLAIM_CHANGES[what]}))
+    assert bool(told) == ("owner and" in what)
+    assert sentence not in told
+
+
+@EACH_VERSION
+async def test_the_scheduler_plugin_writes_an_owner_and_takes_it_away(
+    version: str, user: ApiClient, binder: ApiClient
+) -> None:
+    body = a_claim(finalizers=["a.test/held"], labels={"theirs": "a"})
+    await user.create(CLAIMS[version], body)
+    path = CLAIMS[version].path_of(body)
+
+    owner: dict[str, Any] = {"annotations": {OWNER_POD: "p"}, "labels": {QUEUE: "a"}}
+    assert await change(binder, path, **owner) == ""
+    assert await change(binder, path, annotations={OWNER_LEFT_AT: "2026-01-01T00:00:00Z"}) == ""
+    gone: dict[str, Any] = {
+        "annotations": {OWNER_POD: None, OWNER_LEFT_AT: None},
+        "labels": {QUEUE: None},
+    }
+    assert await change(binder, path, **gone) == ""
+    # Also of one that is going, which has its finalizer still.
+    await user.delete(path)
+    assert await change(binder, path, **owner) == ""
+    for call in (binder.create(CLAIMS[version], a_claim()), binder.delete(path)):
+        assert f"{BINDER} may change nothing of a claim" in await refusal(call)
+
+
 # Queues
+
+CHARGES = "moorage.dev/charges"
+OWN_WRITE = WriteOptions(field_manager="moorage-scheduler-plugin")
+OTHER_QUEUE_CHANGES: Mapping[str, JsonObject] = {
+    "its limit": {"spec": {"resources": [{"deviceClass": "onvif", "quota": 9, "limit": 9}]}},
+    "its parent": {"spec": {"parent": "other"}},
+    "its namespaces": {"spec": {"namespaceSelector": {}}},
+    "no shares": {"spec": {"resources": None}},
+    "a label": {"metadata": {"labels": {"a": "b"}}},
+    "an annotation": {"metadata": {"annotations": {"a": "b"}}},
+    "another finalizer": {"metadata": {"finalizers": ["a.test/held", "a.test/b"]}},
+    "a finalizer of others": {"metadata": {"finalizers": [CHARGES]}},
+    "an owner": {"metadata": {"ownerReferences": [A_NODE]}},
+    "finalizer and limit": {"metadata": {"finalizers": ["a.test/held", CHARGES]}, "spec": None},
+}
+
+
+def a_queue_object(**fields: Any) -> dict[str, Any]:
+    spec = {"resources": [{"deviceClass": "onvif", "quota": 1, "limit": 1}]}
+    head = {"apiVersion": QUEUES.api_version, "kind": "Queue"}
+    return {**head, "metadata": {"name": new_name("queue"), **fields}, "spec": spec}
+
+
+@pytest.mark.parametrize("what", OTHER_QUEUE_CHANGES)
+async def test_the_scheduler_plugin_changes_nothing_of_a_queue_but_its_finalizer(
+    what: str, user: ApiClient, binder: ApiClient
+) -> None:
+    body = a_queue_object(finalizers=["a.test/held"])
+    await user.create(QUEUES, body)
+    path = QUEUES.path_of(body)
+
+    refused = await refusal(binder.merge_patch(path, OTHER_QUEUE_CHANGES[what]))
+
+    name = body["metadata"]["name"]
+    sentence = f"{BINDER} may change nothing of a queue but the finalizer {CHARGES}."
+    assert f"Queue {name}: {sentence}" in refused
+
+
+async def test_the_scheduler_plugin_keeps_a_queue_and_lets_it_go(
+    user: ApiClient, binder: ApiClient
+) -> None:
+    """As `apiserver_finalizers` applies it: with the finalizer, and without."""
+    body = a_queue_object(finalizers=["a.test/held"], labels={"theirs": "a"})
+    await user.create(QUEUES, body)
+    path = QUEUES.path_of(body)
+    named = {"apiVersion": QUEUES.api_version, "kind": "Queue"}
+
+    async def keep(*finalizers: str) -> str:
+        metadata = {"name": path.name, **({"finalizers": list(finalizers)} if finalizers else {})}
+        return await refusal(binder.apply(path, {**named, "metadata": metadata}, options=OWN_WRITE))
+
+    assert await keep(CHARGES) == ""
+    kept = (await user.get(path))["metadata"]["finalizers"]
+    assert sorted(kept) == ["a.test/held", CHARGES]
+    status = QUEUES.path_of(body, "status")
+    assert await refusal(binder.merge_patch(status, {"status": {"usage": {"onvif": 1}}})) == ""
+    await user.delete(path)
+    assert await keep() == ""
+    assert (await user.get(path))["metadata"]["finalizers"] == ["a.test/held"]
+    for call in (binder.create(QUEUES, a_queue_object()), binder.delete(path)):
+        assert f"{BINDER} may change nothing of a queue" in await refusal(call)
+
+
+async def test_what_a_policy_refuses_is_counted(server: Cluster, binder: ApiClient) -> None:
+    """By the labels that the alerts ask for."""
+    policy = "moorage-scheduler-plugin-pods"
+    assert f"{BINDER} may change nothing of a pod" in await refusal(binder.create(PODS, a_pod()))
+
+    page = server.kubectl("get", "--raw", "/metrics").stdout
+
+    counted = [
+        line
+        for line in page.splitlines()
+        if line.startswith("apiserver_validating_admission_policy_check_total{")
+        and 'enforcement_action="deny"' in line
+        and f'policy="{policy}"' in line
+    ]
+    assert counted
+    assert all(float(line.rpartition(" ")[2]) >= 1 for line in counted)
+
 
 INT64_MAX = 2**63 - 1
 RIGHT_QUEUES: Mapping[str, JsonObject] = {

@@ -9,6 +9,7 @@ from typing import Any
 
 from kube.api import (
     ConflictError,
+    InvalidError,
     JsonObject,
     NotFoundError,
     ObjectPath,
@@ -84,6 +85,7 @@ class FakeSliceServer:
             raise ConflictError(f"{name} has changed")
 
     def _stored(self, name: str, uid: str, body: JsonObject) -> JsonObject:
+        _check_scopes(body["spec"])
         self._begin()
         stored = copy.deepcopy(dict(body))
         known = {"name": name, "uid": uid, "resourceVersion": str(self.version)}
@@ -108,3 +110,12 @@ class FakeSliceServer:
                 error = UnavailableError("no answer")
                 error.may_have_happened = True
                 raise error
+
+
+def _check_scopes(spec: JsonObject) -> None:
+    """A slice says who sees its devices, or leaves it to each of them."""
+    scopes = {"nodeName", "nodeSelector", "allNodes"}
+    leaves_it = bool(spec.get("perDeviceNodeSelection"))
+    for place, says in ((spec, not leaves_it), *((d, leaves_it) for d in spec.get("devices", ()))):
+        if len(scopes & place.keys()) != int(says):
+            raise InvalidError("exactly one of nodeName, nodeSelector, allNodes is required")

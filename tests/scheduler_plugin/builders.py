@@ -201,11 +201,21 @@ def our_class(name: str = "onvif", **overrides: Any) -> ClassView:
     return a_class(name, **{"configuration": name, "spec": spec, **overrides})
 
 
+def their_class(name: str, selector: str, **overrides: Any) -> ClassView:
+    """A class that an administrator made, with a selector of his own."""
+    spec = {"selectors": [{"cel": {"expression": selector}}], **overrides.pop("spec", {})}
+    return a_class(name, spec=spec, **overrides)
+
+
 def a_slice(name: str, *devices: tuple[str, str], **spec: Any) -> SliceView:
-    """A slice of our devices, each by Configuration and Instance."""
+    return slice_view(a_slice_object(name, *devices, **spec))
+
+
+def a_slice_object(name: str, *devices: tuple[str, str], **spec: Any) -> dict[str, Any]:
+    """A slice of our devices, each by Configuration and Instance, under the Instance's name."""
     bodies = [
         {
-            "name": f"device-{number}",
+            "name": instance or f"device-{number}",
             "attributes": {
                 "configuration": {"string": configuration},
                 "instance": {"string": instance},
@@ -213,8 +223,8 @@ def a_slice(name: str, *devices: tuple[str, str], **spec: Any) -> SliceView:
         }
         for number, (configuration, instance) in enumerate(devices)
     ]
-    spec = {"driver": DRIVER_NAME, "devices": bodies, **spec}
-    return slice_view({"metadata": {"name": name}, "spec": spec})
+    spec = {"driver": DRIVER_NAME, "pool": {"name": "onvif"}, "devices": bodies, **spec}
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 def a_world(

@@ -35,6 +35,9 @@ class Fault(Enum):
     BUSY = auto()
     """Too many requests: nothing is done, and the answer says so."""
 
+    BROKEN = auto()
+    """The server fails at it, as where a webhook of others does."""
+
     LOST = auto()
     """It never arrives, and the connection breaks."""
 
@@ -45,6 +48,7 @@ class Fault(Enum):
 _REFUSALS = {
     Fault.FORBIDDEN: (403, "Forbidden"),
     Fault.BUSY: (429, "TooManyRequests"),
+    Fault.BROKEN: (500, "InternalError"),
 }
 
 

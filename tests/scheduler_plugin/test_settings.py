@@ -62,6 +62,7 @@ def test_flags_are_taken_over() -> None:
         "--non-preemptible-priority=-5",
         "--orphan-policy=Unattributed",
         "--owner-lifetime=Claim",
+        "--accounted-drivers=moorage.dev,gpu.example.com",
         "--pod-groups=podgroups.v1.a.example,podgroups.v1beta1.b.example,podgroups.v1.a.example",
     )
 
@@ -72,6 +73,7 @@ def test_flags_are_taken_over() -> None:
     assert accounting.non_preemptible_priority == -5
     assert accounting.orphan_policy is OrphanPolicy.UNATTRIBUTED
     assert accounting.owner_lifetime is OwnerLifetime.CLAIM
+    assert accounting.accounted_drivers == ("moorage.dev", "gpu.example.com")
     assert [kind.api_version for kind in settings.pod_groups] == [
         "a.example/v1",
         "b.example/v1beta1",

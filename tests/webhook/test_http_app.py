@@ -9,8 +9,7 @@ from fastapi import FastAPI
 
 from tests.asgi import GONE, call, status_and_body
 from tests.webhook.builders import a_review_body
-from webhook import http_app as module
-from webhook import reviews
+from webhook import http_limits, reviews
 from webhook.findings import NOTHING_FOUND
 from webhook.http_app import MOST_BYTES, http_app
 from webhook.reviews import Answer, Review
@@ -72,7 +71,7 @@ async def test_a_longer_one_is_refused() -> None:
 async def test_a_client_that_stops_in_the_middle_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "BODY_SECONDS", 0.01)
+    monkeypatch.setattr(http_limits, "BODY_SECONDS", 0.01)
     unfinished = [{"type": "http.request", "body": b"abc", "more_body": True}]
 
     start, _ = await call(an_app(), "POST", "/validate", unfinished)

@@ -10,7 +10,7 @@ import pytest
 from kube.api import CLAIMS, NotFoundError, ObjectPath, UnavailableError
 from tests.left_overs import kept_in
 from webhook import lookups
-from webhook.lookups import BusyError, Lookups
+from webhook.lookups import CLIENT, BusyError, Lookups
 
 
 class FakeServer:
@@ -28,10 +28,11 @@ class FakeServer:
         self.may_answer.set()
         self.is_away = False
 
-    async def find(self, name: str, namespace: str = "tenant") -> str | None:
+    async def find(self, name: str, namespace: str = "tenant", client: str = "api") -> str | None:
         async def read() -> None:
             await self._read(name)
 
+        CLIENT.set(client)
         path = CLAIMS.at(name, namespace)
         return await self.lookups.find(path, namespace, lambda: self._known(path), read)
 
@@ -55,7 +56,8 @@ class FakeServer:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
-    monkeypatch.setattr(lookups, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(lookups, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(lookups, "MOST_OF_CLIENT", 2)
     monkeypatch.setattr(lookups, "MOST_OF_ONE", 3)
     return FakeServer()
 
@@ -131,6 +133,40 @@ async def test_whoever_asks_for_too_many_names_is_told_and_others_are_answered(
     assert await asyncio.gather(*flood, other) == [None] * 4
     assert server.most_under_way == 2
     assert await server.find("a3") is None
+
+
+async def test_a_stranger_who_names_many_namespaces_keeps_the_api_server_waiting_for_none(
+    server: FakeServer,
+) -> None:
+    server.may_answer.clear()
+    flood = [
+        asyncio.create_task(server.find(f"a{number}", f"made-up-{number}", "stranger"))
+        for number in range(100)
+    ]
+    await turns()
+    asked = asyncio.create_task(server.find("b", "tenant"))
+    await turns()
+
+    assert server.reads["b"] == 1
+    assert server.under_way == 3
+    server.may_answer.set()
+    assert await asyncio.gather(*flood, asked) == [None] * 101
+
+
+async def test_what_a_stranger_asks_in_the_name_of_a_namespace_is_not_charged_to_it(
+    server: FakeServer,
+) -> None:
+    server.may_answer.clear()
+    flood = [
+        asyncio.create_task(server.find(f"a{number}", "tenant", "stranger")) for number in range(3)
+    ]
+    await turns()
+    asked = asyncio.create_task(server.find("b", "tenant"))
+    same = asyncio.create_task(server.find("a2", "tenant"))
+    await turns()
+    server.may_answer.set()
+
+    assert await asyncio.gather(*flood, asked, same) == [None] * 5
 
 
 async def test_whoever_gives_up_leaves_his_place(server: FakeServer) -> None:

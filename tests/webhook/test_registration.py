@@ -123,10 +123,12 @@ def test_the_webhook_may_read_and_write_its_own_registrations() -> None:
 
 def test_the_webhook_may_write_the_secret_of_its_certificate() -> None:
     (role,) = (o for o in objects_of_kind("Role") if o["metadata"]["name"] == "moorage-webhook")
-    kept, made = role["rules"]
+    kept, made, shown = role["rules"]
 
     assert role["metadata"]["namespace"] == SECRET[0]
     assert kept["resources"] == made["resources"] == ["secrets"]
     assert kept["resourceNames"] == [SECRET[1]]
     assert kept["verbs"] == ["get", "list", "watch", "update"]
     assert made["verbs"] == ["create"]
+    assert (shown["resources"], shown["verbs"]) == (["configmaps"], ["get", "patch"])
+    assert shown["resourceNames"] == [f"{SECRET[1]}-ca"]

@@ -45,6 +45,13 @@ def test_several_schedulers_in_their_order() -> None:
     assert settings.about_pods.scheduler_names == ("moorage", "default-scheduler")
 
 
+def test_drivers_that_policies_guard() -> None:
+    settings = parse_settings(["--accounted-drivers=moorage.dev,gpu.example.com"], {})
+
+    assert settings.accounting.accounted_drivers == ("moorage.dev", "gpu.example.com")
+    assert parse_settings([], {}).accounting.accounted_drivers == ("moorage.dev",)
+
+
 def test_what_becomes_of_pods() -> None:
     settings = parse_settings(["--hold=Retry", "--other-schedulers=Allow"], {})
 

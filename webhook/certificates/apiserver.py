@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from kube.api import (
+    CONFIG_MAPS,
     MUTATING_WEBHOOKS,
     SECRETS,
     VALIDATING_WEBHOOKS,
@@ -37,7 +38,7 @@ from kube.api import (
 )
 from webhook.certificates import authority, rotation
 from webhook.certificates.authority import Pair
-from webhook.certificates.rotation import Bundle, Kept, OwnCa
+from webhook.certificates.rotation import CA_CERTIFICATES, Bundle, Kept, OwnCa
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ class CertificateKeeper:
         self._own = own
         self._live = live
         self._secret = SECRETS.at(own.secret, own.namespace)
+        self._published = CONFIG_MAPS.at(own.config_map, own.namespace)
+        self._why_not_published = ""
         self._registrations = [kind.at(own.registration) for kind in KINDS]
         self._shown: Pair | None = None
         self._bundles: tuple[Bundle, ...] = ()
@@ -113,6 +116,7 @@ class CertificateKeeper:
         self._show(kept, bundles)
         step = rotation.next_step(self._own, kept, bundles, now, settled=self._settled(bundles))
         if step is None:
+            await self._publish(kept)
             return False
         # Where somebody else was first, what he wrote is read next.
         with suppress(ConflictError, AlreadyExistsError):
@@ -166,6 +170,30 @@ class CertificateKeeper:
         version, patch = Preconditions(resource_version=_version(found)), {"webhooks": entries}
         await self._client.merge_patch(path, patch, preconditions=version, options=WRITE)
         logger.info("caBundle written to %s", path)
+
+    async def _publish(self, kept: Kept) -> None:
+        """Say whom to trust in the ConfigMap, where somebody made one.
+
+        No certificate waits for it: what fails is told once, and tried again at the next look.
+        """
+        trouble = ""
+        try:
+            await self._write_authorities(authority.pem_of(kept.trusted).decode())
+        except (ApiError, TimeoutError) as error:
+            trouble = str(error) or type(error).__name__
+        if trouble and trouble != self._why_not_published:
+            logger.warning("authority not published: %s", trouble)
+        self._why_not_published = trouble
+
+    async def _write_authorities(self, pem: str) -> None:
+        found = await self._get(self._published)
+        if found is None or (found.get("data") or {}).get(CA_CERTIFICATES) == pem:
+            return
+        version, patch = Preconditions(resource_version=_version(found)), {CA_CERTIFICATES: pem}
+        await self._client.merge_patch(
+            self._published, {"data": patch}, preconditions=version, options=WRITE
+        )
+        logger.info("authority written to %s", self._published)
 
 
 def _version(obj: JsonObject) -> str:

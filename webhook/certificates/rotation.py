@@ -57,6 +57,11 @@ class OwnCa:
     life: timedelta
 
     @property
+    def config_map(self) -> str:
+        """Name of the one that tells whom to trust, without the keys; beside the Secret."""
+        return f"{self.secret}-ca"
+
+    @property
     def settle(self) -> timedelta:
         return min(SETTLE, self.life / 1000)
 

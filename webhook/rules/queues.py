@@ -21,6 +21,7 @@ from scheduler_plugin.api import (
     QueueTree,
     ResourceKey,
     parse_queue,
+    unguarded,
 )
 from scheduler_plugin.models import queue_problems
 from webhook.findings import NOTHING_FOUND, Findings, listed, refused
@@ -112,6 +113,7 @@ def _warnings(queue: Queue, around: Surroundings) -> Iterator[str]:
     for number, key in enumerate(queue.shares):
         path = f"spec.resources[{number}]"
         yield from (f"{path}.deviceClass: {text}" for text in _about_class(key, around))
+        yield from (f"{path}.deviceClass: {text}" for text in _about_drivers(key, around))
         yield from (f"{path}.quota: {text}" for text in _about_quotas(queue, key, tree))
 
 
@@ -120,6 +122,15 @@ def _about_class(key: ResourceKey, around: Surroundings) -> Iterator[str]:
         yield f'There is no DeviceClass or Configuration "{key}" (yet).'
     elif (counted := around.catalog.key(ClassName(key))) != key:
         yield f'Uses of "{key}" are counted under "{counted}": list that.'
+    elif (view := around.catalog.class_named(ClassName(key))) is not None and view.is_of_several:
+        yield f'Uses of "{key}" are counted under the Configuration of each device: list those.'
+
+
+def _about_drivers(key: ResourceKey, around: Surroundings) -> Iterator[str]:
+    view = around.catalog.class_named(ClassName(key))
+    found = view and unguarded(view, (), around.settings.accounted_drivers)
+    if found:
+        yield found
 
 
 def _about_quotas(queue: Queue, key: ResourceKey, tree: QueueTree) -> Iterator[str]:

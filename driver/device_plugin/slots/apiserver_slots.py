@@ -25,8 +25,8 @@ from kube.api import (
     Change,
     ConflictError,
     NotFoundError,
+    RetryableError,
     Store,
-    UnavailableError,
     WriteOptions,
 )
 
@@ -98,7 +98,7 @@ class SlotObjects:
             except (ConflictError, NotFoundError):
                 await self.read(write.namespace, write.instance)
                 return False
-            except UnavailableError as error:
+            except RetryableError as error:
                 delay = _BACKOFF.delay(attempt, random.random)
                 if asyncio.get_running_loop().time() + delay > give_up_at:
                     raise

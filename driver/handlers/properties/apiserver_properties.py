@@ -171,8 +171,8 @@ class _Watch:
             except ApiError as error:
                 failures += 1
                 self._note(error)
-                asked = error.retry_after_seconds if isinstance(error, UnavailableError) else 0
-                await asyncio.sleep(asked + _BACKOFF.delay(failures, random.random))
+                delay = _BACKOFF.delay(failures, random.random)
+                await asyncio.sleep(error.retry_after_seconds + delay)
             else:
                 self._trouble = None
                 return

@@ -115,8 +115,13 @@ class PreparedDevice:
 
     @property
     def is_shareable(self) -> bool:
-        """Whether others may have the device at the same time."""
-        return self.capacity > 1 or self.allocated.share_id is not None
+        """Whether others may have the device at the same time.
+
+        What an earlier driver wrote tells it by a share only. With a capacity of 1 a share is all
+        that there is: the device had more slots before.
+        """
+        is_told = bool(self.nodes)
+        return self.capacity > 1 or (not is_told and self.allocated.share_id is not None)
 
 
 @dataclass(frozen=True, slots=True)

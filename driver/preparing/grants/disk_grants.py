@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -174,8 +174,18 @@ class Node:
         if self.metadata is not None:
             self.metadata.remove(claim)
 
-    async def renew(self, plan: Renew, known: Known = nothing_known) -> tuple[Renewal, ...]:
+    async def renew(
+        self,
+        plan: Renew,
+        known: Known = nothing_known,
+        only: Collection[ClaimUid] | None = None,
+    ) -> tuple[Renewal, ...]:
         """Carry out what a plan changes: CDI files, then device metadata.
+
+        Args:
+            plan: What is to change.
+            known: The Instance of an allocated device.
+            only: Claims whose metadata may be another; None for all.
 
         Raises:
             OSError: If something cannot be written. CDI files that are no longer right are withheld
@@ -184,13 +194,18 @@ class Node:
         async with self._writing:
             doubtful = self._records.doubtful
             changes = plan({u: c for u, c in self.prepared.items() if u not in doubtful})
-            failures = await self._disk(lambda: list(self._carry_out(changes, known)))
+            failures = await self._disk(lambda: list(self._carry_out(changes, known, only)))
         if failures:
             raise failures[-1]
         renewals, self._renewals = tuple(self._renewals), []
         return renewals
 
-    def _carry_out(self, changes: Mapping[ClaimUid, Renewal], known: Known) -> Iterator[OSError]:
+    def _carry_out(
+        self,
+        changes: Mapping[ClaimUid, Renewal],
+        known: Known,
+        only: Collection[ClaimUid] | None,
+    ) -> Iterator[OSError]:
         """One that fails keeps no other from being carried out."""
         for uid in dict.fromkeys((*self._records.withheld, *changes)):
             claim = changes[uid].after if uid in changes else self.prepared[uid]
@@ -198,8 +213,9 @@ class Node:
                 yield from (*failures, *_tried(partial(self._records.withhold, uid)))
             elif uid in changes:
                 self._renewals.append(changes[uid])
-        for claim in self.prepared.values():
-            yield from _tried(partial(self._keep_metadata, claim, known))
+        for uid in self.prepared if only is None else only:
+            if (kept := self.prepared.get(uid)) is not None:
+                yield from _tried(partial(self._keep_metadata, kept, known))
 
     def _keep_metadata(self, claim: PreparedClaim, known: Known) -> None:
         if self.metadata is not None and not claim.doubt:

@@ -18,7 +18,7 @@ Containers that run are left alone; `claim_notices` says what they hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from driver.api import ClaimUid
@@ -42,16 +42,54 @@ class OnHost:
     refuse_mount: RefuseMount
 
 
+def concerned(
+    claims: PreparedClaims, where: Whereabouts, before: Whereabouts
+) -> frozenset[ClaimUid]:
+    """The claims that may be another now, by what was known when all were right.
+
+    Nothing tells when a link comes to lead elsewhere, so a device that is reported at one always
+    may; and so may one that is withheld, or that nobody reports.
+    """
+    return frozenset(
+        uid
+        for uid, claim in claims.items()
+        if any(_is_concerned(device, where, before) for device in claim.devices)
+    )
+
+
+def _is_concerned(device: PreparedDevice, where: Whereabouts, before: Whereabouts) -> bool:
+    instance = where.find(device)
+    if instance is None or device.withheld or instance is not before.find(device):
+        return True
+    return device.paths != tuple(spec.host_path for spec in instance.device_specs)
+
+
 def renew(
     claims: PreparedClaims,
     where: Whereabouts,
     resolve: Resolve,
     refuse_mount: RefuseMount = no_mounts,
+    only: Collection[ClaimUid] | None = None,
 ) -> Mapping[ClaimUid, Renewal]:
-    """The claims that are to change, with nothing withheld from them last."""
+    """The claims that are to change, with nothing withheld from them last.
+
+    Args:
+        claims: All that are prepared.
+        where: Where devices are now.
+        resolve: Where paths of the host lead.
+        refuse_mount: Why a path may not be mounted.
+        only: Those that may change, see `concerned`; None for all.
+    """
     on_host = OnHost(resolve, refuse_mount)
-    renewals = [Renewal(claim, _renewed(claim, where, on_host)) for claim in claims.values()]
-    changed = [each for each in kept_apart(renewals) if each.after != each.before]
+    renewals = [
+        Renewal(claim, _renewed(claim, where, on_host) if only is None or uid in only else claim)
+        for uid, claim in claims.items()
+    ]
+    changed = [
+        each
+        for each in kept_apart(renewals)
+        if each.after is not each.before and each.after != each.before
+    ]
     changed.sort(key=lambda renewal: not _is_withheld(renewal.after))
     return {renewal.before.reference.uid: renewal for renewal in changed}
 

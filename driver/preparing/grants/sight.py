@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
+from driver.api import DeviceName
 from driver.instances.instances import Instance
 from driver.names import is_pool_of
 from driver.preparing.files.prepared import AllocatedDevice
@@ -13,7 +15,7 @@ from driver.preparing.grants.claims import Instances
 from driver.preparing.grants.whereabouts import Whereabouts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sight:
     """What is known of the devices of this node at one moment.
 
@@ -30,12 +32,20 @@ class Sight:
         found = self.instances.get((allocated.pool, allocated.device))
         return found or next(
             (
-                instance
-                for (pool, device), instance in self.instances.items()
-                if device == allocated.device and is_pool_of(allocated.pool, pool)
+                self.instances[pool, allocated.device]
+                for pool in self._pools.get(allocated.device, ())
+                if is_pool_of(allocated.pool, pool)
             ),
             None,
         )
+
+    @cached_property
+    def _pools(self) -> Mapping[DeviceName, list[str]]:
+        """Of each device, so that a thousand claims are not looked for among a thousand devices."""
+        found: dict[DeviceName, list[str]] = {}
+        for pool, device in self.instances:
+            found.setdefault(device, []).append(pool)
+        return found
 
 
 class InstanceSource(Protocol):

@@ -14,11 +14,12 @@ a pool shows, or a prepared claim has out of it, has its home there until nothin
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from driver.api import ConfigurationName, NodeName
+from driver.derived import derived
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.names import attribute_value, device_trace, local_pool
@@ -83,15 +84,24 @@ def local_supplies(
 
 def traces_of(shown: Publication) -> frozenset[str]:
     """What tells the devices that a pool shows, also such as have another name by now."""
+    return derived(shown, _traces_of)
+
+
+def _traces_of(shown: Publication) -> frozenset[str]:
     instances = (offer.instance for offer in shown.offers.values() if offer.instance)
     return shown.shown_instances.union(*map(traces_of_instance, instances))
 
 
-def traces_of_instance(instance: Instance) -> Iterator[str]:
+def traces_of_instance(instance: Instance) -> tuple[str, ...]:
     """The same of one device."""
-    yield attribute_value(instance.name)
-    if instance.device:
-        yield device_trace(instance.configuration, instance.device)
+    return derived(instance, _traces_of_instance)
+
+
+def _traces_of_instance(instance: Instance) -> tuple[str, ...]:
+    name = attribute_value(instance.name)
+    if not instance.device:
+        return (name,)
+    return name, device_trace(instance.configuration, instance.device)
 
 
 def _home(instance: Instance, homes: Homes) -> str | None:

@@ -39,7 +39,14 @@ from driver.names import attribute_value
 from driver.publishing.shown.counters import Counters, counters_of
 from driver.publishing.shown.deductions import Deductions, HeldSlots
 from driver.publishing.shown.slices import Features, PublishedDevice, published
-from driver.publishing.written.resource_slices import Scope, SliceDevice, SliceView, slice_device
+from driver.publishing.written.resource_slices import (
+    Scope,
+    SliceDevice,
+    SliceView,
+    seen_by,
+    slice_device,
+    with_scope,
+)
 from driver.times import timestamp
 
 Body = Mapping[str, Any]
@@ -102,13 +109,21 @@ class Offer(Deriving):
         """The body as the plan of a pool compares it."""
         return derived(self, _slice_device)
 
+    def device_with(self, scope: Scope) -> SliceDevice:
+        """The same, saying itself who sees it."""
+        return derived(self, _device_with, scope)
+
 
 def _slice_device(offer: Offer) -> SliceDevice:
     return slice_device(offer.body)
 
 
+def _device_with(offer: Offer, scope: Scope) -> SliceDevice:
+    return slice_device(with_scope(offer.body, scope))
+
+
 @dataclass(frozen=True, slots=True)
-class Publication:
+class Publication(Deriving):
     """All devices of a pool at one moment.
 
     Attributes:
@@ -129,6 +144,11 @@ class Publication:
         return {n: o for n, o in self.offers.items() if o.away_since is not None}
 
     @property
+    def has_away(self) -> bool:
+        """Whether there are any."""
+        return any(offer.away_since is not None for offer in self.offers.values())
+
+    @property
     def shown_instances(self) -> frozenset[str]:
         """Values of the attribute `instance` of its devices."""
         return frozenset(_attribute(o.body, ATTRIBUTE_INSTANCE) for o in self.offers.values())
@@ -147,17 +167,25 @@ def publication_of(stored: Iterable[tuple[Body, Scope | None]]) -> Publication:
 def stored_devices(slices: Iterable[SliceView]) -> Iterator[tuple[Body, Scope | None]]:
     """The devices of a pool's slices, the newest version of each last."""
     for view in sorted(slices, key=lambda view: view.generation):
-        yield from ((device.body({}), view.content.scope) for device in view.content.devices)
+        yield from (seen_by(device.body({}), view.content.scope) for device in view.content.devices)
 
 
 def either(before: Publication, attempted: Publication) -> Publication:
     """What the API server may show after a write that failed: it may have been carried out.
 
-    Of a device that is away in one of them only, claims may have got it as it is in the other.
+    Of a device that is away in one of them only, claims may have got it as it is in the other; of
+    one that is there in both, as it is in the later, which keeps the slots of the former.
     """
     here = {name: offer for name, offer in before.offers.items() if offer.away_since is None}
     come = {name: offer for name, offer in attempted.offers.items() if offer.away_since is None}
-    return Publication({**attempted.offers, **before.offers, **come, **here})
+    return Publication({**attempted.offers, **before.offers, **here, **come})
+
+
+def _with_slots(offers: Mapping[DeviceName, Offer], features: Features) -> frozenset[DeviceName]:
+    """The devices of which claims may have shares."""
+    if not features.consumable_capacity:
+        return frozenset()
+    return frozenset(n for n, o in offers.items() if o.body.get("allowMultipleAllocations"))
 
 
 def claimable_instances(
@@ -194,9 +222,10 @@ def publish(
         now: For devices that went away since.
     """
     deductions = Deductions(supply.held, previous.offers.keys())
+    shares = _with_slots(previous.offers, features)
     wanted = {
         device.name: derived(device, _offer, supply.scopes.get(device.instance.name))
-        for device in published(supply.instances, features, deductions)
+        for device in published(supply.instances, features, deductions, shares)
     }
     frozen, graces = _frozen(supply, previous), _Graces(supply, features)
     kept = _kept(previous, wanted.keys() | frozen.keys(), graces, allocated, now)

@@ -6,7 +6,9 @@ An Instance becomes one device or several:
     capacity N, unique devices, consumable capacity    one device with N slots
     capacity N otherwise                               N exclusive devices, <name>-0 …
 
-Less what is held through the device plugin, see `deductions`.
+Less what is held through the device plugin, see `deductions`. A device that has slots in the pool
+keeps them, of a capacity of 1 the one: kube-scheduler counts shares apart, and would take a device
+that has become exclusive for free although claims have shares of it.
 
 What depends on the API server's version is a value, `Features`, learned from a probe.
 """
@@ -14,7 +16,7 @@ What depends on the API server's version is a value, `Features`, learned from a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -24,12 +26,13 @@ from driver.api import (
     DEGRADED_TAINT,
     DRIVER_NAME,
     OFFLINE_TAINT,
+    SHARED_POOLS,
     DeviceName,
     NodeName,
 )
 from driver.derived import Deriving, derived
 from driver.instances.instances import Instance
-from driver.names import SHARED_POOLS, short_hash
+from driver.names import short_hash
 from driver.publishing.shown.attributes import attributes
 from driver.publishing.shown.deductions import Deductions
 
@@ -50,11 +53,13 @@ class Features:
         consumable_capacity: `allowMultipleAllocations` and `requestPolicy` (KEP-5075).
         taints: Taints of a device (KEP-5055).
         counters: Counter sets that devices consume (KEP-4815), in slices of their own.
+        device_nodes: That each device says itself which nodes see it (KEP-4815, too).
     """
 
     consumable_capacity: bool
     taints: bool
     counters: bool = False
+    device_nodes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +76,27 @@ class PublishedDevice(Deriving):
 
 
 def published(
-    instances: Iterable[Instance], features: Features, deductions: Deductions = NOTHING_HELD
+    instances: Iterable[Instance],
+    features: Features,
+    deductions: Deductions = NOTHING_HELD,
+    with_slots: Set[DeviceName] = frozenset(),
 ) -> tuple[PublishedDevice, ...]:
     """The devices of one pool, by Instance name; the same for any order of the Instances.
 
     Device names are unique even where those of Instances are not. Of two Instances with one
     name and namespace, which no inventory should hold, only one is published.
+
+    Args:
+        instances: Whose devices they are.
+        features: What the API server keeps of a device.
+        deductions: What is not to be offered now.
+        with_slots: Those that have slots in the pool, and keep them.
     """
     devices: list[PublishedDevice] = []
     for instance, names in _named(instances, features):
         left = deductions.left(instance)
-        those = derived(instance, _devices, features, names, left)
+        shares = has_slots(instance, features) or not with_slots.isdisjoint(names)
+        those = derived(instance, _devices, features, names, left if shares else None)
         if left < len(names):
             offered = deductions.offered(instance, names)
             those = tuple(device for device in those if device.name in offered)
@@ -90,9 +105,9 @@ def published(
 
 
 def _devices(
-    instance: Instance, features: Features, names: Sequence[DeviceName], left: int
+    instance: Instance, features: Features, names: Sequence[DeviceName], slots: int | None
 ) -> tuple[PublishedDevice, ...]:
-    body = _body(instance, features, left)
+    body = _body(instance, features, slots)
     return tuple(PublishedDevice(name, instance, {"name": name, **body}) for name in names)
 
 
@@ -153,6 +168,24 @@ def probe_slice(node: NodeName | None, *, counters: bool = True) -> dict[str, An
         {"name": "offline", "taints": [_OFFLINE]},
         *([{"name": "rival", "consumesCounters": [consumed]}] if counters else ()),
     ]
+    return _probe(node, {"nodeName": node} if node else {"allNodes": True}, devices)
+
+
+def probe_device_nodes() -> dict[str, Any]:
+    """The same for `keeps_device_nodes`; an error where the API server drops the fields."""
+    return _probe(None, {"perDeviceNodeSelection": True}, [{"name": "seen", "allNodes": True}])
+
+
+def keeps_device_nodes(stored: Mapping[str, Any]) -> bool:
+    """Whether the API server kept what `probe_device_nodes` says."""
+    devices = stored["spec"].get("devices") or ()
+    kept = all(device.get("allNodes") for device in devices)
+    return bool(stored["spec"].get("perDeviceNodeSelection") and devices and kept)
+
+
+def _probe(
+    node: NodeName | None, scope: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceSlice",
@@ -164,7 +197,7 @@ def probe_slice(node: NodeName | None, *, counters: bool = True) -> dict[str, An
                 "generation": 1,
                 "resourceSliceCount": 1,
             },
-            **({"nodeName": node} if node else {"allNodes": True}),
+            **scope,
             "devices": devices,
         },
     }
@@ -193,9 +226,9 @@ def _distinct(instances: Iterable[Instance]) -> list[Instance]:
     return [by_identity[identity] for identity in sorted(by_identity)]
 
 
-def _body(instance: Instance, features: Features, left: int) -> dict[str, Any]:
+def _body(instance: Instance, features: Features, slots: int | None) -> dict[str, Any]:
     """What each device of an Instance says, all but its name."""
-    shared = _slots(left) if has_slots(instance, features) else {}
+    shared = {} if slots is None else _slots(slots)
     body = {
         "attributes": attributes(instance, capacities=len(shared.get("capacity", ()))),
         **shared,

@@ -5,7 +5,9 @@
 kube-scheduler takes a pool's slices of the highest generation, and only if there are as many as
 each of them says. So a change that is one write keeps the generation; for any other all slices
 are written with the next generation, and until the last of them is there the pool is incomplete
-and none of its devices is to be had. At no moment does a complete pool show a mixture.
+and none of its devices is to be had. At no moment does a complete pool show a mixture, but of
+which nodes see devices that say so themselves: that is a matter of each alone. Slices of older
+generations are deleted last, when nobody sees them.
 
 Writes go out in the plan's order. After one that fails, read again and plan again; after one
 that succeeds, give the answer to `adoption.adopt`. These are the rules of the Go helper's
@@ -69,15 +71,20 @@ class DesiredPool:
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """The writes that make a pool what it shall be, to be done in this order."""
+    """The writes that make a pool what it shall be, to be done in this order.
+
+    Attributes:
+        outdated: What is of an older generation than the pool then has.
+    """
 
     deletes: tuple[DeleteSlice, ...] = ()
     updates: tuple[UpdateSlice, ...] = ()
     creates: tuple[CreateSlice, ...] = ()
+    outdated: tuple[DeleteSlice, ...] = ()
 
     @property
     def writes(self) -> tuple[DeleteSlice | UpdateSlice | CreateSlice, ...]:
-        return (*self.deletes, *self.updates, *self.creates)
+        return (*self.deletes, *self.updates, *self.creates, *self.outdated)
 
 
 def plan_pool(
@@ -128,14 +135,38 @@ def plan_slices(
     missing = [i for i in range(len(contents)) if i not in current]
     changed = _changed(desired, contents, current, adopted)
     newest = max((view.generation for view in ours), default=0)
-    generation = newest if not missing and len(changed) <= 1 else newest + 1
-    writer = _Writer(desired, generation, len(contents), _taint_times(ours))
     kept = {view.name for view in current.values()}
+    gone = [view for view in ours if view.name not in kept]
+    is_small = not missing and not _shrinks(gone, current, newest, len(contents))
+    is_one = len(changed) <= 1 or _is_for_others(changed, contents, current)
+    generation = newest if is_small and is_one else newest + 1
+    writer = _Writer(desired, generation, len(contents), _taint_times(ours))
     rewritten: Collection[int] = changed if generation == newest else current.keys()
     return PoolPlan(
-        deletes=_deletes(view for view in ours if view.name not in kept),
+        deletes=_deletes(view for view in gone if view.generation == generation),
         updates=tuple(writer.update(current[i], i, contents[i]) for i in sorted(rewritten)),
         creates=tuple(writer.create(i, contents[i]) for i in missing),
+        outdated=_deletes(view for view in gone if view.generation != generation),
+    )
+
+
+def _shrinks(
+    gone: Iterable[SliceView], current: Mapping[int, SliceView], newest: int, length: int
+) -> bool:
+    """Whether slices that belong to the pool now shall not: it would be incomplete without them."""
+    return any(view.generation == newest for view in gone) and any(
+        view.slice_count > length for view in current.values()
+    )
+
+
+def _is_for_others(
+    changed: Iterable[int], contents: Sequence[SliceContent], current: Mapping[int, SliceView]
+) -> bool:
+    """Whether the slices differ in nothing but what devices say of who sees them."""
+    return all(
+        current[index].slice_count == len(contents)
+        and contents[index].is_for_others(current[index].content)
+        for index in changed
     )
 
 

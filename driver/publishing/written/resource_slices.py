@@ -43,7 +43,12 @@ class AllNodesScope:
     """Devices that every node sees."""
 
 
-Scope: TypeAlias = NodeScope | NodeSelectorScope | AllNodesScope
+@dataclass(frozen=True, slots=True)
+class PerDeviceScope:
+    """Devices each of which says itself who sees it (`perDeviceNodeSelection`)."""
+
+
+Scope: TypeAlias = NodeScope | NodeSelectorScope | AllNodesScope | PerDeviceScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,15 @@ class SliceContent:
             and self.counters == other.counters
             and len(self.devices) == len(other.devices)
             and all(map(SliceDevice.equals, self.devices, other.devices))
+        )
+
+    def is_for_others(self, other: SliceContent) -> bool:
+        """Whether nothing differs but which nodes see the devices, as each says itself."""
+        return (
+            self.scope == other.scope == PerDeviceScope()
+            and self.counters == other.counters
+            and len(self.devices) == len(other.devices)
+            and all(map(_is_same_but_for_nodes, self.devices, other.devices))
         )
 
 
@@ -198,6 +212,8 @@ def scope_fields(scope: Scope | None) -> dict[str, Any]:
             return {"nodeSelector": json.loads(selector)}
         case AllNodesScope():
             return {"allNodes": True}
+        case PerDeviceScope():
+            return {"perDeviceNodeSelection": True}
         case None:
             return {}
 
@@ -206,7 +222,34 @@ _KEPT_METADATA = ("generateName", "labels", "annotations", "finalizers", "ownerR
 """An update replaces the whole object: what others wrote here must survive it."""
 
 
+_SCOPES = ("nodeName", "nodeSelector", "allNodes")
+"""Fields of a slice's `spec`, or of a device, that say who sees it."""
+
+
+def with_scope(device: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+    """A device that says itself who sees it."""
+    return {**device, **scope_fields(scope)}
+
+
+def seen_by(
+    device: Mapping[str, Any], scope: Scope | None
+) -> tuple[Mapping[str, Any], Scope | None]:
+    """A device of a slice of this scope, without what it says of who sees it, and who that is."""
+    if scope != PerDeviceScope():
+        return device, scope
+    return {field: v for field, v in device.items() if field not in _SCOPES}, _scope_of(device)
+
+
+def _is_same_but_for_nodes(mine: SliceDevice, theirs: SliceDevice) -> bool:
+    if mine.equals(theirs):
+        return True
+    bodies = (seen_by(device.body({}), PerDeviceScope())[0] for device in (mine, theirs))
+    return SliceDevice.equals(*map(slice_device, bodies))
+
+
 def _scope_of(spec: Mapping[str, Any]) -> Scope | None:
+    if spec.get("perDeviceNodeSelection"):
+        return PerDeviceScope()
     if node := spec.get("nodeName"):
         return NodeScope(NodeName(node))
     if selector := spec.get("nodeSelector"):

@@ -16,6 +16,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from driver.api import ConfigurationName, NodeName
@@ -34,10 +35,13 @@ from driver.instances.rival_sentences import rival_sentences
 from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
 from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.prometheus import PUBLISHED_SECONDS
+from driver.plumbing.worker_threads import worked_out
 from driver.preparing.grants.sight import Sight
 from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.apiserver_path import NodePath
-from driver.publishing.node_pools import NodePools, PoolListeners
+from driver.publishing.apiserver_pools import PoolListeners
+from driver.publishing.node_pools import NodePools
 from driver.publishing.shown.deductions import held_slots
 from driver.publishing.shown.local_pools import Homes, KnownPools, local_supplies
 from driver.publishing.shown.publication import Supply
@@ -102,6 +106,8 @@ class NodeCluster:
         )
         self._listeners: list[Callable[[Inventory], None]] = []
         self._on_seen: list[Callable[[], None]] = []
+        self._on_gone: list[Callable[[], None]] = []
+        self._answers = 0
         self._first_answers = asyncio.Event()
         self._decided = asyncio.Event()
         self.configurations = Store(
@@ -120,9 +126,10 @@ class NodeCluster:
             tasks,
             PoolListeners(
                 decided=self.node_sight.forget_shared,
-                gone=self._instances.look_again,
+                gone=self._gone,
                 unknown=self.passes.ask,
                 writing=self._instances.yielding,
+                published=PUBLISHED_SECONDS.observe,
             ),
         )
         reporter = Reporter(sources.reports, self._properties.problems, self._unnamed, self._rivals)
@@ -150,16 +157,29 @@ class NodeCluster:
         """Call back whenever devices may be elsewhere than before."""
         self._on_seen.append(listener)
 
+    def on_gone(self, listener: Callable[[], None]) -> None:
+        """Call back whenever devices are in no slice any more, so that no claim can have them."""
+        self._on_gone.append(listener)
+
+    def _gone(self) -> None:
+        self._instances.look_again()
+        for listener in self._on_gone:
+            listener()
+
     def _seen(self) -> None:
-        self.node_sight.forget_where()
         for listener in self._on_seen if self.inventory is not None else ():
             listener()
 
     def _inventory_now(self) -> Inventory:
+        return self._seeing()()
+
+    def _seeing(self) -> Callable[[], Inventory]:
+        """Makes the inventory of what is known at this moment, in whatever thread."""
         taken = self._instances.names(self.inventory, self._hash_digits)
-        heard = self.discoveries.heard
+        heard = dict(self.discoveries.heard)
         host = Host(HostNodes().at, self._rules)
-        return inventory_of(self.configurations, heard, self._node, taken, host)
+        verdicts = tuple(self.configurations)
+        return partial(inventory_of, verdicts, heard, self._node, taken, host)
 
     @property
     def stored_instances(self) -> Store[StoredInstance]:
@@ -210,7 +230,7 @@ class NodeCluster:
         for store in stores:
             await store.synced.wait()
         self.configurations.subscribe(self._configuration_changed)
-        self._instances.store.subscribe(self._instance_changed)
+        self._instances.store.subscribe(self.on_instance)
         if path.features is not None:
             self.pools.start(path.features)
 
@@ -219,13 +239,23 @@ class NodeCluster:
         if not isinstance(change, Modified) or concerns_devices(change.old, change.new):
             self.passes.ask()
 
-    def _instance_changed(self, change: Change[StoredInstance]) -> None:
+    def on_instance(self, change: Change[StoredInstance]) -> None:
         """Look again when slots were taken or freed: what claims may have depends on it."""
-        self.node_sight.forget_shared()
-        if self.node_sight.path.is_dra and _changes_holders(change):
+        if any(stored.is_shared for stored in _old_and_new(change)):
+            self.node_sight.forget_shared()
+        is_waited_for = isinstance(change, Deleted) and self._is_waited_for(change.old)
+        if is_waited_for or (self.node_sight.path.is_dra and _changes_holders(change)):
             self.passes.ask()
-        elif isinstance(change, Deleted) and self.inventory and self.inventory.collisions:
-            self.passes.ask()  # Its name may be free for another device.
+
+    def _is_waited_for(self, stored: StoredInstance) -> bool:
+        """Whether another device would have its name."""
+        inventory = self.inventory
+        if inventory is None or stored.configuration not in inventory.collisions:
+            return False
+        is_ours = inventory.configurations[stored.configuration].namespace == stored.namespace
+        return is_ours and any(
+            c.taken == stored.name for c in self._collisions(stored.configuration)
+        )
 
     async def _first_answers_or_time(self) -> None:
         self._follow()
@@ -246,20 +276,23 @@ class NodeCluster:
         self.discoveries.follow(configurations)
 
     def on_answer(self) -> None:
+        self._answers += 1
         if self.discoveries.complete:
             self._first_answers.set()
+        self.node_sight.forget_where()
         self._seen()
         self.passes.ask()
 
     async def _pass(self) -> None:
         self._follow()
-        inventory = self._inventory_now()
+        answers, see = self._answers, self._seeing()
+        inventory = await worked_out(self._many, see)
         self._log_collisions(inventory)
-        self.node_sight.decided(inventory)
+        self.node_sight.decided(inventory, is_current=answers == self._answers)
         self._seen()
         self._decided.set()
         if self.node_sight.path.features is not None:
-            self.pools.use(self._supplies(inventory))
+            self.pools.use(await self._supplies(inventory))
         self._instances.decide(inventory)
         for listener in self._listeners:
             listener(inventory)
@@ -284,22 +317,42 @@ class NodeCluster:
             for collision in set(found).difference(self._collisions(name)):
                 logger.warning("%s configuration=%s", collision_sentence(collision), name)
 
-    def _supplies(self, inventory: Inventory) -> Mapping[str, Supply]:
-        """Of an inventory that is withdrawn nothing is left, in whichever pool."""
+    @property
+    def _many(self) -> int:
+        """How many devices a pass is about."""
+        heard = self.discoveries.heard.values()
+        return sum(len(found.local) + len(found.shared) for found in heard)
+
+    async def _supplies(self, inventory: Inventory) -> Mapping[str, Supply]:
+        """Of an inventory that is withdrawn nothing is left, in whichever pool.
+
+        A pool may begin meanwhile to show a device that had no home: then it is decided anew, or
+        two pools would show it.
+        """
         is_dra = self.node_sight.path.is_dra
-        return local_supplies(
-            inventory if is_dra else withdrawn(inventory),
-            self._node,
-            KnownPools({**self._homes, **self.pools.homes}, self.pools.current.keys()),
-            held_slots(self._instances.store) if is_dra else {},
-        )
+        offered = inventory if is_dra else withdrawn(inventory)
+        held = held_slots(self._instances.store) if is_dra else {}
+        known: KnownPools | None = None
+        supplies: Mapping[str, Supply] = {}
+        while known != (now := self._known_pools()):
+            known, many = now, len(offered.instances)
+            supplies = await worked_out(many, local_supplies, offered, self._node, known, held)
+        return supplies
+
+    def _known_pools(self) -> KnownPools:
+        return KnownPools({**self._homes, **self.pools.homes}, frozenset(self.pools.current))
+
+
+def _old_and_new(change: Change[StoredInstance]) -> tuple[StoredInstance, ...]:
+    match change:
+        case Added(_, new):
+            return (new,)
+        case Deleted(_, old):
+            return (old,)
+        case Modified(_, old, new):
+            return (old, new)
 
 
 def _changes_holders(change: Change[StoredInstance]) -> bool:
-    match change:
-        case Added(_, new):
-            return bool(new.holders)
-        case Deleted(_, old):
-            return bool(old.holders)
-        case Modified(_, old, new):
-            return old.holders != new.holders
+    first, *second = (stored.holders for stored in _old_and_new(change))
+    return first != (second[0] if second else ())

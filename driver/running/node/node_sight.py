@@ -48,9 +48,12 @@ class NodeSight:
         assert self.taken is not None, "taken before anything is read"
         return self.taken
 
-    def decided(self, inventory: Inventory) -> None:
-        """A pass decides from this."""
+    def decided(self, inventory: Inventory, *, is_current: bool = True) -> None:
+        """A pass decides from this; `is_current` says whether discovery says it still."""
         self.inventory = inventory
+        self._where = None
+        if is_current:
+            self._where = Whereabouts(inventory.instances, inventory.unheard, inventory.rules)
         self.forget_shared()
 
     def forget_shared(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from driver.api import Configuration, ConfigurationName
@@ -21,7 +22,11 @@ from driver.instances.slots.slots import InstanceSlots
 from driver.offer_paths import OfferPath, taken_path
 from driver.plumbing.apiserver_passes import until_done
 from driver.publishing.apiserver_slices import probe_features
-from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
+from driver.publishing.cluster_pools import (
+    ClusterPools,
+    SharedOffer,
+    SharedWorld,
+)
 from driver.running.settings import SharedSettings
 from driver.running.shared.cluster_configurations import (
     ClassSettings,
@@ -107,7 +112,10 @@ class SharedCluster:
             extended_resources=bool(extended_resources),
         )
         logger.info("shared devices are offered path=%s", path)
-        return SharedOffer(features, path is OfferPath.DRA) if features is not None else None
+        if features is None:
+            return None
+        device_nodes = features.device_nodes and not self._settings.group_by_nodes
+        return SharedOffer(replace(features, device_nodes=device_nodes), path is OfferPath.DRA)
 
     def _publish_shared(self, offer: SharedOffer | None) -> None:
         """Begin to, once the Configurations are known."""
@@ -117,7 +125,7 @@ class SharedCluster:
             self._instances.claimed = frozenset
             return
         world = SharedWorld(self._held, self._instances.store, self._instances.nodes)
-        pools = ClusterPools(self._client, offer, world, self._instances.ask)
+        pools = ClusterPools(self._client, offer, world, self._tasks, self._instances.ask)
         self._instances.claimed = lambda: pools.claimed
         self._configurations.subscribe(lambda change: _ask_if_concerned(change, pools))
         self._tasks.create_task(pools.run())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from driver.api import DRIVER_NAME
 from scheduler_plugin.objects.amounts import (
@@ -32,6 +32,11 @@ def is_accounted(claim: ClaimView, catalog: Catalog) -> bool:
     return any(asked) or any(not result.admin_access for result, _ in _charged(claim, catalog))
 
 
+def may_be_accounted(claim: ClaimView, catalog: Catalog) -> bool:
+    """Whether queues count the claim, or may count it once it is allocated, or allocated anew."""
+    return is_accounted(claim, catalog) or any(map(catalog.may_be_ours, claim.classes))
+
+
 def claim_cost(claim: ClaimView, catalog: Catalog) -> Charges:
     """The exact cost of an allocated claim; the most that another can cost."""
     return _at_most(claim, catalog) if claim.results is None else _exactly(claim, catalog)
@@ -57,13 +62,10 @@ def _charged(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[Result, Resou
 
 
 def _key(result: Result, name: ClassName, catalog: Catalog) -> ResourceKey | None:
-    """A device of ours is charged for as long as it is held, even if its class is gone.
-
-    The class goes with its Configuration, and who held the device then would hold it for nothing.
-    """
-    key = catalog.accounted_key(name)
-    is_lost = key is None and result.driver == DRIVER_NAME and not catalog.has_class_of(name)
-    return catalog.key(name) if is_lost else key
+    """A device of ours is what it is, whatever class of whoever's selected it."""
+    if result.driver == DRIVER_NAME:
+        return catalog.held_key(result.device_id, name)
+    return catalog.accounted_key(name)
 
 
 def _uses(result: Result) -> int:
@@ -80,13 +82,14 @@ def _at_most(claim: ClaimView, catalog: Catalog) -> Charges:
 
 
 def _alternative_cost(alternative: Alternative, catalog: Catalog) -> Charges:
-    key = catalog.accounted_key(alternative.device_class)
+    key = catalog.asked_key(alternative.device_class)
     if key is None or alternative.admin_access:
         return NO_CHARGES
     count = alternative.count
     if count is None:
         count = catalog.devices(alternative.device_class)
-    return charges({key: count * alternative.slots})
+    slots = alternative.slots if catalog.may_have_slots(alternative.device_class) else 1
+    return charges({key: count * slots})
 
 
 def granted_cost(pod: PodView, catalog: Catalog) -> Charges:
@@ -95,7 +98,9 @@ def granted_cost(pod: PodView, catalog: Catalog) -> Charges:
     What `extendedResourceClaimStatus` covers is charged through that claim. Other vendors'
     resources that no claim covers were served by their own device plugins.
     """
-    return _requests_cost(pod, catalog, legacy_only=True)
+    return _requests_cost(
+        pod, lambda name: catalog.accounted_resource(name) if is_legacy(name) else None
+    )
 
 
 def mirrored_cost(pod: PodView, before: Iterable[PodView], catalog: Catalog) -> Charges:
@@ -115,15 +120,13 @@ def asked_cost(pod: PodView, catalog: Catalog) -> Charges:
 
     Whether a device plugin or DRA serves them depends on the node.
     """
-    return _requests_cost(pod, catalog, legacy_only=False)
+    return _requests_cost(pod, catalog.asked_resource)
 
 
-def _requests_cost(pod: PodView, catalog: Catalog, *, legacy_only: bool) -> Charges:
+def _requests_cost(pod: PodView, key_of: Callable[[str], ResourceKey | None]) -> Charges:
     amounts: dict[ResourceKey, int] = {}
     for resource, amount in pod.uncovered:
-        key = None
-        if is_legacy(resource) or not legacy_only:
-            key = catalog.accounted_resource(resource)
+        key = key_of(resource)
         if key is not None:
             amounts[key] = amounts.get(key, 0) + amount
     return charges(amounts) if amounts else NO_CHARGES

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import OrphanPolicy, OwnerLifetime, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView, oldest
@@ -38,12 +38,12 @@ class Owner:
     is_orphans: bool = False
 
 
-def labelled_owner(claim: ClaimView, facts: Facts) -> QueueName | None:
+def labelled_owner(claim: ClaimView, facts: FactsView) -> QueueName | None:
     """The queue that is written on the claim as its owner; None for none, or a stale one."""
     return claim.label if claim.label and not is_stale(claim, facts) else None
 
 
-def is_stale(claim: ClaimView, facts: Facts) -> bool:
+def is_stale(claim: ClaimView, facts: FactsView) -> bool:
     """Whether a label that the binder wrote outlived the allocation it was written for."""
     if not claim.owner_pod or facts.settings.owner_lifetime is OwnerLifetime.CLAIM:
         return False
@@ -52,12 +52,12 @@ def is_stale(claim: ClaimView, facts: Facts) -> bool:
     return not (runs(claim, facts) or any(map(facts.may_have_node, claim.reserved_for)))
 
 
-def runs(claim: ClaimView, facts: Facts) -> bool:
+def runs(claim: ClaimView, facts: FactsView) -> bool:
     """Whether a consumer of the claim has a node."""
     return any(pod.is_bound for pod in facts.consumers(claim))
 
 
-def is_orphan(claim: ClaimView, facts: Facts) -> bool:
+def is_orphan(claim: ClaimView, facts: FactsView) -> bool:
     """Whether the claim is allocated and used, and nobody owns it.
 
     A decision in flight is not looked at here: it makes an owner, but only for its own time.
@@ -65,7 +65,7 @@ def is_orphan(claim: ClaimView, facts: Facts) -> bool:
     return claim.is_allocated and labelled_owner(claim, facts) is None and runs(claim, facts)
 
 
-def orphan_owner(claim: ClaimView, facts: Facts) -> Owner | None:
+def orphan_owner(claim: ClaimView, facts: FactsView) -> Owner | None:
     """Whom an orphan is attributed to; None for nobody.
 
     `OldestPod` takes the oldest consumer that has a queue; ties by namespace and name. A queue that
@@ -77,7 +77,7 @@ def orphan_owner(claim: ClaimView, facts: Facts) -> Owner | None:
     return _owner_by(_running_first(claim, facts), facts, is_orphans=True)
 
 
-def earliest_reservation(claim: ClaimView, facts: Facts) -> Owner | None:
+def earliest_reservation(claim: ClaimView, facts: FactsView) -> Owner | None:
     """The decision that a restart forgot: kube-scheduler reserves in the order of deciding.
 
     Of a queue that the pod may not use nobody decided it: the pod is refused when it is bound.
@@ -85,7 +85,7 @@ def earliest_reservation(claim: ClaimView, facts: Facts) -> Owner | None:
     return _owner_by(_reserving(claim, facts), facts)
 
 
-def awaited_pod(claim: ClaimView, facts: Facts) -> PodView | None:
+def awaited_pod(claim: ClaimView, facts: FactsView) -> PodView | None:
     """The pod whose queue owns the claim, where that is not known yet; None where it is.
 
     As for `owner_of` where no decision is in flight.
@@ -100,21 +100,21 @@ def awaited_pod(claim: ClaimView, facts: Facts) -> PodView | None:
     return first if first is not None and facts.awaits(first) else None
 
 
-def _running_first(claim: ClaimView, facts: Facts) -> list[PodView]:
+def _running_first(claim: ClaimView, facts: FactsView) -> list[PodView]:
     return oldest(pod for pod in facts.consumers(claim) if not pod.ended)
 
 
-def _reserving(claim: ClaimView, facts: Facts) -> list[PodView]:
+def _reserving(claim: ClaimView, facts: FactsView) -> list[PodView]:
     return [pod for pod in facts.consumers(claim) if pod.may_be_bound]
 
 
-def _first_with_queue(pods: list[PodView], facts: Facts) -> PodView | None:
+def _first_with_queue(pods: list[PodView], facts: FactsView) -> PodView | None:
     """The first that has a queue that it may use, or whose queue is not known yet."""
     found = (pod for pod in pods if facts.awaits(pod) or facts.may_use(pod, facts.queue_of(pod)))
     return next(found, None)
 
 
-def _owner_by(pods: list[PodView], facts: Facts, *, is_orphans: bool = False) -> Owner | None:
+def _owner_by(pods: list[PodView], facts: FactsView, *, is_orphans: bool = False) -> Owner | None:
     """What is not known is nobody's yet."""
     pod = _first_with_queue(pods, facts)
     if pod is None or facts.awaits(pod):
@@ -122,7 +122,7 @@ def _owner_by(pods: list[PodView], facts: Facts, *, is_orphans: bool = False) ->
     return Owner(facts.queue_of(pod), pod.uid, is_orphans)
 
 
-def owner_of(claim: ClaimView, facts: Facts, assumed: Owner | None) -> Owner | None:
+def owner_of(claim: ClaimView, facts: FactsView, assumed: Owner | None) -> Owner | None:
     """The owner of a claim; None where the next pod to bind it becomes the owner.
 
     Where `awaited_pod` finds one, nobody may be bound before more is known.

@@ -7,6 +7,7 @@
     QuotaUnmet            where pods wait within the quota, and nobody can make room
     OverQuota             where more is used than is guaranteed
     NearLimit             where nine tenths of a limit are used, or more
+    Unguarded             where other schedulers may give away what it lists, uncharged
 
 A condition is True or not there. `requested` is the usage and what waiting pods ask for.
 """
@@ -19,8 +20,8 @@ from datetime import datetime
 from typing import Any
 
 from driver.api import timestamp
-from scheduler_plugin.accounting.charges.ledger import unattributed_sentence
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.charges.entries import unattributed_sentence
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import (
     NO_CHARGES,
     Ceiling,
@@ -29,6 +30,8 @@ from scheduler_plugin.objects.amounts import (
     charges,
     for_status,
 )
+from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.devices.driver_guards import unguarded
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
@@ -58,6 +61,7 @@ _REASONS = {
     QueueCondition.QUOTA_UNMET: "NobodyCanGo",
     QueueCondition.OVER_QUOTA: "Borrowing",
     QueueCondition.NEAR_LIMIT: "AlmostUsedUp",
+    QueueCondition.UNGUARDED: "DriverNotAccounted",
 }
 
 
@@ -84,7 +88,7 @@ def queue_object(obj: JsonObject) -> QueueObject:
 
 
 def queue_status(
-    found: QueueObject, world: World, now: datetime, share: Charges = NO_CHARGES
+    found: QueueObject, world: WorldView, now: datetime, share: Charges = NO_CHARGES
 ) -> JsonObject | None:
     """The status that a Queue should have; None where it has it.
 
@@ -101,6 +105,7 @@ def queue_status(
     if queue.name in world.unmet:
         odd.append((QueueCondition.QUOTA_UNMET, world.unmet[queue.name]))
     odd += _stretched(queue, dict(world.ledger.of(queue.name).usage))
+    odd += _unguarded(queue, world)
     conditions = [
         {
             "type": str(kind),
@@ -117,7 +122,7 @@ def queue_status(
     return None if _is_stored(status, found.status) else status
 
 
-def _unattributed(name: QueueName, world: World) -> Iterator[tuple[QueueCondition, str]]:
+def _unattributed(name: QueueName, world: WorldView) -> Iterator[tuple[QueueCondition, str]]:
     """Who says that he is of the queue, which may not be charged for him."""
     uids = world.ledger.shut_out(name)
     pods = filter(None, map(world.facts.pod, uids[:PODS_NAMED]))
@@ -126,6 +131,18 @@ def _unattributed(name: QueueName, world: World) -> Iterator[tuple[QueueConditio
         sentences.append(f"{len(uids) - PODS_NAMED} more are like this.")
     if sentences:
         yield QueueCondition.UNATTRIBUTED, " ".join(sentences)
+
+
+def _unguarded(queue: Queue, world: WorldView) -> Iterator[tuple[QueueCondition, str]]:
+    """What it lists of drivers that no policy keeps other schedulers from."""
+    facts = world.facts
+    guarded, sentences = facts.settings.accounted_drivers, []
+    for key in sorted(queue.shares):
+        view = facts.catalog.class_named(ClassName(key))
+        if view is not None:
+            sentences.append(unguarded(view, facts.drivers_had_through(view.name), guarded))
+    if found := " ".join(filter(None, sentences)):
+        yield QueueCondition.UNGUARDED, found
 
 
 def _stretched(
@@ -146,7 +163,7 @@ def _is_near(used: int, limit: Ceiling) -> bool:
     return bool(limit.most) and 10 * used >= 9 * (limit.most or 0)
 
 
-def _figures(queue: Queue, world: World, share: Charges) -> dict[str, Any]:
+def _figures(queue: Queue, world: WorldView, share: Charges) -> dict[str, Any]:
     """Figures of no class at all are left out.
 
     Where an apply empties a map, the API server makes it null, which the definition refuses.
@@ -167,7 +184,7 @@ def _figures(queue: Queue, world: World, share: Charges) -> dict[str, Any]:
     return {**{name: found for name, found in amounts.items() if found}, "claims": claims}
 
 
-def reclaimable(queue: Queue, world: World) -> Charges:
+def reclaimable(queue: Queue, world: WorldView) -> Charges:
     """What is beyond a queue's quota, as far as preemptible pods have it."""
     usage = world.ledger.of(queue.name)
     found: dict[ResourceKey, int] = {}

@@ -28,7 +28,7 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby, pairwise
 
 from scheduler_plugin.accounting.queues.queues import QueueTree
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, NO_QUEUE, QueueName, Share
 
@@ -209,7 +209,7 @@ def _below(children: Mapping[QueueName, Iterable[QueueName]]) -> Iterator[QueueN
 class ShareFigures:
     """The shares of all queues, by resource. Moments are seconds of the monotonic clock."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: WorldView) -> None:
         self._world = world
         self._shares: dict[ResourceKey, Mapping[QueueName, int]] = {}
         self._until: dict[ResourceKey, float] = {}

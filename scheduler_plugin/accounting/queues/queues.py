@@ -111,6 +111,8 @@ class QueueTree:
 
     def path(self, name: QueueName) -> tuple[QueueName, ...]:
         """The queue first, then its ancestors up to the root."""
+        if name not in self._queues:
+            return (name,)  # Not remembered: users may name as many as they like.
         path = self._paths.get(name)
         if path is None:
             path = self._paths[name] = tuple(self._walk(name))
@@ -176,6 +178,8 @@ class QueueTree:
         One without an end is as large as the next ceiling that there is. A queue that does not list
         the resource has its children's quotas for its own.
         """
+        if name not in self._queues:
+            return self._find_guaranteed(name, key)
         if (name, key) not in self._guaranteed:
             self._guaranteed[name, key] = self._find_guaranteed(name, key)
         return self._guaranteed[name, key]

@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
-from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
+from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges, summed
 from scheduler_plugin.objects.names import QueueName
 
 Amounts = dict[ResourceKey, int]
 
 
-class Totals:
-    """Charges by queue. A charge costs the depth of its queue, however many queues there are.
+class TotalsView:
+    """Charges by queue, for who only reads them."""
 
-    While paths change, what is charged below the change is lifted off the old paths and laid
-    onto the new ones: `lift`, then the change, then `lay` with the same names.
-    """
-
-    def __init__(
-        self,
-        path: Callable[[QueueName], tuple[QueueName, ...]],
-        touched: set[QueueName] | None = None,
-    ) -> None:
-        """The queues whose sums change are entered into `touched`, where it is given."""
+    def __init__(self, path: Callable[[QueueName], tuple[QueueName, ...]]) -> None:
         self._path = path
-        self._touched = touched
         self._own: dict[QueueName, Amounts] = {}
         self._sums: dict[QueueName, Amounts] = {}
 
     def __contains__(self, queue: QueueName) -> bool:
         """Whether anything is charged to the queue or below it."""
         return queue in self._sums
-
-    def add(self, queue: QueueName, amounts: Charges, sign: int = 1) -> None:
-        """Charge the amounts, or release them with the sign -1."""
-        if amounts.items:
-            _add(self._own, queue, amounts, sign)
-            self._spread(queue, amounts, sign)
-
-    def _spread(self, queue: QueueName, amounts: Charges, sign: int) -> None:
-        path = self._path(queue)
-        for place in path:
-            _add(self._sums, place, amounts, sign)
-        if self._touched is not None:
-            self._touched.update(path)
 
     def amount(self, queue: QueueName, key: ResourceKey) -> int:
         amounts = self._sums.get(queue)
@@ -65,16 +42,78 @@ class Totals:
         """Every queue to which something is charged, in the order of the names."""
         return {queue: charges(self._sums[queue]) for queue in sorted(self._sums)}
 
-    def lift(self, queues: Iterable[QueueName]) -> None:
-        self._spread_all(queues, -1)
 
-    def lay(self, queues: Iterable[QueueName]) -> None:
-        self._spread_all(queues, 1)
+class Totals(TotalsView):
+    """The same for who charges. A charge costs the depth of its queue, however many there are.
 
-    def _spread_all(self, queues: Iterable[QueueName], sign: int) -> None:
-        for queue in queues:
-            if queue in self._own:
-                self._spread(queue, charges(self._own[queue]), sign)
+    Where paths changed, `follow` moves what is charged from the old ones to the new: until then
+    it stands on the old, and at no moment on none.
+    """
+
+    def __init__(
+        self,
+        path: Callable[[QueueName], tuple[QueueName, ...]],
+        touched: set[QueueName] | None = None,
+    ) -> None:
+        """The queues whose sums change are entered into `touched`, where it is given."""
+        super().__init__(path)
+        self._touched = touched
+
+    def add(self, queue: QueueName, amounts: Charges, sign: int = 1) -> None:
+        """Charge the amounts, or release them with the sign -1."""
+        if amounts.items:
+            path = self._path(queue)
+            _add(self._own, queue, amounts, sign)
+            self._add_along(path, amounts, sign)
+
+    def _add_along(self, path: tuple[QueueName, ...], amounts: Charges, sign: int) -> None:
+        for place in path:
+            _add(self._sums, place, amounts, sign)
+        if self._touched is not None:
+            self._touched.update(path)
+
+    def follow(self, paths: Mapping[QueueName, tuple[QueueName, ...]]) -> None:
+        """Move what queues are charged from these paths, the old ones, to those of now."""
+        for queue, before in paths.items():
+            own, now = self._own.get(queue), self._path(queue)
+            if own and now != before:
+                self._add_along(now, charges(own), 1)
+                self._add_along(before, charges(own), -1)
+
+    def trial(self) -> Totals:
+        """These sums, and what is charged to the result alone."""
+        return _TriedTotals(self, self._path)
+
+
+class _TriedTotals(Totals):
+    """What was added or taken off beside other sums, whose amounts are read through."""
+
+    def __init__(self, under: Totals, path: Callable[[QueueName], tuple[QueueName, ...]]) -> None:
+        super().__init__(path)
+        self._under = under
+
+    def __contains__(self, queue: QueueName) -> bool:
+        return bool(self.of(queue))
+
+    def amount(self, queue: QueueName, key: ResourceKey) -> int:
+        return self._under.amount(queue, key) + super().amount(queue, key)
+
+    def own(self, queue: QueueName, key: ResourceKey) -> int:
+        return self._under.own(queue, key) + super().own(queue, key)
+
+    def own_of(self, key: ResourceKey) -> dict[QueueName, int]:
+        queues = {**self._under.own_of(key), **super().own_of(key)}
+        return {queue: own for queue in queues if (own := self.own(queue, key))}
+
+    def of(self, queue: QueueName) -> Charges:
+        return summed((self._under.of(queue), super().of(queue)))
+
+    def by_queue(self) -> Mapping[QueueName, Charges]:
+        queues = sorted({*self._under.by_queue(), *super().by_queue()})
+        return {queue: found for queue in queues if (found := self.of(queue))}
+
+    def follow(self, paths: Mapping[QueueName, tuple[QueueName, ...]]) -> None:
+        raise NotImplementedError("a trial ends before the tree changes")
 
 
 def _add(table: dict[QueueName, Amounts], queue: QueueName, more: Charges, sign: int) -> None:

@@ -1,6 +1,8 @@
 """What a name stands for: from classes and extended resources to the keys that queues count.
 
-    DeviceClass ──► its Configuration (a label of the class), else itself
+    device of ours ──► its Configuration, as its slice says, else its pool or its Instance;
+                       else the class that was asked for
+    DeviceClass ──► its Configuration (a label of the class, or its selector), else itself
     class that is gone ──► the Configuration of the Instance of its name, else itself
     extended resource ──► the class that names it, or that its implicit name names ──► as above
     akri.sh/<Configuration>, akri.sh/<Instance> ──► the Configuration
@@ -14,16 +16,23 @@ So what is held is charged until it ends; nothing is remembered that a restart w
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
-from driver.api import AKRI_GROUP
+from driver.api import AKRI_GROUP, DRIVER_NAME, LOCAL_POOLS, SHARED_POOLS
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.device_counts import DeviceCounts
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.requests import IMPLICIT_PREFIX
 from scheduler_plugin.objects.tables import Index, count, enter
 
+K = TypeVar("K")
+
 LEGACY_PREFIX = f"{AKRI_GROUP}/"
+
+MOST_OF_A_NAME = 63
+"""Characters of a Configuration's name that a label has room for, and so the key: devices say more.
+"""
 
 
 class Catalog:
@@ -41,6 +50,8 @@ class Catalog:
         self._counts = DeviceCounts()
         # How many slices show a device of the Instance as one of which Configuration.
         self._published: dict[str, dict[ResourceKey, int]] = {}
+        # How many show a device as one of which Configuration.
+        self._shown: dict[DeviceId, dict[ResourceKey, int]] = {}
 
     def put_class(self, view: ClassView) -> None:
         self.remove_class(view.name)
@@ -93,23 +104,39 @@ class Catalog:
         self._counts.add(view)
         for configuration, instance in instances_of(view):
             count(self._published.setdefault(instance, {}), configuration, 1)
+        for device, configuration in view.configurations:
+            count(self._shown.setdefault(device, {}), configuration, 1)
 
     def remove_slice(self, name: str) -> None:
         before = self._slices.pop(name, None)
-        if before is not None:
-            self._counts.add(before, -1)
+        if before is None:
+            return
+        self._counts.add(before, -1)
         for configuration, instance in instances_of(before):
-            found = self._published[instance]
-            count(found, configuration, -1)
-            if not found:
-                del self._published[instance]
+            _uncount(self._published, instance, configuration)
+        for device, configuration in before.configurations:
+            _uncount(self._shown, device, configuration)
+
+    def configuration_of(self, device: DeviceId) -> ResourceKey | None:
+        """The Configuration of a device of ours; None where nothing tells, and for any other.
+
+        Where no slice shows it any more the allocation may: by a pool that is one Configuration's,
+        or by the Instance that the device is named after.
+        """
+        if device.driver != DRIVER_NAME:
+            return None
+        shown = min(self._shown.get(device, ()), default=None)
+        if found := shown or _of_pool(device.pool):
+            return found
+        instance = self._instances.get(device.name)
+        return instance.configuration if instance is not None else None
 
     def key(self, name: ClassName) -> ResourceKey:
         """The key that a class is counted under; a class that nothing tells of counts as itself."""
         view = self._classes.get(name)
         if view is None:
             return self._key_of_instance(name) or ResourceKey(name)
-        return view.configuration or ResourceKey(name)
+        return view.configuration or view.selects or ResourceKey(name)
 
     def _key_of_instance(self, name: str) -> ResourceKey | None:
         """The Configuration of an Instance, as the Instance or its published devices say."""
@@ -121,21 +148,51 @@ class Catalog:
     def accounted_key(self, name: ClassName) -> ResourceKey | None:
         """The same, or None where the class is not accounted.
 
-        Accounted is what the class's label says; without it the classes that Moorage makes, and
-        those that some queue lists.
+        Accounted is what the class's label says; without it the classes that select nothing but
+        devices of ours, and those that some queue lists.
         """
         view, key = self._classes.get(name), self.key(name)
-        made_here = view is not None and bool(view.configuration)
-        if view is None and str(key) != name:
-            # It was made here for an Instance. What its label said, its Configuration's may say.
-            view, made_here = self._classes.get(ClassName(key)), True
-        if view is not None and view.accounted is not None:
-            return key if view.accounted else None
-        return key if made_here or self._lists(key) else None
+        if self._is_exempt(view, key):
+            return None
+        # One that is gone and has another key was made here for an Instance.
+        is_ours = str(key) != name if view is None else view.is_ours or bool(view.accounted)
+        return key if is_ours or self._lists(key) else None
 
-    def has_class_of(self, name: ClassName) -> bool:
-        """Whether something says if a class is accounted: itself, or that of its Configuration."""
-        return name in self._classes or ClassName(self.key(name)) in self._classes
+    def asked_key(self, name: ClassName) -> ResourceKey | None:
+        """The same as far as it is known before anything is allocated."""
+        view = self._classes.get(name)
+        return None if view is not None and view.is_of_several else self.accounted_key(name)
+
+    def held_key(self, device: DeviceId, name: ClassName) -> ResourceKey | None:
+        """What a device of ours is charged as that was allocated for a class.
+
+        Its Configuration, whatever class was asked for; the class's key where nothing shows the
+        device any more; None where it is not accounted.
+        """
+        key = self.configuration_of(device)
+        if key is None or len(key) > MOST_OF_A_NAME:
+            key = self.key(name)
+        return None if self._is_exempt(self._classes.get(name), key) else key
+
+    def may_be_ours(self, name: ClassName) -> bool:
+        """Whether a claim of the class may come to have an accounted device of ours."""
+        view = self._classes.get(name)
+        return view is None or (view.accounted is not False and view.may_be_ours)
+
+    def _is_exempt(self, view: ClassView | None, key: ResourceKey) -> bool:
+        """Whether an administrator's label says that devices are not accounted.
+
+        The label of the class that is asked for; where that says nothing and Moorage did not make
+        it, the label of the class of the Configuration.
+        """
+        if view is None or (view.accounted is None and not view.configuration):
+            view = self._classes.get(ClassName(key))
+        return view is not None and view.accounted is False
+
+    def may_have_slots(self, name: ClassName) -> bool:
+        """Whether a class may select devices of ours: of other drivers' no slots are counted."""
+        view = self._classes.get(name)
+        return view is None or bool(view.configuration) or {DRIVER_NAME}.issuperset(view.drivers)
 
     def max_pods(self, name: ClassName) -> int | None:
         view = self._classes.get(name)
@@ -155,6 +212,11 @@ class Catalog:
             return self.accounted_key(name)
         return self._legacy_key(resource) if is_legacy(resource) else None
 
+    def asked_resource(self, resource: str) -> ResourceKey | None:
+        """The same as far as it is known before anything is allocated."""
+        name = self.resource_class(resource)
+        return self.accounted_resource(resource) if name is None else self.asked_key(name)
+
     def _legacy_key(self, resource: str) -> ResourceKey | None:
         name = resource.removeprefix(LEGACY_PREFIX)
         key, instance = ResourceKey(name), self._instances.get(name)
@@ -169,6 +231,22 @@ class Catalog:
         """The most devices that a claim for all of a class can get."""
         view = self._classes.get(name)
         return self._counts.most(view) if view is not None else 0
+
+
+def _of_pool(pool: str) -> ResourceKey | None:
+    """The Configuration that the name of a pool ends with; None for the pool of a whole node."""
+    if pool.startswith(SHARED_POOLS):
+        return ResourceKey(pool.removeprefix(SHARED_POOLS))
+    if pool.startswith(LOCAL_POOLS):
+        return ResourceKey(pool.removeprefix(LOCAL_POOLS).partition("/")[2])
+    return None
+
+
+def _uncount(table: dict[K, dict[ResourceKey, int]], at: K, key: ResourceKey) -> None:
+    found = table[at]
+    count(found, key, -1)
+    if not found:
+        del table[at]
 
 
 def instances_of(view: SliceView | None) -> set[tuple[ResourceKey, str]]:
@@ -186,3 +264,10 @@ def resources_of_class(name: ClassName, *views: ClassView | None) -> set[str]:
 def is_legacy(resource: str) -> bool:
     """Whether a resource is one of Akri's names."""
     return resource.startswith(LEGACY_PREFIX)
+
+
+def named_by(*instances: InstanceView | None) -> set[str]:
+    """The resources whose meaning hangs on Instances: their own, and their Configurations'."""
+    known = [instance for instance in instances if instance is not None]
+    names = {name for i in known for name in (i.name, str(i.configuration))}
+    return {f"{LEGACY_PREFIX}{name}" for name in names}

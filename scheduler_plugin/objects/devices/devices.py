@@ -14,7 +14,11 @@ from driver.api import (
     DRIVER_NAME,
 )
 from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
-from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.claims import ClassName, DeviceId
+from scheduler_plugin.objects.devices.class_selectors import (
+    demanded_configuration,
+    demanded_drivers,
+)
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import ACCOUNTED_LABEL, MAX_PODS_ANNOTATION
 
@@ -31,6 +35,7 @@ class ClassView:
         extended_resource: `spec.extendedResourceName`; "" for none.
         max_pods: How many pods may share one claim of it; None for no such rule.
         drivers: The drivers of which its selectors demand one; () where they name none.
+        selects: The Configuration of which its selectors demand the devices, whoever made it.
         selectors: Its CEL expressions, all of which a device satisfies; None for what is no CEL.
     """
 
@@ -41,7 +46,23 @@ class ClassView:
     extended_resource: str = ""
     max_pods: int | None = None
     drivers: tuple[str, ...] = ()
+    selects: ResourceKey = NO_KEY
     selectors: tuple[str | None, ...] = ()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it selects nothing but our driver's devices, whoever made it."""
+        return bool(self.configuration) or self.drivers == (DRIVER_NAME,)
+
+    @property
+    def may_be_ours(self) -> bool:
+        """Whether one of our driver's devices may be what it selects: only CEL can tell."""
+        return self.is_ours or not self.drivers
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether only an allocation tells of which Configuration a device of ours is."""
+        return self.is_ours and not (self.configuration or self.selects)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +72,14 @@ class SliceView:
     Attributes:
         node: The node that alone can use them; "" for devices that several nodes can use.
         counts: Devices by Configuration and Instance; "" for other drivers' devices.
+        configurations: Of each of our driver's devices the Configuration.
     """
 
     name: str
     driver: str
     node: str = ""
     counts: tuple[tuple[tuple[str, str], int], ...] = ()
+    configurations: tuple[tuple[DeviceId, ResourceKey], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +103,7 @@ def class_view(obj: JsonObject) -> ClassView:
     """Parse a DeviceClass of resource.k8s.io/v1."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    selectors = expressions(spec.get("selectors") or ())
     return ClassView(
         name=ClassName(metadata["name"]),
         created=metadata.get("creationTimestamp") or "",
@@ -87,8 +111,9 @@ def class_view(obj: JsonObject) -> ClassView:
         accounted={"true": True, "false": False}.get(labels.get(ACCOUNTED_LABEL, "")),
         extended_resource=spec.get("extendedResourceName") or "",
         max_pods=_max_pods(annotations.get(MAX_PODS_ANNOTATION, "")),
-        drivers=_drivers(spec),
-        selectors=expressions(spec.get("selectors") or ()),
+        drivers=demanded_drivers(selectors),
+        selects=ResourceKey(demanded_configuration(selectors)),
+        selectors=selectors,
     )
 
 
@@ -101,12 +126,20 @@ def slice_view(obj: JsonObject) -> SliceView:
     """Parse a ResourceSlice of resource.k8s.io/v1."""
     spec = obj.get("spec") or {}
     driver = intern(spec.get("driver") or "")
-    counts = Counter(_origin(device, driver) for device in spec.get("devices") or ())
+    pool = intern((spec.get("pool") or {}).get("name") or "")
+    origins = [
+        (each.get("name") or "", _origin(each, driver)) for each in spec.get("devices") or ()
+    ]
     return SliceView(
         name=obj["metadata"]["name"],
         driver=driver,
         node=intern(spec.get("nodeName") or ""),
-        counts=tuple(sorted(counts.items())),
+        counts=tuple(sorted(Counter(origin for _, origin in origins).items())),
+        configurations=tuple(
+            (DeviceId(driver, pool, intern(name)), ResourceKey(configuration))
+            for name, (configuration, _) in origins
+            if configuration
+        ),
     )
 
 
@@ -132,24 +165,6 @@ def _max_pods(value: str) -> int | None:
     """A number of at least 1; anything else is no rule, since a class is not ours to refuse."""
     plausible = value.isascii() and value.isdigit() and len(value) <= 10
     return int(value) or None if plausible else None
-
-
-def _drivers(spec: JsonObject) -> tuple[str, ...]:
-    """The driver that a selector of the plain form `device.driver == "x" && ...` demands.
-
-    All selectors must hold, so that each may narrow the class down. What is written otherwise
-    narrows nothing: the class then counts more devices than it has, never fewer.
-    """
-    found = []
-    for selector in spec.get("selectors") or ():
-        expression = (selector.get("cel") or {}).get("expression") or ""
-        first, _, rest = expression.partition("&&")
-        subject, equals, driver = first.partition("==")
-        driver = driver.strip()
-        plain = "||" not in rest and "?" not in rest and driver[:1] == driver[-1:] == '"'
-        if equals and subject.strip() == "device.driver" and plain and driver.count('"') == 2:
-            found.append(driver[1:-1])
-    return tuple(found)
 
 
 def _origin(device: JsonObject, driver: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.reclaiming.places.offers import Offer
@@ -18,7 +18,7 @@ class DeviceUse:
     What another pod's hold names is that pod's, whether it is free by now or not.
     """
 
-    def __init__(self, world: World, asker: Asker) -> None:
+    def __init__(self, world: WorldView, asker: Asker) -> None:
         self._world = world
         holds = world.assumptions.holds.of_devices()
         own = {pod.uid for pod in asker.pods}

@@ -67,6 +67,8 @@ class Evidence:
         requests: What is asked of a device.
         offers: All devices.
         on: Those of each node; under "" those that several nodes can use.
+        refused: Which devices do not satisfy the selectors; None where that cannot be evaluated.
+            What was not evaluated, since it takes too long, counts as satisfied.
         accepted: Which devices would do, as far as somebody asked; None in doubt.
         nodes: None for a node that is not there.
     """
@@ -75,6 +77,7 @@ class Evidence:
     requests: Mapping[Ask, DeviceRequest]
     offers: Mapping[DeviceId, Offer]
     on: Mapping[str, Sequence[DeviceId]]
+    refused: Mapping[Ask, Mapping[DeviceId, bool | None]]
     accepted: Mapping[Ask, dict[DeviceId, bool | None]]
     nodes: Mapping[str, NodeRoom | None] = field(default_factory=dict)
 
@@ -107,7 +110,9 @@ class Evidence:
         known = self.accepted[ask]
         if device not in known:
             offer = self.offers.get(device)
-            known[device] = offer is not None and self.requests[ask].accepts(offer)
+            satisfies = self.refused[ask].get(device, True)
+            request = self.requests[ask]
+            known[device] = offer is not None and request.accepts(offer, satisfies=satisfies)
         return known[device]
 
     def with_nodes(self, nodes: Mapping[str, NodeRoom | None]) -> Evidence:

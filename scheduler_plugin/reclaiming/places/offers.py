@@ -1,4 +1,4 @@
-"""Devices as slices offer them, and whether one of them satisfies a request.
+"""Devices as slices offer them, and whether one of them would do for a request.
 
 Only slices of a pool's newest generation count, and of a pool only when all of them are there, as
 for kube-scheduler; whoever asks for all devices has to wait until they are.
@@ -14,7 +14,6 @@ from scheduler_plugin.objects.claims import SLOTS_NAMES, Alternative, DeviceId
 from scheduler_plugin.objects.devices.devices import expressions
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.requests import whole
-from scheduler_plugin.reclaiming.places.expressions import satisfies
 from scheduler_plugin.reclaiming.places.node_selection import (
     EVERYWHERE,
     NodeTerms,
@@ -73,32 +72,33 @@ class DeviceRequest:
     """What is asked of one device.
 
     Attributes:
-        selectors: CEL, of the class and of the request; None for what is no CEL.
+        selectors: CEL, of the class and of the request, which are evaluated apart: what one user
+            writes costs nobody else's. None for what is no CEL.
         slots: How many of a device that has slots.
         names_slots: Whether it says so, which only a device with slots can satisfy.
         constraints: What the devices have to agree about, with those of other requests.
         doubt: Why it cannot be said which device would do; "" where it can.
     """
 
-    selectors: tuple[str | None, ...]
+    selectors: tuple[tuple[str | None, ...], ...]
     slots: int
     names_slots: bool
     tolerations: tuple[JsonObject, ...] = field(hash=False)
     constraints: tuple[Constraint, ...] = ()
     doubt: str = ""
 
-    def accepts(self, offer: Offer) -> bool | None:
+    def accepts(self, offer: Offer, *, satisfies: bool | None) -> bool | None:
         """Whether a device would do, were it free.
 
         None in doubt, and for one that nobody gets: it is no device that is asked for, unless all
         are.
+
+        `satisfies` says whether it satisfies the selectors; None where that cannot be evaluated.
         """
         if offer.slots is None and self.names_slots:
             return False
-        for text in self.selectors:
-            found = satisfies(text, offer.body) if text is not None else None
-            if not found:
-                return found
+        if not satisfies:
+            return satisfies
         nobodys = not offer.is_complete or untolerated(offer.taints, self.tolerations)
         return None if self.doubt or nobodys or not offer.is_plain else True
 
@@ -113,7 +113,7 @@ def device_request(
     odd = capacity.keys() - set(SLOTS_NAMES)
     constraints = _constraints(devices, alternative.name)
     return DeviceRequest(
-        selectors=class_selectors + expressions(exactly.get("selectors") or ()),
+        selectors=(class_selectors, expressions(exactly.get("selectors") or ())),
         slots=alternative.slots,
         names_slots=bool(capacity),
         tolerations=tuple(exactly.get("tolerations") or ()),
@@ -155,7 +155,7 @@ def _doubt(
 
 def class_request(class_selectors: tuple[str | None, ...]) -> DeviceRequest:
     """What is asked of a device that stands for an extended resource."""
-    return DeviceRequest(selectors=class_selectors, slots=1, names_slots=False, tolerations=())
+    return DeviceRequest(selectors=(class_selectors,), slots=1, names_slots=False, tolerations=())
 
 
 def by_node(found: Mapping[DeviceId, Offer]) -> dict[str, list[DeviceId]]:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.queues.totals import Totals
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.reclaiming.victims.effects import (
@@ -56,7 +56,7 @@ class Candidates:
         asker: Asker,
         added: Charges,
         keys: Collection[ResourceKey],
-        world: World,
+        world: WorldView,
         now: datetime,
     ) -> None:
         """`added` is what the asker's queue would be charged, `keys` what of it is lacking."""

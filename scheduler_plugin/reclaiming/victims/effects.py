@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from scheduler_plugin.accounting.queues.totals import Totals
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 
 def freed_by(
-    pods: Collection[PodUid], world: World, stuck: Collection[PodUid] = frozenset()
+    pods: Collection[PodUid], world: WorldView, stuck: Collection[PodUid] = frozenset()
 ) -> Totals:
     """What is released once these are gone, beside what is on its way out anyway.
 
@@ -37,7 +37,7 @@ def freed_by(
 def is_left_without(
     claim: ClaimView,
     pods: Collection[PodUid],
-    world: World,
+    world: WorldView,
     stuck: Collection[PodUid] = frozenset(),
 ) -> bool:
     """Whether nobody uses a claim once these are gone, and those that are on their way out."""
@@ -46,7 +46,7 @@ def is_left_without(
     )
 
 
-def _is_going(uid: PodUid, world: World, stuck: Collection[PodUid]) -> bool:
+def _is_going(uid: PodUid, world: WorldView, stuck: Collection[PodUid]) -> bool:
     pod = world.facts.pod(uid)
     if pod is None:
         return not world.may_be_bound(uid)
@@ -54,7 +54,7 @@ def _is_going(uid: PodUid, world: World, stuck: Collection[PodUid]) -> bool:
 
 
 def on_its_way(
-    keys: Collection[ResourceKey], world: World
+    keys: Collection[ResourceKey], world: WorldView
 ) -> tuple[tuple[ClaimUid, ...], tuple[PodUid, ...]]:
     """The claims, and the pods with slots, that end with pods which are being deleted."""
     claims = ((claim.uid, world.ledger.claim(claim.uid)) for claim in world.facts.claims())
@@ -65,7 +65,7 @@ def on_its_way(
     )
 
 
-def kept_by(stuck: Collection[PodUid], world: World) -> Totals:
+def kept_by(stuck: Collection[PodUid], world: WorldView) -> Totals:
     """What is on its way out as far as anybody can say, and is not: these do not end."""
     kept = Totals(world.facts.tree.path)
     claims = {name: None for uid in stuck for name in world.facts.claims_consumed_by(uid)}
@@ -81,7 +81,7 @@ def kept_by(stuck: Collection[PodUid], world: World) -> Totals:
 def who_does_not_end(
     stuck: Collection[PodUid],
     keys: Collection[ResourceKey],
-    world: World,
+    world: WorldView,
     place: QueueName | None = None,
 ) -> str:
     """Who of these keeps any of that (below a place), for the end of a sentence; "" for nobody."""
@@ -101,7 +101,7 @@ def who_does_not_end(
     return f"; {names} {'are' if len(found) > 1 else 'is'} being deleted without an end"
 
 
-def left_to(place: QueueName, key: ResourceKey, freed: Totals, world: World) -> int:
+def left_to(place: QueueName, key: ResourceKey, freed: Totals, world: WorldView) -> int:
     """What a queue uses once these are freed, and what is on its way out is gone.
 
     Decisions in flight do not count: they may come to nothing.
@@ -111,7 +111,7 @@ def left_to(place: QueueName, key: ResourceKey, freed: Totals, world: World) -> 
     return used - freed.amount(place, key)
 
 
-def surplus(place: QueueName, key: ResourceKey, freed: Totals, world: World) -> int | None:
+def surplus(place: QueueName, key: ResourceKey, freed: Totals, world: WorldView) -> int | None:
     """By how much a queue is still over its quota then; None where nothing is guaranteed to it.
 
     A queue that is guaranteed any amount is never over it.
@@ -125,7 +125,7 @@ def surplus(place: QueueName, key: ResourceKey, freed: Totals, world: World) -> 
 
 
 def over_share(
-    place: QueueName, key: ResourceKey, freed: Totals, world: World
+    place: QueueName, key: ResourceKey, freed: Totals, world: WorldView
 ) -> tuple[int, float, int] | None:
     """How far a queue is beyond its share of what is left beyond all quotas; the larger goes first.
 
@@ -139,7 +139,7 @@ def over_share(
     return -queue.priority, more / share.weight if share.weight else float("inf"), more
 
 
-def shorn(freed: Totals, above: Collection[QueueName], world: World) -> Iterator[QueueName]:
+def shorn(freed: Totals, above: Collection[QueueName], world: WorldView) -> Iterator[QueueName]:
     """The queues that would be left with less than their quota.
 
     Args:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.gangs import is_of_gang, living_members
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
@@ -105,7 +105,7 @@ class Asker:
         object.__setattr__(self, "priority", min(pod.priority for pod in self.pods))
 
 
-def held_by_claim(uid: ClaimUid, world: World) -> Victim | Protection:
+def held_by_claim(uid: ClaimUid, world: WorldView) -> Victim | Protection:
     """What a claim's users hold, all of which have to be known."""
     claim, charged = world.facts.claim(uid), world.ledger.claim(uid)
     if claim is None or charged is None:
@@ -118,7 +118,7 @@ def held_by_claim(uid: ClaimUid, world: World) -> Victim | Protection:
     return _victim(str(claim), charged.owner, claim, users, world)
 
 
-def held_by_pod(uid: PodUid, world: World) -> Victim | Protection:
+def held_by_pod(uid: PodUid, world: WorldView) -> Victim | Protection:
     """What a bound pod's own requests hold."""
     pod, entry = world.facts.pod(uid), world.ledger.pod(uid)
     if pod is None or entry is None:
@@ -131,7 +131,7 @@ def _victim(
     owner: QueueName,
     claim: ClaimView | None,
     users: tuple[PodView, ...],
-    world: World,
+    world: WorldView,
 ) -> Victim | Protection:
     if not users:
         return Protection.UNUSED
@@ -153,7 +153,7 @@ def _victim(
 
 
 def whole(
-    victim: Victim, gone: Collection[PodUid], evicted: Collection[PodUid], world: World
+    victim: Victim, gone: Collection[PodUid], evicted: Collection[PodUid], world: WorldView
 ) -> Victim | Protection:
     """The same with all of those PodGroups of which too few would be left.
 
@@ -185,7 +185,7 @@ def whole(
     return _as_one(victim, users, "".join(broken), gone, world)
 
 
-def _is_about_to_run(pod: PodView, world: World) -> bool:
+def _is_about_to_run(pod: PodView, world: WorldView) -> bool:
     return not pod.is_bound and world.assumptions.is_assumed(pod.uid)
 
 
@@ -194,7 +194,7 @@ def _as_one(
     users: dict[PodUid, PodView],
     more: str,
     gone: Collection[PodUid],
-    world: World,
+    world: WorldView,
 ) -> Victim | Protection:
     pods = tuple(users.values())
     found = _victim(victim.what + more, victim.owner, victim.claim, pods, world)
@@ -207,7 +207,7 @@ def _as_one(
     return replace(found, claims=claims)
 
 
-def protection(victim: Victim, asker: Asker, world: World, now: datetime) -> Protection | None:
+def protection(victim: Victim, asker: Asker, world: WorldView, now: datetime) -> Protection | None:
     """Why these users stay although nothing else speaks for them; None where they may go."""
     away = asker.away
     if any(pod.uid in away.stuck for pod in victim.users):
@@ -229,7 +229,7 @@ def protection(victim: Victim, asker: Asker, world: World, now: datetime) -> Pro
     return None
 
 
-def _min_runtime(victim: Victim, asker: Asker, world: World) -> timedelta:
+def _min_runtime(victim: Victim, asker: Asker, world: WorldView) -> timedelta:
     tree = world.facts.tree
     if asker.queue in tree.path(victim.owner):
         return tree.preempt_min_runtime(victim.owner)
@@ -255,7 +255,7 @@ def _is_its_own(pod: PodView, victim: Victim) -> bool:
     return bool(pod.group) and any((user.namespace, user.group) == group for user in victim.users)
 
 
-def _goes_before(pod: PodView, asker: Asker, world: World) -> bool:
+def _goes_before(pod: PodView, asker: Asker, world: WorldView) -> bool:
     """Whether a foreign user is of the asker's queue, and no less urgent than it."""
     return pod.priority >= asker.priority and world.facts.queue_of(pod) == asker.queue
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from scheduler_plugin.due import Due
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.away.resting_pods import RestingPods
+from scheduler_plugin.waiting.away.resting_pods import LONGEST_SECONDS, RestingPods
 
 
 class AwayPods:
@@ -27,9 +27,9 @@ class AwayPods:
         self.resting.drop(uid)
         self.failures.forget(uid)
 
-    def rest(self, uid: PodUid, moment: float) -> None:
+    def rest(self, uid: PodUid, moment: float, longest: float = LONGEST_SECONDS) -> None:
         """It failed again."""
-        self.resting.set(uid, self.failures.failed(uid, moment))
+        self.resting.set(uid, self.failures.failed(uid, moment, longest))
 
     def is_going(self, uid: PodUid, moment: float) -> bool:
         """Whether it is decided, and holds until then, that the pod is let go."""

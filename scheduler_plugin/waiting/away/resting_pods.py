@@ -16,6 +16,9 @@ from scheduler_plugin.objects.names import PodUid
 FIRST_SECONDS = 2.0
 LONGEST_SECONDS = 300.0
 
+LONGEST_FOR_OTHERS_SECONDS = 10.0
+"""The same where the fault may be the API server's, as while etcd is away: it fails each pod."""
+
 
 class RestingPods:
     """The pods whose last attempt failed. Moments are those of the monotonic clock."""
@@ -23,9 +26,9 @@ class RestingPods:
     def __init__(self) -> None:
         self._rests: Rests[PodUid] = Rests(2 * LONGEST_SECONDS)
 
-    def failed(self, pod: PodUid, moment: float) -> float:
-        """Note a failure; returns until when the pod rests."""
-        return self._rests.again(pod, moment, _seconds)
+    def failed(self, pod: PodUid, moment: float, longest: float = LONGEST_SECONDS) -> float:
+        """Note a failure; returns until when the pod rests, `longest` seconds at the most."""
+        return self._rests.again(pod, moment, lambda times: min(longest, _seconds(times)))
 
     def forget(self, pod: PodUid) -> None:
         """It succeeded, or is gone."""

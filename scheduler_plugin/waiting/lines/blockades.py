@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case, case_of
 from scheduler_plugin.judging.ceilings import Overrun, non_preemptible_added, overruns, usage_added
 from scheduler_plugin.judging.gangs import NotTogether, Together
@@ -30,7 +30,7 @@ class Bottleneck:
     key: ResourceKey
     reason: Reason
 
-    def room(self, world: World) -> int | None:
+    def room(self, world: WorldView) -> int | None:
         """How much more fits; None for any amount."""
         share = world.facts.tree.share(self.place, self.key) or Share()
         if self.reason is Reason.OVER_LIMIT:
@@ -69,7 +69,7 @@ class Blockades:
         """Where somebody waits."""
         return list(self._lines)
 
-    def opened(self, bottleneck: Bottleneck, world: World) -> list[Signature]:
+    def opened(self, bottleneck: Bottleneck, world: WorldView) -> list[Signature]:
         """The lines for whose first pod there is room by now."""
         lines, room = self._lines.get(bottleneck, {}), bottleneck.room(world)
         if room is not None and room <= 0:
@@ -77,7 +77,9 @@ class Blockades:
         return [signature for signature, needed in lines.items() if room is None or needed <= room]
 
 
-def bottleneck_of(pod: PodView, refused: Refused, world: World) -> tuple[Bottleneck, int] | None:
+def bottleneck_of(
+    pod: PodView, refused: Refused, world: WorldView
+) -> tuple[Bottleneck, int] | None:
     """Where a pod was refused and how much it needs there; None where it is no ceiling."""
     if refused.reason not in _CEILINGS:
         return None
@@ -99,7 +101,9 @@ def _overrun(case: Case, reason: Reason) -> Overrun | None:
     return next((overrun for overrun, _ in found), None)
 
 
-def lacks_together(found: Together | NotTogether, world: World) -> tuple[Bottleneck, int] | None:
+def lacks_together(
+    found: Together | NotTogether, world: WorldView
+) -> tuple[Bottleneck, int] | None:
     """Where they do not fit, and how much more they would need there; while they are tried."""
     if not isinstance(found, NotTogether) or found.pod is None or found.alone is None:
         return None
@@ -108,7 +112,7 @@ def lacks_together(found: Together | NotTogether, world: World) -> tuple[Bottlen
 
 
 def needed_together(
-    lacks: tuple[Bottleneck, int] | None, world: World
+    lacks: tuple[Bottleneck, int] | None, world: WorldView
 ) -> tuple[Bottleneck, int] | None:
     """How much room they need there in all; when they are no longer tried."""
     return lacks and (lacks[0], lacks[1] + (lacks[0].room(world) or 0))

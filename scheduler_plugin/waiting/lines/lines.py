@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.charges.costs import asked_cost, claim_cost
-from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.judging.gangs import is_of_gang
 from scheduler_plugin.objects.amounts import Charges, summed
 from scheduler_plugin.objects.claims import ClaimView, Request
@@ -45,7 +45,7 @@ def turn_of(pod: PodView) -> Turn:
     return (-pod.priority, pod.created, pod.namespace, pod.name, pod.uid)
 
 
-def signature_of(pod: PodView, facts: Facts) -> Signature:
+def signature_of(pod: PodView, facts: FactsView) -> Signature:
     """The signature of a pod whose claims are all known."""
     if is_of_gang(pod, facts):
         return Signature(facts.queue_of(pod), pod.namespace, False, (), (), gang=pod.group)
@@ -58,17 +58,17 @@ def signature_of(pod: PodView, facts: Facts) -> Signature:
     )
 
 
-def _known_by(claim: ClaimView, facts: Facts) -> ClaimUid | PlainClaim:
+def _known_by(claim: ClaimView, facts: FactsView) -> ClaimUid | PlainClaim:
     used = claim.is_allocated or claim.reserved_for or claim.other_consumers or claim.owner_pod
     return claim.uid if used or facts.is_named_twice(claim) else (claim.label, claim.requests)
 
 
-def asked(pod: PodView, facts: Facts) -> Charges:
+def asked(pod: PodView, facts: FactsView) -> Charges:
     """The most that a pod can be charged for."""
     return asked_together((pod,), facts)
 
 
-def asked_together(pods: Iterable[PodView], facts: Facts) -> Charges:
+def asked_together(pods: Iterable[PodView], facts: FactsView) -> Charges:
     """The most that pods can be charged for; a claim that they share counts once."""
     requests: list[Charges] = []
     claims: dict[ClaimUid, ClaimView] = {}
@@ -85,12 +85,14 @@ class Line:
     Attributes:
         asks: What each of them asks for.
         reason: Why the first was refused the last time; "" where it has not been.
+        refusal: The sentence of that refusal.
         kept: A sentence, where it fits and leaves room for somebody else; "" where it does not.
     """
 
     signature: Signature
     asks: Charges
     reason: str = ""
+    refusal: str = ""
     kept: str = ""
     turns: list[Turn] = field(default_factory=list)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
 
@@ -56,7 +56,7 @@ class RefusedPods:
         self._pods.pop(pod, None)
 
 
-def as_it_waits(world: World, refused: Container[PodUid], uid: PodUid) -> PodView | None:
+def as_it_waits(world: WorldView, refused: Container[PodUid], uid: PodUid) -> PodView | None:
     """A pod that waits, at the gate or because it was refused; None for any other."""
     pod = world.facts.pod(uid)
     if pod is None or pod.is_gated:

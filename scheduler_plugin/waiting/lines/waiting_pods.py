@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.judging.elsewhere import goes_elsewhere
 from scheduler_plugin.judging.gangs import is_of_gang
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid, QueueName, Reason
@@ -46,8 +47,13 @@ class _Member:
     claims: tuple[ClaimKey, ...]
 
 
-def is_ready(pod: PodView, world: World) -> bool:
-    """Whether nothing but the quota keeps the pod: its claims are there, and no other gate."""
+def is_ready(pod: PodView, world: WorldView) -> bool:
+    """Whether nothing but the quota keeps the pod: its claims are there, and no other gate.
+
+    One of another scheduler that asks for devices takes nobody's turn.
+    """
+    if goes_elsewhere(pod, world.facts):
+        return False
     return set(pod.gates) <= {QUOTA_GATE} and not missing_claims(pod, world.facts)
 
 
@@ -60,7 +66,7 @@ class WaitingPods:
         moved: Pods that wait for something else than before, perhaps.
     """
 
-    def __init__(self, world: World, find: Callable[[PodUid], PodView | None]) -> None:
+    def __init__(self, world: WorldView, find: Callable[[PodUid], PodView | None]) -> None:
         """`find` tells of a pod that waits as it is to be judged, and None of any other."""
         self._world = world
         self._find = find

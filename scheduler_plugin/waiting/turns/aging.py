@@ -22,7 +22,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.queues.totals import Totals
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
@@ -77,7 +77,7 @@ class Aged:
 class AgedPods:
     """For whom room is left, and which lines leave it."""
 
-    def __init__(self, world: World, lines: Mapping[Signature, Line], first: timedelta) -> None:
+    def __init__(self, world: WorldView, lines: Mapping[Signature, Line], first: timedelta) -> None:
         """`first` is the length of the first turns."""
         self._world = world
         self._lines = lines

@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import inf
 from typing import TypeAlias
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, QueueName
 
@@ -28,7 +28,7 @@ _QUOTA, _ENDLESS_QUOTA, _REST = range(3)
 _NOTHING_ASKED: Rank = (_QUOTA - 1, 0, 0.0)
 
 
-def rank(place: QueueName, asked: Charges, world: World) -> Rank:
+def rank(place: QueueName, asked: Charges, world: WorldView) -> Rank:
     """How a queue stands towards pods that ask for this; the scarcest resource counts.
 
     The smaller goes first. It only grows while more is charged or assumed. Pods that ask for
@@ -37,13 +37,13 @@ def rank(place: QueueName, asked: Charges, world: World) -> Rank:
     return max((_rank(place, key, world) for key, _ in asked), default=_NOTHING_ASKED)
 
 
-def own_rank(queue: QueueName, asked: Charges, world: World) -> Rank:
+def own_rank(queue: QueueName, asked: Charges, world: WorldView) -> Rank:
     """The same of what is charged to a queue itself, beside its children."""
     own = ((_REST, -DEFAULT_PRIORITY, _dealt(_own(queue, key, world), 1)) for key, _ in asked)
     return max(own, default=_NOTHING_ASKED)
 
 
-def _rank(place: QueueName, key: ResourceKey, world: World) -> Rank:
+def _rank(place: QueueName, key: ResourceKey, world: WorldView) -> Rank:
     used = world.ledger.usage.amount(place, key) + world.assumptions.usage.amount(place, key)
     tree = world.facts.tree
     queue, quota = tree.get(place), tree.guaranteed(place, key)
@@ -62,5 +62,5 @@ def _dealt(amount: int, weight: int) -> float:
     return (2 * amount + 1) / weight if weight else inf
 
 
-def _own(queue: QueueName, key: ResourceKey, world: World) -> int:
+def _own(queue: QueueName, key: ResourceKey, world: WorldView) -> int:
     return world.ledger.usage.own(queue, key) + world.assumptions.usage.own(queue, key)

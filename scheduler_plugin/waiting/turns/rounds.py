@@ -17,7 +17,7 @@ from heapq import heappop, heappush, heapreplace
 from itertools import count
 from typing import TypeAlias
 
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.waiting.lines.lines import Line, Signature, Turn
 from scheduler_plugin.waiting.turns.fairness import Rank, own_rank, rank
@@ -32,7 +32,7 @@ _OWN = NO_QUEUE
 class Round:
     """The lines that take part, each until its turn comes."""
 
-    def __init__(self, lines: Mapping[Signature, Line], world: World) -> None:
+    def __init__(self, lines: Mapping[Signature, Line], world: WorldView) -> None:
         self._lines = lines
         self._world = world
         self._signatures: set[Signature] = set()

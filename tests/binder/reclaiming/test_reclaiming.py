@@ -134,6 +134,7 @@ class Scene:
             yield
         finally:
             task.cancel()
+            await asyncio.wait([task])
 
     async def rounds(self) -> None:
         for _ in range(200):

@@ -20,7 +20,7 @@ from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.devices import decide_device
 from scheduler_plugin.reclaiming.wants import Nobody
-from tests.binder.fake_apiserver import Fault
+from tests.binder.fake_apiserver import FakeApiServer, Fault
 from tests.binder.reclaiming.test_reclaiming import Scene
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -49,8 +49,8 @@ def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
 class DeviceScene(Scene):
     """No limit is reached: a node's only device is used by robots, beyond their quota."""
 
-    def __init__(self, robots: int = 0) -> None:
-        super().__init__()
+    def __init__(self, robots: int = 0, server: FakeApiServer | None = None) -> None:
+        super().__init__(server)
         self.waiting = []
         put(self.world, a_queue("root", onvif=(-1, -1)))
         put(self.world, a_queue("mine", parent="root", onvif=(1, -1)))

@@ -144,6 +144,15 @@ def test_by_default_the_cluster_is_asked_for_the_installed_driver() -> None:
     assert (settings.filename, settings.kubeconfig, settings.account) == (None, Path("/k"), NODE)
 
 
+def test_drivers_in_a_namespace_of_their_own_are_allowed_to_read() -> None:
+    """The pod that it is asked in is in the release's."""
+    environ = {"POD_NAMESPACE": "moorage-system", "DRIVER_NAMESPACE": "moorage-driver"}
+    settings = parse_settings(["permissions"], environ)
+
+    assert isinstance(settings, PermissionsSettings)
+    assert settings.account == Account("moorage-driver", "driver-node")
+
+
 def test_the_page_about_credentials_shows_what_is_printed_and_told() -> None:
     page = (Path(__file__).parents[3] / "docs" / "discovery-properties.md").read_text()
     configuration, role = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))

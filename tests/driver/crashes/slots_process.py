@@ -69,6 +69,8 @@ class OneCamera:
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
         listener(self.inventory)
 
+    def on_gone(self, listener: Callable[[], None]) -> None: ...
+
     def on_seen(self, listener: Callable[[], None]) -> None:
         listener()
 

@@ -50,6 +50,7 @@ class FakeDevices:
         self.inventory = Inventory({}, (), frozenset())
         self.claimed_instances: frozenset[str] = frozenset()
         self.listeners: list[Callable[[Inventory], None]] = []
+        self.gone: list[Callable[[], None]] = []
 
     async def decided(self) -> None:
         self.decide()
@@ -60,6 +61,9 @@ class FakeDevices:
 
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
         self.listeners.append(listener)
+
+    def on_gone(self, listener: Callable[[], None]) -> None:
+        self.gone.append(listener)
 
     def on_seen(self, listener: Callable[[], None]) -> None:
         self.listeners.append(lambda _: listener())
@@ -193,7 +197,8 @@ async def test_what_claims_still_have_is_given_when_the_last_ends(node: Node) ->
         await node.until_listed(NONE)
 
         node.devices.claimed_instances = frozenset()
-        node.devices.decide()
+        for listener in node.devices.gone:
+            listener()
 
         await node.until_listed(WHOLE)
 

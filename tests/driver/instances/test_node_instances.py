@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -13,7 +14,14 @@ from driver.instances import node_instances
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance, stored_instance
-from kube.api import ApiClient, JsonObject, ObjectPath, UnavailableError
+from kube.api import (
+    ApiClient,
+    Deleted,
+    JsonObject,
+    ObjectKey,
+    ObjectPath,
+    UnavailableError,
+)
 from tests.driver.builders import NODE, a_device
 from tests.driver.instances.test_inventory import a_verdict
 
@@ -161,3 +169,39 @@ async def test_one_that_fails_keeps_no_other_from_being_written(
         await instances.passes.once()
 
     assert len(server.stored) == 99
+
+
+async def test_instances_that_go_with_their_configuration_cost_no_pass(
+    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instances.decide(an_inventory(many=300, one=1))
+    await instances.passes.once()
+    instances.decide(an_inventory(one=1))
+    asked: list[str] = []
+    for stored in instances.store:
+        monkeypatch.setattr(instances.passes, "ask", partial(asked.append, stored.configuration))
+        instances.on_change(Deleted(ObjectKey(stored.namespace, stored.name), stored))
+
+    assert asked == ["one"], "it is there, and is written anew"
+
+
+async def test_what_comes_while_many_are_planned_does_not_wait_for_their_writes(
+    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many are planned in a thread, so that anything may come meanwhile."""
+    monkeypatch.setattr(node_instances, "SHORTEST_TURN_SECONDS", 0.0)
+    planned: list[int] = []
+
+    async def worked_out(many: int, function: Callable[..., Any], *values: Any) -> Any:
+        planned.append(many)
+        if len(planned) == 1:
+            instances.decide(an_inventory(many=300, one=1))
+        return function(*values)
+
+    monkeypatch.setattr(node_instances, "worked_out", worked_out)
+    instances.decide(an_inventory(many=300))
+    await instances.passes.once()
+    await instances.passes.once()
+
+    assert planned == [300, 301]
+    assert server.configurations().index("one") < node_instances.WRITES_A_STEP

@@ -56,7 +56,12 @@ class World:
         if self.failures:
             raise self.failures.pop(0)
         self.applied.append((path.name, body["status"]["devices"][0]["data"]))
+        self.reader.stored[path.name]["status"]["devices"] = body["status"]["devices"]
         return {}
+
+    def start_again(self) -> None:
+        """Another process, which remembers nothing of what was told."""
+        self.statuses = ClaimStatuses(cast("ApiClient", self), NODE, self.claims)
 
     def see(self, path: str) -> None:
         specs = (DeviceSpec(path, path),)
@@ -99,6 +104,48 @@ async def test_what_an_earlier_process_prepared_is_told(world: World) -> None:
 
     async with world.running():
         await until(lambda: world.told() == ["claim-1"])
+
+
+async def test_a_restart_writes_only_what_is_not_stored(world: World) -> None:
+    async with world.running():
+        for number, device in ((1, "loop-aaaaaa"), (2, "loop-bbbbbb")):
+            await world.prepare(number, device)
+        await until(lambda: len(world.told()) == 2)
+    del world.reader.stored["claim-2"]["status"]["devices"]
+
+    world.start_again()
+    async with world.running():
+        await until(lambda: len(world.told()) > 2)
+        world.see("/dev/b")
+        await world.claims.renew()
+        await until(lambda: len(world.told()) > 3)
+
+    assert world.told()[2:] == ["claim-2", "claim-1"]
+
+
+async def test_a_device_that_moved_while_no_driver_ran_is_told_anew(world: World) -> None:
+    async with world.running():
+        await world.prepare()
+        await until(lambda: len(world.applied) == 1)
+    world.see("/dev/b")
+    await world.claims.renew()
+
+    world.start_again()
+    async with world.running():
+        await until(lambda: len(world.applied) > 1)
+
+    assert [data["deviceNodes"] for _, data in world.applied] == [["/dev/a"], ["/dev/b"]]
+
+
+async def test_a_restart_tells_claims_that_cannot_be_read(world: World) -> None:
+    async with world.running():
+        await world.prepare()
+        await until(lambda: len(world.applied) == 1)
+
+    world.start_again()
+    world.reader.error = UnavailableError("away")
+    async with world.running():
+        await until(lambda: len(world.applied) > 1)
 
 
 async def test_a_device_that_moved_is_told_anew(world: World) -> None:

@@ -18,6 +18,7 @@ import grpc
 import grpc.aio
 import pytest
 
+from driver.api import ConfigurationName
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra_health.v1 import api_pb2 as health
 from driver.plumbing.disk import Folder, ProcessLock
@@ -285,9 +286,51 @@ def a_report(
 
 async def test_health_is_told_repeatedly(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dra_kubelet, "RESEND_SECONDS", 0.1)
+    world.reader.put(WANTED)
+
+    async with world.plugin(), world.kubelet() as kubelet:
+        await kubelet.prepare(WANTED)
+        async with kubelet.health() as reports:
+            assert [await anext(reports) for _ in range(3)] == [a_report(health.HEALTHY)] * 3
+
+
+async def test_health_is_told_of_what_claims_hold_and_of_nothing_else(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dra_kubelet, "RESEND_SECONDS", 3600.0)
+    world.source.known.update(some_instances(an_instance("loop-bbbbbb")))
+    world.reader.put(WANTED)
 
     async with world.plugin(), world.kubelet() as kubelet, kubelet.health() as reports:
-        assert [await anext(reports) for _ in range(3)] == [a_report(health.HEALTHY)] * 3
+        told = [await anext(reports)]
+        for ask in (kubelet.prepare, kubelet.unprepare):
+            await ask(WANTED)
+            async with asyncio.timeout(5):
+                told.append(await anext(reports))
+
+    nothing = health.NodeWatchResourcesResponse()
+    assert told == [nothing, a_report(health.HEALTHY), nothing]
+
+
+@pytest.mark.parametrize(
+    ("unheard", "report"),
+    [
+        (False, (health.UNHEALTHY, "the device is offline")),
+        (True, (health.HEALTHY, "")),
+    ],
+)
+async def test_health_is_told_of_a_device_that_went_away_while_no_driver_ran(
+    world: World, unheard: bool, report: tuple[health.HealthStatus.ValueType, str]
+) -> None:
+    world.reader.put(WANTED)
+    async with world.plugin(), world.kubelet() as kubelet:
+        await kubelet.prepare(WANTED)
+    world.source.known.clear()
+    if unheard:
+        world.source.unheard = frozenset({ConfigurationName("loop")})
+
+    async with world.plugin(), world.kubelet() as kubelet, kubelet.health() as reports:
+        assert await anext(reports) == a_report(*report)
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha1"])
@@ -296,13 +339,16 @@ async def test_health_is_told_at_once_when_it_changes(
 ) -> None:
     monkeypatch.setattr(dra_kubelet, "RESEND_SECONDS", 3600.0)
     said = {"moorage.dev/health": "degraded", "moorage.dev/health-message": "it is hot"}
+    world.reader.put(WANTED)
 
-    async with world.plugin(), world.kubelet() as kubelet, kubelet.health(version) as reports:
-        told = [await anext(reports)]
-        for changed in (an_instance(properties=said), an_instance(online=False)):
-            world.source.see(changed)
-            async with asyncio.timeout(5):
-                told.append(await anext(reports))
+    async with world.plugin(), world.kubelet() as kubelet:
+        await kubelet.prepare(WANTED)
+        async with kubelet.health(version) as reports:
+            told = [await anext(reports)]
+            for changed in (an_instance(properties=said), an_instance(online=False)):
+                world.source.see(changed)
+                async with asyncio.timeout(5):
+                    told.append(await anext(reports))
 
     assert told == [
         a_report(health.HEALTHY),
@@ -345,16 +391,18 @@ async def test_request_with_a_thousand_claims_is_answered(world: World) -> None:
 async def test_fifty_pods_at_one_time(world: World) -> None:
     """While the kubelet listens to the health of devices, too."""
     wanted = [world.reader.put(a_reference(n), a_result(f"cam-{n:06x}")) for n in range(50)]
-    world.source.known.update(some_instances(*(an_instance(f"cam-{n:06x}") for n in range(51))))
+    world.source.known.update(some_instances(*(an_instance(f"cam-{n:06x}") for n in range(50))))
     async with world.plugin(), world.kubelet() as kubelet, kubelet.health() as reports:
         await anext(reports)
         prepared = asyncio.gather(*(kubelet.prepare(claim) for claim in wanted))
-        world.source.see(an_instance("cam-000032", online=False))
-        told = await anext(reports)
         answers = await prepared
+        world.source.see(an_instance("cam-000031", online=False))
+        unwell: set[str] = set()
+        while not unwell:
+            told = (await anext(reports)).devices
+            unwell = {d.device.device_name for d in told if d.health == health.UNHEALTHY}
 
-        unwell = {d.device.device_name for d in told.devices if d.health == health.UNHEALTHY}
-        assert unwell == {"cam-000032"}
+        assert unwell == {"cam-000031"}
         assert [a[claim.uid].error for a, claim in zip(answers, wanted, strict=True)] == [""] * 50
         assert world.prepared_uids() == [claim.uid for claim in wanted]
         assert len(list(world.cdi.iterdir())) == 50

@@ -14,6 +14,7 @@ import pytest
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import ProcessLock
+from driver.preparing import kubelet_claims
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.node_claims import NodeClaims
@@ -24,6 +25,7 @@ from tests.driver.claim_builders import (
     FakeReader,
     FakeSource,
     a_reference,
+    a_result,
     an_instance,
     some_instances,
 )
@@ -141,3 +143,34 @@ async def test_nothing_is_asked_where_nothing_changed(world: World) -> None:
         await until(lambda: bool(world.events))
 
     assert world.lists == 1
+
+
+async def test_of_many_claims_only_those_whose_device_changed_are_planned_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them are looked at seldom, since nobody tells where links lead."""
+    disks = [at(f"/dev/{n}", f"loop-{n:06x}") for n in range(MANY)]
+    world.see(*disks)
+    wanted = [a_reference(n) for n in range(MANY)]
+    for reference, disk in zip(wanted, disks, strict=True):
+        world.reader.put(reference, a_result(disk.name))
+    await world.claims.prepare(wanted)
+    looked_up: list[str] = []
+
+    def real_path(path: str) -> str:
+        looked_up.append(path)
+        return path
+
+    monkeypatch.setattr(kubelet_claims, "real_path", real_path)
+    async with running(world.followed.run()):
+        await until(lambda: len(looked_up) == MANY)
+        looked_up.clear()
+
+        world.see(at("/dev/moved", disks[0].name), *disks[1:])
+        await until(lambda: world.claims.prepared[wanted[0].uid].devices[0].paths == MOVED)
+
+    assert looked_up == ["/dev/moved"]
+
+
+MANY = 50
+MOVED = ("/dev/moved",)

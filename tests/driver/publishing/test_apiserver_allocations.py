@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from driver.api import DRIVER_NAME, DeviceName
 from driver.publishing import apiserver_allocations as apiserver_claims
 from driver.publishing.apiserver_allocations import AllocationWatch
-from kube.api import ApiClient, JsonObject, connect
+from kube.api import PODS, ApiClient, JsonObject, connect
 from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, hangs, lists
 
@@ -82,6 +83,42 @@ async def test_what_claims_got_is_asked_once_for_many_taints(
 
         assert watch.allocated_in(POOL) == frozenset()
         assert len(fake.seen) == 3
+        watch.turn_off()
+
+
+async def test_who_is_one_of_many_asks_at_a_time_of_his_own(
+    client: ApiClient, fake: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random, "uniform", lambda _, most: most)
+    fake.will(*[lists(version=5)] * 4)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        watch = AllocationWatch(
+            client, [POOL].__contains__, tasks, lambda: None, spread_seconds=3600.0
+        )
+        for _ in range(2):
+            watch.renew()
+            await client.list(PODS.select())
+            assert watch.allocated_in(POOL) is None
+
+        watch.turn_off()  # the devices are back before it was to ask
+        await client.list(PODS.select())
+
+    assert len(fake.seen) == 3, "of pods alone"
+
+
+async def test_taints_that_go_on_do_not_keep_it_from_asking(
+    client: ApiClient, fake: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apiserver_claims, "GATHER_SECONDS", 0.2)
+    fake.will(lists(version=5), hangs, lists(version=5))
+    changed = asyncio.Event()
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        watch = AllocationWatch(client, [POOL].__contains__, tasks, changed.set)
+        watch.turn_on()
+        await changed.wait()
+        while len(fake.seen) < 3:
+            watch.renew()
+            await asyncio.sleep(0.01)
         watch.turn_off()
 
 

@@ -80,6 +80,43 @@ class FakeStrictServer:
         return body
 
 
+class FakeFeatures:
+    """Keeps what devices say of their nodes, or drops it before it validates."""
+
+    def __init__(self, *, is_kept: bool, is_refused: bool = True) -> None:
+        self.is_kept = is_kept
+        self.is_refused = is_refused
+
+    async def create(
+        self, resource: Resource, body: JsonObject, *, options: WriteOptions
+    ) -> JsonObject:
+        assert options.dry_run
+        spec = body["spec"]
+        if self.is_kept or "perDeviceNodeSelection" not in spec:
+            return body
+        if self.is_refused:
+            raise InvalidError("exactly one of nodeName, nodeSelector, allNodes is required")
+        return {**body, "spec": {**spec, "perDeviceNodeSelection": None}}
+
+
+@pytest.mark.parametrize(
+    ("server", "kept"),
+    [
+        (FakeFeatures(is_kept=True), True),
+        (FakeFeatures(is_kept=False), False),
+        (FakeFeatures(is_kept=False, is_refused=False), False),
+    ],
+)
+async def test_devices_of_several_nodes_say_whose_they_are_where_that_is_kept(
+    server: FakeFeatures, kept: bool
+) -> None:
+    shared = await probe_features(cast(ApiClient, server), None)
+    of_a_node = await probe_features(cast(ApiClient, server), NODE)
+
+    assert (shared and shared.device_nodes) is kept
+    assert (of_a_node and of_a_node.device_nodes) is False
+
+
 async def test_counters_that_must_be_with_their_devices_are_none() -> None:
     found = await probe_features(cast(ApiClient, FakeStrictServer()), NODE)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -22,16 +22,19 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from driver.api import ATTRIBUTE_INSTANCE, ConfigurationName, DeviceName
 from driver.instances.inventory import Heard, Inventory, inventory_of
-from driver.plumbing.prometheus import PUBLISHED_SECONDS
+from driver.plumbing.prometheus import CHANGES_HELD_BACK, PUBLISHED_SECONDS
 from driver.publishing import node_pools
 from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.node_pools import NodePools, PoolListeners
+from driver.publishing.apiserver_pools import PoolListeners, PublishedPool
+from driver.publishing.node_pools import NodePools
+from driver.publishing.shown.flapping import STEADY_SECONDS
 from driver.publishing.shown.local_pools import (
     Homes,
     KnownPools,
     local_supplies,
     traces_of_instance,
 )
+from driver.publishing.shown.pace import A_SECOND, BURST
 from driver.publishing.shown.publication import local_supply
 from driver.publishing.shown.slices import Features
 from kube.api import ApiClient, ApiError, ObjectKey, ObjectPath
@@ -106,6 +109,7 @@ class LocalPools(RuleBasedStateMachine):
         super().__init__()
         self.server = Server()
         self.loop = asyncio.Runner()
+        self.seconds = 0.0
         self.claims: set[tuple[str, str]] = set()
         self.plugged: dict[str, set[str]] = {}
         self.capacities = dict.fromkeys(CONFIGURATIONS, 1)
@@ -121,9 +125,10 @@ class LocalPools(RuleBasedStateMachine):
 
     def start(self) -> None:
         """A process that knows nothing yet but what the API server has."""
-        listeners = PoolListeners(lambda: None, lambda: None, lambda: None, nullcontext)
+        listeners = PoolListeners(published=PUBLISHED_SECONDS.observe)
         tasks = cast("asyncio.TaskGroup", FakeTasks())
-        self.pools = NodePools(cast("ApiClient", self.server), NODE, tasks, listeners)
+        client = cast("ApiClient", self.server)
+        self.pools = NodePools(client, NODE, tasks, listeners, lambda: self.seconds)
         self.allocations = FakeAllocations(self.claims)
         self.pools.allocations = cast("AllocationWatch", self.allocations)
         self.watch()
@@ -147,6 +152,11 @@ class LocalPools(RuleBasedStateMachine):
         for pool, device in self.server.devices():
             sets = self.server.counter_sets(pool)
             assert {c["counterSet"] for c in device.get("consumesCounters") or ()} <= sets.keys()
+
+    @rule(seconds=st.sampled_from([0.02, 1.0, 60.0]))
+    def time_passes(self, seconds: float) -> None:
+        """Until then what flaps counts as away, and what was written often is left as it is."""
+        self.seconds += seconds
 
     @rule()
     def watch_claims(self) -> None:
@@ -271,7 +281,8 @@ class LocalPools(RuleBasedStateMachine):
     def settles(self) -> None:
         """Once nothing fails, all that there is is shown, untainted, and nothing else is."""
         self.unheard.clear()
-        for _ in range(8):
+        for _ in range(10):
+            self.seconds += STEADY_SECONDS
             self.watch()
             self.watch_claims()
             self.pass_over(None, None)
@@ -315,6 +326,76 @@ async def test_how_soon_a_change_is_published_is_measured_once() -> None:
     await asyncio.to_thread(machine.loop.close)
 
     assert published() == before + 1
+
+
+def a_pool_of(machine: LocalPools, *devices: str) -> PublishedPool:
+    machine.plug("camera", set(devices))
+    machine.pools.use({NODE: local_supply(machine.inventory())})
+    return machine.pools.pools[NODE]
+
+
+async def flaps(machine: LocalPools, devices: Callable[[int], tuple[str, ...]]) -> int:
+    """How many slices are written in a minute in which these are there, by the 20 ms."""
+    before = machine.server.writes
+    for turn in range(60 * 50):
+        machine.seconds += 0.02
+        pool = a_pool_of(machine, *devices(turn))
+        machine.allocations.watch()
+        await pool.passes.once()
+    return machine.server.writes - before
+
+
+async def test_a_device_that_flaps_is_shown_when_it_has_stayed() -> None:
+    machine = await asyncio.to_thread(LocalPools)
+    await a_pool_of(machine, "two").passes.once()
+
+    before = held_back("flapping")
+    first = [await flaps_once(machine) for _ in range(2)]
+    assert first == [{"one", "two"}] * 2, "the first changes go out at once"
+
+    assert await flaps(machine, lambda turn: ("one", "two") if turn % 2 else ("two",)) < 20
+    assert shown(machine) == {"two"}
+    assert held_back("flapping") > before
+    await flaps(machine, lambda _: ("one", "two"))
+    assert shown(machine) == {"one", "two"}
+    await asyncio.to_thread(machine.loop.close)
+
+
+async def flaps_once(machine: LocalPools) -> set[str]:
+    """What is shown when a device has come; then it goes again."""
+    machine.seconds += 0.02
+    await a_pool_of(machine, "one", "two").passes.once()
+    found = shown(machine)
+    await a_pool_of(machine, "two").passes.once()
+    return found
+
+
+async def test_devices_that_come_without_end_are_published_at_a_rate() -> None:
+    machine = await asyncio.to_thread(LocalPools)
+    await a_pool_of(machine).passes.once()
+    before = held_back("rate")
+
+    writes = await flaps(machine, lambda turn: (f"number-{turn}",))
+
+    assert writes <= BURST + 60 * A_SECOND + 1
+    assert 0 < held_back("rate") - before <= writes
+    await asyncio.to_thread(machine.loop.close)
+
+
+def shown(machine: LocalPools) -> set[str]:
+    """The devices that a claim may get."""
+    return {
+        device["attributes"]["UDEV_DEVPATH"]["string"].removeprefix("camera-")
+        for _, device in machine.server.devices()
+        if not device.get("taints")
+    }
+
+
+def held_back(why: str) -> float:
+    """How many changes were."""
+    (found,) = CHANGES_HELD_BACK.collect()
+    totals = (sample for sample in found.samples if sample.name.endswith("_total"))
+    return next((s.value for s in totals if s.labels == {"why": why}), 0.0)
 
 
 def published() -> float:

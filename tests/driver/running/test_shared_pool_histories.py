@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -24,15 +25,18 @@ from driver.instances.stored.objects import DeleteInstance
 from driver.instances.unseen import PatchInstance, Surroundings, instance_sight, plan_unseen
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
+from driver.publishing.shown.publication import stored_devices
 from driver.publishing.shown.slices import Features
+from driver.publishing.written.resource_slices import slice_view
 from kube.api import INSTANCES, NODES, ApiClient, ApiError, ObjectKey, Store
 from tests.driver.builders import NOW, a_configuration
+from tests.driver.publishing.test_node_pools import FakeTasks
 from tests.fakes.instances import KilledError
 from tests.fakes.slices import FakeSliceServer
 
 HOSTS = {"node-a": "host-a", "node-b": "host-b"}
 CAMERA = ConfigurationName("camera")
-NAMES = ("camera-000001", "camera-000002")
+NAMES = ("camera-000001", "camera-000002", "camera-000003")
 GRACE = timedelta(seconds=30)
 
 cameras = st.sampled_from(NAMES)
@@ -48,11 +52,10 @@ class FakeAllocations:
         self.is_on = False
         self.known: frozenset[tuple[str, str]] | None = None
 
-    def allocated(self) -> Mapping[str, frozenset[DeviceName]] | None:
+    def allocated_in(self, pool: str) -> frozenset[DeviceName] | None:
         if self.known is None:
             return None
-        pools = {pool for pool, _ in self.known}
-        return {p: frozenset(DeviceName(d) for q, d in self.known if p == q) for p in pools}
+        return frozenset(DeviceName(device) for p, device in self.known if p == pool)
 
     def turn_on(self) -> None:
         self.is_on = True
@@ -70,7 +73,7 @@ class FakeAllocations:
 
 
 class SharedPool(RuleBasedStateMachine):
-    """Two cameras of one Configuration, which two nodes may see."""
+    """Three cameras of one Configuration, seen by up to three sets of two nodes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +83,7 @@ class SharedPool(RuleBasedStateMachine):
         self.version = 1
         self.instances: dict[str, dict[str, Any]] = {}
         self.claims: set[tuple[str, str]] = set()
-        self.features = Features(consumable_capacity=True, taints=True)
+        self.features = Features(consumable_capacity=True, taints=True, device_nodes=True)
         self.configuration: Configuration | None = self.configured(2, unique=True)
         self.exists = True
         self.loop = asyncio.Runner()
@@ -112,12 +115,17 @@ class SharedPool(RuleBasedStateMachine):
             times = {"uid": name, "resourceVersion": "1", "creationTimestamp": NOW.isoformat()}
             nodes.note({"metadata": {"name": name, "labels": labels, **times}})
         offer = SharedOffer(self.features, is_dra=True)
-        world = SharedWorld(self.held, sights, nodes)
-        self.pools = ClusterPools(self.client, offer, world, lambda: None)
+        world = SharedWorld(self.held, sights, nodes, lambda: self.now.timestamp())
+        tasks = cast("asyncio.TaskGroup", FakeTasks())
+        self.pools = ClusterPools(self.client, offer, world, tasks, lambda: None)
         self.allocations = FakeAllocations(self.claims)
         self.pools.allocations = cast("AllocationWatch", self.allocations)
         self.sights = sights
         self.watch()
+        self.loop.run(self.started())
+
+    async def started(self) -> None:
+        self.pools.start()
 
     def held(self) -> Mapping[ConfigurationName, Verdict]:
         if not self.exists:
@@ -148,6 +156,12 @@ class SharedPool(RuleBasedStateMachine):
         """These nodes see a camera; the first of them makes its Instance."""
         if camera in self.instances or nodes:
             self.put(camera, spec={"nodes": sorted(nodes)})
+
+    @rule(order=st.permutations(NAMES))
+    def see_each_by_other_nodes(self, order: list[str]) -> None:
+        """So many sets of nodes that devices say themselves who sees them."""
+        for camera, nodes in zip(order, ({"node-a"}, {"node-b"}, set(HOSTS)), strict=True):
+            self.see(camera, nodes)
 
     def put(self, camera: str, *, spec: Any, **annotations: str | None) -> None:
         before = self.instances.get(camera, {"metadata": {}, "spec": {}})
@@ -187,8 +201,10 @@ class SharedPool(RuleBasedStateMachine):
         self.server.kill_after, self.server.lose_after = kill, lose
         self.now += timedelta(seconds=30)
         try:
-            with suppress(ApiError):
-                self.loop.run(self.pools.passes.once())
+            self.pools.ask()
+            for pool in list(self.pools.pools.values()):
+                with suppress(ApiError):
+                    self.loop.run(pool.passes.once())
         except KilledError:
             self.server.kill_after = None
             self.start()
@@ -196,6 +212,12 @@ class SharedPool(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
+        self.start()
+
+    @rule(device_nodes=st.booleans())
+    def change_version(self, device_nodes: bool) -> None:
+        """One that lets devices say who sees them, or one that does not."""
+        self.features = replace(self.features, device_nodes=device_nodes)
         self.start()
 
     def free(self) -> list[tuple[str, str]]:
@@ -235,6 +257,15 @@ class SharedPool(RuleBasedStateMachine):
                     assert name not in {device[: len(name)] for _, device in self.claims}
                     del self.instances[name]
 
+    def shown_to(self) -> dict[str, set[str]]:
+        """The hosts of each camera that is there, as its slice or its devices say."""
+        views = map(slice_view, self.server.objects.values())
+        return {
+            name: {host for host in HOSTS.values() if f'"{host}"' in str(scope)}
+            for body, scope in stored_devices(views)
+            if not body.get("taints") and (name := body["name"][: len(NAMES[0])])
+        }
+
     def is_current(self, name: str, version: str) -> bool:
         stored = self.instances.get(name, {"metadata": {"resourceVersion": ""}})
         return bool(stored["metadata"]["resourceVersion"] == version)
@@ -262,6 +293,9 @@ class SharedPool(RuleBasedStateMachine):
         shown = {device["name"][: len(NAMES[0])] for _, device in self.server.devices()}
         untainted = {device[: len(NAMES[0])] for _, device in self.free()}
         assert seen == untainted
+        assert self.shown_to() == {
+            name: {HOSTS[node] for node in self.instances[name]["spec"]["nodes"]} for name in seen
+        }
         assert shown <= self.instances.keys()
 
 
@@ -279,11 +313,11 @@ TestSharedPool = SharedPool.TestCase
 
 def test_an_instance_stays_until_it_is_known_what_claims_got_before_its_taint() -> None:
     """Claims are watched already, for the first camera; what the second's got comes late."""
-    first, second = NAMES
+    first, second = NAMES[:2]
     pool = SharedPool()
     try:
         pool.configuration = pool.configured(1, unique=True)
-        for camera in NAMES:
+        for camera in (first, second):
             pool.see(camera, {"node-a"})
         for gone in (first, second):
             pool.watch()
@@ -299,8 +333,8 @@ def test_an_instance_stays_until_it_is_known_what_claims_got_before_its_taint() 
             pool.watch()
             pool.pass_over(None, None)
 
-        assert pool.instances.keys() == set(NAMES)
-        assert len(pool.claims) == len(NAMES)
+        assert pool.instances.keys() == {first, second}
+        assert len(pool.claims) == 2
         pool.what_a_claim_has_is_published()
     finally:
         pool.teardown()

@@ -71,6 +71,7 @@ class Scene:
         stage = await new_stage(self.admin, **labels)
         body = a_pod(new_name(name), labels={QUEUE: queue}, **metadata)
         body["spec"] |= {
+            "schedulerName": "moorage",
             "terminationGracePeriodSeconds": GRACE_SECONDS,
             "tolerations": [{"operator": "Exists"}],
             "resourceClaims": [{"name": "c", "resourceClaimName": stage.claim_name}],

@@ -123,6 +123,30 @@ def test_a_device_with_slots_serves_as_many_claims_and_no_more(story: Story) -> 
     assert "allocation" not in story.get("resourceclaim", "disk-3").get("status", {})
 
 
+def test_a_device_with_slots_goes_to_nobody_else_when_its_capacity_falls_to_1(story: Story) -> None:
+    story.plug("mine alone now")
+    story.configure(capacity=2)
+    for number in ("1", "2"):
+        story.claim(f"disk-{number}")
+    story.pod("reader-1", claim="disk-1", node="node-a")
+    story.wait_running("reader-1")
+    story.configure(capacity=1)
+    story.until(
+        "the device has one slot",
+        lambda: [d for d in story.devices("node-a") if _slots(d) == "1"],
+    )
+
+    story.pod("reader-2", claim="disk-2", node="node-a")
+
+    story.cluster.wait("pod/reader-2", "condition=PodScheduled=False", namespace=story.namespace)
+    story.delete("pod", "reader-1")
+    story.wait_running("reader-2")
+
+
+def _slots(device: dict[str, Any]) -> str:
+    return str(device.get("capacity", {}).get("slots", {}).get("value", ""))
+
+
 def test_a_pod_written_for_the_device_plugin_runs_unchanged(story: Story) -> None:
     story.plug("as before")
     story.configure()

@@ -86,15 +86,16 @@ INSIDE = """() => {
 def reached(
     cluster: Cluster, relay: str = RELAY, ports: Sequence[int] = (PAGES_PORT,)
 ) -> Iterator[str]:
-    """The dashboard's address, as seen from outside of the node."""
+    """The dashboard's address as somebody types it who forwards a port; see `browser`."""
     host = cluster.node(NODE).address
     argv = (sys.executable, "-c", relay, host, *map(str, (PORT, *ports)))
     handle = cluster.start_component(
         Component(name="dashboard-relay", argv=argv, node=NODE, cwd=ROOT), Mode.PROCESS
     )
     try:
-        url = f"http://{host}:{PORT}/dashboard/"
-        ask = ("curl", "--silent", "--fail", "--max-time", "2", url)
+        url = f"http://localhost:{PORT}/dashboard/"
+        there = ("--connect-to", f"localhost:{PORT}:{host}:{PORT}")
+        ask = ("curl", "--silent", "--fail", "--max-time", "2", *there, url)
         cluster.wait_until(
             "the dashboard is reached", lambda: subprocess.run(ask, check=False).returncode == 0
         )
@@ -104,11 +105,13 @@ def reached(
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium."""
+def browser(cluster: Cluster) -> Iterator[Browser]:
+    """Debian's Chromium, for which the node is this machine: there the forwarded port is."""
+    rule = f"MAP localhost {cluster.node(NODE).address}"
+    args = ["--no-sandbox", f"--host-resolver-rules={rule}"]
     debian.ensure_packages(PACKAGES)
     with sync_playwright() as play:
-        found = play.chromium.launch(executable_path=debian.find("chromium"), args=["--no-sandbox"])
+        found = play.chromium.launch(executable_path=debian.find("chromium"), args=args)
         yield found
         found.close()
 

@@ -82,12 +82,15 @@ def claim(
     count: int | None = 1,
     labels: Mapping[str, str] | None = None,
     match: str = "",
+    selectors: Iterable[str] = (),
 ) -> Object:
     """A claim for devices of a class: None for all of a node.
 
-    `match` is an attribute that they have to agree about.
+    `match` is an attribute that they have to agree about, `selectors` are CEL.
     """
     spec = _claim_spec(class_name, count)
+    if found := [{"cel": {"expression": text}} for text in selectors]:
+        spec["devices"]["requests"][0]["exactly"]["selectors"] = found
     if match:
         spec["devices"]["constraints"] = [{"matchAttribute": match}]
     return {

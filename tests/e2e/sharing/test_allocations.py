@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -24,16 +25,48 @@ def webhook(plugin: Plugin) -> Iterator[None]:
 @pytest.fixture
 def guarded(story: Story) -> Iterator[Story]:
     """A story whose driver the administrator has listed."""
+    story.devices(1)
+    with guarding(story):
+        yield story
+
+
+@contextmanager
+def guarding(story: Story) -> Iterator[None]:
+    """The administrator has listed the story's driver, and the policy is in force so."""
     cluster = story.cluster
     cluster.apply(with_drivers(ACCOUNTED, story.driver))
-    story.devices(1)
     story.claim("probe")
     try:
         story.until("its devices are guarded", lambda: is_guarded(story))
         story.delete("claim", "probe")
-        yield story
+        yield
     finally:
         cluster.apply(with_drivers(ACCOUNTED))
+
+
+def unguarded(story: Story, queue: str) -> str:
+    """What a Queue says of drivers that nobody guards; "" for nothing."""
+    found = story.status(queue).get("conditions", ())
+    return "".join(c["message"] for c in found if c["type"] == "Unguarded")
+
+
+def test_a_queue_says_which_driver_other_schedulers_may_give_away(story: Story) -> None:
+    story.devices(1)
+    vision = story.queue("vision", limit=1)
+    said = story.until("its queue says so", lambda: unguarded(story, vision))
+    assert f"Set accounting.drivers: [{ACCOUNTED}, {story.driver}]." in said
+    story.pod("early", vision, schedulerName=STOCK)
+    story.claim()
+    story.wait_bound("early")
+
+    story.delete("pod", "early")
+    story.until("nobody has the device", lambda: not story.is_allocated())
+    story.delete("claim", CLAIM)
+    with guarding(story):
+        story.pod("late", vision, schedulerName=STOCK)
+        story.claim()
+        assert "are charged to queues" in story.wait_condition("late", "are charged to queues")
+        assert not story.is_allocated()
 
 
 def is_guarded(story: Story) -> bool:

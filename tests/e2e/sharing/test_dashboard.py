@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from tests.e2e.sharing import browsers, objects
-from tests.e2e.sharing.browsers import Board
+from tests.e2e.sharing.browsers import PORT, Board
+from tests.e2e.sharing.installation import NODE
 from tests.e2e.sharing.stories import Story
 from tests.e2e.sharing.viewers import READ, Viewers, looking
 
@@ -103,7 +105,7 @@ def names_with_html_are_read_as_names(story: Story, viewers: Viewers) -> None:
     """Kubernetes has none; where something else on the way puts them in, they stay text."""
     page = viewers.new_page()
     for path in ("rows", "claims", "pods"):
-        page.route(f"**/api/{path}/**", spoil)
+        page.route(f"**/api/{path}/**", partial(spoil, story.cluster.node(NODE).address))
     board = Board(page, viewers.url)
     board.sign_in(viewers.token("victim", *READ))
     for part, name in (("queues", story.name), ("claims", "shared"), ("waiting", "third")):
@@ -115,9 +117,14 @@ def names_with_html_are_read_as_names(story: Story, viewers: Viewers) -> None:
     assert board.errors == []
 
 
-def spoil(route: Route) -> None:
-    """Put HTML into every text of an answer but those by which it is asked for."""
-    answer = route.fetch()
+def spoil(address: str, route: Route) -> None:
+    """Put HTML into every text of an answer but those by which it is asked for.
+
+    The browser alone takes the node for this machine, so the node is named here.
+    """
+    there = route.request.url.replace("localhost", address, 1)
+    asked = {**route.request.headers, "host": f"localhost:{PORT}"}
+    answer = route.fetch(url=there, headers=asked)
     route.fulfill(response=answer, json=spoiled(answer.json()))
 
 

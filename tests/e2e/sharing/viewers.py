@@ -79,7 +79,8 @@ def looking(
     story: Story, relay: str = browsers.RELAY, ports: Sequence[int] = (browsers.PAGES_PORT,)
 ) -> Iterator[Viewers]:
     """By way of a relay, to the first of the node's ports that answers."""
-    with browsers.reached(story.cluster, relay, ports) as url, browsers.browser() as browser:
+    cluster = story.cluster
+    with browsers.reached(cluster, relay, ports) as url, browsers.browser(cluster) as browser:
         found = Viewers(story, url, browser.new_page)
         yield found
         for name in found.roles:

@@ -15,7 +15,16 @@ from typing import Any
 
 import yaml
 
-from kube.api import QUEUES, SECRETS, ApiClient, ApiError, JsonObject, Resource, WriteOptions
+from kube.api import (
+    CONFIG_MAPS,
+    QUEUES,
+    SECRETS,
+    ApiClient,
+    ApiError,
+    JsonObject,
+    Resource,
+    WriteOptions,
+)
 from local_cluster.api import Cluster
 from tests.deploy.documents import DEPLOY, MANIFESTS
 from tests.e2e.webhook.installation import NAMESPACE, TEMPLATE, WebhookProcess
@@ -26,7 +35,7 @@ SECRET = f"{NAME}-tls"
 VALIDATING = Resource(
     "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", namespaced=False
 )
-RIGHTS = ("serviceaccount", "role", "rolebinding", "clusterrole", "clusterrolebinding")
+RIGHTS = ("configmap", "serviceaccount", "role", "rolebinding", "clusterrole", "clusterrolebinding")
 DAYS = 1 / 72
 """Twenty minutes: long enough for any machine, and 1.2 s until an authority is announced."""
 
@@ -71,6 +80,7 @@ def uninstall(cluster: Cluster) -> None:
     names = (f"{NAME}-registrations", f"{NAME}-secrets")
     cluster.kubectl("delete", kinds, *names)
     cluster.kubectl("delete", "validatingwebhookconfiguration", NAME, "--ignore-not-found")
+    cluster.kubectl("delete", "configmap", f"{SECRET}-ca", "-n", NAMESPACE)
     cluster.kubectl("delete", "secret", SECRET, "-n", NAMESPACE, "--ignore-not-found")
 
 
@@ -105,6 +115,10 @@ class Rotation:
     async def data(self) -> dict[str, bytes]:
         found = await self.admin.get(SECRETS.at(SECRET, NAMESPACE))
         return {name: b64decode(value) for name, value in (found.get("data") or {}).items()}
+
+    async def published(self) -> str:
+        found = await self.admin.get(CONFIG_MAPS.at(f"{SECRET}-ca", NAMESPACE))
+        return str((found.get("data") or {}).get("ca.crt", ""))
 
     async def write(self, data: Mapping[str, bytes]) -> None:
         """Whatever a replica writes at the same time is lost."""

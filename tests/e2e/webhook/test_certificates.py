@@ -58,6 +58,13 @@ async def test_replicas_that_start_together_agree(rotation: Rotation) -> None:
     assert len(Kept.of(data).trusted) == 1
 
 
+async def test_whom_to_trust_is_told_without_the_keys(rotation: Rotation) -> None:
+    async def is_told() -> bool:
+        return await rotation.published() == (await rotation.data())["ca.crt"].decode()
+
+    await rotation.until("the ConfigMap says it", is_told)
+
+
 async def test_certificate_and_authority_are_renewed_without_a_refused_call(
     rotation: Rotation,
 ) -> None:

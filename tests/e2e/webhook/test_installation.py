@@ -29,7 +29,7 @@ def test_the_api_server_takes_the_manifests_as_they_are(server: Cluster) -> None
     for path in paths:
         apply = ("apply", "--dry-run=server", "--validate=strict", "-f", str(path))
         assert warnings_of(server, *apply) == "", path
-    assert len(paths) == 8
+    assert len(paths) == 9
 
 
 @pytest.mark.parametrize("template", [TEMPLATE, MUTATING_TEMPLATE], ids=lambda path: path.stem)

@@ -16,6 +16,7 @@ from kube.api import (
     InvalidError,
     NotFoundError,
     Preconditions,
+    ServerFaultError,
     UnavailableError,
     WriteOptions,
     connect,
@@ -124,7 +125,7 @@ async def test_list_that_always_expires_is_an_error(client: ApiClient, fake: Fak
         (refuses(409, "Conflict"), ConflictError, "409 Conflict: refused"),
         (says_text("404 page not found\n", 404), NotFoundError, "404 : 404 page not found"),
         (says(["odd"], 400), InvalidError, "400 : HTTP 400"),
-        (says_text("", 500), UnavailableError, "500 : HTTP 500"),
+        (says_text("", 500), ServerFaultError, "500 : HTTP 500"),
     ],
 )
 async def test_refusals_become_errors(
@@ -176,6 +177,18 @@ async def test_overload_says_when_to_come_back(client: ApiClient, fake: FakeApiS
     assert not caught.value.may_have_happened
 
 
+@pytest.mark.parametrize("asked", ["3600", "inf", "Fri, 31 Dec 2100 23:59:59 GMT"])
+async def test_no_server_is_waited_for_longer_than_a_minute(
+    client: ApiClient, fake: FakeApiServer, asked: str
+) -> None:
+    fake.will(refuses(429, "TooManyRequests", Retry_After=asked))
+
+    with pytest.raises(UnavailableError) as caught:
+        await client.get(A)
+
+    assert caught.value.retry_after_seconds == 60
+
+
 async def test_list_that_is_no_list_is_an_error(client: ApiClient, fake: FakeApiServer) -> None:
     fake.will(says({"items": []}))
 
@@ -221,7 +234,7 @@ async def test_a_server_that_has_just_been_started_may_know_a_kind_later(
 ) -> None:
     """Of custom resources it says 404 until it has read their definitions."""
     fake.will(refuses(404), says_text("not yet", status=500))
-    with pytest.raises(UnavailableError):
+    with pytest.raises(ServerFaultError):
         await client.serves(CONFIG_MAPS)
 
     fake.will(refuses(404), says_text("ok"), lists(version=7))

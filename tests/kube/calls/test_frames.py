@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from kube.calls.errors import GoneError, UnavailableError
+from kube.calls.errors import GoneError, ServerFaultError
 from kube.calls.frames import (
     BadFrameError,
     Bookmark,
@@ -49,7 +49,7 @@ def test_each_type_becomes_its_frame() -> None:
     assert parse_frame(line("BOOKMARK", {"metadata": {"resourceVersion": "7"}})) == Bookmark(7)
 
 
-@pytest.mark.parametrize(("code", "kind"), [(410, GoneError), (500, UnavailableError)])
+@pytest.mark.parametrize(("code", "kind"), [(410, GoneError), (500, ServerFaultError)])
 def test_error_event_carries_the_error_of_its_status(code: int, kind: type) -> None:
     frame = parse_frame(line("ERROR", {"kind": "Status", "code": code, "message": "m"}))
 

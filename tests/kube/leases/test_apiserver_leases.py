@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -256,3 +257,21 @@ async def test_foreign_lease_is_followed_and_failures_promise_nothing_new(
     assert (first.holder, first.at_least_seconds) == ("them", 0)
     assert 4 < second.at_least_seconds < second.at_most_seconds <= 5
     assert third.at_least_seconds < second.at_least_seconds
+
+
+async def test_an_outage_is_told_once_and_so_is_what_comes_after_it(
+    client: ApiClient, fake: FakeApiServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A right that is missing must not pass for the outage that came before."""
+    kept = FakeLease()
+    outage, missing = refuses(503, "ServiceUnavailable"), refuses(403, "Forbidden")
+    fake.will(*[outage] * 3, *[missing] * 3, *[kept.answer] * 1000)
+    with caplog.at_level(logging.WARNING, "kube.leases.apiserver_leases"):
+        async with asyncio.timeout(SECONDS):
+            await an_elector(client, settings=BRIEF).lead(no_work)
+
+    said = [r.getMessage() for r in caplog.records if "election failed" in r.getMessage()]
+    assert [line.partition("cause=")[2].partition(" ")[0] for line in said] == [
+        "unavailable",
+        "refused",
+    ]

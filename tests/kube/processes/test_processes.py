@@ -21,6 +21,31 @@ async def work():
 run_process(work())
 """
 
+SEARCHING = """
+import asyncio, re
+from kube.api import run_process
+
+async def search_without_end():
+    await asyncio.sleep(0)
+    re.match("(a*)*b", "a" * 64)
+
+run_process(search_without_end(), stuck_seconds=1.0)
+"""
+
+TURNING = """
+import asyncio, faulthandler
+from kube.api import run_process
+put_off = []
+faulthandler.dump_traceback_later = lambda seconds, exit: put_off.append((seconds, exit))
+faulthandler.cancel_dump_traceback_later = lambda: print("ended", set(put_off), flush=True)
+
+async def turn():
+    while len(put_off) < 3:
+        await asyncio.sleep(0.01)
+
+run_process(turn(), stuck_seconds=0.4)
+"""
+
 FAILING = """
 import asyncio
 from kube.api import KubeconfigError, log_to_stderr, run_process
@@ -51,6 +76,23 @@ def test_a_stuck_thread_does_not_keep_the_process_from_stopping() -> None:
             assert process.wait(timeout=5) == 0
         finally:
             process.kill()
+
+
+def test_a_process_whose_loop_is_stuck_ends_and_says_where() -> None:
+    """No thread of Python's own comes in between while a regular expression is tried."""
+    argv = [sys.executable, "-c", SEARCHING]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 1
+    assert "search_without_end" in done.stderr
+
+
+def test_each_turn_of_the_loop_puts_the_end_off() -> None:
+    argv = [sys.executable, "-c", TURNING]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "ended {(0.4, True)}\n"
 
 
 def fails(error: str) -> str:

@@ -268,6 +268,26 @@ async def test_overloaded_server_is_left_alone_for_as_long_as_it_asks(
     assert asyncio.get_running_loop().time() - began >= 1
 
 
+@pytest.mark.parametrize(
+    ("refusal", "cause", "forbidden"),
+    [
+        (refuses(401, "Unauthorized"), "credentials", False),
+        (refuses(403, "Forbidden"), "refused", True),
+        (refuses(500, "InternalError"), "server-fault", False),
+        (refuses(503, "ServiceUnavailable"), "unavailable", False),
+    ],
+)
+async def test_why_nothing_is_heard_is_told(
+    client: ApiClient, fake: FakeApiServer, refusal: Reply, cause: str, forbidden: bool
+) -> None:
+    fake.will(refusal)
+
+    async with running(a_store(client)) as store:
+        await fake.has_seen(2)
+        assert (store.stats.last_cause, store.stats.forbidden) == (cause, forbidden)
+        assert store.stats.failures_in_a_row == 1
+
+
 async def test_huge_objects_arrive_whole(client: ApiClient, fake: FakeApiServer) -> None:
     huge = "x" * 6_000_000
     fake.will(

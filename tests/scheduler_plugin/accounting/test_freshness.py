@@ -25,6 +25,7 @@ from tests.scheduler_plugin.builders import (
     an_allocated_claim,
     claim_uid,
     put,
+    their_class,
 )
 
 
@@ -41,7 +42,8 @@ def test_a_claim_is_fresh_when_it_shows_the_reservation_and_the_allocation() -> 
 
 
 def test_a_claim_that_nobody_counts_is_always_fresh() -> None:
-    world = a_world(a_class("gpu"), a_claim("card", requests=[a_request("gpu")]))
+    of_another = their_class("gpu", 'device.driver == "gpu.example.com"')
+    world = a_world(of_another, a_claim("card", requests=[a_request("gpu")]))
 
     assert claims_to_read(a_pod("a", claims=["card"]), world.facts) == ()
 

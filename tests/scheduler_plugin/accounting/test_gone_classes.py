@@ -97,7 +97,8 @@ def test_class_that_is_not_accounted_stays_so_for_its_instances() -> None:
     assert usage(world, "vision") == ONE
 
 
-def test_class_of_that_name_that_others_made_is_their_own() -> None:
+def test_class_of_that_name_that_others_made_makes_the_device_nobodys_gift() -> None:
+    """Nothing shows the device any more, so that the class is all there is to charge it as."""
     world = charged(PUBLISHED, our_class(NAME, configuration=""))
 
-    assert usage(world, "vision") == NO_CHARGES
+    assert usage(world, "vision") == LOST

@@ -223,9 +223,7 @@ def test_what_is_no_object_is_no_snapshot() -> None:
 
 def test_an_object_that_cannot_be_read_is_absent() -> None:
     objects = copy.deepcopy(raw())
-    objects["resourceclaims"][0]["status"]["allocation"]["devices"]["results"] = [
-        a_result(slots="many")
-    ]
+    objects["resourceclaims"][0]["status"]["allocation"]["devices"]["results"] = "many"
     snapshot = Snapshot(
         taken_at="",
         settings=AccountingSettings(),

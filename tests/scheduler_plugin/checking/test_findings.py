@@ -17,6 +17,13 @@ from scheduler_plugin.checking.workloads import PERMISSIONS
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
 from scheduler_plugin.settings import CheckSettings
 from tests.deploy.documents import CRDS, MANIFESTS, documents_in
+from tests.scheduler_plugin.builders import (
+    a_claim_object,
+    a_class_object,
+    a_request,
+    a_result,
+    a_slice_object,
+)
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SYSTEM = "moorage-system"
@@ -42,6 +49,26 @@ def pod(name: str, component: str, image: str = "kube-scheduler:v1.36.3") -> Any
     }
 
 
+def a_queue_of(*classes: str) -> Any:
+    resources = [{"deviceClass": name, "quota": 1} for name in classes]
+    return {
+        "metadata": {"name": "vision"},
+        "spec": {"namespaceSelector": {}, "resources": resources},
+    }
+
+
+def class_with(selector: str, name: str = "cams", **labels: str) -> Any:
+    spec = {"selectors": [{"cel": {"expression": selector}}]}
+    return a_class_object(name, spec=spec, labels=labels)
+
+
+def policy(name: str, *drivers: str) -> Any:
+    """With the variable that names drivers, as the chart renders it."""
+    variable = {"name": "accountedDrivers", "expression": str(["moorage.dev", *drivers])}
+    is_about_them = name == "moorage-allocations"
+    return {"metadata": {"name": name}, "spec": {"variables": [variable] * is_about_them}}
+
+
 def registration() -> Any:
     return {"metadata": {"name": "moorage"}, "webhooks": [{"clientConfig": {"caBundle": "QQ=="}}]}
 
@@ -64,7 +91,7 @@ def whole() -> Setup:
         own_time=NOW,
         serves_dra=True,
         definitions=tuple(definition(path) for path in sorted(CRDS.glob("*.yaml"))),
-        policies=tuple({"metadata": {"name": name}} for name in policies),
+        policies=tuple(policy(name) for name in policies),
         bindings=tuple(
             {
                 "metadata": {"name": name},
@@ -82,7 +109,10 @@ def whole() -> Setup:
         expected=configuration(),
         pods=PODS,
         daemon_sets=({"metadata": {"name": "moorage-driver-node"}, "status": ready},),
-        queues=({"metadata": {"name": "vision"}, "spec": {"namespaceSelector": {}}},),
+        queues=(a_queue_of("onvif"),),
+        classes=(a_class_object(configuration="onvif"),),
+        slices=(),
+        claims=(),
         account=f"system:serviceaccount:{SYSTEM}:scheduler-plugin",
     )
 
@@ -114,6 +144,7 @@ def test_of_a_whole_one_nothing_is_wrong_and_each_part_was_looked_at() -> None:
     assert is_whole(found)
     parts = (
         "kubernetes definitions policies webhook permissions pods driver scheduler clocks queues"
+        " classes drivers"
     )
     assert {finding.part for finding in found} == set(parts.split())
 
@@ -366,6 +397,103 @@ BROKEN = {
         "queues: vision has no namespaceSelector: no namespace may use it.",
     ),
 }
+
+
+OURS = 'device.driver == "moorage.dev"'
+CAMERAS = f'{OURS} && device.attributes["moorage.dev"].configuration == "onvif"'
+HELD = a_claim_object(requests=[a_request("cams")], results=[a_result()])
+SHOWN = a_slice_object("s", ("onvif", "onvif-aaaaaa"))
+
+
+@pytest.mark.parametrize(
+    ("selector", "claims", "which"),
+    [
+        (CAMERAS, (), "here onvif"),
+        (OURS, (HELD,), "here onvif"),
+        ("true", (HELD,), "here onvif"),
+        (OURS, (), "which selectors do not tell"),
+    ],
+)
+def test_queue_that_lists_a_class_of_our_devices_is_told_what_is_counted(
+    selector: str, claims: tuple[Any, ...], which: str
+) -> None:
+    """What changes with the version that charges the device and not the class."""
+    setup = replace(
+        whole(),
+        queues=(a_queue_of("cams"),),
+        classes=(class_with(selector),),
+        slices=(SHOWN,),
+        claims=claims,
+    )
+
+    assert (
+        Level.WARNING,
+        "classes: Queue vision lists DeviceClass cams, which selects devices of Moorage's: each is"
+        f" counted as its Configuration, {which}, and not as cams.",
+    ) in bad(setup)
+
+
+def test_class_of_an_instance_is_counted_as_the_configuration_too() -> None:
+    of_one = a_class_object("onvif-8120fe", configuration="onvif")
+    setup = replace(whole(), queues=(a_queue_of("onvif-8120fe"),), classes=(of_one,))
+
+    ((_, said),) = bad(setup)
+    assert "here onvif, and not as onvif-8120fe" in said
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        class_with(CAMERAS, **{"moorage.dev/accounted": "false"}),
+        class_with(CAMERAS, name="not-listed"),
+    ],
+)
+def test_class_that_nobody_counts_is_none_of_its_business(made: Any) -> None:
+    setup = replace(whole(), queues=(a_queue_of("cams"),), classes=(made,), claims=(HELD,))
+
+    assert bad(setup) == []
+
+
+OF_GPU = class_with('device.driver == "gpu.example.com"', "gpu")
+HELD_GPU = a_claim_object(requests=[a_request("gpu")], results=[a_result(driver="gpu.example.com")])
+
+
+@pytest.mark.parametrize(
+    ("made", "claims", "said"),
+    [
+        (OF_GPU, (), "of driver gpu.example.com: "),
+        (class_with("true", "gpu"), (HELD_GPU,), "of driver gpu.example.com: "),
+        (class_with("true", "gpu"), (), "of a driver not known: "),
+    ],
+)
+def test_driver_that_the_policy_passes_over_is_told(
+    made: Any, claims: tuple[Any, ...], said: str
+) -> None:
+    setup = replace(whole(), queues=(a_queue_of("gpu"),), classes=(made,), claims=claims)
+
+    ((level, sentence),) = bad(setup)
+    assert level is Level.WARNING
+    assert f'drivers: Queue vision: DeviceClass "gpu" is {said}' in sentence
+    others = without(whole().policies, "moorage-allocations")
+    told = replace(setup, policies=(*others, policy("moorage-allocations", "gpu.example.com")))
+    assert bad(told) == [] or "not known" in said
+
+
+def test_chart_and_check_write_and_read_the_drivers_alike() -> None:
+    rendered = yaml.safe_load((MANIFESTS.parent / "policies" / "allocations.yaml").read_text())
+    others = without(whole().policies, "moorage-allocations")
+    setup = replace(
+        whole(), queues=(a_queue_of("gpu"),), classes=(OF_GPU,), policies=(*others, rendered)
+    )
+
+    ((_, sentence),) = bad(setup)
+    assert "Set accounting.drivers: [moorage.dev, gpu.example.com]." in sentence
+
+
+def test_what_cannot_be_read_of_classes_is_told() -> None:
+    setup = replace(whole(), claims=Unread("403 Forbidden"))
+
+    assert (Level.WARNING, "classes: Not looked at: 403 Forbidden") in bad(setup)
 
 
 @pytest.mark.parametrize("case", BROKEN)

@@ -202,9 +202,10 @@ async def test_who_was_tried_in_vain_before_a_restart_keeps_no_room(scene: Scene
 # What goes wrong.
 
 
-async def test_a_removal_that_is_refused_lets_others_go(scene: Scene) -> None:
+@pytest.mark.parametrize("fault", [Fault.FORBIDDEN, Fault.BROKEN])
+async def test_a_removal_that_is_refused_lets_others_go(scene: Scene, fault: Fault) -> None:
     scene.waits("p0", "p1")
-    scene.pods.faults["p0"].extend([Fault.FORBIDDEN] * 9)
+    scene.pods.faults["p0"].extend([fault] * 9)
     async with scene.running():
         await until(lambda: not scene.pods.gates("p1"))
         scene.binds("p1")
@@ -214,6 +215,24 @@ async def test_a_removal_that_is_refused_lets_others_go(scene: Scene) -> None:
 
         await until(lambda: scene.pods.told("p0"))
     assert scene.assumed == 0
+
+
+@pytest.mark.parametrize(("fault", "goes"), [(Fault.BROKEN, True), (Fault.FORBIDDEN, False)])
+async def test_a_pod_that_the_api_server_failed_ten_times_goes_soon_after(
+    scene: Scene, fault: Fault, goes: bool
+) -> None:
+    """Each pod fails while etcd is away; what is forbidden may be so for ever."""
+    scene.waits("p0")
+    scene.pods.faults["p0"].extend([fault] * 10)
+    async with scene.running():
+        while scene.pods.faults["p0"]:
+            await settled()
+            scene.now += timedelta(seconds=10)
+        await settled()
+        scene.now += timedelta(seconds=10)
+        await settled()
+
+    assert (not scene.pods.gates("p0")) is goes
 
 
 async def test_a_gate_that_is_gone_already_needs_no_removal(scene: Scene) -> None:

@@ -23,6 +23,7 @@ from scheduler_plugin.dashboard.snapshots import Recent
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import NamespaceView
 from scheduler_plugin.pages.http_app import pages_app
+from scheduler_plugin.pages.http_figures import FiguresPage
 from scheduler_plugin.pages.prometheus import Figures
 from scheduler_plugin.waiting.decisions import Place, WaitingPod
 from tests.asgi import call, parts
@@ -124,7 +125,7 @@ def app(
     reviews, gates = Reviews(cast(ApiClient, reviewer), clock), cast(GateWriter, plugin)
     views = Views(world, snapshots, reviews, gates, plugin.why_not_ready)
     figures = Figures(world, dict, str, dict, CollectorRegistry())
-    return pages_app(plugin.why_not_ready, gates, figures, dashboard_app(views))
+    return pages_app(plugin.why_not_ready, gates, FiguresPage(figures.page), dashboard_app(views))
 
 
 async def ask(app: ASGIApp, path: str, who: str = "alice") -> tuple[int, Any, dict[str, str]]:

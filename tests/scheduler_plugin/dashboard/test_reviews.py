@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from kube.api import ApiClient, JsonObject
+from kube.api import ApiClient, JsonObject, Resource
 from kube.kinds import CLAIMS, PODS, QUEUES
 from scheduler_plugin.dashboard import apiserver_reviews
 from scheduler_plugin.dashboard.apiserver_reviews import (
+    MOST_REMEMBERED,
     REMEMBERED_SECONDS,
     CannotReviewError,
     NotSignedInError,
@@ -89,6 +90,43 @@ async def test_no_answer_is_no_leave(reviews: Reviews, reviewer: FakeReviewer) -
     assert (await reviews.viewer("alice")).name == "alice"
 
 
+async def test_tokens_of_nobody_keep_no_viewer_waiting() -> None:
+    """The API server asks a slow authenticator about each token that it does not know."""
+
+    class SlowForStrangers(FakeReviewer):
+        async def create(self, resource: Resource, body: JsonObject, **more: Any) -> JsonObject:
+            if body["spec"].get("token", "alice") != "alice":
+                await asyncio.Event().wait()
+            return await super().create(resource, body, **more)
+
+    clock = Clock()
+    reviews = Reviews(cast(ApiClient, SlowForStrangers(alice={"pods"})), clock)
+    alice = await reviews.viewer("alice")
+    flood = [asyncio.create_task(reviews.viewer(f"token-{number}")) for number in range(100)]
+    await asyncio.sleep(0)
+
+    assert await reviews.may(alice, Access(PODS))
+    clock.now += REMEMBERED_SECONDS + 1
+    assert await reviews.viewer("alice") == alice
+    assert not any(one.done() for one in flood)
+    for one in flood:
+        one.cancel()
+    await asyncio.wait(flood)
+
+
+async def test_tokens_of_nobody_make_no_viewer_forgotten(
+    reviews: Reviews, reviewer: FakeReviewer
+) -> None:
+    assert await reviews.may(await reviews.viewer("alice"), Access(PODS))
+    for number in range(MOST_REMEMBERED + 1):
+        with pytest.raises(NotSignedInError):
+            await reviews.viewer(f"token-{number}")
+    reviewer.asked.clear()
+
+    assert await reviews.may(await reviews.viewer("alice"), Access(PODS))
+    assert not reviewer.asked
+
+
 async def test_few_are_asked_about_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apiserver_reviews, "WAIT_SECONDS", 0.01)
     under_way, most = 0, 0
@@ -108,7 +146,7 @@ async def test_few_are_asked_about_at_one_time(monkeypatch: pytest.MonkeyPatch) 
     calls = (reviews.viewer(f"token-{number}") for number in range(20))
     answers = await asyncio.gather(*calls, return_exceptions=True)
 
-    assert most == apiserver_reviews.AT_ONCE
+    assert most == apiserver_reviews.AT_ONCE_FOR_ONE
     assert {type(answer) for answer in answers} == {CannotReviewError}
 
 

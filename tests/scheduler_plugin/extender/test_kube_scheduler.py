@@ -25,7 +25,6 @@ from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
     a_claim,
-    a_class,
     a_pod,
     a_pod_object,
     a_queue,
@@ -36,6 +35,7 @@ from tests.scheduler_plugin.builders import (
     moment,
     pod_uid,
     put,
+    their_class,
     usage,
 )
 from tests.scheduler_plugin.fake_cluster import FakeBinder, FakeCluster
@@ -918,7 +918,7 @@ async def test_a_device_plugin_may_serve_what_a_claim_was_made_for_before(scene:
 
 
 async def test_claims_that_nobody_counts_are_left_alone(scene: Scene) -> None:
-    put(scene.cluster.world, a_class("gpu"))
+    put(scene.cluster.world, their_class("gpu", 'device.driver == "gpu.example.com"'))
     scene.cluster.store(a_claim("card", requests=[a_request("gpu")]))
     assert scene.extender.filter(scene.pod("a", claims=["card"])) == Passed()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.accounting import facts
+from scheduler_plugin.accounting import facts_views
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
@@ -503,20 +503,25 @@ def test_all_that_a_queue_may_use_is_guaranteed_where_its_quota_is_minus_one() -
 
 def test_reasons_come_in_the_order_of_the_rules() -> None:
     """One pod that breaks every rule, and a world that is put right rule by rule."""
-    world = a_world(max_pods("1"), a_class("gpu"), settings=AccountingSettings(max_consumers=2))
-    put(world, an_allocated_claim("cam", "x", "y", queue="vision"))
+    world = a_world(
+        max_pods("1"),
+        a_class("gpu"),
+        an_allocated_claim("cam", "x", "y", queue="vision"),
+        settings=AccountingSettings(max_consumers=2),
+    )
     traits: dict[str, Any] = {"claims": ["second", "cam"], "non_preemptible": True}
     grouped = a_pod("b", annotations={"pod-group-name": "g"}, **traits)
     seen = [refusal(world, grouped).reason]
-    put(world, a_claim("second"))
+    put(world, a_claim("second", requests=[a_request(slots="-1")]))
     world.put_group(PodGroupView("default", "g", NO_QUEUE))
     world.delete_group("default", "g")
     seen += [refusal(world, grouped).reason, refusal(world, a_pod("b", **traits)).reason]
 
-    def repair(*objects: Any) -> None:
+    def repair(*objects: Any, queue: str = "robots") -> None:
         put(world, *objects)
-        seen.append(refusal(world, a_pod("b", queue="robots", **traits)).reason)
+        seen.append(refusal(world, a_pod("b", queue=queue, **traits)).reason)
 
+    repair(a_claim("second"), queue="")
     repair(a_queue("vision", claimSharing={"policy": "Deny"}))
     repair(a_queue("robots", namespaceSelector={"matchLabels": {"team": "r"}}, onvif=(0, 0)))
     repair(a_queue("robots", onvif=(0, 0)))
@@ -969,7 +974,7 @@ def test_pod_waits_for_the_claim_that_is_to_be_made_of_a_template() -> None:
 
 
 def test_claims_that_are_gone_are_remembered_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts, "MOST_GONE", 2)
+    monkeypatch.setattr(facts_views, "MOST_GONE", 2)
     world = two_queues()
     for name in ("one", "two", "three"):
         world.note_gone_claim("default", name)
@@ -989,3 +994,27 @@ def test_a_verdict_changes_nothing_of_what_is_assumed() -> None:
     assert isinstance(judge(late, world.facts.claims_of(late), world), Refused)
     assert len(world.assumptions) == 1
     assert isinstance(verdict(world, late, now=lapsed), Admitted)
+
+
+@pytest.mark.parametrize("written", ["-1", "nonsense", "", "1e99999"])
+def test_a_claim_for_no_number_of_slots_is_refused_with_where_it_stands(written: str) -> None:
+    """It is neither free nor unknown for ever: what stands there is said."""
+    claim = a_claim(requests=[a_request(), a_request(name="b", slots=written)])
+    pod = a_pod(queue="vision", claims=["cam"])
+    world = a_world(a_queue(onvif=(9, 9)), claim, pod)
+
+    assert refusal(world, pod) == Refused(
+        Reason.CLAIM_INVALID,
+        "ResourceClaim default/cam asks for no number of slots:"
+        f" spec.devices.requests[1].exactly.capacity.requests[slots]: {written!r} is not a quantity"
+        " of at least 0.",
+    )
+
+
+def test_what_another_driver_calls_slots_may_be_what_it_likes() -> None:
+    spec = {"selectors": [{"cel": {"expression": 'device.driver == "gpu.example.com"'}}]}
+    claim = a_claim(requests=[a_request("gpu", slots="-1")])
+    pod = a_pod(queue="vision", claims=["cam"])
+    world = a_world(a_queue(gpu=(1, 1)), a_class("gpu", spec=spec), claim, pod)
+
+    assert admit(world, pod).claims[0].cost == amounts(gpu=1)

@@ -15,6 +15,7 @@ from tests.scheduler_plugin.builders import (
     a_pod,
     a_queue,
     a_request,
+    a_result,
     a_world,
     admit,
     an_allocated_claim,
@@ -116,7 +117,8 @@ def test_consumers_that_are_not_known_or_no_pods_keep_the_allocation() -> None:
 
 
 def test_what_queues_do_not_count_is_left_alone() -> None:
-    uncounted = an_allocated_claim("cam", requests=[a_request("gpu")])
+    theirs = [a_result(driver="gpu.example.com")]
+    uncounted = an_allocated_claim("cam", requests=[a_request("gpu")], results=theirs)
 
     assert after_the_grace(a_world(a_class("gpu"), uncounted)) is None
 

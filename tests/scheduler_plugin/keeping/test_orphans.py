@@ -16,6 +16,7 @@ from tests.scheduler_plugin.builders import (
     a_pod,
     a_queue,
     a_request,
+    a_result,
     a_world,
     admit,
     an_allocated_claim,
@@ -125,7 +126,8 @@ def test_an_owned_claim_is_no_orphan() -> None:
 
 
 def test_a_claim_that_queues_do_not_count_is_no_orphan() -> None:
-    uncounted = an_allocated_claim("cam", "old", requests=[a_request("gpu")])
+    theirs = [a_result(driver="gpu.example.com")]
+    uncounted = an_allocated_claim("cam", "old", requests=[a_request("gpu")], results=theirs)
 
     assert attribution(CLAIM, a_world(a_class("gpu"), a_queue("b"), OLD, uncounted)) is None
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
 
 from kube.api import Event, EventType, ObjectReference
@@ -27,7 +30,7 @@ async def figures(world: World, waiting: Mapping[QueueName, int] | None = None) 
         world,
         lambda: waiting or {},
         lambda: "Not yet.",
-        lambda: {"pods of v1": 2},
+        lambda: {"pods of v1": (2, "missing-right")},
         prometheus_calls.REGISTRY,
     )
     families = text_string_to_metric_families((await told.page()).decode())
@@ -91,7 +94,7 @@ async def test_what_may_be_taken_back_and_whose_quota_is_not_met_is_told() -> No
 async def test_whether_it_serves_and_what_it_does_not_hear_of_is_told() -> None:
     told = await figures(a_world())
 
-    assert (told["serving{}"], told["watch_failures{pods of v1}"]) == (0, 2)
+    assert (told["serving{}"], told["watch_failures{missing-right,pods of v1}"]) == (0, 2)
 
 
 async def test_of_too_many_queues_the_rest_is_left_out_and_counted(
@@ -117,6 +120,42 @@ async def test_others_have_their_turn_while_many_queues_are_read(
         await asyncio.sleep(0)
 
     assert turns >= 20
+
+
+async def test_no_step_looks_at_or_writes_more_than_others_can_wait_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A queue that lists many classes is as much work as many queues."""
+    monkeypatch.setattr(prometheus, "IN_ONE_STEP", 10)
+    classes = {f"class-{number}": (1, 1) for number in range(500)}
+    work = counting_work(monkeypatch)
+    reading, steps = asyncio.create_task(figures(a_world(a_queue("large", **classes)))), list[int]()
+    while not reading.done():
+        work.clear()
+        await asyncio.sleep(0)
+        steps.append(len(work))
+
+    assert sum(steps) >= 2 * 8 * 500
+    assert max(steps) <= 500
+    assert (await reading)["queue_usage{class-499,large}"] == 0
+
+
+def counting_work(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """An entry for each sample that is found, and for each that is written."""
+    work: list[str] = []
+    add, write = GaugeMetricFamily.add_metric, generate_latest
+
+    def adding(family: GaugeMetricFamily, *of: Any, **more: Any) -> None:
+        work.append(family.name)
+        add(family, *of, **more)
+
+    def writing(registry: Any) -> bytes:
+        work.extend(sample.name for family in registry.collect() for sample in family.samples)
+        return write(registry)
+
+    monkeypatch.setattr(GaugeMetricFamily, "add_metric", adding)
+    monkeypatch.setattr(prometheus, "generate_latest", writing)
+    return work
 
 
 async def test_answers_are_counted_by_reason_and_measured_by_verb() -> None:

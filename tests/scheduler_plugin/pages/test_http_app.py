@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import cast
 
 import pytest
@@ -13,6 +14,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.pages.http_app import pages_app
+from scheduler_plugin.pages.http_figures import KEPT_SECONDS, FiguresPage
 from scheduler_plugin.pages.prometheus import Figures
 from scheduler_plugin.waiting.decisions import Place, WaitingPod
 from tests.asgi import status_and_body, status_and_text
@@ -64,7 +66,9 @@ def world() -> World:
 def app(plugin: FakePlugin, world: World) -> FastAPI:
     figures = Figures(world, dict, str, dict, CollectorRegistry())
     gates = cast(GateWriter, plugin)
-    return pages_app(plugin.why_not_ready, gates, figures, FastAPI())
+    # Each time somebody looks at the clock, a page is too old.
+    page = FiguresPage(figures.page, count(step=KEPT_SECONDS).__next__)
+    return pages_app(plugin.why_not_ready, gates, page, FastAPI())
 
 
 async def test_healthy_before_it_is_ready(app: FastAPI, plugin: FakePlugin) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driver.api import DRIVER_NAME
+from kube.cel.child_main import FALSE, TRUE, evaluated
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.pods import PodView
@@ -16,6 +17,7 @@ from scheduler_plugin.reclaiming.places.evidence import Evidence, Known, Unread
 from scheduler_plugin.reclaiming.places.node_room import PodNeeds, node_room, pod_needs
 from scheduler_plugin.reclaiming.places.offers import (
     DeviceRequest,
+    Offer,
     by_node,
     class_request,
     device_request,
@@ -83,6 +85,7 @@ class Cluster:
             requests={ask: self._request(ask) for ask in asks},
             offers=found,
             on=by_node(found),
+            refused={ask: _refused(self._request(ask), found) for ask in asks},
             accepted={ask: {} for ask in asks},
         )
 
@@ -140,3 +143,13 @@ class Cluster:
     ) -> list[str]:
         decision = self.decide(name, away, for_room=for_room)
         return sorted(pod.name for pod in decision.pods) if isinstance(decision, Take) else []
+
+
+def _refused(
+    request: DeviceRequest, found: Mapping[DeviceId, Offer]
+) -> dict[DeviceId, bool | None]:
+    """What the process that evaluates CEL says, by the same library."""
+    texts = [text for selectors in request.selectors for text in selectors if text is not None]
+    answers = evaluated(texts, [offer.body for offer in found.values()])
+    meant = {TRUE: True, FALSE: False}
+    return {d: meant.get(a) for d, a in zip(found, answers, strict=True) if a != TRUE}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -724,3 +725,14 @@ def test_nor_is_it_for_room() -> None:
     assert isinstance(cluster.decide(for_room=True), OnItsWay)
 
     assert cluster.taken(away=Away(stuck={pod_uid("r1")}), for_room=True) == ["r2"]
+
+
+def test_nobody_goes_for_a_device_that_a_pod_of_another_scheduler_waits_for() -> None:
+    claim, pod = waiting()
+    assert isinstance(pod, PodView)
+    cluster = a_cluster(*FULL, [claim, replace(pod, scheduler="kai-scheduler")])
+
+    decision = cluster.decide()
+
+    assert isinstance(decision, Nobody)
+    assert 'spec.schedulerName: is "kai-scheduler"' in decision.sentence

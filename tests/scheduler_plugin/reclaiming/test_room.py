@@ -10,12 +10,12 @@ import pytest
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.names import PodUid, Queue, Reason
+from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, Queue, Reason
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.room import decide
 from scheduler_plugin.reclaiming.victims.victims import Away
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.wants import Nobody, hold_of
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -423,3 +423,26 @@ def test_a_claim_that_somebody_is_about_to_use_stays() -> None:
     admit(world, pod)
 
     assert taken(world) in (["r2"], ["r3"])
+
+
+def test_nobody_goes_for_a_pod_of_another_scheduler() -> None:
+    """At our gate or not: no decision of ours would bind it, and what is freed is another's."""
+    for gates in ([], [{"name": QUOTA_GATE}]):
+        claim, _ = waiting()
+        spec = {"schedulerName": "kai-scheduler", "schedulingGates": gates}
+        other = a_pod("w", queue="mine", claims=["w"], spec=spec)
+        decision = decided(a_full_world(*FULL, [claim, other], **QUOTAS))
+
+        assert isinstance(decision, Nobody)
+        assert decision.sentence == (
+            'Pod default/w: spec.schedulerName: is "kai-scheduler", and this is the scheduler'
+            ' "moorage".'
+        )
+        assert decision.unmet is None
+
+
+def test_nothing_is_held_for_a_pod_of_another_scheduler() -> None:
+    """Its condition may be of an earlier version, or somebody's invention."""
+    pod = a_pod("w", queue="mine", claims=["w"], spec={"schedulerName": "kai-scheduler"})
+
+    assert hold_of(pod, a_full_world(*FULL, waiting(), **QUOTAS)) is None

@@ -78,6 +78,19 @@ def test_a_device_in_slices_for_several_nodes_is_one() -> None:
     assert row.nodes == ("m", "n")
 
 
+def test_a_device_may_say_itself_which_nodes_see_it() -> None:
+    on_m = {"nodeSelectorTerms": [{"matchExpressions": [{"values": ["m"]}]}]}
+    devices = (
+        a_device("one", nodeSelector=on_m),
+        a_device("three", nodeName="n"),
+        a_device("two", allNodes=True),
+    )
+
+    found = rows([a_slice_object(*devices, perDeviceNodeSelection=True)], [], [], a_world())
+
+    assert [row.nodes for row in found] == [("m",), ("n",), ("*",)]
+
+
 def test_slots_of_the_device_plugin_name_the_node_and_who_asked_there() -> None:
     usage = {"i-0": "n", "i-1": "C:7:n", "i-2": ""}
     world = a_world(

@@ -20,6 +20,7 @@ from tests.scheduler_plugin.builders import (
     a_class,
     a_pod,
     a_queue,
+    a_request,
     a_world,
     amounts,
     an_allocated_claim,
@@ -41,6 +42,11 @@ class Told:
 
 def no_queue() -> World:
     return a_world(a_queue(), a_claim(), a_pod("p", claims=("cam",)))
+
+
+def invalid() -> World:
+    claim = a_claim(requests=[a_request(slots="-1")])
+    return a_world(a_queue(onvif=(4, 4)), claim, a_pod("p", queue="vision", claims=("cam",)))
 
 
 def not_found() -> World:
@@ -143,6 +149,11 @@ CASES = [
         Reason.QUEUE_NOT_ALLOWED,
         label_not_allowed,
         ("create ResourceClaim default/cam anew without its label",),
+    ),
+    Told(
+        Reason.CLAIM_INVALID,
+        invalid,
+        ("Create ResourceClaim default/cam anew, with a whole number of slots of at least 1",),
     ),
     Told(Reason.CLAIM_FULL, full, ("One of its 2 consumers has to end",)),
     Told(

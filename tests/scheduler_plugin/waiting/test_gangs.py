@@ -15,9 +15,10 @@ from scheduler_plugin.accounting.world_changes import (
     PodChanged,
     QueueChanged,
 )
+from scheduler_plugin.judging import gangs, verdicts
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
-from scheduler_plugin.waiting.decisions import GateRemoval, Retry, WaitingPod
+from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval, Retry, WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 from tests.scheduler_plugin.builders import (
@@ -281,3 +282,28 @@ def test_a_group_lacks_room_once_however_many_of_it_wait() -> None:
     assert scene.gone() == []
 
     assert scene.keeper.lacking_room() == [pod_uid("g0"), pod_uid("lone")]
+
+
+def test_a_group_that_waits_is_judged_once_and_all_its_pods_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    size, judged, judge = 40, list[object](), verdicts.judge
+
+    def counted(pod: PodView, *rest: Any) -> Any:
+        judged.append(pod)
+        return judge(pod, *rest)
+
+    monkeypatch.setattr(gangs, "judge", counted)
+    scene = Scene(size - 1, a_group(size))
+    scene.pods(*members(size))
+    assert scene.gone() == []
+
+    told: list[GateCondition] = []
+    while len(told) < size:
+        told += scene.keeper.untold.take(1)
+
+    assert len(judged) <= size
+    assert {condition.name for condition in told} == {pod.name for pod in members(size)}
+    assert {condition.reason for condition in told} == {"OverLimit"}
+    (sentence,) = {condition.message for condition in told}
+    assert sentence.startswith(f"PodGroup default/g goes as a whole, {size} pods at one time: ")

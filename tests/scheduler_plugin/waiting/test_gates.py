@@ -21,8 +21,8 @@ from scheduler_plugin.judging import verdicts as verdicts_module
 from scheduler_plugin.judging.verdicts import Verdict
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.fields import UnreadableError
-from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName, Reason
+from scheduler_plugin.objects.pods import PodGroupView, PodView, pod_view
 from scheduler_plugin.objects.projections import project_pod
 from scheduler_plugin.waiting import gates
 from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval, LetGo, Wait
@@ -701,3 +701,32 @@ def test_who_waits_for_room_has_its_turn_before_later_ones_that_came_with_it() -
     keeper.note(ClaimChanged(claim_uid("cam")))
 
     assert names(decide(keeper, NOW))[0] == "early"
+
+
+def test_a_pod_of_another_scheduler_takes_nobodys_turn_and_is_told_why_it_waits() -> None:
+    world = a_world(a_queue("a", onvif=(0, 1)))
+    keeper = GateKeeper(world)
+    first = {"schedulerName": "kai-scheduler", "priority": 9}
+    told(world, keeper, a_gated_pod("other", spec=first))
+    told(world, keeper, a_gated_pod("mine"))
+
+    assert names(decide(keeper, NOW)) == ["mine"]
+    assert keeper.lacking_room() == []
+    assert keeper.place(pod_uid("other")) is None
+    (condition,) = keeper.untold.take(9)
+    assert (condition.name, condition.reason) == ("other", Wait.OTHER_SCHEDULER)
+    assert condition.message == (
+        'It waits in no line. Pod default/other: spec.schedulerName: is "kai-scheduler", and this'
+        ' is the scheduler "moorage". Create the pod anew.'
+    )
+
+
+def test_a_pod_of_another_scheduler_completes_no_group() -> None:
+    world = a_world(a_queue("a", onvif=(0, 9)))
+    world.put_group(PodGroupView("default", "g", NO_QUEUE, 2))
+    keeper = GateKeeper(world)
+    grouped: dict[str, Any] = {"annotations": {"pod-group-name": "g"}}
+    told(world, keeper, a_gated_pod("other", spec={"schedulerName": "kai-scheduler"}, **grouped))
+    told(world, keeper, a_gated_pod("mine", **grouped))
+
+    assert decide(keeper, NOW) == ()

@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.api import (
+    CONFIG_MAPS,
     SECRETS,
     AlreadyExistsError,
     ApiClient,
@@ -47,6 +48,7 @@ LIFE = timedelta(seconds=20)
 
 OWN = OwnCa("moorage", "webhook-certificate", NAME, frozenset({"webhook.test"}), LIFE)
 SECRET = SECRETS.at(OWN.secret, OWN.namespace)
+PUBLISHED = CONFIG_MAPS.at(f"{OWN.secret}-ca", OWN.namespace)
 REGISTRATIONS = tuple(kind.at(NAME) for kind in KINDS)
 SECONDS = 8.0
 
@@ -308,3 +310,44 @@ async def test_a_lost_secret_is_made_anew_while_the_old_certificate_is_trusted()
     assert listener.shown[-1] != before
     for found in bundles(server):
         assert len(read_certificates(found)) == 2, "the old authority is trusted until it expires"
+
+
+async def test_whom_to_trust_is_said_to_those_who_may_not_read_the_keys() -> None:
+    """Prometheus, say; a ConfigMap that nobody made is not missed."""
+    server, listener = a_server(), FakeListener()
+    server.put(PUBLISHED, {"metadata": {"name": PUBLISHED.name}})
+
+    async with running(a_keeper(server, listener)):
+        await until(lambda: is_in_order(server, listener) and published(server) != "")
+        first = published(server)
+        del server.objects[str(SECRET)]
+        await until(lambda: published(server) != first and is_in_order(server, listener))
+
+    assert published(server).encode() == data(server)["ca.crt"]
+    assert first in published(server), "replicas show what the old one signed until they hear of it"
+
+
+def published(server: FakeApiServer) -> str:
+    return str(server.objects[str(PUBLISHED)].get("data", {}).get("ca.crt", ""))
+
+
+async def test_a_lost_right_to_tell_others_stops_no_certificate() -> None:
+    """As after a rollback of the roles alone."""
+    server, listener = a_server(), FakeListener()
+    refused: list[ObjectPath] = []
+    found = server.found
+
+    def forbids(path: ObjectPath) -> dict[str, Any]:
+        if path == PUBLISHED:
+            refused.append(path)
+            raise ForbiddenError(f"{path} may not be read")
+        return found(path)
+
+    server.found = forbids  # type: ignore[method-assign]  # fake
+    async with running(a_keeper(server, listener)):
+        await until(lambda: bool(refused) and is_in_order(server, listener))
+        del server.objects[str(SECRET)]
+        before = listener.shown[-1]
+        await until(lambda: bool(data(server)) and is_in_order(server, listener))
+
+    assert listener.shown[-1] != before

@@ -15,6 +15,7 @@ from tests.scheduler_plugin.builders import (
     a_pod_object,
     a_queue,
     a_request,
+    their_class,
 )
 from tests.webhook.builders import LABEL_PATH, a_review, a_template, surroundings
 from webhook.findings import NOTHING_FOUND, Findings
@@ -171,6 +172,15 @@ def test_claims_of_classes_that_nobody_counts_are_free() -> None:
     body = a_body(scheduler="default-scheduler", node="node-a", queue="nobody", claims=["nic"])
 
     assert findings(body, [a_claim("nic", requests=[a_request("nic")])]) == NOTHING_FOUND
+
+
+def test_a_class_of_somebody_elses_that_selects_our_devices_is_accounted() -> None:
+    around = surroundings(their_class("cams", 'device.driver == "moorage.dev"'))
+    claim = a_claim("cam", requests=[a_request("cams")])
+
+    found = findings(a_body(scheduler="other", claims=["cam"]), [claim], around)
+
+    assert paths(found) == ["spec.schedulerName"]
 
 
 def test_a_class_is_accounted_once_a_queue_lists_it() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from scheduler_plugin.api import AccountingSettings
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_queue,
     a_queue_object,
     a_result,
     our_class,
+    their_class,
 )
 from tests.webhook.builders import a_review, surroundings
 from webhook.findings import NOTHING_FOUND, Findings
@@ -142,6 +145,37 @@ def test_a_class_that_is_counted_under_another_name_is_odd() -> None:
         'spec.resources[0].deviceClass: Uses of "onvif-8a2b3c" are counted under "onvif":'
         " list that.",
     )
+
+
+def test_a_class_of_somebody_elses_that_selects_our_devices_is_odd() -> None:
+    ours = 'device.driver == "moorage.dev"'
+    onvif = f'{ours} && device.attributes["moorage.dev"].configuration == "onvif"'
+    around = surroundings(their_class("cams", onvif), their_class("any", ours))
+    resources = [{"deviceClass": "cams", "quota": 1}, {"deviceClass": "any", "quota": 1}]
+
+    assert created(around, resources=resources).warnings == (
+        'spec.resources[0].deviceClass: Uses of "cams" are counted under "onvif": list that.',
+        'spec.resources[1].deviceClass: Uses of "any" are counted under the Configuration of each'
+        " device: list those.",
+    )
+
+
+def test_a_class_of_a_driver_that_no_policy_guards_is_odd() -> None:
+    gpu = their_class("gpu", 'device.driver == "gpu.example.com"')
+    around = surroundings(gpu, their_class("any", "true"))
+    resources = [{"deviceClass": "gpu", "quota": 1}, {"deviceClass": "any", "quota": 1}]
+
+    assert created(around, resources=resources).warnings == (
+        'spec.resources[0].deviceClass: DeviceClass "gpu" is of driver gpu.example.com: other'
+        " schedulers may give its devices away, uncharged. Set accounting.drivers:"
+        " [moorage.dev, gpu.example.com].",
+        'spec.resources[1].deviceClass: DeviceClass "any" is of a driver not known: other'
+        " schedulers may give its devices away, uncharged unless it is moorage.dev. Set"
+        " accounting.drivers to name it, too.",
+    )
+    settings = AccountingSettings(accounted_drivers=("moorage.dev", "gpu.example.com"))
+    told = replace(around, settings=settings)
+    assert created(told, resources=resources[:1]) == NOTHING_FOUND
 
 
 def test_quotas_of_siblings_within_the_parents_are_fine() -> None:

@@ -134,6 +134,7 @@
 {{- with .Values.driver.shared -}}
 {{- if ne .lostNodeGrace "5m" }}{{ $found = append $found (printf "--lost-node-grace=%s" .lostNodeGrace) }}{{ end -}}
 {{- if .instanceClasses }}{{ $found = append $found "--instance-classes" }}{{ end -}}
+{{- if .groupByNodes }}{{ $found = append $found "--group-by-nodes" }}{{ end -}}
 {{- end -}}
 {{- range $found }}, {{ . }}{{ end -}}
 {{- end }}
@@ -177,6 +178,7 @@
 {{- if ne (int .nonPreemptiblePriority) 100 }}{{ $found = append $found (printf "--non-preemptible-priority=%d" (int .nonPreemptiblePriority)) }}{{ end -}}
 {{- if ne .orphanPolicy "OldestPod" }}{{ $found = append $found (printf "--orphan-policy=%s" .orphanPolicy) }}{{ end -}}
 {{- if ne .ownerLifetime "Allocation" }}{{ $found = append $found (printf "--owner-lifetime=%s" .ownerLifetime) }}{{ end -}}
+{{- $drivers := join "," .drivers }}{{ if ne $drivers "moorage.dev" }}{{ $found = append $found (printf "--accounted-drivers=%s" $drivers) }}{{ end -}}
 {{- with .staleGangGrace | toString }}{{ if not (has . (list "60" "<nil>")) }}{{ $found = append $found (printf "--stale-gang-grace=%s" .) }}{{ end }}{{ end -}}
 {{- $groups := join "," .podGroups -}}
 {{- if ne $groups "podgroups.v2alpha2.scheduling.run.ai,podgroups.v1alpha1.scheduling.x-k8s.io,podgroups.v1alpha2.scheduling.k8s.io" }}{{ $found = append $found (printf "--pod-groups=%s" $groups) }}{{ end -}}
@@ -192,6 +194,7 @@
 {{- if ne .Values.webhook.hold "Gate" }}{{ $found = append $found (printf "--hold=%s" .Values.webhook.hold) }}{{ end -}}
 {{- if ne .Values.accounting.otherSchedulers "Refuse" }}{{ $found = append $found (printf "--other-schedulers=%s" .Values.accounting.otherSchedulers) }}{{ end -}}
 {{- $found = concat $found (include "moorage.logFlagList" (list . .Values.webhook) | fromJsonArray) -}}
+{{- $drivers := join "," .Values.accounting.drivers }}{{ if ne $drivers "moorage.dev" }}{{ $found = append $found (printf "--accounted-drivers=%s" $drivers) }}{{ end -}}
 {{- with .Values.webhook.certificates -}}
 {{- if eq .source "CertManager" }}{{ $found = append $found "--tls-cert-file=/etc/moorage/certificate/tls.crt" }}{{ $found = append $found "--tls-private-key-file=/etc/moorage/certificate/tls.key" }}
 {{- else if ne (int .days) 90 }}{{ $found = append $found (printf "--certificate-days=%d" (int .days)) }}{{ end -}}

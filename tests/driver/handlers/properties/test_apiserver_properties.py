@@ -21,6 +21,8 @@ from kube.api import (
     ForbiddenError,
     GoneError,
     Selection,
+    ServerFaultError,
+    UnauthorizedError,
     UnavailableError,
 )
 from kube.calls.apiserver import Page
@@ -233,6 +235,30 @@ async def test_while_the_api_server_is_away_nothing_is_forgotten_or_told() -> No
         world.api.error = None
         world.api.write("door", "y")
         await world.until_read(late, door=b"y")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnauthorizedError("Unauthorized", status=401, reason="Unauthorized"),
+        ServerFaultError("etcd", status=500, reason="InternalError"),
+    ],
+)
+async def test_what_is_no_outage_is_told_for_what_it_is(error: ApiError) -> None:
+    """Neither credentials that are not accepted nor a fault of the server are a missing right."""
+    asked = asking("loop", "cam")
+    async with a_world() as world:
+        world.api.error = error
+        world.follow(asked)
+        await eventually(lambda: world.properties.problems(asked))
+        said = str(world.properties.problems(asked))
+        assert f"cannot be read: {error}." in said
+        assert "may not read" not in said
+
+        world.api.error = None
+        world.api.write("cam", "x")
+        await world.until_read(asked, cam=b"x")
+        assert world.properties.problems(asked) == ()
 
 
 async def test_a_permission_that_is_taken_away_is_told_and_the_value_stays() -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from driver.api import ConfigurationName, DeviceName
 from driver.devices import DeviceSpec, Mount
@@ -16,7 +18,7 @@ from driver.preparing.claim_notices import Notice, change_notices, pods_of, take
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
 from driver.preparing.grants.claims import AllocatedClaim, allocated_claim, plan_prepare
-from driver.preparing.grants.renewals import renew
+from driver.preparing.grants.renewals import concerned, renew
 from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
@@ -82,6 +84,34 @@ def test_nothing_changes_where_nothing_changed() -> None:
     claim = holding(disk("/dev/a"))
 
     assert renew({WANTED.uid: claim}, Whereabouts([disk("/dev/a")]), str) == {}
+
+
+DISKS = [
+    disk(path, name) for path in ("/dev/a", "/dev/b") for name in ("loop-aaaaaa", "loop-bbbbbb")
+]
+NOTHING = replace(DISKS[0], device_specs=())
+reports = st.lists(st.sampled_from([*DISKS, NOTHING]), unique_by=lambda i: i.name)
+
+
+@given(reports, reports, st.booleans(), st.booleans())
+def test_claims_that_are_not_concerned_need_no_look(
+    before: list[Instance], after: list[Instance], are_links: bool, is_unheard: bool
+) -> None:
+    """At each change of what is reported, from claims that were right before it."""
+    unheard = {ConfigurationName("loop")} if is_unheard else set()
+    was, now = Whereabouts(before), Whereabouts(after, unheard)
+    leads = {"/dev/a": "/dev/b", "/dev/b": "/dev/c"} if are_links else {}
+    held = {a_reference(n).uid: holding(DISKS[n]) for n in range(2)}
+    claims = {u: replace(c, reference=a_reference(n)) for n, (u, c) in enumerate(held.items())}
+    claims |= {uid: change.after for uid, change in renew(claims, was, str).items()}
+
+    def resolve(path: str) -> str:
+        return leads.get(path, path)
+
+    claims |= {uid: change.after for uid, change in renew(claims, was, resolve).items()}
+    few = concerned(claims, now, was)
+
+    assert renew(claims, now, resolve, only=few) == renew(claims, now, resolve)
 
 
 def test_device_that_moved_is_given_where_it_is() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from driver.api import Configuration, ConfigurationName, DeviceName
+from driver.api import CAPACITY_SLOTS, Configuration, ConfigurationName, DeviceName
 from driver.instances.instances import instances_of
 from driver.instances.inventory import Inventory
 from driver.publishing.shown.publication import (
@@ -53,6 +54,10 @@ def read_back(publication: Publication) -> Publication:
 def only(publication: Publication) -> DeviceName:
     (name,) = publication.offers
     return name
+
+
+def only_body(publication: Publication) -> Mapping[str, Any]:
+    return publication.offers[only(publication)].body
 
 
 def test_what_is_reported_is_offered_with_its_instance() -> None:
@@ -257,6 +262,45 @@ def test_a_new_capacity_waits_until_the_uses_of_the_old_one_have_ended() -> None
 
     assert busy.offers.keys() == before.offers.keys()
     assert len(settled.offers) == 3
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_device_of_which_claims_may_have_shares_never_becomes_exclusive(restarts: bool) -> None:
+    before = published_from(an_inventory(1, configuration=a_configuration(capacity=2)))
+
+    lowered = published_from(
+        an_inventory(1), read_back(before) if restarts else before, allocated={only(before)}
+    )
+
+    body = lowered.offers[only(before)].body
+    assert body["allowMultipleAllocations"]
+    assert body["capacity"][CAPACITY_SLOTS]["value"] == "1"
+
+
+def test_a_device_that_left_the_pool_comes_back_as_its_capacity_says() -> None:
+    before = published_from(an_inventory(1, configuration=a_configuration(capacity=2)))
+    away = published_from(an_inventory(), before)
+    gone = published_from(an_inventory(), away, allocated=frozenset(), now=NOW + DAY)
+
+    assert "allowMultipleAllocations" not in only_body(published_from(an_inventory(1), gone))
+
+
+def test_a_device_that_a_failed_write_may_have_made_shareable_stays_so() -> None:
+    before = published_from(an_inventory(1))
+    raised = published_from(an_inventory(1, configuration=a_configuration(capacity=2)), before)
+
+    lowered = published_from(an_inventory(1), either(before, raised))
+
+    assert only_body(lowered)["allowMultipleAllocations"]
+
+
+def test_what_an_api_server_no_longer_keeps_is_not_sent_for_a_device_with_slots() -> None:
+    before = published_from(an_inventory(1, configuration=a_configuration(capacity=2)))
+    features = replace(FEATURES, consumable_capacity=False)
+
+    lowered = published_from(an_inventory(1), before, features=features)
+
+    assert "allowMultipleAllocations" not in only_body(lowered)
 
 
 class NodeLife(RuleBasedStateMachine):

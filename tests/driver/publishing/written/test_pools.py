@@ -47,7 +47,7 @@ def many(count: int, **fields: Any) -> list[dict[str, Any]]:
 
 
 def writes(plan: PoolPlan) -> tuple[int, int, int]:
-    return len(plan.deletes), len(plan.updates), len(plan.creates)
+    return len(plan.deletes) + len(plan.outdated), len(plan.updates), len(plan.creates)
 
 
 def generations(store: Store) -> set[int]:
@@ -143,19 +143,28 @@ def test_a_missing_slice_is_made_again_in_a_new_generation() -> None:
     assert generations(after.store) == {2}
 
 
-def test_deletes_come_first_then_updates_then_creates() -> None:
+def test_updates_come_first_then_creates_then_deletes_of_what_is_out_of_date() -> None:
     current = a_slice(generation=2, owner=OWNER)
     obsolete = a_slice("00001-driver-owner-x", owner=OWNER)
 
     plan = sync(a_store(current, obsolete), a_pool(*many(65))).plan
 
     assert writes(plan) == (1, 1, 1)
-    assert plan.writes == (*plan.deletes, *plan.updates, *plan.creates)
+    assert plan.writes == (*plan.updates, *plan.creates, *plan.outdated)
     assert [type(write).__name__ for write in plan.writes] == [
-        "DeleteSlice",
         "UpdateSlice",
         "CreateSlice",
+        "DeleteSlice",
     ]
+
+
+def test_what_is_too_many_in_the_newest_generation_is_deleted_first() -> None:
+    current = a_slice(generation=2, owner=OWNER)
+    twin = a_slice("00000-driver-owner-y", generation=2, owner=OWNER)
+
+    plan = sync(a_store(current, twin), a_pool(*many(1))).plan
+
+    assert [type(write).__name__ for write in plan.writes] == ["DeleteSlice", "UpdateSlice"]
 
 
 def test_a_crash_between_the_writes_of_a_generation_is_made_good() -> None:
@@ -185,7 +194,7 @@ def test_old_generations_are_deleted_before_the_one_that_hides_them() -> None:
 
     plan = sync(a_store(*stored), a_pool()).plan
 
-    assert [delete.name for delete in plan.deletes] == ["random-2", "random-1", "random-0"]
+    assert [delete.name for delete in plan.outdated] == ["random-2", "random-1", "random-0"]
 
 
 def test_no_pool_deletes_every_slice_that_was_given() -> None:

@@ -19,16 +19,20 @@ from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import (
     CreateSlice,
     DeleteSlice,
+    Scope,
     SliceDevice,
     SliceView,
     UpdateSlice,
+    seen_by,
     slice_content,
+    slice_device,
     slice_view,
 )
 
 TAINTS = frozenset({"taints"})
 CONSUMABLE_CAPACITY = frozenset({"allowMultipleAllocations"})
 COUNTERS = frozenset({"consumesCounters", "sharedCounters"})
+DEVICE_NODES = frozenset({"perDeviceNodeSelection"})
 BINDING_CONDITIONS = frozenset({"bindingConditions", "bindingFailureConditions", "bindsToNode"})
 NOTHING_ADOPTED: Adopted = {}
 NOW = "2026-11-21T12:00:00Z"
@@ -171,7 +175,7 @@ def scheduler_sees(store: Store) -> frozenset[tuple[object, str]] | None:
     views = [view for view in store.views if view.generation == newest]
     if any(view.slice_count != len(views) for view in views) or not views:
         return None
-    devices = [(view.content.scope, device) for view in views for device in view.content.devices]
+    devices = [_seen(view.content.scope, d) for view in views for d in view.content.devices]
     counters = [text for view in views for text in view.content.counters]
     sets = {json.loads(text)["name"] for text in counters}
     is_valid = len({device.name for _, device in devices}) == len(devices)
@@ -179,6 +183,12 @@ def scheduler_sees(store: Store) -> frozenset[tuple[object, str]] | None:
         return None
     seen = {(scope, device.text) for scope, device in devices}
     return frozenset({*seen, *(("counters", text) for text in counters)})
+
+
+def _seen(scope: Scope | None, device: SliceDevice) -> tuple[object, SliceDevice]:
+    """For whom a device is, whether its slice says so or the device."""
+    body, own = seen_by(device.body({}), scope)
+    return own, slice_device(body)
 
 
 def consumed(devices: Iterable[SliceDevice]) -> set[str]:
@@ -227,8 +237,16 @@ def _validate(spec: Mapping[str, Any]) -> None:
         raise ApiError(f"{len(devices)} devices, {limit} allowed")
     if len({device["name"] for device in devices}) < len(devices):
         raise ApiError("a device is there twice")
+    for place in (spec, *devices):
+        said = [name for name in _PLACES if place.get(name)]
+        leaves_it = place is not spec and not spec.get("perDeviceNodeSelection")
+        if len(said) != (0 if leaves_it else 1):
+            raise ApiError(f"of {_PLACES} there are {said}")
     if spec["pool"]["resourceSliceCount"] < 1:
         raise ApiError("a pool has at least one slice")
+
+
+_PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
 def _at(spec: Mapping[str, Any], path: Iterable[str]) -> object:
@@ -249,7 +267,7 @@ def a_slice(name: str = "00000-driver-owner-x", /, **spec: Any) -> Mapping[str, 
     owner = spec.pop("owner", None)
     if owner:
         metadata["ownerReferences"] = [owner.reference()]
-    scope = {} if spec.keys() & {"nodeSelector", "allNodes"} else {"nodeName": "owner"}
+    scope = {} if spec.keys() & set(_PLACES) else {"nodeName": "owner"}
     return {"metadata": metadata, "spec": {"driver": "driver", "pool": pool, **scope, **spec}}
 
 
@@ -327,6 +345,27 @@ def test_a_slice_with_a_taint_holds_64_devices() -> None:
     assert len(apply(Store(), fits).objects) == 1
     with pytest.raises(ApiError):
         apply(Store(), over)
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_taken"),
+    [
+        ({"perDeviceNodeSelection": True, "devices": [device("a", allNodes=True)]}, True),
+        ({"perDeviceNodeSelection": True, "devices": [device("a")]}, False),
+        ({"devices": [device("a", allNodes=True)]}, False),
+        ({"allNodes": True, "perDeviceNodeSelection": True}, False),
+    ],
+)
+def test_either_a_slice_or_each_of_its_devices_says_who_sees_it(
+    spec: dict[str, Any], is_taken: bool
+) -> None:
+    (create,) = _writes_of(Store(), **spec)
+
+    if is_taken:
+        assert apply(Store(), create).objects
+    else:
+        with pytest.raises(ApiError):
+            apply(Store(), create)
 
 
 def test_a_pool_is_complete_when_its_newest_generation_has_all_slices() -> None:

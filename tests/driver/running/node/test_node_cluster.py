@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import current_thread
 from typing import Any, cast
 
-from driver.api import Configuration, ConfigurationName, DeviceName
+import pytest
+
+from driver.api import (
+    NODE_LABEL,
+    SHARED_LABEL_VALUE,
+    Configuration,
+    ConfigurationName,
+    DeviceName,
+    InstanceName,
+)
 from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.node_sources import NodeSources
+from driver.instances import inventory as inventories
 from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Heard
+from driver.instances.names import Collision
+from driver.instances.stored.objects import StoredInstance
 from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_path import NodePath, TakenPath
+from driver.publishing.node_pools import NodePools
+from driver.publishing.shown import local_pools
+from driver.publishing.shown.publication import Supply
 from driver.publishing.shown.slices import Features
+from driver.running.node import node_cluster
 from driver.running.node.node_cluster import NodeCluster, OfferPlace
-from kube.api import ApiClient, ObjectPath
+from kube.api import ApiClient, Deleted, ObjectKey, ObjectPath
 from tests.driver.builders import NODE, a_configuration_object, a_device
 from tests.driver.publishing.test_node_pools import FakeTasks
 from tests.fakes.slices import FakeSliceServer
@@ -141,6 +159,20 @@ def _named(cluster: NodeCluster, *ids: str) -> set[DeviceName]:
     }
 
 
+async def test_who_gives_slots_hears_when_no_slice_shows_a_device_any_more(tmp_path: Path) -> None:
+    """No inventory follows from it, and no Instance need change."""
+    world, heard = World(tmp_path), list[frozenset[str]]()
+    world.cluster.on_gone(lambda: heard.append(world.cluster.claimed_instances))
+    world.allocations.claims |= await world.passes("one")
+    await world.passes_after_watch()
+    assert not heard
+
+    world.allocations.claims.clear()
+    await world.passes_after_watch()
+
+    assert heard == [frozenset()]
+
+
 async def test_where_devices_are_is_known_before_any_pass_and_without_the_api_server(
     tmp_path: Path,
 ) -> None:
@@ -164,3 +196,160 @@ async def test_where_devices_are_is_known_before_any_pass_and_without_the_api_se
     sight = world.cluster.sight
     assert sight is not None
     assert sight.where is where
+
+
+async def test_an_answer_that_comes_while_a_pass_is_worked_out_is_where_devices_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    world.said.say("one")
+
+    async def meanwhile(_: int, function: Callable[..., Any], *values: Any) -> Any:
+        found = function(*values)
+        monkeypatch.undo()
+        world.said.say("two")
+        world.cluster.on_answer()
+        return found
+
+    monkeypatch.setattr(node_cluster, "worked_out", meanwhile)
+    await world.cluster.passes.once()
+
+    where, decided = world.cluster.where, world.cluster.inventory
+    assert where is not None
+    assert decided is not None
+    (name,) = (instance.name for instance in decided.instances)
+    assert where.named(name) is None, "that was before the answer"
+    await world.cluster.passes.once()
+    assert world.cluster.inventory is not decided
+
+
+async def test_a_device_that_a_pool_began_to_show_meanwhile_has_its_home_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    await world.passes("one")
+    assert world.cluster.inventory is not None
+    (instance,) = world.cluster.inventory.instances
+    (trace, *_) = local_pools.traces_of_instance(instance)
+    there = {trace: "another"}
+    homes = iter([{}, there, there])
+    used: list[Mapping[str, Supply]] = []
+    monkeypatch.setattr(NodePools, "homes", property(lambda _: next(homes)))
+    monkeypatch.setattr(world.cluster.pools, "use", used.append)
+
+    await world.cluster.passes.once()
+
+    (supplies,) = used
+    assert [name for name, supply in supplies.items() if supply.instances] == ["another"]
+
+
+async def test_a_pass_over_many_lets_others_come_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, threads = World(tmp_path), set[str]()
+    for module, name in ((node_cluster, "inventory_of"), (node_cluster, "local_supplies")):
+        monkeypatch.setattr(module, name, noting(getattr(module, name), threads))
+
+    await world.passes(*(f"number-{n}" for n in range(MANY)))
+
+    assert threads, "it was worked out"
+    assert current_thread().name not in threads
+
+
+def noting(function: Callable[..., Any], threads: set[str]) -> Callable[..., Any]:
+    def noted(*values: Any, **named: Any) -> Any:
+        threads.add(current_thread().name)
+        return function(*values, **named)
+
+    return noted
+
+
+async def test_a_local_instance_that_changes_makes_nobody_look_at_all_devices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands go with their Configuration, one by one."""
+    world = World(tmp_path)
+    await world.passes("one")
+    heard: list[str] = []
+    world.cluster.on_changed(lambda: heard.append("another sight"))
+    monkeypatch.setattr(world.cluster.passes, "ask", lambda: heard.append("another pass"))
+
+    world.cluster.on_instance(Deleted(KEY, an_instance(label=NODE)))
+    assert heard == []
+
+    world.cluster.on_instance(Deleted(KEY, an_instance(label=SHARED_LABEL_VALUE)))
+    assert heard == ["another sight"]
+
+
+async def test_a_name_that_is_free_again_is_looked_at_if_a_device_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    await world.passes("one")
+    inventory = world.cluster.inventory
+    assert inventory is not None
+    waiting = {LOOP: (Collision("two", InstanceName(KEY.name)),)}
+    world.cluster.node_sight.decided(replace(inventory, collisions=waiting))
+    asked: list[str] = []
+    monkeypatch.setattr(world.cluster.passes, "ask", lambda: asked.append("pass"))
+
+    for name, namespace in (("other-000002", "default"), (KEY.name, "elsewhere")):
+        old = replace(an_instance(label=NODE), name=InstanceName(name), namespace=namespace)
+        world.cluster.on_instance(Deleted(ObjectKey(namespace, name), old))
+    assert asked == []
+
+    world.cluster.on_instance(Deleted(KEY, an_instance(label=NODE)))
+    assert asked == ["pass"]
+
+
+KEY = ObjectKey("default", InstanceName("loop-000001"))
+
+
+def an_instance(*, label: str) -> StoredInstance:
+    metadata = {"name": KEY.name, "namespace": KEY.namespace, "labels": {NODE_LABEL: label}}
+    spec = {"configurationName": "loop", "nodes": [NODE], "brokerProperties": {}}
+    return StoredInstance(
+        namespace=KEY.namespace,
+        name=InstanceName(KEY.name),
+        uid="uid",
+        resource_version="1",
+        configuration=LOOP,
+        body={"metadata": metadata, "spec": spec},
+        slots_used=False,
+    )
+
+
+async def test_a_pass_works_out_what_changed_and_nothing_of_the_many_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, worked_out = World(tmp_path), Counter[str]()
+    few = ConfigurationName("few")
+    world.cluster.configurations.note(
+        a_configuration_object("few") | {"metadata": metadata_of("few")}
+    )
+    world.said.heard[few] = Heard("uid-of-few", (a_device("other"),))
+    await world.passes(*(f"number-{n}" for n in range(MANY)))
+    for module, name in ((inventories, "instances_of"), (local_pools, "attribute_value")):
+        monkeypatch.setattr(module, name, counting(getattr(module, name), worked_out))
+
+    world.said.heard[few] = Heard("uid-of-few", (a_device("other"), a_device("newcomer")))
+    await world.cluster.passes.once()
+    world.cluster.where  # noqa: B018  As whoever prepares claims does, at each change.
+
+    assert worked_out["instances_of"] == 1, "of the others follows what followed before"
+    assert worked_out["attribute_value"] < MANY, "where a device is shown is known of the others"
+
+
+MANY = 300
+
+
+def metadata_of(name: str) -> dict[str, Any]:
+    return {**a_configuration_object(name)["metadata"], "resourceVersion": "2"}
+
+
+def counting(function: Callable[..., Any], counts: Counter[str]) -> Callable[..., Any]:
+    def counted(*values: Any, **named: Any) -> Any:
+        counts[function.__name__] += 1
+        return function(*values, **named)
+
+    return counted

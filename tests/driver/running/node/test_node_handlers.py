@@ -13,7 +13,15 @@ from driver.handlers.reports import Report
 from driver.handlers.table import HandlerState
 from driver.running.node import node_handlers
 from driver.running.node.node_handlers import LOOK_SECONDS, SETTLE_SECONDS, NodeHandlers, Reporter
-from kube.api import ApiClient, ConflictError, ForbiddenError, InvalidError, Store, UnavailableError
+from kube.api import (
+    ApiClient,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    Store,
+    UnauthorizedError,
+    UnavailableError,
+)
 from tests.driver.builders import NODE, NOW, a_configuration_object
 
 WAITING, ACTIVE, OFFLINE = HandlerState
@@ -150,14 +158,15 @@ async def test_other_failures_are_tried_again() -> None:
     world = World()
     world.api.error = ConflictError("changed")
     await world.look()
-    world.api.error = UnavailableError("away")
-    with pytest.raises(UnavailableError):
-        await world.look()
+    errors = (UnavailableError("away"), UnauthorizedError("a token that ran out"))
+    for world.api.error in errors:
+        with pytest.raises(type(world.api.error)):
+            await world.look()
     world.api.error = None
     await world.look()
     await world.look()
 
-    assert len(world.api.writes) == 3
+    assert len(world.api.writes) == 4
 
 
 @pytest.mark.usefixtures("settled")

@@ -14,7 +14,7 @@ from scheduler_plugin.accounting.charges.costs import (
 )
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey
-from scheduler_plugin.objects.devices.devices import InstanceView
+from scheduler_plugin.objects.devices.devices import ClassView, InstanceView
 from scheduler_plugin.objects.names import QueueName
 from tests.scheduler_plugin.builders import (
     a_choice,
@@ -28,6 +28,7 @@ from tests.scheduler_plugin.builders import (
     a_world,
     amounts,
     our_class,
+    their_class,
 )
 
 GPU = "gpu.example.com"
@@ -100,6 +101,62 @@ def test_allocated_claim_costs_exactly(
     assert claim_cost(claim, world().facts.catalog) == exactly
 
 
+OTHERS = {"selectors": [{"cel": {"expression": f'device.driver == "{GPU}"'}}]}
+
+
+def test_slots_of_another_drivers_devices_are_its_own_affair() -> None:
+    """What that driver calls slots is a part of a device to it, and no use that queues count."""
+    found = world()
+    found.put_class(a_class("gpu", spec=OTHERS))
+    claim = a_claim(requests=[a_request("gpu", count=2, slots="64")])
+
+    assert claim_cost(claim, found.facts.catalog) == amounts(gpu=2)
+
+
+OURS = 'device.driver == "moorage.dev"'
+ALL_UDEV = f'{OURS} && device.attributes["moorage.dev"].configuration == "udev"'
+
+
+@pytest.mark.parametrize(
+    ("found", "most"),
+    [
+        (a_class("gpu"), amounts(gpu=3)),
+        (their_class("gpu", ALL_UDEV), amounts(udev=3)),
+        # Which Configuration pays is known once a device is allocated.
+        (their_class("gpu", OURS), NO_CHARGES),
+    ],
+    ids=["says-no-driver", "one-configuration", "several"],
+)
+def test_a_class_that_may_select_ours_costs_what_its_slots_can_be(
+    found: ClassView, most: Charges
+) -> None:
+    known = world()
+    known.put_class(found)
+
+    claim = a_claim(requests=[a_request("gpu", slots="3")])
+
+    assert claim_cost(claim, known.facts.catalog) == most
+
+
+NO_SLOTS: list[Any] = ["-1", "nonsense", "", "1e99999", None, -3, 1.5, [], "0"]
+
+
+@pytest.mark.parametrize("written", NO_SLOTS)
+def test_a_device_of_ours_is_never_free_whatever_its_slots_say(written: Any) -> None:
+    result = a_result() | {"consumedCapacity": {"slots": written}}
+
+    assert claim_cost(a_claim(results=[result]), world().facts.catalog) == amounts(onvif=1)
+
+
+@pytest.mark.parametrize("written", NO_SLOTS)
+def test_nonsense_of_another_driver_makes_no_claim_unreadable(written: Any) -> None:
+    result = a_result("gpu", driver=GPU) | {"consumedCapacity": {"slots": written}}
+    both = [a_result(slots="2"), result]
+    claim = a_claim(requests=[a_request(), a_request("gpu", name="gpu")], results=both)
+
+    assert claim_cost(claim, world().facts.catalog) == amounts(gpu=1, onvif=2)
+
+
 def test_capacity_may_be_named_with_the_drivers_domain() -> None:
     result = a_result() | {"consumedCapacity": {"moorage.dev/slots": "2"}}
 
@@ -124,7 +181,7 @@ def test_claim_is_accounted_if_any_part_is(requests: list[Any], counted: bool) -
 def test_a_device_of_ours_is_charged_though_its_class_is_gone() -> None:
     """With the Configuration goes the class; who holds the device does not hold it for nothing."""
     requests, catalog = [a_request("gone")], world().facts.catalog
-    held = a_claim(requests=requests, results=[a_result(slots="2")])
+    held = a_claim(requests=requests, results=[a_result(slots="2", device="unheard-of")])
     lent = a_claim(requests=requests, results=[a_result(adminAccess=True)])
     another = a_claim(requests=requests, results=[a_result(driver=GPU)])
 

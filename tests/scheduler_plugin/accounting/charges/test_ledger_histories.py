@@ -22,7 +22,7 @@ from scheduler_plugin.accounting.charges.ledger import Ledger
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges, summed
-from scheduler_plugin.objects.claims import ClaimView, ClassName
+from scheduler_plugin.objects.claims import ClaimView, ClassName, Result
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
@@ -38,14 +38,15 @@ from tests.scheduler_plugin.builders import (
     a_result,
     a_slice,
     our_class,
+    their_class,
 )
 
 REMEMBERED = {
     "._deleted",
-    ".facts._gone_claims",
-    ".facts.pod_queues._gone",
-    ".ledger._touched",
-    ".facts.tree._paths",
+    "._facts._gone_claims",
+    "._facts.pod_queues._gone",
+    "._ledger._touched",
+    "._facts.tree._paths",
 }
 """What a world keeps of objects that are gone, on purpose: what was deleted and is to be told."""
 
@@ -66,12 +67,21 @@ REQUESTS: list[list[dict[str, Any]]] = [
     [a_request(allocationMode="All")],
     [a_request("onvif-8120fe")],
     [a_choice(a_request(name="one"), a_request("gpu", name="two", count=2))],
+    [a_request("theirs"), a_request("gpu", name="other")],
 ]
 RESULTS: list[list[dict[str, Any]]] = [
     [a_result()],
     [a_result(slots="2"), a_result("other", driver="gpu.example.com")],
     [a_result("req/two", driver="gpu.example.com"), a_result("req/one", adminAccess=True)],
+    [a_result(pool="shared/udev"), a_result("other", device="onvif-1", slots="2")],
+    [a_result(device="onvif-1"), a_result("other", device="onvif-8120fe", slots="2")],
 ]
+SELECTORS = (
+    'device.driver == "moorage.dev"',
+    'device.attributes["moorage.dev"].configuration == "udev"',
+    'device.driver == "gpu.example.com"',
+    "true",
+)
 
 
 def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charges]:
@@ -154,12 +164,27 @@ def has_owner(claim: ClaimView, consumers: list[PodView]) -> bool:
     return any(pod.node for pod in consumers)
 
 
-def plain_key(name: ClassName, driver: str, world: World) -> ResourceKey | None:
-    """What a device is charged as; one of ours whose class is gone is not free."""
+def plain_key(name: ClassName, result: Result, world: World) -> ResourceKey | None:
+    """What a device is charged as: one of ours as its Configuration, or what else is known."""
     catalog = world.facts.catalog
-    key = catalog.key(name)
-    is_gone = catalog.class_named(name) is None and catalog.class_named(ClassName(key)) is None
-    return key if is_gone and driver == "moorage.dev" else catalog.accounted_key(name)
+    if result.driver != "moorage.dev":
+        return catalog.accounted_key(name)
+    shown = [
+        attributes[1]
+        for view in map(catalog.slice_named, ("s0", "s1"))
+        for attributes in (view.configurations if view else ())
+        if attributes[0] == result.device_id
+    ]
+    instance = catalog.instance_named(result.device)
+    told = [instance.configuration] if instance else [catalog.key(name)]
+    if result.pool == "shared/udev":
+        told = [ResourceKey("udev")]
+    key = min(shown or told)
+    for asked in (name, ClassName(key)):
+        found = catalog.class_named(asked)
+        if found is not None and (found.accounted is not None or found.configuration):
+            return None if found.accounted is False else key
+    return key
 
 
 def plain_cost(claim: ClaimView, world: World) -> Charges:
@@ -167,7 +192,7 @@ def plain_cost(claim: ClaimView, world: World) -> Charges:
     for result in claim.results or ():
         for request in claim.requests:
             for alternative in request.alternatives:
-                key = plain_key(alternative.device_class, result.driver, world)
+                key = plain_key(alternative.device_class, result, world)
                 if alternative.name == result.request and key and not result.admin_access:
                     counted = result.slots if result.driver == "moorage.dev" else None
                     total[key] = total.get(key, 0) + (1 if counted is None else counted)
@@ -349,14 +374,17 @@ class Histories(RuleBasedStateMachine):
 
     @rule(change=st.sampled_from(["put", "put", "delete"]), what=st.data())
     def change_class(self, change: str, what: st.DataObject) -> None:
-        name = what.draw(st.sampled_from(["onvif", "gpu", "onvif-8120fe"]))
+        name = what.draw(st.sampled_from(["onvif", "gpu", "onvif-8120fe", "theirs"]))
         if change == "delete":
             found = self.classes.pop(name, None)
             self.world.delete_class(found.name if found else ClassName(name))
             return
         labels = {"moorage.dev/accounted": what.draw(st.sampled_from(["", "", "true", "false"]))}
         spec = {"extendedResourceName": f"example.com/{name}"}
-        if name == "onvif-8120fe":
+        if name == "theirs":
+            selector = what.draw(st.sampled_from(SELECTORS))
+            self.classes[name] = their_class(name, selector, labels=labels, spec=spec)
+        elif name == "onvif-8120fe":
             self.classes[name] = our_class(name, labels=labels, configuration="onvif")
         elif what.draw(st.booleans()):
             self.classes[name] = our_class(name, labels=labels)
@@ -364,13 +392,18 @@ class Histories(RuleBasedStateMachine):
             self.classes[name] = a_class(name, labels=labels, spec=spec)
         self.world.put_class(self.classes[name])
 
-    @rule(name=st.sampled_from(["s0", "s1"]), count=st.integers(0, 3), node=st.booleans())
-    def change_slice(self, name: str, count: int, node: bool) -> None:
+    @rule(
+        name=st.sampled_from(["s0", "s1"]),
+        count=st.integers(0, 3),
+        node=st.booleans(),
+        of=st.sampled_from(["onvif", "udev"]),
+    )
+    def change_slice(self, name: str, count: int, node: bool, of: str) -> None:
         if not count:
             self.slices.pop(name, None)
             self.world.delete_slice(name)
             return
-        devices = [("onvif", f"onvif-{number}") for number in range(count)]
+        devices = [(of, f"onvif-{number}") for number in range(count)]
         devices[:1] = [("onvif", "onvif-8120fe")]
         place = {"nodeName": name} if node else {"allNodes": True}
         self.slices[name] = a_slice(name, *devices, **place)

@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from scheduler_plugin.accounting.assumptions import LAPSE, AssumedClaim, AssumedPod
-from scheduler_plugin.accounting.charges.ledger import QueueUsage
+from scheduler_plugin.accounting.assumed import AssumedClaim, AssumedPod
+from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.charges.entries import QueueUsage
 from scheduler_plugin.accounting.charges.owners import (
     Owner,
     is_orphan,

@@ -14,7 +14,9 @@ from scheduler_plugin.accounting.figures.queue_status import (
 )
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.due import Rests
-from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.devices.devices import ClassView
+from scheduler_plugin.objects.names import AccountingSettings, QueueName
 from scheduler_plugin.objects.pods import PodView
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -23,10 +25,13 @@ from tests.scheduler_plugin.builders import (
     a_queue,
     a_queue_object,
     a_request,
+    a_result,
     a_world,
     an_allocated_claim,
+    our_class,
     pod_uid,
     put,
+    their_class,
 )
 
 LATER = NOW + timedelta(minutes=5)
@@ -132,6 +137,55 @@ def test_a_queue_says_what_it_borrows_and_that_it_has_little_left(
     found = {c["type"]: c["message"] for c in status["conditions"] if c["type"] != "Accepted"}
     assert found.keys() == told.keys()
     assert [kind for kind, said in told.items() if said not in found[kind]] == []
+
+
+GPU = "gpu.example.com"
+OF_GPU = f'device.driver == "{GPU}"'
+
+
+@pytest.mark.parametrize(
+    ("made", "drivers", "said"),
+    [
+        (their_class("gpu", OF_GPU), (), f"of driver {GPU}: other schedulers may give"),
+        (their_class("gpu", OF_GPU), (), f"Set accounting.drivers: [moorage.dev, {GPU}]."),
+        (their_class("gpu", OF_GPU), (GPU,), ""),
+        (their_class("gpu", OF_GPU, labels={"moorage.dev/accounted": "false"}), (), ""),
+        (their_class("gpu", 'device.driver == "moorage.dev"'), (), ""),
+        (their_class("gpu", "true"), (), "is of a driver not known: other schedulers may"),
+        (their_class("gpu", "true"), (), "uncharged unless it is moorage.dev."),
+        (our_class("gpu"), (), ""),
+        (None, (), ""),
+    ],
+)
+def test_a_queue_says_which_driver_no_policy_keeps_other_schedulers_from(
+    made: ClassView | None, drivers: tuple[str, ...], said: str
+) -> None:
+    obj = a_queue_object("vision", gpu=(1, 1))
+    world = a_world(settings=AccountingSettings(accounted_drivers=("moorage.dev", *drivers)))
+    put_object(world, obj)
+    world.ledger.take_touched()
+    if made is not None:
+        put(world, made)
+
+    told = {c["type"]: c["message"] for c in status_of(world, obj)["conditions"]}
+    assert said in told.get("Unguarded", "")
+    assert bool(said) is ("Unguarded" in told)
+    is_news = made is not None and not made.configuration
+    assert world.ledger.take_touched() == ((QueueName("vision"),) if is_news else ())
+
+
+def test_what_claims_have_tells_the_driver_that_no_selector_names() -> None:
+    obj = a_queue_object("vision", gpu=(1, 1))
+    held = an_allocated_claim(
+        "card", "a", queue="vision", requests=[a_request("gpu")], results=[a_result(driver=GPU)]
+    )
+    world = a_world(their_class("gpu", "true"), held)
+    put_object(world, obj)
+
+    assert f"is of driver {GPU}: " in message(status_of(world, obj), "Unguarded")
+    world.delete_class(ClassName("gpu"))
+    assert world.ledger.take_touched() == (QueueName("vision"),)
+    assert "Unguarded" not in conditions(status_of(world, obj))
 
 
 def test_a_claim_that_nobody_owns_is_shown_by_the_queues_whose_pods_use_it() -> None:

@@ -197,3 +197,24 @@ def test_min_runtimes_end_in_a_cycle_too() -> None:
 
     assert tree.preempt_min_runtime(QueueName("a")) == timedelta(minutes=2)
     assert tree.reclaim_min_runtime(QueueName("b"), by=QueueName("a")) == timedelta(minutes=1)
+
+
+def test_names_of_queues_that_never_were_are_not_kept() -> None:
+    """Whoever may create pods can name as many as he likes, one after the other."""
+    world = a_world(a_queue("a", onvif=(1, 1)))
+    tree = world.facts.tree
+
+    def entries() -> int:
+        return sum(len(table) for table in vars(tree).values())
+
+    assert tree.path(QueueName("a")) == ("a",)
+    assert tree.guaranteed(QueueName("a"), ONVIF) == 1
+    before = entries()
+    for number in range(50):
+        pod = a_pod("p", queue=f"invented-{number}", requests={"akri.sh/onvif": 1})
+        world.put_pod(pod)
+        assert tree.path(pod.queue) == (pod.queue,)
+        assert tree.guaranteed(pod.queue, ONVIF) == 0
+        world.delete_pod(pod.uid)
+
+    assert entries() == before

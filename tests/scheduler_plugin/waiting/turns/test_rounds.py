@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler_plugin.accounting.charges.entries import PodEntry
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.names import PodUid, QueueName
@@ -86,7 +87,8 @@ def test_the_first_is_found(
         waiting.remove(first)
         if uses:
             queue, amount = uses.pop()
-            world.ledger.usage.add(QueueName(queue), amount)
+            entry = PodEntry(QueueName(queue), amount, non_preemptible=False, bound=True)
+            world.ledger.post_pod(PodUid(f"user-{len(uses)}"), entry)
             taking_turns.charged([QueueName(queue)])
         if coming and not (gaps and gaps.pop()):
             waiting.append(coming.pop())

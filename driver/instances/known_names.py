@@ -1,0 +1,58 @@
+"""What is known of the names of Instances at one moment: of those stored, and of those decided.
+
+stored Instances, those of other nodes, the inventory before ──taken──► TakenNames
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from driver.api import Configuration, InstanceName
+from driver.instances.inventory import Inventory
+from driver.instances.names import ANOTHER_NODES, TakenNames
+from driver.instances.stored.objects import StoredInstance
+
+Place = tuple[str, str]
+"""Namespace, and Configuration."""
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """All of them; sorted when somebody asks.
+
+    Attributes:
+        stored: This node's Instances and all shared ones.
+        of_others: Names that another node's devices have.
+        before: What was decided last, if anything was.
+        digits: Of the hashes of devices that have no name yet.
+    """
+
+    stored: tuple[StoredInstance, ...]
+    of_others: Mapping[Place, Collection[InstanceName]]
+    before: Inventory | None
+    digits: int
+
+    def taken(self, configuration: Configuration) -> TakenNames:
+        """Those of one Configuration."""
+        place = (configuration.namespace, configuration.name)
+        known = {instance.name: instance.device for instance in self._stored.get(place, ())}
+        for name in self.of_others.get(place, ()):
+            known[name] = known.get(name) or ANOTHER_NODES
+        return TakenNames(known, self._current.get(place, {}), self.digits)
+
+    @cached_property
+    def _stored(self) -> Mapping[Place, list[StoredInstance]]:
+        found = defaultdict[Place, list[StoredInstance]](list)
+        for instance in self.stored:
+            found[instance.namespace, instance.configuration].append(instance)
+        return found
+
+    @cached_property
+    def _current(self) -> Mapping[Place, dict[str, InstanceName]]:
+        found = defaultdict[Place, dict[str, InstanceName]](dict)
+        for named in self.before.instances if self.before else ():
+            found[named.namespace, named.configuration][named.device] = named.name
+        return found

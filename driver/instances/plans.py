@@ -1,0 +1,110 @@
+"""All that a node writes of Instances at one moment: local ones whole, of shared ones its part.
+
+Inventory, what is seen of the API server ──planned──► decisions, each Configuration in its turn
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from driver.api import NodeName
+from driver.configurations.configurations import offline_grace
+from driver.derived import derived
+from driver.instances.fair_order import fair_order
+from driver.instances.inventory import Inventory
+from driver.instances.local import Keeping, plan_instances
+from driver.instances.shared import SharedDecision, plan_shared, shared_body
+from driver.instances.stored.objects import (
+    ApplyInstance,
+    InstanceDecision,
+    StoredInstance,
+    instance_body,
+    is_of_another,
+)
+from driver.names import attribute_value
+
+Decision = InstanceDecision | SharedDecision
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a node sees of the API server.
+
+    Attributes:
+        stored: Its own Instances and all shared ones.
+        shown: Attribute values of the Instances that slices may show, which stay.
+        claimable: What new shared ones say, see `shared_paths`.
+    """
+
+    node: NodeName
+    stored: tuple[StoredInstance, ...]
+    shown: frozenset[str]
+    claimable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """What a node writes.
+
+    Attributes:
+        decisions: In a fair order.
+        recheck_at: When to look again though nothing changes; None for never.
+        is_any_taken: Whether another node had a name first; then the device is none, see `names`.
+    """
+
+    decisions: tuple[Decision, ...]
+    recheck_at: datetime | None
+    is_any_taken: bool
+
+
+def planned(inventory: Inventory, seen: Seen, now: datetime) -> NodePlan:
+    """What a node writes so that Instances are those of this inventory, and of what is shown."""
+    of = inventory.configurations
+    local = [derived(i, instance_body, of[i.configuration], seen.node) for i in inventory.local]
+    shared = [shared_body(i, of[i.configuration]) for i in inventory.shared]
+    own = [s for s in seen.stored if not s.is_shared]
+    plan = plan_instances(local, own, _keeping(inventory, own, seen, now))
+    joins = plan_shared(
+        shared,
+        (s for s in seen.stored if s.is_shared),
+        seen.node,
+        unheard=inventory.unheard,
+        claimable=seen.claimable,
+    )
+    return NodePlan(
+        fair_order((*plan.decisions, *joins), _configuration_of),
+        plan.recheck_at,
+        _is_any_taken((*local, *shared), seen.stored),
+    )
+
+
+def _keeping(
+    inventory: Inventory, own: Iterable[StoredInstance], seen: Seen, now: datetime
+) -> Keeping:
+    configurations = inventory.configurations.items()
+    return Keeping(
+        unheard=inventory.unheard,
+        held=frozenset(s.name for s in own if attribute_value(s.name) in seen.shown),
+        graces={name: offline_grace(c, shared=False) for name, c in configurations},
+        now=now,
+    )
+
+
+def _is_any_taken(bodies: Iterable[Mapping[str, Any]], stored: Iterable[StoredInstance]) -> bool:
+    by_place = {(s.namespace, s.name): s for s in stored}
+    places = ((body, body["metadata"]) for body in bodies)
+    return any(
+        derived(by_place[place], is_of_another, body)
+        for body, metadata in places
+        if (place := (metadata["namespace"], metadata["name"])) in by_place
+    )
+
+
+def _configuration_of(decision: Decision) -> str:
+    """Names are `<configuration>-<hash>`; of one that is deleted nothing else is at hand."""
+    if isinstance(decision, ApplyInstance):
+        return str(decision.body["spec"]["configurationName"])
+    return decision.name.rpartition("-")[0]

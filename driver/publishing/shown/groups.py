@@ -1,0 +1,88 @@
+"""Groups: which devices of a pool share slices: the same nodes see them, or each says who does.
+
+    Publication, stored slices ──groups_of──► DeviceGroups
+
+A slice for each set of nodes is what kube-scheduler reads fastest, and all that an API server
+without `perDeviceNodeSelection` keeps. But a thousand cameras that as many different sets of nodes
+see would be as many slices, all of them written anew whenever one is added. So where the sets would
+take far more slices than the devices do, each device says itself who sees it.
+
+A pool changes from the one to the other at a wide threshold and back at a narrow one: each change
+is a new generation. Devices that very many nodes see are always grouped, or their lists of nodes
+would make a slice larger than an object may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from driver.publishing.shown.publication import Offer, Publication
+from driver.publishing.written.resource_slices import (
+    NodeSelectorScope,
+    PerDeviceScope,
+    Scope,
+    SliceView,
+)
+from driver.publishing.written.shards import SLICE_LIMIT, DeviceGroup
+
+LONGEST_SELECTOR = 4096
+"""Characters that a device says of its nodes: of a full slice 256 KiB."""
+
+_Grouped = Mapping[Scope, list[Offer]]
+
+
+def groups_of(
+    publication: Publication,
+    scope: Scope,
+    stored: Iterable[SliceView],
+    *,
+    device_nodes: bool,
+) -> tuple[DeviceGroup, ...]:
+    """The groups of a pool, at least one.
+
+    Args:
+        publication: What the pool shows.
+        scope: Of devices that do not say theirs.
+        stored: The pool's slices.
+        device_nodes: Whether the API server keeps what a device says of its nodes.
+    """
+    grouped: dict[Scope, list[Offer]] = {}
+    for offer in publication.offers.values():
+        grouped.setdefault(offer.scope or scope, []).append(offer)
+    short = {seen: found for seen, found in grouped.items() if _is_short(seen)}
+    if device_nodes and _saves_slices(short, was_done=_is_per_device(stored)):
+        long = {seen: found for seen, found in grouped.items() if seen not in short}
+        return (_per_device(short), *_by_scope(long))
+    return _by_scope(grouped) or (DeviceGroup(scope),)
+
+
+def _is_short(scope: Scope) -> bool:
+    return not isinstance(scope, NodeSelectorScope) or len(scope.selector) <= LONGEST_SELECTOR
+
+
+def _saves_slices(grouped: _Grouped, *, was_done: bool) -> bool:
+    needed = _slices(sum(map(len, grouped.values())))
+    by_scope = sum(_slices(len(found)) for found in grouped.values())
+    return by_scope > (needed if was_done else 2 * needed)
+
+
+def _slices(devices: int) -> int:
+    return -(-devices // SLICE_LIMIT)
+
+
+def _is_per_device(stored: Iterable[SliceView]) -> bool:
+    newest = max(stored, key=lambda view: view.generation, default=None)
+    views = (view for view in stored if newest and view.generation == newest.generation)
+    return any(view.content.scope == PerDeviceScope() for view in views)
+
+
+def _by_scope(grouped: _Grouped) -> tuple[DeviceGroup, ...]:
+    return tuple(
+        DeviceGroup(seen, tuple(offer.device for offer in found)) for seen, found in grouped.items()
+    )
+
+
+def _per_device(grouped: _Grouped) -> DeviceGroup:
+    """In the order of their names, as they are published."""
+    devices = [offer.device_with(seen) for seen, found in grouped.items() for offer in found]
+    return DeviceGroup(PerDeviceScope(), tuple(sorted(devices, key=lambda device: device.name)))

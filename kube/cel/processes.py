@@ -1,0 +1,160 @@
+"""Asks a child that evaluates CEL; what used up the child's limits is not tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import marshal
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any, NoReturn
+
+from cachetools import LRUCache
+
+from kube.cel.child_main import FALSE, READY, SIZE_BYTES, TRUE
+
+logger = logging.getLogger(__name__)
+
+IN_ONE_STEP = 100
+"""Values in one message: what it takes to write it is how long our own loop is held up."""
+
+WAIT_SECONDS = 30.0
+"""How long an answer is waited for: a machine may be so busy that the child gets no CPU."""
+
+REMEMBERED = 10_000
+"""Expressions that take too long."""
+
+_OUR_OWN = (-signal.SIGKILL, -signal.SIGTERM)
+"""How the child ends where its expressions are not to blame: 0 and above is a fault of ours."""
+
+
+class TooSlowError(Exception):
+    """Raised where expressions use up what they may: they have to count as not evaluated."""
+
+
+class NotEvaluatedError(Exception):
+    """Raised where expressions were not evaluated, and may be if they are asked for again."""
+
+
+def digest_of(expressions: Sequence[str]) -> str:
+    """What stands for expressions where they are remembered: 32 hexadecimal digits."""
+    return sha256(json.dumps(expressions).encode()).hexdigest()[:32]
+
+
+class CelProcess:
+    """Evaluates expressions that users wrote. The child is started when it is needed."""
+
+    def __init__(self) -> None:
+        self._child: Process | None = None
+        self._lock = asyncio.Lock()
+        self._too_slow: LRUCache[str, None] = LRUCache(REMEMBERED)
+        self.started = 0
+        """How many children were started."""
+
+    async def matches(
+        self, expressions: Sequence[str], devices: Sequence[Mapping[str, Any]]
+    ) -> list[bool | None]:
+        """Whether all expressions are true of a device; the first that is not says what it is.
+
+        None for what cannot be evaluated. Raises TooSlowError or NotEvaluatedError.
+        """
+        digest = digest_of(expressions)
+        async with self._lock:
+            if digest in self._too_slow:
+                raise TooSlowError(digest)
+            try:
+                return await self._answers(expressions, devices)
+            except _EndedError as error:
+                if error.code == -signal.SIGPROF:
+                    self._judge(digest, error.code)
+            # It may be what it did for others that ended it: a fresh one tells.
+            try:
+                return await self._answers(expressions, devices)
+            except _EndedError as error:
+                self._judge(digest, error.code)
+
+    async def close(self) -> None:
+        """End the child."""
+        child, self._child = self._child, None
+        if child is not None:
+            with suppress(ProcessLookupError):
+                child.kill()
+            await child.wait()
+
+    def _judge(self, digest: str, code: int) -> NoReturn:
+        if code >= 0 or code in _OUR_OWN:
+            raise NotEvaluatedError(f"the process that evaluates CEL ended with code {code}")
+        self._too_slow[digest] = None
+        logger.warning("CEL takes too long and is not evaluated digest=%s code=%d", digest, code)
+        raise TooSlowError(digest)
+
+    async def _answers(
+        self, expressions: Sequence[str], devices: Sequence[Mapping[str, Any]]
+    ) -> list[bool | None]:
+        """Raises _EndedError or NotEvaluatedError; after either there is no child."""
+        found = bytearray()
+        try:
+            async with asyncio.timeout(WAIT_SECONDS) as waiting:
+                child = await self._running()
+                for is_first, values in _steps(devices):
+                    found += await _asked(child, is_first, list(expressions), values)
+                    waiting.reschedule(asyncio.get_running_loop().time() + WAIT_SECONDS)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            ended, self._child = self._child, None
+            assert ended is not None, "it was asked"
+            raise _EndedError(await ended.wait()) from None
+        except TimeoutError:
+            await self.close()
+            raise NotEvaluatedError(f"there was no answer within {WAIT_SECONDS:.0f} s") from None
+        except OSError as error:
+            raise NotEvaluatedError(f"no process for CEL can be started: {error}") from None
+        except BaseException:
+            await self.close()
+            raise
+        return [_ANSWERS.get(each) for each in found]
+
+    async def _running(self) -> Process:
+        if self._child is None:
+            command = (sys.executable, "-I", "-m", "kube.cel.child_main")
+            self._child = await asyncio.create_subprocess_exec(
+                *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={}
+            )
+            self.started += 1
+            assert self._child.stdout is not None, "it is a pipe"
+            if await self._child.stdout.read(len(READY)) != READY:
+                raise NotEvaluatedError("the process that evaluates CEL does not start")
+        return self._child
+
+
+class _EndedError(Exception):
+    """Raised where the child ended: its code, which is below 0 for a signal."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+_ANSWERS = {TRUE: True, FALSE: False}
+
+
+def _steps(
+    devices: Sequence[Mapping[str, Any]],
+) -> Iterator[tuple[bool, Sequence[Mapping[str, Any]]]]:
+    for begin in range(0, len(devices), IN_ONE_STEP):
+        yield begin == 0, list(devices[begin : begin + IN_ONE_STEP])
+
+
+async def _asked(child: Process, is_first: bool, expressions: list[str], values: Any) -> bytes:
+    assert child.stdin is not None, "both are pipes"
+    assert child.stdout is not None, "both are pipes"
+    if child.stdin.is_closing():
+        raise ConnectionResetError("the child ended")  # Where asyncio forgives, uvloop does not.
+    text = marshal.dumps((is_first, expressions, values))
+    child.stdin.write(len(text).to_bytes(SIZE_BYTES, "big") + text)
+    await child.stdin.drain()
+    return await child.stdout.readexactly(len(values))

@@ -1,0 +1,104 @@
+"""What is charged to whom, for who only reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from scheduler_plugin.accounting.charges.entries import ClaimEntry, PodEntry, QueueUsage
+from scheduler_plugin.accounting.queues.totals import Totals, TotalsView
+from scheduler_plugin.objects.amounts import Charges
+from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, PodUid, QueueName
+from scheduler_plugin.objects.tables import Index
+
+
+class LedgerView:
+    """The sum of all entries."""
+
+    _usage: Totals
+    _non_preemptible: Totals
+    _waiting: Totals
+    _leaving: Totals
+    _nobody: Totals
+    _touched: set[QueueName]
+    _claims: dict[ClaimUid, ClaimEntry]
+    _pods: dict[PodUid, PodEntry]
+    _owned: Index[QueueName, ClaimUid]
+    _bound: Index[QueueName, PodUid]
+    _shared_out: dict[QueueName, int]
+    _orphans: dict[ClaimUid, None]
+    _orphaned: dict[QueueName, int]
+    _shut_out: Index[QueueName, PodUid]
+
+    @property
+    def usage(self) -> TotalsView:
+        """What is charged."""
+        return self._usage
+
+    @property
+    def non_preemptible(self) -> TotalsView:
+        """What of it non-preemptible pods use."""
+        return self._non_preemptible
+
+    @property
+    def waiting(self) -> TotalsView:
+        """What waiting pods ask for."""
+        return self._waiting
+
+    @property
+    def leaving(self) -> TotalsView:
+        """What of the usage is released as soon as pods are gone that are being deleted."""
+        return self._leaving
+
+    def claim(self, uid: ClaimUid) -> ClaimEntry | None:
+        return self._claims.get(uid)
+
+    def pod(self, uid: PodUid) -> PodEntry | None:
+        return self._pods.get(uid)
+
+    def owned_by(self, queue: QueueName) -> tuple[ClaimUid, ...]:
+        """The claims that are charged to a queue itself."""
+        return tuple(self._owned.get(queue, ()))
+
+    def bound_of(self, queue: QueueName) -> tuple[PodUid, ...]:
+        """The bound pods whose own requests are charged to a queue itself."""
+        return tuple(self._bound.get(queue, ()))
+
+    def orphans(self) -> tuple[ClaimUid, ...]:
+        """The claims that are used and that nobody is charged for."""
+        return tuple(sorted(self._orphans))
+
+    def unattributed(self) -> Charges:
+        """What is in use and charged to nobody: by orphans, and by pods that nobody judged."""
+        return self._nobody.of(NO_QUEUE)
+
+    def shut_out(self, queue: QueueName) -> tuple[PodUid, ...]:
+        """The pods that use devices and name the queue, which is not charged for them."""
+        return tuple(sorted(self._shut_out.get(queue, ())))
+
+    @property
+    def is_touched(self) -> bool:
+        return bool(self._touched)
+
+    def of(self, queue: QueueName) -> QueueUsage:
+        """The figures of one queue's status."""
+        usage = self.usage.of(queue)
+        return QueueUsage(
+            usage=usage,
+            non_preemptible=self.non_preemptible.of(queue),
+            requested=usage.plus(self.waiting.of(queue)),
+            owned=len(self._owned.get(queue, ())),
+            shared_out=self._shared_out.get(queue, 0),
+            orphans=self._orphaned.get(queue, 0),
+        )
+
+    def is_charged(self, queue: QueueName) -> bool:
+        """Whether anything is charged to a queue or below it, or it owns what costs nothing."""
+        return queue in self.usage or queue in self._owned
+
+    def by_queue(self) -> Mapping[QueueName, QueueUsage]:
+        """The figures of every queue that has any, by name."""
+        return {queue: self.of(queue) for queue in sorted(set(self._names()))}
+
+    def _names(self) -> Iterator[QueueName]:
+        return chain(self.usage.by_queue(), self.waiting.by_queue(), self._owned, self._orphaned)

@@ -1,0 +1,207 @@
+"""The objects that decide about charges, and who refers to whom, for who only reads them.
+
+Everything is found by what it is named by, so that a pod or a claim costs what it itself has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from cachetools import FIFOCache
+
+from scheduler_plugin.accounting.mirror_pods import MirrorPods, is_capped
+from scheduler_plugin.accounting.queues.pod_queues import PodQueues
+from scheduler_plugin.accounting.queues.queues import QueueTree
+from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
+from scheduler_plugin.objects.devices.catalog import Catalog
+from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, QueueName
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
+from scheduler_plugin.objects.tables import Index
+
+MOST_GONE = 10_000
+"""Deleted claims that are remembered: more than pods that name them are decided about."""
+
+
+class FactsView:
+    """Pods and claims with their indexes, what says pods' queues, the tree and the catalog."""
+
+    def __init__(
+        self, settings: AccountingSettings, may_have_node: Callable[[PodUid], bool]
+    ) -> None:
+        """`may_have_node` says whether a pod's binding was asked for and is not seen yet."""
+        self.settings = settings
+        self.may_have_node = may_have_node
+        self.tree = QueueTree()
+        self.catalog = Catalog(self.tree.lists)
+        self.pod_queues = PodQueues(settings)
+        self._pods: dict[PodUid, PodView] = {}
+        self._pod_uids: dict[tuple[str, str], PodUid] = {}
+        self._claims: dict[ClaimUid, ClaimView] = {}
+        self._claim_uids: dict[tuple[str, str], ClaimUid] = {}
+        self._gone_claims = FIFOCache[tuple[str, str], None](MOST_GONE)
+        self._naming: Index[tuple[str, str], PodUid] = {}
+        self._consuming: Index[PodUid, ClaimUid] = {}
+        self._written_for: Index[PodUid, ClaimUid] = {}
+        self._of_class: Index[ClassName, ClaimUid] = {}
+        self._asking_all: Index[ClassName, ClaimUid] = {}
+        self._with_device: Index[DeviceId, ClaimUid] = {}
+        self._with_device_named: Index[str, ClaimUid] = {}
+        self._in_namespace: Index[str, PodUid] = {}
+        self._in_group: Index[tuple[str, str], PodUid] = {}
+        self._of_resource: Index[str, PodUid] = {}
+        self._unjudged: dict[PodUid, None] = {}
+        self._mirrors = MirrorPods()
+
+    # Pods.
+
+    def pod(self, uid: PodUid) -> PodView | None:
+        return self._pods.get(uid)
+
+    def pod_named(self, namespace: str, name: str) -> PodView | None:
+        uid = self._pod_uids.get((namespace, name))
+        return self._pods[uid] if uid is not None else None
+
+    def pods(self) -> Iterator[PodView]:
+        return iter(self._pods.values())
+
+    def pods_naming(self, claim: ClaimView) -> list[PodView]:
+        return [self._pods[uid] for uid in self._naming.get(claim.key, ())]
+
+    def is_named_twice(self, claim: ClaimView) -> bool:
+        """Whether more than one pod names the claim."""
+        return len(self._naming.get(claim.key, ())) > 1
+
+    def pods_in_namespace(self, namespace: str) -> list[PodUid]:
+        return list(self._in_namespace.get(namespace, ()))
+
+    def pods_in_group(self, group: tuple[str, str]) -> list[PodUid]:
+        return list(self._in_group.get(group, ()))
+
+    def pods_by_resource(self) -> Mapping[str, Iterable[PodUid]]:
+        return self._of_resource
+
+    def pods_unjudged(self) -> list[PodUid]:
+        """The pods with requests that got a node without a verdict of ours."""
+        return list(self._unjudged)
+
+    def mirrors_beside(self, pod: PodView) -> list[PodUid]:
+        """The mirror pods whose cost hangs on a pod; none where it is no such pod itself."""
+        return self._mirrors.on(pod.node) if is_capped(pod) else []
+
+    def mirrors_before(self, pod: PodView) -> Iterator[PodView]:
+        """The older mirror pods of a mirror pod's node, the oldest first."""
+        return (self.without_lost_claim(self._pods[uid]) for uid in self._mirrors.before(pod))
+
+    # Claims.
+
+    def claim(self, uid: ClaimUid) -> ClaimView | None:
+        return self._claims.get(uid)
+
+    def claim_named(self, namespace: str, name: str) -> ClaimView | None:
+        uid = self._claim_uids.get((namespace, name))
+        return self._claims[uid] if uid is not None else None
+
+    def is_gone_claim(self, key: tuple[str, str]) -> bool:
+        """Whether it is known that there is none; where not, it may come any moment."""
+        return key in self._gone_claims
+
+    def claims(self) -> Iterator[ClaimView]:
+        return iter(self._claims.values())
+
+    def claims_of(self, pod: PodView) -> tuple[ClaimView, ...]:
+        """The claims that a pod names and that are known, in the order of its spec."""
+        found = (self.claim_named(pod.namespace, name) for name in pod.claim_names)
+        return tuple(claim for claim in found if claim is not None)
+
+    def lost_extended_claim(self, pod: PodView) -> bool:
+        """Whether the claim that stands for the pod's extended resources is not there."""
+        name = pod.extended_claim
+        return bool(name) and self.claim_named(pod.namespace, name) is None
+
+    def without_lost_claim(self, pod: PodView) -> PodView:
+        """The pod as if no claim had been made for its extended resources, if that is not there."""
+        return pod.without_extended_claim() if self.lost_extended_claim(pod) else pod
+
+    def pods_covered_by(self, claim: ClaimView) -> list[PodUid]:
+        """The pods for whose extended resources the claim stands, or one of its name stood."""
+        return [pod.uid for pod in self.pods_naming(claim) if pod.extended_claim == claim.name]
+
+    def claims_consumed_by(self, uid: PodUid) -> list[ClaimUid]:
+        return list(self._consuming.get(uid, ()))
+
+    def claims_written_for(self, uid: PodUid) -> list[ClaimUid]:
+        """The claims whose owner the binder wrote for this pod."""
+        return list(self._written_for.get(uid, ()))
+
+    def claims_of_class(self, name: ClassName) -> list[ClaimUid]:
+        return list(self._of_class.get(name, ()))
+
+    def drivers_had_through(self, name: ClassName) -> Iterator[str]:
+        """Of each device that a claim of the class has the driver, if nothing else is asked for."""
+        claims = (self._claims[uid] for uid in self._of_class.get(name, ()))
+        only = (claim for claim in claims if claim.results and len(claim.classes) == 1)
+        return (result.driver for claim in only for result in claim.results or ())
+
+    def classes_asked(self) -> list[ClassName]:
+        """The classes of which claims ask for devices."""
+        return list(self._of_class)
+
+    def classes_asked_whole(self) -> list[ClassName]:
+        """The classes of which some claim asks for all devices."""
+        return list(self._asking_all)
+
+    def claims_asking_for_all(self, name: ClassName) -> list[ClaimUid]:
+        return list(self._asking_all.get(name, ()))
+
+    def claims_with(self, device: DeviceId) -> Iterator[ClaimView]:
+        """The claims that have a device, or a part of it."""
+        return (self._claims[uid] for uid in self._with_device.get(device, ()))
+
+    def claims_with_device_named(self, name: str) -> list[ClaimUid]:
+        """The claims that have one of our driver's devices of this name, in whatever pool."""
+        return list(self._with_device_named.get(name, ()))
+
+    def consumers(self, claim: ClaimView) -> Iterator[PodView]:
+        """The pods that the claim is reserved for and that are known, the earliest first."""
+        found = (self._pods.get(uid) for uid in claim.reserved_for)
+        return (pod for pod in found if pod is not None)
+
+    # Queues of pods.
+
+    @property
+    def namespaces(self) -> Mapping[str, NamespaceView]:
+        return self.pod_queues.namespaces
+
+    def group(self, namespace: str, name: str) -> PodGroupView | None:
+        return self.pod_queues.group(namespace, name)
+
+    def groups_named(self) -> list[tuple[str, str]]:
+        """The PodGroups that pods name, whether they are there or not."""
+        return list(self._in_group)
+
+    def queue_of(self, pod: PodView) -> QueueName:
+        """The queue of a pod, whether it exists or not; "" for none, and where it is not known."""
+        return self.pod_queues.queue_of(pod)
+
+    def knows_queue_of(self, pod: PodView) -> bool:
+        """Whether all is there that says the pod's queue, "none" included."""
+        return self.pod_queues.knows_queue_of(pod)
+
+    def charged_queue(self, pod: PodView) -> QueueName:
+        """The queue that a bound pod's requests are charged to; "" for none.
+
+        What its binding says was judged. Whatever else says a queue, anybody may have written
+        where nothing judged the pod: its namespace must be one that may use the queue.
+        """
+        queue = self.queue_of(pod)
+        return queue if pod.queue_is_bound or self.may_use(pod, queue) else NO_QUEUE
+
+    def awaits(self, pod: PodView) -> bool:
+        """Whether the pod's queue, or who may use it, is not known yet."""
+        return self.pod_queues.awaits(pod)
+
+    def may_use(self, pod: PodView, queue: QueueName) -> bool:
+        """Whether the pod's namespace is known to may use the queue, which must exist."""
+        namespace = self.namespaces.get(pod.namespace)
+        found = self.tree.get(queue)
+        return found is not None and namespace is not None and found.admits(namespace.labels)

@@ -1,0 +1,80 @@
+"""A world for who only reads it, and for who tries decisions that nobody else is to know of."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+from scheduler_plugin.accounting.assumed import AssumptionsView
+from scheduler_plugin.accounting.assumptions import Assumptions
+from scheduler_plugin.accounting.charges.ledger import Ledger
+from scheduler_plugin.accounting.charges.ledger_views import LedgerView
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.facts_views import FactsView
+from scheduler_plugin.objects.amounts import Charges, summed
+from scheduler_plugin.objects.names import PodUid, QueueName
+
+
+class WorldView:
+    """The facts, the ledger that follows from them, and the assumptions beside it.
+
+    Attributes:
+        unmet: The queues whose quota cannot be met, each with why.
+    """
+
+    unmet: Mapping[QueueName, str]
+    _facts: Facts
+    _ledger: Ledger
+    _assumptions: Assumptions
+    _deleted: Container[PodUid]
+
+    @property
+    def facts(self) -> FactsView:
+        return self._facts
+
+    @property
+    def ledger(self) -> LedgerView:
+        return self._ledger
+
+    @property
+    def assumptions(self) -> AssumptionsView:
+        return self._assumptions
+
+    def may_be_bound(self, uid: PodUid) -> bool:
+        """Whether a pod may get a node yet, as far as is known: kube-scheduler may know less."""
+        pod = self.facts.pod(uid)
+        return uid not in self._deleted if pod is None else pod.may_be_bound
+
+    def held(self, queue: QueueName) -> Charges:
+        """What is held for pods of a queue and of those below it."""
+        path, holds = self.facts.tree.path, self.assumptions.holds
+        return summed(hold.usage for hold in holds if queue in path(hold.queue))
+
+    def trial(self) -> Trial:
+        """This world, and decisions that are the result's alone. It costs what is decided."""
+        books = (self._facts, self._ledger)
+        return Trial(books, self.unmet, self._assumptions.trial(), self._deleted)
+
+
+class DecidingWorld(WorldView):
+    """A world in which a pod may be assumed to be bound."""
+
+    @property
+    def assumptions(self) -> Assumptions:
+        return self._assumptions
+
+
+class Trial(DecidingWorld):
+    """Pods are assumed to be bound for a moment: it is thrown away.
+
+    It shows the facts and the ledger of the world that it is of: it ends before these change.
+    """
+
+    def __init__(
+        self,
+        books: tuple[Facts, Ledger],
+        unmet: Mapping[QueueName, str],
+        assumptions: Assumptions,
+        deleted: Container[PodUid],
+    ) -> None:
+        self._facts, self._ledger = books
+        self.unmet, self._assumptions, self._deleted = unmet, assumptions, deleted

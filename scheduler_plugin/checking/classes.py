@@ -1,0 +1,137 @@
+"""Whether what Queues list is what is counted: a device is charged as its Configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from driver.api import DRIVER_NAME
+from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, name_of, named, unread
+from scheduler_plugin.objects.claims import ClassName, claim_view
+from scheduler_plugin.objects.devices.catalog import Catalog
+from scheduler_plugin.objects.devices.devices import ClassView, class_view, slice_view
+from scheduler_plugin.objects.devices.driver_guards import unguarded
+from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import QUEUE_LABEL
+
+PART = "classes"
+_WORD = re.compile(r"""['"]([^'"]+)['"]""")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A DeviceClass that a Queue lists.
+
+    Attributes:
+        held: What claims have through it: each driver, and of ours the Configuration.
+    """
+
+    queue: str
+    view: ClassView
+    held: frozenset[tuple[str, str]] = frozenset()
+
+
+def judge_classes(setup: Setup) -> Iterator[Finding]:
+    """One finding for each entry of a Queue that counts nothing, or not what it says."""
+    found = listed_classes(setup)
+    if isinstance(found, Unread):
+        yield unread(PART, found)
+        return
+    flaws = [flaw for each in found if (flaw := _counted_otherwise(each))]
+    yield from flaws
+    if found and not flaws:
+        yield Finding(Level.OK, PART, "What Queues list is what is counted.")
+
+
+def judge_drivers(setup: Setup) -> Iterator[Finding]:
+    """One finding for each class that Queues list and that the policy of allocations passes over.
+
+    Without that policy there is none: `guards` tells what that means.
+    """
+    found, guarded = listed_classes(setup), _accounted_drivers(setup)
+    if isinstance(found, Unread) or not guarded:
+        return
+    sentences = {
+        unguarded(each.view, (driver for driver, _ in each.held), guarded): each for each in found
+    }
+    for said, each in sentences.items():
+        if said:
+            yield Finding(Level.WARNING, "drivers", f"Queue {each.queue}: {said}", _GUARD)
+    if found and not any(sentences):
+        yield Finding(Level.OK, "drivers", f"Other schedulers are kept from {', '.join(guarded)}.")
+
+
+_GUARD = (
+    "helm upgrade with that value, or the variable accountedDrivers of the policy"
+    " moorage-allocations and --accounted-drivers of plugin and webhook; all pods that use the"
+    " driver's devices go through Moorage's scheduler then."
+)
+
+
+def _accounted_drivers(setup: Setup) -> tuple[str, ...]:
+    """Those that the policy names, as the chart and the manifests write it."""
+    policies = setup.policies if isinstance(setup.policies, tuple) else ()
+    body = named(policies, "moorage-allocations") or {}
+    variables = body.get("spec", {}).get("variables") or ()
+    expression = next((v["expression"] for v in variables if v["name"] == "accountedDrivers"), "")
+    return tuple(_WORD.findall(expression))
+
+
+def listed_classes(setup: Setup) -> list[Listed] | Unread:
+    """The DeviceClasses that Queues list and that exist, with what is had through them."""
+    kinds = (setup.queues, setup.classes, setup.slices, setup.claims)
+    match kinds:
+        case (tuple(queues), tuple(classes), tuple(slices), tuple(claims)):
+            catalog = Catalog(lambda _: True)
+            for body in classes:
+                catalog.put_class(class_view(body))
+            for body in slices:
+                catalog.put_slice(slice_view(body))
+            return list(_listed(queues, catalog, _held(claims, catalog)))
+        case _:
+            return next(kind for kind in kinds if isinstance(kind, Unread))
+
+
+def _listed(
+    queues: Sequence[JsonObject],
+    catalog: Catalog,
+    held: Mapping[ClassName, set[tuple[str, str]]],
+) -> Iterator[Listed]:
+    for body in queues:
+        for entry in body.get("spec", {}).get("resources") or ():
+            name = ClassName(entry["deviceClass"])
+            view = catalog.class_named(name)
+            if view is not None and view.accounted is not False:
+                yield Listed(name_of(body), view, frozenset(held.get(name, ())))
+
+
+def _held(
+    claims: Sequence[JsonObject], catalog: Catalog
+) -> Mapping[ClassName, set[tuple[str, str]]]:
+    found: dict[ClassName, set[tuple[str, str]]] = {}
+    for body in claims:
+        view = claim_view(body, queue_label=QUEUE_LABEL)
+        classes = {a.name: a.device_class for r in view.requests for a in r.alternatives}
+        for result in view.results or ():
+            name = classes.get(result.request)
+            if name is not None and not result.admin_access:
+                configuration = catalog.configuration_of(result.device_id) or ""
+                found.setdefault(name, set()).add((result.driver, configuration))
+    return found
+
+
+def _counted_otherwise(listed: Listed) -> Finding | None:
+    view = listed.view
+    known = {configuration for _, configuration in listed.held} | {view.selects, view.configuration}
+    names = sorted(known - {"", view.name})
+    has_ours = any(driver == DRIVER_NAME for driver, _ in listed.held)
+    if not (view.is_ours or has_ours) or (not names and view.configuration):
+        return None
+    which = f"here {', '.join(names)}" if names else "which selectors do not tell"
+    said = (
+        f"Queue {listed.queue} lists DeviceClass {view.name}, which selects devices of Moorage's:"
+        f" each is counted as its Configuration, {which}, and not as {view.name}."
+    )
+    mend = f"List {' and '.join(names) or 'the Configurations'} in Queue {listed.queue} instead."
+    return Finding(Level.WARNING, PART, said, mend)
