@@ -66,6 +66,8 @@ class Passes:
     async def run(self) -> NoReturn:
         due: float | None = None
         while True:
+            # Whoever is cancelled in a pass ends here, though it was asked for another meanwhile.
+            await asyncio.sleep(0)
             # Not wait_for: up to Python 3.11 it can swallow a cancellation (python/cpython#86296).
             with suppress(TimeoutError):
                 async with asyncio.timeout(due):

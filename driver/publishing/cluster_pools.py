@@ -220,11 +220,9 @@ class ClusterPools:
 
     def _written(self, name: str, publication: Publication) -> None:
         """Whether it failed or not."""
-        pool = self.pools.get(name)
-        if pool is None:  # it has ended, and one more pass was asked for before
-            return
         allocated = None if publication.unsettled else self.allocations.allocated_in(name)
         self._follow_claims(publication)
+        pool = self.pools[name]
         self._settle(name, claimable_instances(pool.written, allocated))
         if pool.is_idle and not self.slices.by_index(BY_POOL, name):
             del self.pools[name]

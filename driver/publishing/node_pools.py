@@ -135,8 +135,7 @@ class NodePools:
         """Whether it failed or not."""
         self._follow_claims(publication)
         is_stored = bool(self.slices.by_index(BY_POOL, name))
-        pool = self.pools.get(name)  # none if it has ended, and one more pass was asked for before
-        if name != self._node and pool and pool.is_idle and not is_stored:
+        if name != self._node and self.pools[name].is_idle and not is_stored:
             del self.pools[name]
             self._running.pop(name).cancel()
 
