@@ -105,6 +105,11 @@ def queue_of(pod: Object, snapshot: Snapshot) -> str:
     return annotation(pod, QUEUE) or label(pod, QUEUE) or of_group or label(namespace, QUEUE)
 
 
+def members_of(group: Object, snapshot: Snapshot) -> list[Object]:
+    """The pods that name a group."""
+    return [pod for pod in snapshot.all("pods") if group_of(pod, snapshot) == group]
+
+
 def group_of(pod: Object, snapshot: Snapshot) -> Object | None:
     """The PodGroup of a pod, where it names one that exists."""
     return snapshot.get("podgroups", annotation(pod, POD_GROUP), pod["metadata"]["namespace"])

@@ -17,11 +17,11 @@ from tests.chaos.objects import (
     allocation,
     annotation,
     condition,
-    group_of,
     is_going,
     is_non_preemptible,
     is_placed,
     label,
+    members_of,
     queue_of,
     reserved_for,
     results,
@@ -136,7 +136,7 @@ def _why(pod: Object, snapshot: Snapshot) -> Iterator[Finding]:
 def _groups(snapshot: Snapshot) -> Iterator[Finding]:
     """No part of a group holds devices while the rest cannot come."""
     for group in snapshot.all("podgroups"):
-        members = [pod for pod in snapshot.all("pods") if group_of(pod, snapshot) == group]
+        members = members_of(group, snapshot)
         running = [pod for pod in members if is_placed(pod)]
         least = int(group["spec"].get("minMember") or 0)
         is_done = any(pod["status"]["phase"] == "Succeeded" for pod in members)

@@ -217,12 +217,11 @@ def test_nobody_goes_who_has_his_quota_or_may_not_go() -> None:
     assert rules(*held, *BORROWED, user, WANTED, WAITS) == set()
 
 
-@pytest.mark.parametrize("other", ["none", "kept"])
-def test_a_pod_without_a_gate_waits_for_the_others_of_its_group(other: str) -> None:
+@pytest.mark.parametrize("others", [[], [in_group("v", "lost")]])
+def test_a_pod_without_a_gate_waits_for_the_others_of_its_group(others: list[Object]) -> None:
     """Of two that go at one time the other is not there, or something keeps it."""
     alone = in_group("w", "w")
     del alone["spec"]["schedulingGates"]
-    kept = {"none": [], "kept": [in_group("v", "lost")]}[other]
     devices, group = made.published("echo-x", "echo-y"), made.group("g", "red", least=2)
     pod = made.told(alone, "PodGroup goes as a whole, 2 pods at one time, and 1 are there.")
-    assert "fits-and-waits" not in rules(made.queue("red"), devices, group, WANTED, pod, *kept)
+    assert "fits-and-waits" not in rules(made.queue("red"), devices, group, WANTED, pod, *others)

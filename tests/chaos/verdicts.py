@@ -30,6 +30,7 @@ from tests.chaos.objects import (
     is_over,
     is_placed,
     label,
+    members_of,
     node_of,
     queue_of,
     reserved_for,
@@ -83,7 +84,7 @@ def _lacks_others(pod: Object, snapshot: Snapshot) -> bool:
     group = group_of(pod, snapshot)
     if group is None:
         return False
-    members = [each for each in snapshot.all("pods") if group_of(each, snapshot) == group]
+    members = members_of(group, snapshot)
     waiting = [each for each in members if waits(each) and each is not pod]
     coming = [each for each in waiting if not any(_alone(each, snapshot))]
     there = 1 + sum(map(is_placed, members)) + len(coming)
@@ -171,7 +172,7 @@ def party(pod: Object, snapshot: Snapshot) -> list[Object]:
     group = group_of(pod, snapshot)
     if group is None:
         return [pod]
-    members = [each for each in snapshot.all("pods") if group_of(each, snapshot) == group]
+    members = members_of(group, snapshot)
     others = [each for each in members if waits(each) and each is not pod]
     least = int(group["spec"].get("minMember") or 0) - sum(map(is_placed, members))
     return [pod, *others[: max(0, least - 1)]]
