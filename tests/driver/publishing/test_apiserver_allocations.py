@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,18 @@ def a_claim(version: int, device: str) -> JsonObject:
     return {**an_object("claim", version), "status": {"allocation": allocation}}
 
 
+@asynccontextmanager
+async def turned_on(client: ApiClient) -> AsyncIterator[tuple[AllocationWatch, asyncio.Event]]:
+    """A watch that has told what claims have, and what it sets when that changes."""
+    changed = asyncio.Event()
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        watch = AllocationWatch(client, [POOL].__contains__, tasks, changed.set)
+        watch.turn_on()
+        await changed.wait()
+        yield watch, changed
+        watch.turn_off()
+
+
 async def test_what_a_claim_got_is_known_before_the_watch_brings_it(
     client: ApiClient, fake: FakeApiServer
 ) -> None:
@@ -70,11 +83,7 @@ async def test_what_claims_got_is_asked_once_for_many_taints(
 ) -> None:
     monkeypatch.setattr(apiserver_claims, "GATHER_SECONDS", 0.05)
     fake.will(lists(version=5), hangs, lists(version=5))
-    changed = asyncio.Event()
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        watch = AllocationWatch(client, [POOL].__contains__, tasks, changed.set)
-        watch.turn_on()
-        await changed.wait()
+    async with turned_on(client) as (watch, changed):
         changed.clear()
         for _ in range(20):
             watch.renew()
@@ -83,7 +92,6 @@ async def test_what_claims_got_is_asked_once_for_many_taints(
 
         assert watch.allocated_in(POOL) == frozenset()
         assert len(fake.seen) == 3
-        watch.turn_off()
 
 
 async def test_who_is_one_of_many_asks_at_a_time_of_his_own(
@@ -111,24 +119,15 @@ async def test_taints_that_go_on_do_not_keep_it_from_asking(
 ) -> None:
     monkeypatch.setattr(apiserver_claims, "GATHER_SECONDS", 0.2)
     fake.will(lists(version=5), hangs, lists(version=5))
-    changed = asyncio.Event()
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        watch = AllocationWatch(client, [POOL].__contains__, tasks, changed.set)
-        watch.turn_on()
-        await changed.wait()
+    async with turned_on(client) as (watch, _):
         while len(fake.seen) < 3:
             watch.renew()
             await asyncio.sleep(0.01)
-        watch.turn_off()
 
 
 async def test_it_may_be_turned_off_while_it_asks(client: ApiClient, fake: FakeApiServer) -> None:
     fake.will(lists(version=5), hangs, hangs, lists(version=12), hangs)
-    changed = asyncio.Event()
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        watch = AllocationWatch(client, [POOL].__contains__, tasks, changed.set)
-        watch.turn_on()
-        await changed.wait()
+    async with turned_on(client) as (watch, changed):
         watch.renew()
         await fake.has_seen(3)
         watch.turn_off()
@@ -138,4 +137,3 @@ async def test_it_may_be_turned_off_while_it_asks(client: ApiClient, fake: FakeA
         watch.turn_on()
         await changed.wait()
         assert watch.allocated_in(POOL) == frozenset()
-        watch.turn_off()
