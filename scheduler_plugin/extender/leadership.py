@@ -29,6 +29,7 @@ of the write. What bounds that:
   bound as it was judged; its claims are charged already, and where they were released meanwhile,
   the kubelet does not start it. Only what a pod requests as `akri.sh/…` is charged from its
   binding on: there such a pod may pass a limit that was reached while its binder was stopped.
+  A status of a Queue says what was true then, until the successor sees it and writes it anew.
 - A machine that is suspended stops that clock, too. Then the Lease is believed until the next
   look at it, a second after waking up, and the preconditions are all there is.
 
