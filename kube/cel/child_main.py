@@ -1,8 +1,5 @@
 """The process that evaluates: one question after the other, until nobody asks any more.
 
-    stdin:  length ─ marshal of (is first, expressions, values)     what our own process writes
-    stdout: READY once, then a byte for each value                  what may have been taken over
-
 Its limits are the kernel's: it may use as much CPU as all values of one question are worth, and as
 much memory as any expression needs. Whatever wants more ends it, be it in the midst of a library.
 """
@@ -16,17 +13,11 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder
-from importlib.util import find_spec, module_from_spec
 from typing import IO, Any
 
-READY = b"."
+import cel
 
-TRUE, FALSE, NEITHER = b"tf?"
-"""`NEITHER`: what cannot be evaluated, or is no truth value."""
-
-SIZE_BYTES = 4
-"""Of the length of a question."""
+from kube.cel.messages import FALSE, NEITHER, READY, SIZE_BYTES, TRUE
 
 BASE_SECONDS = 0.2
 """How much CPU expressions may use, however few values they are about."""
@@ -44,7 +35,6 @@ NICENESS = 10
 def main() -> None:
     """Answer what is asked on stdin."""
     _limit()
-    _library()
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     _answer(answers, READY)
     left = 0.0
@@ -70,7 +60,7 @@ def evaluated(expressions: Sequence[str], values: Sequence[Mapping[str, Any]]) -
 
 def _evaluated(programs: Sequence[Any], value: Mapping[str, Any]) -> int:
     try:
-        context = _library().Context({"device": value})
+        context = cel.Context({"device": value})
         for program in programs:
             found = program.execute(context) if program is not None else None
             if found is not True:
@@ -91,24 +81,9 @@ def _programs(expressions: tuple[str, ...]) -> list[Any]:
 
 def _program(expression: str) -> Any:
     try:
-        return _library().compile(expression)
+        return cel.compile(expression)
     except BaseException:  # noqa: BLE001  The same.
         return None
-
-
-@lru_cache(maxsize=1)
-def _library() -> Any:
-    """Its compiled part: the package itself imports a command line, and what colours that."""
-    package = find_spec("cel")
-    folders = package.submodule_search_locations if package is not None else None
-    assert folders, "it is installed with this program"
-    loading = (ExtensionFileLoader, EXTENSION_SUFFIXES)
-    spec = FileFinder(folders[0], loading).find_spec("cel")
-    assert spec is not None, "the library has a compiled part"
-    assert spec.loader is not None, "which is a file"
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _limit() -> None:

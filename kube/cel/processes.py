@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from cachetools import LRUCache
 
-from kube.cel.child_main import FALSE, READY, SIZE_BYTES, TRUE
+from kube.cel.messages import FALSE, READY, SIZE_BYTES, TRUE
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ import uvloop
 
 from kube.api import CelProcess, NotEvaluatedError, TooSlowError
 from kube.cel import processes
-from kube.cel.child_main import MEMORY_BYTES, NICENESS, READY
+from kube.cel.child_main import MEMORY_BYTES, NICENESS
+from kube.cel.messages import READY
 
 HUNDRED = f"[{','.join('1' for _ in range(100))}]"
 NESTED = f"{HUNDRED}.map(a, {HUNDRED}.map(b, {HUNDRED}.map(c, true))).size() == 100"

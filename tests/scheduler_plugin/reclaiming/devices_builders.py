@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driver.api import DRIVER_NAME
-from kube.cel.child_main import FALSE, TRUE, evaluated
+from kube.cel.child_main import evaluated
+from kube.cel.messages import FALSE, TRUE
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.pods import PodView
