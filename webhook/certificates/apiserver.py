@@ -107,9 +107,10 @@ class CertificateKeeper:
 
     async def _look(self) -> bool:
         """Show what may be shown, and take one step; False where there is none to take."""
+        # The Secret first: where it is lost, registrations that are no older say who is trusted.
+        secret = await self._get(self._secret) or {}
         paths = self._registrations
         registrations = [(path, found) for path in paths if (found := await self._get(path))]
-        secret = await self._get(self._secret) or {}
         data = {name: b64decode(value) for name, value in (secret.get("data") or {}).items()}
         kept, now = Kept.of(data), wall_clock()
         bundles = tuple(_bundle(one) for _, found in registrations for one in _entries(found))

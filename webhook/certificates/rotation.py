@@ -121,7 +121,7 @@ def next_step(
     if any(not set(kept.trusted) <= set(bundle) for bundle in bundles):
         return Announce(kept.trusted)
     names = _names_to_sign(own, kept.served, signer, now)
-    if names and (settled or _is_free(kept, signer, now)):
+    if names and (settled or _is_free(kept, signer, bundles, now)):
         return replace(kept, served=authority.new_certificate(signer, names, own.life, now))
     return None
 
@@ -164,10 +164,10 @@ def _names_to_sign(own: OwnCa, served: Pair | None, signer: Pair, now: datetime)
     return own.names | names
 
 
-def _is_free(kept: Kept, signer: Pair, now: datetime) -> bool:
+def _is_free(kept: Kept, signer: Pair, bundles: Iterable[Bundle], now: datetime) -> bool:
     """Nobody waits for an authority that is in use, or while nothing in use can be verified."""
     if kept.served is None:
-        return len(kept.trusted) == 1
+        return {*kept.trusted, *chain.from_iterable(bundles)} == {signer.certificate}
     served = kept.served.certificate
     is_valid = served.not_valid_before_utc <= now < served.not_valid_after_utc
     return not is_valid or authority.is_signed_by(served, signer.certificate)

@@ -243,7 +243,7 @@ async def test_what_is_refused_is_told_once_and_tried_on(caplog: pytest.LogCaptu
         await until(lambda: is_in_order(server, listener))
 
     told = [r.getMessage() for r in caplog.records if "not kept" in r.getMessage()]
-    assert told == [f"certificates not kept: {REGISTRATIONS[0]} may not be touched"]
+    assert told == [f"certificates not kept: {SECRET} may not be touched"]
 
 
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE])

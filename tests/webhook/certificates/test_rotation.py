@@ -83,6 +83,12 @@ def test_the_first_certificate_follows_at_once(settled: bool) -> None:
     assert is_for(step(kept(NEW), bundle(NEW), settled=settled), NEW)
 
 
+def test_while_another_authority_is_trusted_the_first_certificate_waits() -> None:
+    """Who lost the Secret read an older registration, perhaps, than the one that stands there."""
+    assert step(kept(NEW), bundle(OLD, NEW), settled=False) is None
+    assert is_for(step(kept(NEW), bundle(OLD, NEW)), NEW)
+
+
 def test_who_is_registered_is_told_first() -> None:
     assert step(kept(NEW), (), bundle(NEW)) == Announce(bundle(NEW))
 

@@ -108,12 +108,13 @@ class Replica:
             self.looking = self.look()
 
     def look(self) -> Generator[None]:
+        secret = self.world.secret
+        yield
         registrations = {}
         for kind in KINDS:
             if kind in self.world.registrations:
                 registrations[kind] = self.world.registrations[kind]
             yield
-        secret = self.world.secret
         kept, now = secret[1] if secret else Kept(), self.now
         bundles = tuple(one.bundle for one in registrations.values())
         self._serve(kept, bundles)
