@@ -186,12 +186,13 @@ class GateKeeper:
     def failed(self, uid: PodUid, moment: float, longest: float = LONGEST_SECONDS) -> None:
         """A pod could not be let go: nothing is assumed of it, and it rests, so long at most."""
         if self.away.going.drop(uid):
-            self._put_off(uid, moment, longest)
+            self._forget(uid)
+            self.away.rest(uid, moment, longest)
 
-    def _put_off(self, uid: PodUid, moment: float, longest: float = LONGEST_SECONDS) -> None:
+    def _forget(self, uid: PodUid) -> None:
+        """Nothing is assumed of a pod any more, and there may be room for others."""
         self._world.assumptions.forget(uid)
         self._wake_claims_of(uid)
-        self.away.rest(uid, moment, longest)
         self.look_again()
 
     # Decisions.
@@ -363,8 +364,10 @@ class GateKeeper:
         """Pods that are still there although they should have gone by now, and those rested."""
         for uid in self.away.going.take(moment):
             pod = self._as_it_waits(uid)
+            if pod is not None:
+                self._forget(uid)  # By a clock that was set back its time may not be over.
             if pod is not None and not pod.is_gated:
-                self._put_off(uid, moment)  # Not asked about: no node may have room for it.
+                self.away.rest(uid, moment)  # Not asked about: no node may have room for it.
             else:
                 self._note_pod(uid)
         for uid in self.away.resting.take(moment):

@@ -564,3 +564,17 @@ class Waiting(RuleBasedStateMachine):
 
 TestWaiting = Waiting.TestCase
 TestWaiting.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+
+
+def test_who_was_let_go_in_vain_leaves_its_room_though_clocks_were_set_back() -> None:
+    """It goes for another queue then; nothing else tells of the room in the one of before."""
+    cluster = Waiting()
+    cluster.begin(most=None, known=True)
+    cluster.decide()
+    cluster.wait(seconds=20)
+    cluster.set_the_clock(minutes=-1)
+    cluster.wait(seconds=40)
+
+    cluster.change_group(queue="leaf", then=True)
+
+    assert cluster.keeper.away.going
