@@ -125,6 +125,17 @@ def test_a_pod_that_fits_and_waits_is_found() -> None:
     assert rules(made.queue("red"), made.published("echo-x"), WANTED, WAITS) == {"fits-and-waits"}
 
 
+def test_a_claim_that_is_being_deleted_keeps_whoever_is_not_there_yet() -> None:
+    claim = made.claim("w", "red", USER)
+    going = {
+        **claim,
+        "metadata": {**claim["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"},
+    }
+    queue = made.queue("red", usage={"echo": 1})
+    assert rules(queue, made.published("echo-w"), claim, USER, WAITS) == {"fits-and-waits"}
+    assert rules(queue, made.published("echo-w"), going, USER, WAITS) == set()
+
+
 @pytest.mark.parametrize("slots", [0, 1])
 def test_a_pod_waits_for_a_device(slots: int) -> None:
     """None is published, or another claim has it."""
