@@ -85,8 +85,6 @@ class NodeRoom:
             asked: What of its requests the node itself has to have.
             beside: The same of others that come.
         """
-        if needs.doubt:
-            return needs.doubt
         if not self.is_open:
             return "takes no pods"
         if any(self.labels.get(key) != value for key, value in needs.labels.items()):
@@ -95,8 +93,6 @@ class NodeRoom:
             return "is not one that its affinity, or its other claims, allow"
         if taint := untolerated(self.taints, needs.tolerations):
             return f'has the taint "{taint}", which it does not tolerate'
-        if self.repels:
-            return "has pods whose anti-affinity may keep it away"
         lacks = self.lacks(asked, gone, beside)
         return f"has not enough {lacks} for it" if lacks else ""
 

@@ -100,7 +100,7 @@ class DeviceRequest:
         if not satisfies:
             return satisfies
         nobodys = not offer.is_complete or untolerated(offer.taints, self.tolerations)
-        return None if self.doubt or nobodys or not offer.is_plain else True
+        return None if nobodys else True
 
 
 def device_request(

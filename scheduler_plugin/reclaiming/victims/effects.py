@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
@@ -34,13 +34,53 @@ def freed_by(
     return freed
 
 
+def ends_with(
+    pods: Collection[PodUid],
+    gone: Collection[PodUid],
+    world: WorldView,
+    stuck: Collection[PodUid] = frozenset(),
+) -> Iterator[tuple[QueueName, Charges]]:
+    """What is released once these are gone, too, beside those that are gone before.
+
+    What is on its way out anyway is not among it, nor what those use that are `stuck`.
+    """
+    all_of_them = {*gone, *pods}
+    claims: dict[ClaimUid, None] = {}
+    for uid in pods:
+        claims |= dict.fromkeys(world.facts.claims_consumed_by(uid))
+        entry = world.ledger.pod(uid)
+        if uid not in gone and entry is not None and entry.bound and not entry.leaving:
+            yield entry.queue, entry.cost
+    for name in claims:
+        claim, charged = world.facts.claim(name), world.ledger.claim(name)
+        if claim is None or charged is None or not charged.is_charged or charged.leaving:
+            continue
+        is_left = is_left_without(claim, all_of_them, world, stuck)
+        if is_left and not is_left_without(claim, gone, world, stuck):
+            yield charged.owner, charged.cost
+
+
+def stays_with(stuck: Collection[PodUid], world: WorldView) -> Iterator[tuple[QueueName, Charges]]:
+    """What is on its way out as far as anybody can say, and is not: these do not end."""
+    claims = {name: None for uid in stuck for name in world.facts.claims_consumed_by(uid)}
+    for charged in (world.ledger.claim(name) for name in claims):
+        if charged is not None and charged.is_charged and charged.leaving:
+            yield charged.owner, charged.cost
+    for entry in (world.ledger.pod(uid) for uid in stuck):
+        if entry is not None and entry.bound and entry.leaving:
+            yield entry.queue, entry.cost
+
+
 def is_left_without(
     claim: ClaimView,
     pods: Collection[PodUid],
     world: WorldView,
     stuck: Collection[PodUid] = frozenset(),
 ) -> bool:
-    """Whether nobody uses a claim once these are gone, and those that are on their way out."""
+    """Whether nobody uses a claim once these are gone, and those that are on their way out.
+
+    Who is not bound uses nothing: it cannot join what is held for another.
+    """
     return not claim.other_consumers and all(
         uid in pods or _is_going(uid, world, stuck) for uid in claim.reserved_for
     )
@@ -50,7 +90,7 @@ def _is_going(uid: PodUid, world: WorldView, stuck: Collection[PodUid]) -> bool:
     pod = world.facts.pod(uid)
     if pod is None:
         return not world.may_be_bound(uid)
-    return pod.ended or (pod.deleting and uid not in stuck)
+    return not pod.is_bound or pod.ended or (pod.deleting and uid not in stuck)
 
 
 def on_its_way(

@@ -106,15 +106,15 @@ class Asker:
 
 
 def held_by_claim(uid: ClaimUid, world: WorldView) -> Victim | Protection:
-    """What a claim's users hold, all of which have to be known."""
+    """What a claim's users hold, all of which have to be known; who is not bound uses nothing."""
     claim, charged = world.facts.claim(uid), world.ledger.claim(uid)
     if claim is None or charged is None:
         return Protection.UNUSED
     known = {pod.uid: pod for pod in world.facts.consumers(claim)}
     unknown = [u for u in claim.reserved_for if u not in known and world.may_be_bound(u)]
-    if unknown or claim.other_consumers or world.assumptions.pods(uid):
+    if unknown or claim.other_consumers:
         return Protection.UNKNOWN
-    users = tuple(pod for pod in known.values() if not pod.ended)
+    users = tuple(pod for pod in known.values() if pod.is_bound and not pod.ended)
     return _victim(str(claim), charged.owner, claim, users, world)
 
 
@@ -135,7 +135,7 @@ def _victim(
 ) -> Victim | Protection:
     if not users:
         return Protection.UNUSED
-    if any(not pod.is_bound or pod.is_mirror or world.facts.awaits(pod) for pod in users):
+    if any(pod.is_mirror or world.facts.awaits(pod) for pod in users):
         return Protection.UNKNOWN
     if any(pod.non_preemptible and not pod.deleting for pod in users):
         return Protection.NON_PREEMPTIBLE
@@ -217,16 +217,36 @@ def protection(victim: Victim, asker: Asker, world: WorldView, now: datetime) ->
         return Protection.UNUSED
     if any(_is_its_own(pod, victim) for pod in asker.pods):
         return Protection.ITS_OWN
-    within = asker.queue in world.facts.tree.path(victim.owner)
-    if within and any(pod.priority >= asker.priority for pod in going):
-        return Protection.PRIORITY
-    if any(_goes_before(pod, asker, world) for pod in going):
-        return Protection.ITS_OWN
+    if why := _is_as_urgent(victim, going, asker, world):
+        return why
     if any(_is_young(pod, _min_runtime(victim, asker, world), now) for pod in going):
         return Protection.YOUNG
     if any(pod.uid in away.held_back for pod in going):
         return Protection.HELD_BACK
     return None
+
+
+def _is_as_urgent(
+    victim: Victim, going: Collection[PodView], asker: Asker, world: WorldView
+) -> Protection | None:
+    """Where the asker's own queue is what is asked, only what is less urgent goes."""
+    if _was_left_to_others(victim, asker, world):
+        return None
+    within = asker.queue in world.facts.tree.path(victim.owner)
+    if within and any(pod.priority >= asker.priority for pod in going):
+        return Protection.PRIORITY
+    before = any(_goes_before(pod, asker, world) for pod in going)
+    return Protection.ITS_OWN if before else None
+
+
+def _was_left_to_others(victim: Victim, asker: Asker, world: WorldView) -> bool:
+    """Whether a claim is the asker's queue's, and no pod of that queue uses it or is about to."""
+    if victim.claim is None or victim.owner != asker.queue:
+        return False
+    uids = {*victim.claim.reserved_for, *world.assumptions.pods(victim.claim.uid)}
+    pods = [pod for uid in uids if (pod := world.facts.pod(uid)) is not None]
+    own = (p for p in pods if world.facts.queue_of(p) == victim.owner)
+    return all(pod.ended or pod.deleting for pod in own)
 
 
 def _min_runtime(victim: Victim, asker: Asker, world: WorldView) -> timedelta:
