@@ -101,13 +101,14 @@ class Cluster:
                 self.runs.add(pod.name)
                 self.holds.pop(pod.name, None)
         world = self.world()
-        cycle = Cycle(world, NOW, NOBODY_AWAY, NoSupply())
+        cycle, has_taken = Cycle(world, NOW, NOBODY_AWAY, NoSupply()), False
         for pod in self.waiting(world):
             found = cycle.serve(pod)
             if isinstance(found, Take):
                 self.runs -= {victim.name for victim in found.pods}
                 self.holds[pod.name] = found.holds
-        return before != self.runs
+                has_taken = True
+        return has_taken or before != self.runs
 
 
 QUOTAS = st.fixed_dictionaries({name: st.integers(0, 2) for name in PARENTS})
