@@ -15,7 +15,7 @@ from local_cluster.image_recipe import CHECKOUT
 
 pytestmark = pytest.mark.e2e
 
-LARGEST_UNPACKED = 220_000_000
+LARGEST_UNPACKED = 235_000_000
 
 
 @pytest.fixture(scope="module")
