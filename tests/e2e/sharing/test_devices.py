@@ -137,8 +137,8 @@ def test_a_container_that_ends_frees_the_claim_that_it_was_the_last_to_use(story
     story.wait_running("stays")
     story.pod("ends", robots, command=["true"], restartPolicy="Never")
 
-    story.until("it ended", lambda: story.consumers() == ["stays"])
-
+    story.until("it ended", lambda: story.get("pod", "ends")["status"]["phase"] == "Succeeded")
+    story.until("one consumer is left", lambda: story.consumers() == ["stays"])
     story.wait_figures({vision: 1, robots: 0})
     assert story.is_running("stays")
     story.delete("pod", "stays")
