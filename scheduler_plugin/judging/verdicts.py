@@ -21,7 +21,7 @@ from scheduler_plugin.accounting.world_views import DecidingWorld, WorldView
 from scheduler_plugin.judging.awaited import claims_given_up, devices_held
 from scheduler_plugin.judging.cases import Case, ClaimUse, case_of, slots_problems
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
-from scheduler_plugin.judging.missing_claims import unknown_entries
+from scheduler_plugin.judging.missing_claims import going_claims, unknown_entries
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, summed
 from scheduler_plugin.objects.bindings import BindRequest, claim_owner
 from scheduler_plugin.objects.claims import ClaimView
@@ -107,6 +107,8 @@ def missing_refusals(
             yield Refused(Reason.GONE, f"{claim}, which {pod} names, does not exist.")
         else:
             yield Refused(Reason.NOT_KNOWN_YET, f"{claim}, which {pod} names, is not known yet.")
+    for going in going_claims(pod, claims):
+        yield Refused(Reason.GONE, f"{going}, which {pod} names, is being deleted.")
 
 
 def queue_refusals(case: Case) -> Iterator[Refused]:

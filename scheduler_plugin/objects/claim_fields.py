@@ -16,6 +16,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     uid: str | None = None
     namespace: str | None = None
     resource_version: str | None = None
+    deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 

@@ -124,6 +124,7 @@ class ClaimView:
         results: None while the claim is not allocated.
         reserved_for: UIDs of the consumers that are pods, the earliest first.
         other_consumers: How many consumers are something else.
+        is_deleting: Whether it is on its way out: it goes once nobody uses it.
     """
 
     namespace: str
@@ -138,6 +139,7 @@ class ClaimView:
     results: tuple[Result, ...] | None = None
     reserved_for: tuple[PodUid, ...] = ()
     other_consumers: int = 0
+    is_deleting: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -206,6 +208,7 @@ def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
         results=_results(status),
         reserved_for=tuple(uid for uid in consumers if uid),
         other_consumers=consumers.count(NO_POD),
+        is_deleting=metadata.deletion_timestamp is not None,
     )
 
 

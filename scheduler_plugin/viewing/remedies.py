@@ -15,6 +15,7 @@ from scheduler_plugin.judging.ceilings import (
     overruns,
     usage_added,
 )
+from scheduler_plugin.judging.missing_claims import going_claims
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
 from scheduler_plugin.objects.names import (
     MAX_PODS_ANNOTATION,
@@ -50,10 +51,13 @@ def _not_known(case: Case) -> Iterator[str]:
 
 
 def _gone(case: Case) -> Iterator[str]:
+    facts = case.world.facts
     for entry in case.pod.claims:
         key = (case.pod.namespace, entry.claim)
-        if entry.claim and case.world.facts.is_gone_claim(key):
+        if entry.claim and facts.is_gone_claim(key):
             yield f"ResourceClaim {case.pod.namespace}/{entry.claim} has to be created again."
+    for claim in going_claims(case.pod, facts.claims_of(case.pod)):
+        yield f"{claim} has to be created again, once it is gone: when no pod uses it."
     yield "Or delete the pod, and create one that names what exists."
 
 

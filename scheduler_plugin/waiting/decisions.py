@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -10,7 +11,7 @@ from driver.api import timestamp
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.elsewhere import goes_elsewhere
 from scheduler_plugin.judging.gangs import waiting_refusal
-from scheduler_plugin.judging.missing_claims import missing_claims
+from scheduler_plugin.judging.missing_claims import going_claims, missing_claims
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 
@@ -165,9 +166,15 @@ def _why(pod: PodView, world: WorldView, kept: str) -> tuple[str, str]:
         named = ", ".join(f'"{gate}"' for gate in others)
         return Wait.OTHER_GATES, f"It waits in line once its other gates are gone: {named}."
     if missing := missing_claims(pod, world.facts):
-        named = ", ".join(f"{pod.namespace}/{name}" for name in missing)
-        return Wait.CLAIM_NOT_FOUND, f"It waits for a claim that is not there yet: {named}."
+        return Wait.CLAIM_NOT_FOUND, _why_missing(pod, missing, world)
     refused = waiting_refusal(pod, world)
     if refused is not None:
         return refused.reason, refused.sentence
     return (Wait.ROOM_IS_LEFT, kept) if kept else ("", "")
+
+
+def _why_missing(pod: PodView, missing: Sequence[str], world: WorldView) -> str:
+    for going in going_claims(pod, world.facts.claims_of(pod)):
+        return f"It waits until {going}, which is being deleted, is gone and made again."
+    named = ", ".join(f"{pod.namespace}/{name}" for name in missing)
+    return f"It waits for a claim that is not there yet: {named}."

@@ -99,7 +99,10 @@ def a_result(
 
 
 def a_claim_object(name: str = "cam", **overrides: Any) -> dict[str, Any]:
-    """A ResourceClaim; `queue`, `owner_pod`, `requests`, `results`, `pods`, `uid` may be given."""
+    """A ResourceClaim; `queue`, `owner_pod`, `requests`, `results`, `pods`, `uid` may be given.
+
+    One with a time in `deleted` is being deleted.
+    """
     labels = {QUEUE_LABEL: overrides["queue"]} if overrides.get("queue") else {}
     annotations = dict(overrides.get("annotations", {}))
     if overrides.get("owner_pod"):
@@ -120,6 +123,7 @@ def a_claim_object(name: str = "cam", **overrides: Any) -> dict[str, Any]:
             "resourceVersion": "1",
             "labels": labels,
             "annotations": annotations,
+            **({"deletionTimestamp": overrides["deleted"]} if overrides.get("deleted") else {}),
         },
         "spec": {"devices": {"requests": overrides.get("requests", [a_request()])}},
         "status": status,

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.e2e.sharing.kube_scheduler import has_given_up
 from tests.e2e.sharing.objects import BINDER
-from tests.e2e.sharing.stories import Story
+from tests.e2e.sharing.stories import CLAIM, Story
 
 GATE = {"name": "moorage.dev/quota"}
 CONDITION = "moorage.dev/Admitted"
@@ -185,3 +185,25 @@ def test_refused_without_a_gate_one_is_told_for_each_free_slot_in_their_order(
     story.wait_bound("p1", "p2")
     story.until("who went says nothing any more", lambda: not told(story, "p2"))
     story.wait_figures({vision: 3})
+
+
+def test_a_pod_waits_until_the_claim_that_is_being_deleted_is_made_again(story: Story) -> None:
+    """kube-scheduler lets no pod into its queue that names such a claim, and says so nowhere."""
+    vision = story.queue("vision", limit=2)
+    story.devices(2)
+    story.claim()
+    story.pod("user", vision)
+    story.wait_bound("user")
+    story.api.delete(story.path("claim", CLAIM))
+
+    story.pod("late", vision, schedulingGates=[GATE])
+
+    sentence = wait_told(story, "late", "ClaimNotFound: ")
+    assert f"ResourceClaim {story.namespace}/{CLAIM}, which is being deleted" in sentence
+    assert is_gated(story, "late")
+    story.wait_figures({vision: 1})
+    story.delete("pod", "user")
+    story.until("the claim is gone", lambda: story.find("claim", CLAIM) is None)
+    story.claim()
+    story.wait_bound("late")
+    story.wait_figures({vision: 1})

@@ -947,6 +947,29 @@ def test_claim_that_is_not_known_is_not_taken_for_absent() -> None:
     assert refusal(world, pod, at_bind=True) == Refused(Reason.NOT_KNOWN_YET, sentence)
 
 
+def test_claim_that_is_being_deleted_takes_no_further_pod() -> None:
+    world = two_queues()
+    others, claim = a_pod("b", node="n", claims=["cam"], queue="vision"), {"deleted": str(NOW)}
+    put(world, others, an_allocated_claim("cam", "b", queue="vision", **claim))
+    pod = a_pod(claims=["cam"], queue="vision")
+
+    refused = Refused(
+        Reason.GONE, "ResourceClaim default/cam, which Pod default/a names, is being deleted."
+    )
+    assert refusal(world, pod) == refused
+    assert refusal(world, pod, at_bind=True) == refused
+    assert isinstance(verdict(world, others), Admitted), "it runs, and keeps the claim"
+    assert world.ledger.usage.of(QueueName("vision")) == amounts(onvif=1)
+
+
+def test_a_claim_of_kube_scheduler_that_is_being_deleted_is_followed_by_another() -> None:
+    world = two_queues()
+    put(world, a_claim("made", deleted=str(NOW)))
+    status = {"extendedResourceClaimStatus": {"resourceClaimName": "made", "requestMappings": []}}
+
+    assert isinstance(verdict(world, a_pod(queue="vision", status=status)), Admitted)
+
+
 def test_claim_that_was_deleted_is_known_to_be_gone_until_it_is_there_again() -> None:
     world = two_queues()
     put(world, a_claim())

@@ -124,6 +124,11 @@ def gone() -> World:
     return world
 
 
+def going() -> World:
+    claim = a_claim("going", deleted=str(NOW))
+    return shared_world(claim, a_pod("p", queue="vision", claims=("going",)))
+
+
 def incomplete() -> World:
     pod = a_pod("p", queue="robots", claims=("one",), annotations={"pod-group-name": "crew"})
     world = shared_world(a_claim("one"))
@@ -188,6 +193,7 @@ CASES = [
     Told(Reason.DEVICE_HELD, device_held, ("Wait: the other pod is bound soon",)),
     Told(Reason.NOT_KNOWN_YET, not_known, ("ResourceClaim default/later has to be created",)),
     Told(Reason.GONE, gone, ("ResourceClaim default/former has to be created again",)),
+    Told(Reason.GONE, going, ("ResourceClaim default/going has to be created again, once",)),
     Told(Reason.POD_GROUP_INCOMPLETE, incomplete, ("as many of its pods have to be there",)),
 ]
 

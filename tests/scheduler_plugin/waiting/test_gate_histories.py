@@ -288,6 +288,13 @@ class Waiting(RuleBasedStateMachine):
             self.world.delete_claim(claim.uid)
             self.keeper.note(ClaimChanged(claim.uid))
 
+    @rule(name=shared_claims)
+    def begin_to_delete_claim(self, name: str) -> None:
+        """Under use: what keeps it is not over."""
+        claim = self.world.facts.claim_named("default", name)
+        if claim is not None:
+            self.put_claim(replace(claim, is_deleting=True))
+
     @rule(number=numbers, way=st.sampled_from(["delete", "end", "hold", "ungate", "mark"]))
     def change_pod(self, number: int, way: str) -> None:
         pod = self.pick(number)

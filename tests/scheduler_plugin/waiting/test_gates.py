@@ -639,6 +639,39 @@ def test_other_gates_and_missing_claims_are_told() -> None:
     assert "default/cams" in found["p1"][1]
 
 
+def test_who_names_a_claim_that_is_being_deleted_is_told_and_goes_once_it_is_made_anew() -> None:
+    world = a_world(a_queue("a", onvif=(1, 1)), a_gated_pod("p", claims=["p"]))
+    put(world, replace(claim := a_claim("p"), is_deleting=True))
+    keeper = GateKeeper(world)
+
+    assert names(decide(keeper, NOW)) == []
+
+    (told,) = keeper.untold.take(9)
+    assert told.reason == Wait.CLAIM_NOT_FOUND
+    assert told.message == (
+        "It waits until ResourceClaim default/p, which is being deleted, is gone and made again."
+    )
+    world.delete_claim(claim.uid)
+    keeper.note(ClaimChanged(claim.uid))
+    put(world, anew := a_claim("p", uid="another"))
+    keeper.note(ClaimChanged(anew.uid))
+    assert names(decide(keeper, NOW)) == ["p"]
+
+
+def test_a_claim_that_begins_to_be_deleted_takes_who_names_it_out_of_line() -> None:
+    world = a_world(
+        a_queue("a", onvif=(0, 0)), a_gated_pod("p", claims=["p"]), claim := a_claim("p")
+    )
+    keeper = GateKeeper(world)
+    decide(keeper, NOW)
+    put(world, replace(claim, is_deleting=True), a_queue("a", onvif=(1, 1)))
+    keeper.note(ClaimChanged(claim.uid))
+    keeper.note(QueueChanged(QueueName("a")))
+
+    assert names(decide(keeper, NOW)) == []
+    assert [told.reason for told in keeper.untold.take(9)] == [Wait.CLAIM_NOT_FOUND]
+
+
 # What is read of pods.
 
 
