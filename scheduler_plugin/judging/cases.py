@@ -12,7 +12,7 @@ from scheduler_plugin.accounting.charges.costs import (
     is_accounted,
 )
 from scheduler_plugin.accounting.charges.entries import ClaimEntry
-from scheduler_plugin.accounting.charges.owners import awaited_pod, owner_of
+from scheduler_plugin.accounting.charges.owners import Owner, awaited_pod, owner_of
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
@@ -157,7 +157,7 @@ class _Asker:
         Who is bound first writes the owner: another by now, perhaps, than the one that was joined.
         """
         assumptions = self.world.assumptions
-        assumed = assumptions.owner(claim.uid)
+        assumed = self._assumed_owner(claim)
         found = owner_of(claim, self.world.facts, assumed)
         owner = found.queue if found else self.queue
         cost = claim_cost(claim, self.world.facts.catalog)
@@ -173,6 +173,17 @@ class _Asker:
             adds_non_preemptible=cost if self._is_first(claim, owner) else NO_CHARGES,
             awaited=None if assumed is not None else awaited_pod(claim, self.world.facts),
         )
+
+    def _assumed_owner(self, claim: ClaimView) -> Owner | None:
+        """Whom a decision in flight makes the owner.
+
+        At Bind only a pod that reserved the claim is about to be bound. What were written for any
+        other would be stale at once, and nobody could be bound for as long as it is tried again.
+        """
+        assumed = self.world.assumptions.owner(claim.uid)
+        if assumed is None or not self.at_bind or assumed.pod == self.pod.uid:
+            return assumed
+        return assumed if assumed.pod in claim.reserved_for else None
 
     def _charged(self, claim: ClaimView, entry: ClaimEntry) -> ClaimUse:
         """A claim that is charged already: for others, or for nobody but pods that do not run.

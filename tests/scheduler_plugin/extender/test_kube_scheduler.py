@@ -927,3 +927,18 @@ async def test_claims_that_nobody_counts_are_left_alone(scene: Scene) -> None:
     assert scene.cluster.reads == []
     assert scene.binder.owner_writes == []
     assert scene.binder.bound == {"a": ("node-a", "")}
+
+
+async def test_who_reserved_a_claim_is_bound_though_another_was_admitted_before(
+    scene: Scene,
+) -> None:
+    """The other did not get as far as its reservation: pods of two nodes take turns for ever."""
+    scene.cluster.store(a_claim())
+    for name, queue in (("a", "vision"), ("b", "robots")):
+        passed = scene.extender.filter(scene.pod(name, claims=["cam"], queue=queue))
+        assert passed == Passed()
+    scene.cluster.reserve("cam", "b")
+
+    assert await scene.bind("b") == ""
+
+    assert scene.owner == ("robots", pod_uid("b"))
