@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from local_cluster import processes
+from local_cluster.health import wait_until
 from local_cluster.processes import Process
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -98,6 +99,18 @@ def test_stopped_process_can_be_ended(tmp_path: Path, mark: str) -> None:
     process.end(seconds=5)
 
     assert not process.is_alive()
+
+
+def test_killing_a_stopped_process_leaves_no_stopped_nsenter(tmp_path: Path, mark: str) -> None:
+    """It stops itself together with its child, and a PID namespace waits for whom it reaps."""
+    nsenter = start(tmp_path, mark, "nsenter", f"--target={os.getpid()}", "--pid", "sleep", "60")
+    child = processes.only_child(nsenter)
+    child.signal(signal.SIGSTOP)
+    assert wait_until(lambda: states(nsenter) == {"T"}, seconds=10)
+
+    child.kill()
+
+    assert wait_until(lambda: not nsenter.is_alive(), seconds=10)
 
 
 def test_mark_finds_children_that_nobody_recorded(tmp_path: Path, mark: str) -> None:

@@ -83,6 +83,8 @@ def kill_all(found: Iterable[Process]) -> None:
     """SIGKILL, and wait until all are gone."""
     remaining = tuple(found)
     for process in remaining:
+        # A stopped nsenter would not reap it, and its PID namespace could not end.
+        session_leader(process).signal(signal.SIGCONT)
         process.signal(signal.SIGKILL)
     if left := _wait_gone(remaining, KILL_SECONDS):
         pids = ", ".join(str(process.pid) for process in left)
