@@ -83,9 +83,10 @@ def kill_all(found: Iterable[Process]) -> None:
     """SIGKILL, and wait until all are gone."""
     remaining = tuple(found)
     for process in remaining:
-        # A stopped nsenter would not reap it, and its PID namespace could not end.
-        session_leader(process).signal(signal.SIGCONT)
+        leader = session_leader(process)
         process.signal(signal.SIGKILL)
+        # A stopped nsenter would not reap it, and its PID namespace could not end.
+        leader.signal(signal.SIGCONT)
     if left := _wait_gone(remaining, KILL_SECONDS):
         pids = ", ".join(str(process.pid) for process in left)
         raise PartError(f"processes survive SIGKILL, so they hang inside the kernel: {pids}")
