@@ -177,8 +177,8 @@ class _Asker:
     def _assumed_owner(self, claim: ClaimView) -> Owner | None:
         """Whom a decision in flight makes the owner.
 
-        At Bind only a pod that reserved the claim is about to be bound. What were written for any
-        other would be stale at once, and nobody could be bound for as long as it is tried again.
+        At Bind only a pod that reserved the claim is about to be bound. An owner that is written
+        for any other pod is stale at once, and two pods can undo each other's owner without end.
         """
         assumed = self.world.assumptions.owner(claim.uid)
         if assumed is None or not self.at_bind or assumed.pod == self.pod.uid:
