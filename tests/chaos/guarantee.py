@@ -17,6 +17,7 @@ from tests.chaos.objects import (
     group_of,
     is_going,
     is_non_preemptible,
+    priority_of,
     queue_of,
     shown,
     uid,
@@ -77,8 +78,24 @@ def _is_over(
 
 def _may_go(charge: Charge, pod: Object, snapshot: Snapshot) -> bool:
     users = users_of(charge, snapshot)
-    held = any(is_non_preemptible(u) or is_going(u) or is_guarded(u, snapshot) for u in users)
+    held = any(
+        is_non_preemptible(user)
+        or is_going(user)
+        or is_guarded(user, snapshot)
+        or _is_its_equal(user, pod, snapshot)
+        for user in users
+    )
     return bool(users) and not held and not reasons(pod, _without(charge, users, snapshot))
+
+
+def _is_its_equal(user: Object, pod: Object, snapshot: Snapshot) -> bool:
+    """Whether both are of one queue: there only who has the lower priority goes for another.
+
+    It may use what another queue is charged for, and that queue may be above its quota.
+    """
+    if queue_of(user, snapshot) != queue_of(pod, snapshot):
+        return False
+    return priority_of(user) >= priority_of(pod)
 
 
 def _without(charge: Charge, users: list[Object], snapshot: Snapshot) -> Snapshot:

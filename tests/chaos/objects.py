@@ -94,7 +94,11 @@ def is_non_preemptible(pod: Object) -> bool:
     told = label(pod, PREEMPTIBILITY)
     if told:
         return told == NON_PREEMPTIBLE
-    return int(pod["spec"].get("priority") or 0) >= NON_PREEMPTIBLE_FROM
+    return priority_of(pod) >= NON_PREEMPTIBLE_FROM
+
+
+def priority_of(pod: Object) -> int:
+    return int(pod["spec"].get("priority") or 0)
 
 
 def queue_of(pod: Object, snapshot: Snapshot) -> str:

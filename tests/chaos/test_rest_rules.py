@@ -211,6 +211,16 @@ def test_nobody_goes_if_that_does_not_help() -> None:
     assert rules(*queues, *BORROWED, user, WANTED, made.node("b"), waiting) == set()
 
 
+@pytest.mark.parametrize(("priority", "found"), [(0, set()), (1, {"guarantee"})])
+def test_nobody_goes_for_his_equal_in_one_queue(priority: int, found: set[str]) -> None:
+    """A pod of the queue that waits uses what another queue is charged for (seed 4711)."""
+    user = made.pod("p", "red", "c", on="a")
+    queues = (made.queue("red", quota=1), made.queue("blue", usage={"echo": 1}))
+    waiting = made.pod("w", "red", "w", priority=priority)
+    pod = made.told(waiting, "0/1 nodes are available")
+    assert rules(*queues, *BORROWED, user, WANTED, pod) == found
+
+
 def test_a_queue_that_is_told_what_is_not_true_is_found() -> None:
     user = made.pod("p", "blue", "c", on="a")
     red = made.queue("red", quota=1)
