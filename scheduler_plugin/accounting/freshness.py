@@ -34,13 +34,17 @@ def awaits_claims(pod: PodView, facts: FactsView) -> bool:
 def awaits_extended_claim(pod: PodView, catalog: Catalog) -> bool:
     """Whether a claim for extended resources may have been made that is accounted, and not known.
 
-    Where a device plugin serves them there is none, and there will be none.
+    Where a device plugin serves them there is none, and there will be none. A class may be gone
+    since kube-scheduler made a claim of it: what that has is charged all the same.
     """
-    classes = (catalog.resource_class(resource) for resource, _ in pod.uncovered)
-    return any(
-        name is not None and (catalog.may_be_ours(name) or catalog.accounted_key(name) is not None)
-        for name in classes
-    )
+    return any(_may_be_accounted(resource, catalog) for resource, _ in pod.uncovered)
+
+
+def _may_be_accounted(resource: str, catalog: Catalog) -> bool:
+    name = catalog.resource_class(resource)
+    if name is None:
+        return catalog.had_class(resource)
+    return catalog.may_be_ours(name) or catalog.accounted_key(name) is not None
 
 
 def claims_to_read(pod: PodView, facts: FactsView) -> tuple[str, ...]:

@@ -35,6 +35,10 @@ MOST_OF_A_NAME = 63
 """
 
 
+MOST_REMEMBERED = 1_000
+"""How many extended resources are remembered whose class is gone."""
+
+
 class Catalog:
     """All classes, Configurations, Instances and slices. A read sees every earlier write."""
 
@@ -43,6 +47,7 @@ class Catalog:
         self._lists = lists
         self._classes: dict[ClassName, ClassView] = {}
         self._by_extended: Index[str, ClassName] = {}
+        self._left: dict[str, None] = {}
         self._configurations: dict[ResourceKey, int] = {}
         self._instances: dict[str, InstanceView] = {}
         self._with_instances: dict[ResourceKey, int] = {}
@@ -58,11 +63,15 @@ class Catalog:
         self._classes[view.name] = view
         if view.extended_resource:
             enter(self._by_extended, [view.extended_resource], view.name)
+            self._left.pop(view.extended_resource, None)
 
     def remove_class(self, name: ClassName) -> None:
         before = self._classes.pop(name, None)
         if before is not None and before.extended_resource:
             enter(self._by_extended, [before.extended_resource], name, -1)
+            self._left[before.extended_resource] = None
+            if len(self._left) > MOST_REMEMBERED:
+                del self._left[next(iter(self._left))]
 
     def class_named(self, name: ClassName) -> ClassView | None:
         return self._classes.get(name)
@@ -204,6 +213,10 @@ class Catalog:
             return ClassName(resource.removeprefix(IMPLICIT_PREFIX))
         names = sorted(self._by_extended.get(resource, ()))
         return max(names, key=lambda name: self._classes[name].created, default=None)
+
+    def had_class(self, resource: str) -> bool:
+        """Whether no class is behind an extended resource any more, and one was."""
+        return resource in self._left and resource not in self._by_extended
 
     def accounted_resource(self, resource: str) -> ResourceKey | None:
         """The key of an extended resource; None where it is not accounted or not known."""

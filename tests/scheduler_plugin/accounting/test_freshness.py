@@ -14,6 +14,8 @@ from scheduler_plugin.accounting.freshness import (
 )
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, bind_request, judge
+from scheduler_plugin.objects.claims import ClassName
+from scheduler_plugin.objects.devices.catalog import MOST_REMEMBERED
 from scheduler_plugin.objects.names import QueueName
 from tests.scheduler_plugin.builders import (
     a_claim,
@@ -80,6 +82,29 @@ def test_a_claim_may_be_made_for_what_an_accounted_class_offers(
     catalog = a_world().facts.catalog
 
     assert awaits_extended_claim(a_pod(requests={resource: 1}), catalog) is awaited
+
+
+def test_a_claim_may_have_been_made_while_the_class_was_there() -> None:
+    """It was deleted before the pod was bound (seed 4711 on 1.36)."""
+    world = a_world()
+    pod = a_pod(requests={"akri.sh/onvif": 1})
+
+    world.delete_class(ClassName("onvif"))
+
+    assert awaits_extended_claim(pod, world.facts.catalog)
+
+
+def test_of_classes_that_are_gone_a_thousand_are_remembered() -> None:
+    world = a_world()
+    for number in range(MOST_REMEMBERED + 1):
+        name = ClassName(f"class-{number}")
+        put(world, a_class(name, spec={"extendedResourceName": f"example.com/{number}"}))
+        world.delete_class(name)
+
+    pods = [a_pod(requests={f"example.com/{number}": 1}) for number in (0, 1, MOST_REMEMBERED)]
+
+    awaited = [awaits_extended_claim(pod, world.facts.catalog) for pod in pods]
+    assert awaited == [False, True, True]
 
 
 def test_no_claim_is_awaited_for_what_one_covers() -> None:

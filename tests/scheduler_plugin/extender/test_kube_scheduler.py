@@ -17,7 +17,7 @@ from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.messages import BindArguments, NotAnswered, Passed
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.bindings import BindFailed
-from scheduler_plugin.objects.claims import Result
+from scheduler_plugin.objects.claims import ClassName, Result
 from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.pods import NamespaceView, PodClaim, pod_view
 from scheduler_plugin.objects.projections import is_kept
@@ -755,9 +755,15 @@ async def test_bind_says_that_the_api_server_is_away(scene: Scene) -> None:
     assert await scene.bind("a") == "Pod default/a is not bound yet: the API server is away"
 
 
-async def test_bind_reads_the_pod_whose_extended_claim_is_not_known(scene: Scene) -> None:
+@pytest.mark.parametrize("is_class_gone", [False, True])
+async def test_bind_reads_the_pod_whose_extended_claim_is_not_known(
+    scene: Scene, is_class_gone: bool
+) -> None:
+    """The class may be gone since the claim was made: who uses it is charged all the same."""
     body = scene.pod("a", requests={"akri.sh/onvif": 1}, queue="vision")
     assert scene.extender.filter(body) == Passed()
+    if is_class_gone:
+        scene.cluster.world.delete_class(ClassName("onvif"))
     made = replace(
         scene.cluster.pods["a"],
         extended_claim="a-extended",
