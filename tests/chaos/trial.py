@@ -42,9 +42,12 @@ PATIENCE_SECONDS = 75.0
 """For so long a finding at rest has to stay: longer than a hold, and than what is forgotten."""
 SLOT_PATIENCE_SECONDS = 12.0
 """The same of slots: 2 s, once the longest pause is over that a driver makes between two tries."""
+LEFT_OVER_SECONDS = 140.0
+"""The same of what is left over: a leader clears it two minutes after it saw it first."""
 FAULTS_AT_ONCE = 2
 PATIENCE = {
     "anothers-device": 0.0,
+    "left-over": LEFT_OVER_SECONDS,
     **dict.fromkeys(("slot-of-nobody", "held-twice", "not-held"), SLOT_PATIENCE_SECONDS),
 }
 """What may not be for so long either, by its rule."""
