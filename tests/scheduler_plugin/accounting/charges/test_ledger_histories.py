@@ -44,6 +44,7 @@ from tests.scheduler_plugin.builders import (
 REMEMBERED = {
     "._deleted",
     "._facts._gone_claims",
+    "._facts.catalog._left",
     "._facts.pod_queues._gone",
     "._ledger._touched",
     "._facts.tree._paths",
