@@ -10,13 +10,16 @@
 Names are looked up among the objects that exist, never taken apart by a pattern. A Configuration
 that is deleted under use is known by its Instances, which stay while slots of them are held, and by
 the devices that are published, which stay while a claim has them; so is the class of an Instance.
-So what is held is charged until it ends; nothing is remembered that a restart would not find.
+So what is held is charged until it ends. All that is remembered of what is gone, and a restart
+forgets, is behind which extended resources a class was: a claim may just have been made of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
+
+from cachetools import FIFOCache
 
 from driver.api import AKRI_GROUP, DRIVER_NAME, LOCAL_POOLS, SHARED_POOLS
 from scheduler_plugin.objects.amounts import ResourceKey
@@ -36,7 +39,7 @@ MOST_OF_A_NAME = 63
 
 
 MOST_REMEMBERED = 1_000
-"""How many extended resources are remembered whose class is gone."""
+"""How many extended resources are remembered that a class was behind."""
 
 
 class Catalog:
@@ -47,7 +50,7 @@ class Catalog:
         self._lists = lists
         self._classes: dict[ClassName, ClassView] = {}
         self._by_extended: Index[str, ClassName] = {}
-        self._left: dict[str, None] = {}
+        self._left = FIFOCache[str, None](MOST_REMEMBERED)
         self._configurations: dict[ResourceKey, int] = {}
         self._instances: dict[str, InstanceView] = {}
         self._with_instances: dict[ResourceKey, int] = {}
@@ -63,15 +66,12 @@ class Catalog:
         self._classes[view.name] = view
         if view.extended_resource:
             enter(self._by_extended, [view.extended_resource], view.name)
-            self._left.pop(view.extended_resource, None)
 
     def remove_class(self, name: ClassName) -> None:
         before = self._classes.pop(name, None)
         if before is not None and before.extended_resource:
             enter(self._by_extended, [before.extended_resource], name, -1)
             self._left[before.extended_resource] = None
-            if len(self._left) > MOST_REMEMBERED:
-                del self._left[next(iter(self._left))]
 
     def class_named(self, name: ClassName) -> ClassView | None:
         return self._classes.get(name)
