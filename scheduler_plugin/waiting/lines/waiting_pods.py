@@ -76,6 +76,7 @@ class WaitingPods:
         self._members: dict[PodUid, _Member] = {}
         self._naming: dict[ClaimKey, dict[PodUid, None]] = {}
         self._uids: dict[ClaimKey, ClaimUid] = {}
+        self._deleting: set[ClaimKey] = set()
         self._keys: dict[ClaimUid, ClaimKey] = {}
         self._lines_of: dict[ClaimUid, dict[Signature, None]] = {}
         self._turns = world.assumptions.holds.turns
@@ -171,7 +172,9 @@ class WaitingPods:
         pods = self._naming.get(key, {}) if key is not None else {}
         if key is None or not pods:
             return
-        if len(pods) == 1 or self._uids.get(key) != self._knows(key):
+        is_deleting = claim is not None and claim.is_deleting
+        is_another = self._uids.get(key) != self._knows(key)
+        if len(pods) == 1 or is_another or is_deleting != (key in self._deleting):
             self._learn(key)
             for pod in list(pods):
                 self._place(pod)
@@ -244,6 +247,7 @@ class WaitingPods:
             del self._naming[key][uid]
             if not self._naming[key]:
                 del self._naming[key]
+                self._deleting.discard(key)
                 self._keys.pop(self._uids.pop(key, ClaimUid("")), None)
         self._look_at_neighbours(uid, member.claims)
 
@@ -311,9 +315,13 @@ class WaitingPods:
 
     def _learn(self, key: ClaimKey) -> None:
         self._keys.pop(self._uids.pop(key, ClaimUid("")), None)
-        uid = self._knows(key)
-        if uid is not None:
-            self._uids[key], self._keys[uid] = uid, key
+        self._deleting.discard(key)
+        claim = self._world.facts.claim_named(*key)
+        if claim is None:
+            return
+        self._uids[key], self._keys[claim.uid] = claim.uid, key
+        if claim.is_deleting:
+            self._deleting.add(key)
 
 
 def _keys(pod: PodView) -> tuple[ClaimKey, ...]:

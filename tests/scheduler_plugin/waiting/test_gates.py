@@ -658,10 +658,10 @@ def test_who_names_a_claim_that_is_being_deleted_is_told_and_goes_once_it_is_mad
     assert names(decide(keeper, NOW)) == ["p"]
 
 
-def test_a_claim_that_begins_to_be_deleted_takes_who_names_it_out_of_line() -> None:
-    world = a_world(
-        a_queue("a", onvif=(0, 0)), a_gated_pod("p", claims=["p"]), claim := a_claim("p")
-    )
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_claim_that_begins_to_be_deleted_takes_who_names_it_out_of_line(count: int) -> None:
+    pods = [a_gated_pod(f"p{number}", claims=["c"]) for number in range(count)]
+    world = a_world(a_queue("a", onvif=(0, 0)), *pods, claim := a_claim("c"))
     keeper = GateKeeper(world)
     decide(keeper, NOW)
     put(world, replace(claim, is_deleting=True), a_queue("a", onvif=(1, 1)))
@@ -669,7 +669,8 @@ def test_a_claim_that_begins_to_be_deleted_takes_who_names_it_out_of_line() -> N
     keeper.note(QueueChanged(QueueName("a")))
 
     assert names(decide(keeper, NOW)) == []
-    assert [told.reason for told in keeper.untold.take(9)] == [Wait.CLAIM_NOT_FOUND]
+    assert [keeper.place(pod.uid) for pod in pods] == [None] * count
+    assert [told.reason for told in keeper.untold.take(9)] == [Wait.CLAIM_NOT_FOUND] * count
 
 
 # What is read of pods.
