@@ -24,10 +24,13 @@ NEVER_ENDS = "8784h"
 """A year: no longer one is admitted."""
 
 
-def deaf(seconds: int) -> dict[str, Any]:
-    """A container that ignores its end until the kubelet kills it."""
+def deaf() -> dict[str, Any]:
+    """A container that ignores its end until the kubelet kills it.
+
+    That leaves a busy machine the time to show what is so meanwhile.
+    """
     script = "trap '' TERM; while :; do sleep 0.2; done"
-    return {"command": ["sh", "-c", script], "terminationGracePeriodSeconds": seconds}
+    return {"command": ["sh", "-c", script], "terminationGracePeriodSeconds": 20}
 
 
 def queues(story: Story, limit: int = -1, mine: int = 1) -> tuple[str, str]:
@@ -59,7 +62,7 @@ def test_pods_of_five_queues_leave_a_claim_and_one_that_does_not_hear_is_waited_
     mine, robots = queues(story, limit=1)
     run(story, "held", ("owner", robots))
     for number in range(4):
-        options = {**HERE, **(deaf(4) if number == 3 else {})}
+        options = {**HERE, **(deaf() if number == 3 else {})}
         story.pod(f"f{number}", story.queue(f"other{number}"), "held", **options)
     story.wait_running("f0", "f1", "f2", "f3")
 
@@ -171,7 +174,7 @@ def test_a_leader_that_dies_between_two_evictions_is_followed_by_one_that_knows(
 def test_a_device_stays_held_while_the_plugin_that_took_it_is_killed(story: Story) -> None:
     """Its node takes nobody until then but pods that do not mind."""
     mine, robots = queues(story)
-    run(story, "held", ("owner", robots), **deaf(3))
+    run(story, "held", ("owner", robots), **deaf())
     story.claim("w")
     story.pod("w", mine, "w", **HERE)
     story.wait_told("owner", "Reclaimed")
