@@ -121,6 +121,13 @@ def test_room_that_was_promised_to_a_pod_without_a_device_may_be_called_used() -
     assert rules(queue, *others) == {"false-reason"}
 
 
+def test_what_a_binding_that_never_came_reserved_is_charged_to_nobody_yet() -> None:
+    waits = made.told(made.pod("w", "red", "w"), "OverLimit")
+    queue, left = made.queue("red", 1, 1, usage={"echo": 1}), made.claim("w", "", waits)
+    used = (made.claim("c", "red", USER), USER)
+    assert rules(queue, made.published("echo-w"), *used, left, waits) == set()
+
+
 def test_a_pod_that_fits_and_waits_is_found() -> None:
     assert rules(made.queue("red"), made.published("echo-x"), WANTED, WAITS) == {"fits-and-waits"}
 

@@ -181,10 +181,13 @@ def party(pod: Object, snapshot: Snapshot) -> list[Object]:
 
 
 def adds(pod: Object, queue: str, snapshot: Snapshot) -> dict[str, Amounts]:
-    """What a pod would add to each queue that pays: claims that nobody is charged for yet."""
+    """What a pod would add to each queue that pays: claims that nobody is charged for yet.
+
+    Of a binding that never came a claim may have a device, and no owner.
+    """
     found: dict[str, Counter[str]] = {}
     for claim in claims_of(pod, snapshot):
-        if not allocation(claim):
+        if not (allocation(claim) and label(claim, QUEUE)):
             found.setdefault(label(claim, QUEUE) or queue, Counter()).update(asked(claim))
     slots = by_resource(slots_asked(pod), snapshot)
     if slots:
