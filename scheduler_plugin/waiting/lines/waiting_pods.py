@@ -75,8 +75,8 @@ class WaitingPods:
         self.moved: dict[PodUid, None] = {}
         self._members: dict[PodUid, _Member] = {}
         self._naming: dict[ClaimKey, dict[PodUid, None]] = {}
-        self._uids: dict[ClaimKey, ClaimUid] = {}
-        self._deleting: set[ClaimKey] = set()
+        # By name, the claim that it stands for, and whether that is being deleted.
+        self._known: dict[ClaimKey, tuple[ClaimUid, bool]] = {}
         self._keys: dict[ClaimUid, ClaimKey] = {}
         self._lines_of: dict[ClaimUid, dict[Signature, None]] = {}
         self._turns = world.assumptions.holds.turns
@@ -172,9 +172,7 @@ class WaitingPods:
         pods = self._naming.get(key, {}) if key is not None else {}
         if key is None or not pods:
             return
-        is_deleting = claim is not None and claim.is_deleting
-        is_another = self._uids.get(key) != self._knows(key)
-        if len(pods) == 1 or is_another or is_deleting != (key in self._deleting):
+        if len(pods) == 1 or self._known.get(key) != self._knows(key):
             self._learn(key)
             for pod in list(pods):
                 self._place(pod)
@@ -247,8 +245,7 @@ class WaitingPods:
             del self._naming[key][uid]
             if not self._naming[key]:
                 del self._naming[key]
-                self._deleting.discard(key)
-                self._keys.pop(self._uids.pop(key, ClaimUid("")), None)
+                self._unlearn(key)
         self._look_at_neighbours(uid, member.claims)
 
     def _look_at_neighbours(self, uid: PodUid, claims: Iterable[ClaimKey]) -> None:
@@ -309,19 +306,20 @@ class WaitingPods:
 
     # Which claim a name stands for.
 
-    def _knows(self, key: ClaimKey) -> ClaimUid | None:
+    def _knows(self, key: ClaimKey) -> tuple[ClaimUid, bool] | None:
         claim = self._world.facts.claim_named(*key)
-        return claim.uid if claim is not None else None
+        return (claim.uid, claim.is_deleting) if claim is not None else None
 
     def _learn(self, key: ClaimKey) -> None:
-        self._keys.pop(self._uids.pop(key, ClaimUid("")), None)
-        self._deleting.discard(key)
-        claim = self._world.facts.claim_named(*key)
-        if claim is None:
-            return
-        self._uids[key], self._keys[claim.uid] = claim.uid, key
-        if claim.is_deleting:
-            self._deleting.add(key)
+        self._unlearn(key)
+        found = self._knows(key)
+        if found is not None:
+            self._known[key], self._keys[found[0]] = found, key
+
+    def _unlearn(self, key: ClaimKey) -> None:
+        before = self._known.pop(key, None)
+        if before is not None:
+            self._keys.pop(before[0], None)
 
 
 def _keys(pod: PodView) -> tuple[ClaimKey, ...]:
