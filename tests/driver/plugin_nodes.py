@@ -123,13 +123,15 @@ class FakeKubelet:
         self.lists.clear()
         self.knows_its_pods = False
 
-    def listing(self) -> Listing:
+    def shown(self) -> list[Grant]:
+        """What it lists: none of init containers; after a start, not yet those of all pods."""
         shown = [g for g in self.entered if g.pod.uid not in self.cluster.hidden]
-        if not self.knows_its_pods:
-            shown = shown[::2]
+        return shown if self.knows_its_pods else shown[::2]
+
+    def listing(self) -> Listing:
         return Listing(
             self.cluster.clock,
-            frozenset(ListedDevice(g.pod.name, "main", d) for g in shown for d in g.devices),
+            frozenset(ListedDevice(g.pod.name, "main", d) for g in self.shown() for d in g.devices),
         )
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from driver.device_ids import configuration_resource, instance_resource
-from driver.device_plugin.slots.allocation import OfConfiguration
+from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance
 from tests.driver.plugin_nodes import Cluster, FakeNode, Grant, let_pass, plugin_of
 from tests.driver.slot_builders import (
     CAMERA_1,
@@ -96,16 +96,20 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.granted())
     @rule(data=st.data(), how=st.sampled_from(["finish", "delete", "force"]), at_once=often)
     def end(self, data: st.DataObject, how: str, at_once: bool) -> None:
-        """Completed, failed or evicted; deleted; deleted by force. The kubelet may be slow.
-
-        Not with devices that its listing never names: the pod's phase is then all there is to see.
-        """
+        """Completed, failed or evicted; deleted; deleted by force. The kubelet may be slow."""
         node, grant = data.draw(st.sampled_from(self.granted()))
+        self.end_one(node, grant, how, at_once=at_once)
+
+    def end_one(self, node: FakeNode, grant: Grant, how: str, *, at_once: bool) -> None:
+        """Not slowly with devices that are not listed: the pod's phase is then all there is to see.
+
+        A kubelet that does not know all its pods yet gives none of their devices away either.
+        """
         if how == "finish":
             self.cluster.finish(grant.pod)
         elif self.cluster.runs(grant.pod):
             del self.cluster.pods[grant.pod.name.name]
-        if at_once or how == "delete" or grant.pod.uid in self.cluster.hidden:
+        if at_once or how == "delete" or grant not in node.kubelet.shown():
             self.forget(node)
 
     @rule(index=which, remove=st.booleans())
@@ -237,3 +241,20 @@ class Histories(RuleBasedStateMachine):
 
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(max_examples=75, stateful_step_count=50, deadline=None)
+
+
+def test_a_pod_that_ends_while_its_kubelet_does_not_know_it_uses_no_device() -> None:
+    """Found by the machine: a kubelet that was started anew lists the first of two pods only."""
+    history = Histories()
+    node = history.nodes[0]
+    for name, camera in (("web-0", CAMERA_1), ("web-1", CAMERA_2)):
+        history.cluster.bind(name, node.name, instance_resource(camera), 1, hidden=False)
+        assert not node.admit(node.kubelet.waiting()[0], OfInstance(camera), ())
+    history.wait(1.1)
+    history.restart(0, "kubelet, slowly")
+    history.end_one(node, node.kubelet.entered[1], "finish", at_once=False)
+
+    history.reconcile(0, [])
+
+    history.every_device_in_use_has_one_slot()
+    assert history.cluster.instances.usage() == {f"{CAMERA_1}-0": NODE_A}
