@@ -1,0 +1,145 @@
+"""Workers that reconcile one key after the other, for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
+from typing import Generic, NoReturn, TypeVar
+
+from kube.backoff import Backoff
+from kube.calls.errors import ApiError
+from kube.reconciling.prometheus_queues import DEPTH, RESULTS, WORK_SECONDS
+from kube.reconciling.results import After, Done, Failed, Result
+from kube.reconciling.work_queue import WorkQueue
+
+logger = logging.getLogger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+BACKOFF = Backoff(first_seconds=0.2, cap_seconds=30.0)
+FENCED_SECONDS = 1.0
+"""How soon it is asked again whether writes may begin."""
+
+
+def always_may() -> str:
+    """Nothing keeps whoever has no Lease from writing."""
+    return ""
+
+
+class Reconciler(Generic[K]):
+    """Calls `reconcile` for each key that was added: one call for a key at a time.
+
+    A call reads what is known, decides, writes, and says what came of it. Killed at any point it
+    is made again by whoever comes next, for the same key, by what is known then.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Callable[[K], Awaitable[Result]],
+        *,
+        workers: int = 1,
+        why_not: Callable[[], str] = always_may,
+        backoff: Backoff = BACKOFF,
+    ) -> None:
+        """Create.
+
+        Args:
+            name: Of what it brings about, for logs and metrics.
+            reconcile: What it raises counts as `Failed`.
+            workers: How many keys are worked on at one time.
+            why_not: The fence: why no write may begin now, as a sentence; "" where it may. Asked
+                before each call. Calls ask it before each of their writes, too.
+            backoff: How long a key waits after failures in a row.
+        """
+        self.name = name
+        self._reconcile = reconcile
+        self._workers = workers
+        self._why_not = why_not
+        self._queue: WorkQueue[K] = WorkQueue(backoff, random.random)
+        self._changed = asyncio.Event()
+        self._depth = DEPTH.labels(name)
+        self._seconds = WORK_SECONDS.labels(name)
+
+    def __len__(self) -> int:
+        """How many keys are to be worked on."""
+        return len(self._queue)
+
+    def add(self, key: K) -> None:
+        """Something of a key changed; may be called from anywhere in the event loop."""
+        self._queue.add(key)
+        self._note()
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """It is to be looked at after this time, or sooner."""
+        self._queue.add_after(key, _now() + seconds)
+        self._note()
+
+    async def run(self) -> NoReturn:
+        """Reconcile until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(self._workers):
+                tasks.create_task(self._work(), name=f"{self.name} {number}")
+        raise AssertionError("workers never end")
+
+    async def _work(self) -> NoReturn:
+        while True:
+            key = await self._next()
+            try:
+                self._take(key, await self._result(key))
+            finally:
+                self._queue.done(key)
+                self._note()
+
+    async def _next(self) -> K:
+        while True:
+            if why := self._why_not():
+                RESULTS.labels(self.name, "fenced").inc()
+                logger.debug("%s waits: %s", self.name, why)
+                await asyncio.sleep(FENCED_SECONDS)
+                continue
+            if (key := self._queue.get(_now())) is not None:
+                self._depth.set(len(self._queue))
+                return key
+            self._changed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._queue.next_moment()):
+                    await self._changed.wait()
+
+    async def _result(self, key: K) -> Result:
+        with self._seconds.time():
+            try:
+                return await self._reconcile(key)
+            except ApiError as error:
+                return Failed(error)
+            except Exception as error:  # An odd object must not end the process.
+                logger.exception("%s failed key=%s", self.name, key)
+                return Failed(error)
+
+    def _take(self, key: K, result: Result) -> None:
+        RESULTS.labels(self.name, type(result).__name__.lower()).inc()
+        match result:
+            case Done():
+                self._queue.forget(key)
+            case After(seconds):
+                self._queue.forget(key)
+                self._queue.add_after(key, _now() + seconds)
+            case Failed(error):
+                asked = error.retry_after_seconds if isinstance(error, ApiError) else 0.0
+                seconds = self._queue.add_rate_limited(key, _now(), asked)
+                attempt = self._queue.requeues(key)
+                logger.warning(
+                    "%s failed key=%s attempt=%d again_in=%.1f error=%s",
+                    *(self.name, key, attempt, seconds, error),
+                )
+
+    def _note(self) -> None:
+        self._depth.set(len(self._queue))
+        self._changed.set()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,205 @@
+"""Workers: one call for a key at a time, and none of what was added is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from kube.api import UnavailableError
+from kube.backoff import Backoff
+from kube.reconciling import reconcilers
+from kube.reconciling.reconcilers import Reconciler
+from kube.reconciling.results import After, Done, Failed, Result
+
+AT_ONCE = Backoff(first_seconds=0.0, cap_seconds=0.0)
+
+
+@asynccontextmanager
+async def running(reconciler: Reconciler[str]) -> AsyncIterator[None]:
+    task = asyncio.ensure_future(reconciler.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110  Nobody tells a test of it.
+            await asyncio.sleep(0)
+
+
+async def test_what_is_added_before_and_while_it_runs_is_reconciled() -> None:
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Done()
+
+    reconciler = Reconciler("test", reconcile)
+    reconciler.add("before")
+    async with running(reconciler):
+        await until(lambda: seen == ["before"])
+        reconciler.add("while")
+        await until(lambda: seen == ["before", "while"])
+    assert len(reconciler) == 0
+
+
+async def test_a_key_that_changes_while_it_is_worked_on_is_worked_on_once_more() -> None:
+    calls, most, may_end = 0, 0, asyncio.Event()
+    at_once = 0
+
+    async def reconcile(_: str) -> Result:
+        nonlocal calls, most, at_once
+        calls, at_once = calls + 1, at_once + 1
+        most = max(most, at_once)
+        await may_end.wait()
+        at_once -= 1
+        return Done()
+
+    reconciler = Reconciler("test", reconcile, workers=3)
+    async with running(reconciler):
+        reconciler.add("a")
+        await until(lambda: calls == 1)
+        for _ in range(5):
+            reconciler.add("a")
+        await asyncio.sleep(0)
+        assert calls == 1
+        may_end.set()
+        await until(lambda: calls == 2)
+        await until(lambda: at_once == 0)
+    assert (calls, most) == (2, 1)
+
+
+async def test_one_key_that_takes_long_keeps_no_other_waiting() -> None:
+    seen: list[str] = []
+    forever = asyncio.Event()
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        if key == "slow":
+            await forever.wait()
+        return Done()
+
+    reconciler = Reconciler("test", reconcile, workers=2)
+    async with running(reconciler):
+        for key in ("slow", "a", "b"):
+            reconciler.add(key)
+        await until(lambda: seen == ["slow", "a", "b"])
+
+
+async def test_after_comes_again_by_itself_and_sooner_where_something_changes() -> None:
+    seen: list[str] = []
+    results: list[Result] = [After(0.01), After(3600.0), Done()]
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return results.pop(0)
+
+    reconciler = Reconciler("test", reconcile)
+    async with running(reconciler):
+        reconciler.add("a")
+        await until(lambda: len(seen) == 2)
+        reconciler.add("a")
+        await until(lambda: len(seen) == 3)
+
+
+def returned(error: Exception) -> Awaitable[Result]:
+    async def fail() -> Result:
+        return Failed(error)
+
+    return fail()
+
+
+def raised(error: Exception) -> Awaitable[Result]:
+    async def fail() -> Result:
+        raise error
+
+    return fail()
+
+
+@pytest.mark.parametrize("fail", [returned, raised])
+@pytest.mark.parametrize("error", [ValueError("odd"), UnavailableError("away")])
+async def test_what_failed_is_tried_again_and_keeps_no_other_waiting(
+    fail: Callable[[Exception], Awaitable[Result]], error: Exception
+) -> None:
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        if key == "a" and seen.count("a") < 3:
+            return await fail(error)
+        return Done()
+
+    reconciler = Reconciler("test", reconcile, backoff=AT_ONCE)
+    async with running(reconciler):
+        reconciler.add("a")
+        reconciler.add("b")
+        await until(lambda: seen.count("a") == 3 and "b" in seen)
+
+
+async def test_a_server_that_says_when_to_come_again_is_believed() -> None:
+    error = UnavailableError("busy")
+    error.retry_after_seconds = 3600.0
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Failed(error)
+
+    reconciler = Reconciler("test", reconcile, backoff=AT_ONCE)
+    async with running(reconciler):
+        reconciler.add("a")
+        await until(lambda: seen)
+        reconciler.add("b")
+        await until(lambda: "b" in seen)
+    assert seen == ["a", "b"]
+
+
+async def test_nothing_is_reconciled_while_no_write_may_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reconcilers, "FENCED_SECONDS", 0.0)
+    seen: list[str] = []
+    why, asked = "The Lease may be lost.", 0
+
+    def why_not() -> str:
+        nonlocal asked
+        asked += 1
+        return why
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Done()
+
+    reconciler = Reconciler("test", reconcile, why_not=why_not)
+    async with running(reconciler):
+        reconciler.add("a")
+        await until(lambda: asked > 5)
+        assert seen == []
+        why = ""
+        await until(lambda: seen == ["a"])
+
+
+async def test_a_call_that_is_cancelled_leaves_the_key_to_the_next_run() -> None:
+    seen: list[str] = []
+    forever = asyncio.Event()
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        await forever.wait()
+        return Done()
+
+    reconciler = Reconciler("test", reconcile)
+    async with running(reconciler):
+        reconciler.add("a")
+        await until(lambda: seen)
+    forever.set()
+    reconciler.add("a")
+    async with running(reconciler):
+        await until(lambda: seen == ["a", "a"])
