@@ -12,6 +12,7 @@ from kube.api import (
     CONFIGURATIONS,
     INSTANCES,
     NAMESPACES,
+    NODES,
     PODS,
     QUEUES,
     SLICES,
@@ -21,7 +22,6 @@ from kube.api import (
     Store,
     WatchSettings,
 )
-from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     GroupChanged,
@@ -32,17 +32,18 @@ from scheduler_plugin.accounting.world_changes import (
     WorldChange,
 )
 from scheduler_plugin.cluster.feeds import Feed, Kind
+from scheduler_plugin.cluster.tables import Tables
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claim_fields import Claim
 from scheduler_plugin.objects.devices.devices import (
     ClassView,
     InstanceView,
-    SliceView,
     class_view,
     instance_view,
-    slice_view,
 )
 from scheduler_plugin.objects.names import Queue
+from scheduler_plugin.objects.node_fields import Node
+from scheduler_plugin.objects.nodes import NodeView, node_view
 from scheduler_plugin.objects.pod_fields import Pod
 from scheduler_plugin.objects.pods import (
     NamespaceView,
@@ -53,11 +54,12 @@ from scheduler_plugin.objects.pods import (
 )
 from scheduler_plugin.objects.projections import (
     ClaimVersion,
+    StoredPod,
     project_claim,
     project_configuration,
-    project_pod,
 )
 from scheduler_plugin.objects.queue_objects import parse_queue
+from scheduler_plugin.reclaiming.places.published_slices import PublishedSlice, published_slice
 
 T = TypeVar("T")
 
@@ -71,14 +73,15 @@ class Kinds:
         self,
         client: ApiClient,
         watch: WatchSettings,
-        world: World,
+        tables: Tables,
         changed: Callable[[WorldChange], None],
         pod_groups: Sequence[Resource],
     ) -> None:
         """`changed` is called after the world took a change."""
         self._client = client
         self._watch = watch
-        self._world = world
+        self._tables = tables
+        self._world = world = tables.world
         self._settings = world.facts.settings
         self._changed = changed
         self.claims = self._claims()
@@ -94,6 +97,8 @@ class Kinds:
             self._configurations(),
             self._namespaces(),
         ]
+        if tables.nodes is not None:
+            self._others.append(self._nodes())
 
     def __iter__(self) -> Iterator[Kind[Any]]:
         """All of them, in the order in which the world takes them cheapest."""
@@ -129,22 +134,24 @@ class Kinds:
         )
         return self._kind(CLAIMS, project, feed, is_optional=True, shape=Claim)
 
-    def _pods(self) -> Kind[PodView]:
-        def project(obj: JsonObject | Pod) -> PodView | None:
-            return project_pod(obj, self._settings)
-
-        def put(pod: PodView) -> None:
-            self._world.put_pod(pod)
-            if pod.claims and not self.claims.is_followed:
+    def _pods(self) -> Kind[StoredPod]:
+        def put(pod: StoredPod) -> bool:
+            matters = self._tables.put_pod(pod)
+            if isinstance(pod, PodView) and pod.claims and not self.claims.is_followed:
                 self.claims.hint()
+            return matters
 
         feed = Feed(
             put=put,
-            delete=lambda pod: self._world.delete_pod(pod.uid),
+            delete=self._tables.delete_pod,
             change=lambda pod: PodChanged(pod.uid),
             tell=self._changed,
         )
-        return self._kind(PODS, project, feed, shape=Pod)
+        return self._kind(PODS, self._tables.project_pod, feed, shape=Pod)
+
+    def _nodes(self) -> Kind[NodeView]:
+        feed = self._other(self._tables.put_node, self._tables.delete_node)
+        return self._kind(NODES, node_view, feed, shape=Node)
 
     def _queues(self) -> Kind[Queue]:
         def put(queue: Queue) -> bool:
@@ -176,11 +183,9 @@ class Kinds:
         )
         return self._kind(CLASSES, class_view, feed, is_optional=True)
 
-    def _slices(self) -> Kind[SliceView]:
-        feed = self._other(
-            self._world.put_slice, lambda found: self._world.delete_slice(found.name)
-        )
-        return self._kind(SLICES, slice_view, feed, is_optional=True)
+    def _slices(self) -> Kind[PublishedSlice]:
+        feed = self._other(self._tables.put_slice, self._tables.delete_slice)
+        return self._kind(SLICES, published_slice, feed, is_optional=True)
 
     def _configurations(self) -> Kind[ResourceKey]:
         feed = self._other(self._world.put_configuration, self._world.delete_configuration)

@@ -3,6 +3,7 @@
     classes, slices, namespaces, PodGroups, queues, … ─┐
     claims ────────────────────────────────────────────┼─► World ──► who subscribed, who waits
     pods ──────────────────────────────────────────────┘
+    nodes, and what all pods take of them ───────────────► Nodes
 
 All are listed at the same time and fed in this order, since every class that comes later costs
 what its claims cost, and every claim what its pods cost. From then on each change is fed as it
@@ -20,11 +21,13 @@ from kube.api import CLAIMS, PODS, ApiClient, JsonObject, NotFoundError, Resourc
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import WorldChange
 from scheduler_plugin.cluster.kinds import Kinds
+from scheduler_plugin.cluster.tables import Tables
 from scheduler_plugin.cluster.waiters import Waiters
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.projections import is_kept
+from scheduler_plugin.reclaiming.places.stock import Stock
 
 logger = logging.getLogger(__name__)
 
@@ -44,11 +47,16 @@ class ClusterWorld:
         *,
         pod_groups: Sequence[Resource] = (),
         watch: WatchSettings | None = None,
+        follows_nodes: bool = True,
     ) -> None:
+        """Without `follows_nodes` it may be run by a user who may not list nodes."""
         self.settings = settings
         self.world = World(settings)
+        self.stock = Stock()
         self._client = client
-        self.kinds = Kinds(client, watch or WatchSettings(), self.world, self._changed, pod_groups)
+        nodes = self.stock.nodes if follows_nodes else None
+        tables = Tables(self.world, nodes, self.stock.devices)
+        self.kinds = Kinds(client, watch or WatchSettings(), tables, self._changed, pod_groups)
         self._unknown = list(self.kinds)
         self._listeners: tuple[Listener, ...] = ()
         self.waiters = Waiters()
@@ -109,7 +117,8 @@ class ClusterWorld:
 
         Raises UnreadableError.
         """
-        return self.kinds.pods.store.known(obj) or pod_view(obj, self.settings)
+        known = self.kinds.pods.store.known(obj)
+        return known if isinstance(known, PodView) else pod_view(obj, self.settings)
 
     async def refresh_claim(self, namespace: str, name: str) -> ClaimView | None:
         """Read a claim from the API server; the world knows it from then on.
@@ -132,7 +141,8 @@ class ClusterWorld:
         if obj is None:
             return None
         self.note_pod(obj)
-        if known := self.kinds.pods.store.get(name, namespace):
+        known = self.kinds.pods.store.get(name, namespace)
+        if isinstance(known, PodView):
             return known
         found = pod_view(obj, self.settings)
         # One that matters and is not kept was deleted while the answer was on its way.
@@ -156,7 +166,8 @@ class ClusterWorld:
                 kind.feed()
             self._fed.set()
             claims, pods = len(self.kinds.claims.store), len(self.kinds.pods.store)
-            logger.info("in sync claims=%d pods=%d", claims, pods)
+            nodes = sum(1 for _ in self.stock.nodes)
+            logger.info("in sync claims=%d pods=%d nodes=%d", claims, pods, nodes)
         raise AssertionError("stores run until they are cancelled")
 
     async def catch_up(self, moment: float, timeout_seconds: float) -> bool:

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 
 from scheduler_plugin.objects.fields import Set
+from scheduler_plugin.objects.node_fields import Selector as NodeSelector
+from scheduler_plugin.objects.node_fields import Toleration
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -27,6 +29,18 @@ class Capacity(msgspec.Struct, frozen=True):
     requests: dict[str, Any] | None = None
 
 
+class Cel(msgspec.Struct, frozen=True):
+    """CEL of a selector."""
+
+    expression: str | None = None
+
+
+class Selector(msgspec.Struct, frozen=True):
+    """What a device has to satisfy."""
+
+    cel: Cel | None = None
+
+
 class Exact(msgspec.Struct, frozen=True, rename="camel"):
     """`exactly` of a request, or an entry of its `firstAvailable`."""
 
@@ -36,6 +50,8 @@ class Exact(msgspec.Struct, frozen=True, rename="camel"):
     count: int | None = None
     admin_access: bool | None = None
     capacity: Capacity | None = None
+    selectors: list[Selector] | None = None
+    tolerations: list[Toleration] | None = None
 
 
 class Asked(msgspec.Struct, frozen=True, rename="camel"):
@@ -46,10 +62,18 @@ class Asked(msgspec.Struct, frozen=True, rename="camel"):
     first_available: list[Exact] | None = None
 
 
+class Agreement(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `spec.devices.constraints`."""
+
+    requests: list[str] | None = None
+    match_attribute: str | None = None
+
+
 class Devices(msgspec.Struct, frozen=True):
     """Of `spec.devices`."""
 
     requests: list[Asked] | None = None
+    constraints: list[Agreement] | None = None
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -75,10 +99,11 @@ class Results(msgspec.Struct, frozen=True):
     results: list[Given] | None = None
 
 
-class Allocation(msgspec.Struct, frozen=True):
+class Allocation(msgspec.Struct, frozen=True, rename="camel"):
     """Of `status.allocation`."""
 
     devices: Results | None = None
+    node_selector: NodeSelector | None = None
 
 
 class Consumer(msgspec.Struct, frozen=True, rename="camel"):

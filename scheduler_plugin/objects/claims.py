@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from sys import intern
 from typing import NamedTuple, NewType
@@ -18,6 +18,7 @@ from scheduler_plugin.objects.claim_fields import (
     Exact,
     Given,
     Metadata,
+    Selector,
     Spec,
     Status,
     Template,
@@ -40,6 +41,8 @@ from scheduler_plugin.objects.names import (
     PodUid,
     QueueName,
 )
+from scheduler_plugin.objects.node_fields import Toleration
+from scheduler_plugin.objects.node_selection import NodeTerms, selected_nodes
 from scheduler_plugin.objects.requests import whole
 
 ClassName = NewType("ClassName", str)
@@ -72,6 +75,14 @@ class Alternative:
         count: Devices; None for allocationMode All.
         slots: Slots of each device; at least 1.
         problem: Why what it says of slots is none of them, as a sentence; "" where it is.
+
+    No queue is charged by the rest. Two alternatives that differ in nothing else are equal, so that
+    pods that ask for the same are treated alike, whichever devices of a class they select.
+
+    Attributes:
+        selectors: CEL, all of which a device satisfies; None for what is no CEL.
+        names_slots: Whether it says how many slots, which only a device with slots can have.
+        odd_capacity: Other capacity that it asks for, by name.
     """
 
     name: str
@@ -80,6 +91,22 @@ class Alternative:
     slots: int = 1
     admin_access: bool = False
     problem: str = ""
+    selectors: tuple[str | None, ...] = field(default=(), compare=False)
+    tolerations: tuple[Toleration, ...] = field(default=(), compare=False)
+    names_slots: bool = field(default=False, compare=False)
+    odd_capacity: tuple[str, ...] = field(default=(), compare=False)
+
+
+class ClaimConstraint(NamedTuple):
+    """What devices of a claim have to agree about.
+
+    Attributes:
+        requests: Those that it is about, or alternatives of theirs; () for all.
+        attribute: "" for a constraint of another kind than `matchAttribute`.
+    """
+
+    requests: tuple[str, ...]
+    attribute: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +149,11 @@ class ClaimView:
         owner_pod: The pod for which the binder wrote the label; "" where a user set it.
         owner_left_at: The annotation as it stands; "" for none.
         results: None while the claim is not allocated.
+        nodes: Where its devices can be used, as its allocation says; None where it says nothing.
         reserved_for: UIDs of the consumers that are pods, the earliest first.
         other_consumers: How many consumers are something else.
         is_deleting: Whether it is on its way out: it goes once nobody uses it.
+        constraints: In the order of its spec, which never changes, as all of its spec.
     """
 
     namespace: str
@@ -140,6 +169,8 @@ class ClaimView:
     reserved_for: tuple[PodUid, ...] = ()
     other_consumers: int = 0
     is_deleting: bool = False
+    constraints: tuple[ClaimConstraint, ...] = field(default=(), compare=False)
+    nodes: NodeTerms | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -177,6 +208,7 @@ class ClaimTemplateView:
     name: str
     label: QueueName = NO_QUEUE
     requests: tuple[Request, ...] = ()
+    constraints: tuple[ClaimConstraint, ...] = field(default=(), compare=False)
 
     def claim(self, pod: str, entry: str) -> ClaimView:
         """The claim that will be made of it for a pod, before it exists: without a UID."""
@@ -186,6 +218,7 @@ class ClaimTemplateView:
             uid=ClaimUid(""),
             label=self.label,
             requests=self.requests,
+            constraints=self.constraints,
         )
 
 
@@ -209,6 +242,8 @@ def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
         reserved_for=tuple(uid for uid in consumers if uid),
         other_consumers=consumers.count(NO_POD),
         is_deleting=metadata.deletion_timestamp is not None,
+        constraints=_constraints(claim.spec),
+        nodes=_nodes(status),
     )
 
 
@@ -217,11 +252,13 @@ def claim_template_view(obj: JsonObject, *, queue_label: str) -> ClaimTemplateVi
     template = read_as(Template, obj)
     metadata = template.metadata or NO_METADATA
     of_claim = template.spec.metadata if template.spec else None
+    spec = template.spec.spec if template.spec else None
     return ClaimTemplateView(
         namespace=intern(metadata.namespace or ""),
         name=own_text(metadata.name, "metadata.name"),
         label=_label(of_claim or NO_METADATA, queue_label),
-        requests=_requests(template.spec.spec if template.spec else None, "spec.spec"),
+        requests=_requests(spec, "spec.spec"),
+        constraints=_constraints(spec),
     )
 
 
@@ -234,6 +271,16 @@ def _requests(spec: Spec | None, path: str) -> tuple[Request, ...]:
     return tuple(
         _request(request, f"{path}.devices.requests[{number}]")
         for number, request in enumerate(asked or ())
+    )
+
+
+def _constraints(spec: Spec | None) -> tuple[ClaimConstraint, ...]:
+    found = spec.devices.constraints if spec is not None and spec.devices is not None else None
+    if not found:
+        return ()  # As for most claims, of which thousands are read.
+    return tuple(
+        ClaimConstraint(tuple(map(intern, each.requests or ())), intern(each.match_attribute or ""))
+        for each in found
     )
 
 
@@ -260,12 +307,26 @@ def _alternative(exact: Exact, path: str, name: str) -> Alternative:
         slots=max(1, whole(asked[1]) or 1) if asked else 1,
         admin_access=bool(exact.admin_access),
         problem=_problem(*asked, f"{path}.capacity.requests") if asked else "",
+        selectors=_selectors(exact.selectors) if exact.selectors else (),
+        tolerations=tuple(exact.tolerations) if exact.tolerations else (),
+        names_slots=asked is not None,
+        odd_capacity=_odd(capacity) if capacity else (),
     )
+
+
+def _selectors(selectors: Iterable[Selector]) -> tuple[str | None, ...]:
+    """Claims that are made of one template share the texts."""
+    found = (each.cel.expression if each.cel is not None else None for each in selectors)
+    return tuple(None if text is None else intern(text) for text in found)
 
 
 def _slots(amounts: Mapping[str, object]) -> tuple[str, object] | None:
     """Under which name slots are given, and what is written there."""
     return next(((name, amounts[name]) for name in SLOTS_NAMES if name in amounts), None)
+
+
+def _odd(capacity: Iterable[str]) -> tuple[str, ...]:
+    return tuple(intern(name) for name in capacity if name not in SLOTS_NAMES)
 
 
 def _problem(name: str, value: object, path: str) -> str:
@@ -281,6 +342,11 @@ def _results(status: Status) -> tuple[Result, ...] | None:
         return None
     devices = status.allocation.devices
     return tuple(map(_result, (devices.results if devices is not None else None) or ()))
+
+
+def _nodes(status: Status) -> NodeTerms | None:
+    selector = status.allocation.node_selector if status.allocation is not None else None
+    return None if selector is None else selected_nodes(selector)
 
 
 def _consumed(value: object, driver: str | None) -> int | None:

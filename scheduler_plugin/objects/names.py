@@ -59,6 +59,9 @@ STALE_CONDITION = f"{GROUP}/PodGroupStale"
 RECLAIMING_CONDITION = f"{GROUP}/Reclaiming"
 """Condition of a pod that waits: True while room is held for it that others were evicted for."""
 
+MISSED_CONDITION = f"{GROUP}/ReclaimMissed"
+"""Condition of a pod that waits: True where room was held for it, and it was not bound."""
+
 SELECTORS_CONDITION = f"{GROUP}/SelectorsTooSlow"
 """Condition of a pod that waits: True where CEL of its claims is not evaluated for it."""
 
@@ -101,6 +104,7 @@ class Reason(StrEnum):
     FOREIGN_NON_PREEMPTIBLE = "ForeignNonPreemptible"
     OVER_LIMIT = "OverLimit"
     NON_PREEMPTIBLE_OVER_QUOTA = "NonPreemptibleOverQuota"
+    BORROWING_BACKOFF = "BorrowingBackoff"
     DEVICE_HELD = "DeviceHeld"
 
 
@@ -136,6 +140,13 @@ class OrphanPolicy(StrEnum):
 
     OLDEST_POD = "OldestPod"
     UNATTRIBUTED = "Unattributed"
+
+
+class ReclaimPolicy(StrEnum):
+    """Whether what queues are guaranteed is taken back from others for them."""
+
+    QUOTA = "Quota"
+    NEVER = "Never"
 
 
 class OwnerLifetime(StrEnum):

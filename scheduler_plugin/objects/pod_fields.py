@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from scheduler_plugin.objects.fields import Set
-from scheduler_plugin.objects.requests import Container
+from scheduler_plugin.objects.node_fields import Affinity, Toleration
+from scheduler_plugin.objects.requests import Container, Resources
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -52,6 +55,11 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
     resource_claims: list[ClaimEntry] | None = None
     init_containers: list[Container] | None = None
     containers: list[Container] | None = None
+    resources: Resources | None = None
+    overhead: dict[str, Any] | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] | None = None
 
 
 class Condition(msgspec.Struct, frozen=True, rename="camel"):
@@ -60,6 +68,7 @@ class Condition(msgspec.Struct, frozen=True, rename="camel"):
     type: str | None = None
     status: str | None = None
     reason: str | None = None
+    message: str | None = None
     last_transition_time: str | None = None
 
 

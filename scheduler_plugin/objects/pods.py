@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -13,6 +14,7 @@ from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
     DEVICE_RECLAIMED,
     MIRROR_ANNOTATION,
+    MISSED_CONDITION,
     NO_QUEUE,
     POD_GROUP_ANNOTATION,
     POD_GROUP_LABEL,
@@ -20,10 +22,18 @@ from scheduler_plugin.objects.names import (
     QUEUE_ANNOTATION,
     QUOTA_GATE,
     RECLAIMING_CONDITION,
+    SELECTORS_CONDITION,
     STALE_CONDITION,
     AccountingSettings,
     PodUid,
     QueueName,
+)
+from scheduler_plugin.objects.node_requests import (
+    NOTHING,
+    Thousandths,
+    WrittenRequests,
+    asked_of_node,
+    written_requests,
 )
 from scheduler_plugin.objects.pod_fields import (
     NO_CLAIM,
@@ -35,12 +45,14 @@ from scheduler_plugin.objects.pod_fields import (
     Spec,
     Status,
 )
+from scheduler_plugin.objects.pod_needs import PodNeeds, PodOnNode, needs_of
 from scheduler_plugin.objects.requests import extended_requests
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
 _TERMINAL = frozenset({"Succeeded", "Failed"})
 _NEVER = Condition()
+_DIGEST = re.compile(r"\b[0-9a-f]{32}\b")
 
 _NON_PREEMPTIBLE = {"preemptible": False, "non-preemptible": True}
 """What the preemptibility label says."""
@@ -90,11 +102,18 @@ class PodView:
             it has not.
         reclaiming: Whether its condition says that room is held for it.
         reclaiming_device: Whether that is a device, which is on its way to it.
+        held: What that condition says of which and where, see `read_held`.
+        too_slow: Digests of its selectors that take too long, as a condition of it says.
+        missed: What another says of where room was held for it in vain, see `read_missed`.
         unschedulable: Whether kube-scheduler tried it and found no node. It may say so of what it
             found long ago, or of our own refusal.
         deleting: Whether it is on its way out; until it is gone it may still run.
         leaves_at: When its grace is over then, as `created`; "" where it is not.
         scheduler: The scheduler that it names; one that names none has Kubernetes' own.
+        asked: What it takes of its node, or would, by resource in thousandths; nothing once it
+            has ended.
+        needs: What else decides on which nodes it fits, its claims apart; None where it may not
+            be bound any more. While it is gated a user may narrow it down, so it is compared.
         claim_names: All claims that exist for it, in the order of its spec.
     """
 
@@ -118,6 +137,9 @@ class PodView:
     untried: bool = False
     reclaiming: bool = False
     reclaiming_device: bool = False
+    held: str = ""
+    missed: str = ""
+    too_slow: frozenset[str] = frozenset()
     unschedulable: bool = False
     succeeded: bool = False
     stale_since: str = ""
@@ -126,6 +148,8 @@ class PodView:
     scheduler: str = DEFAULT_SCHEDULER
     queue_is_bound: bool = False
     is_mirror: bool = False
+    asked: Thousandths = field(default_factory=lambda: NOTHING, hash=False)
+    needs: PodNeeds | None = None
     claim_names: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -156,6 +180,13 @@ class PodView:
     def may_use_devices(self) -> bool:
         """Whether it needs to be kept at all: most pods of a cluster ask for none."""
         return bool(self.claims or self.requests or self.extended_claim)
+
+    @property
+    def on_node(self) -> PodOnNode | None:
+        """What it takes of its node; None where it takes nothing."""
+        if not self.node or self.ended:
+            return None
+        return PodOnNode(self.uid, self.node, self.asked, self.deleting)
 
     @property
     def uncovered(self) -> Iterator[tuple[str, int]]:
@@ -211,7 +242,10 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
     conditions = {condition.type: condition for condition in status.conditions or ()}
     scheduled = conditions.get("PodScheduled", _NEVER)
     reclaiming = conditions.get(RECLAIMING_CONDITION, _NEVER)
+    missed = conditions.get(MISSED_CONDITION, _NEVER)
     stale = conditions.get(STALE_CONDITION, _NEVER)
+    written = written_requests(spec.init_containers, spec.containers, spec.resources, spec.overhead)
+    ended, deleting = status.phase in _TERMINAL, metadata.deletion_timestamp is not None
     return PodView(
         namespace=intern(metadata.namespace or ""),
         name=metadata.name,
@@ -224,7 +258,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         group=intern(_group(spec, annotations, labels)),
         non_preemptible=_non_preemptible(labels, priority, settings),
         node=node,
-        ended=status.phase in _TERMINAL,
+        ended=ended,
         claims=tuple(_claims(spec, status)) if spec.resource_claims else (),
         requests=extended_requests(spec.init_containers or (), spec.containers or ()),
         extended_claim=extended.resource_claim_name or "",
@@ -237,13 +271,30 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         untried=not gates and scheduled.reason == "SchedulingGated",
         reclaiming=reclaiming.status == "True",
         reclaiming_device=(reclaiming.status, reclaiming.reason) == ("True", DEVICE_RECLAIMED),
+        held=(reclaiming.message or "") if reclaiming.status == "True" else "",
+        too_slow=_digests(conditions.get(SELECTORS_CONDITION, _NEVER)),
+        missed=(missed.message or "") if missed.status == "True" else "",
         unschedulable=(scheduled.status, scheduled.reason) == ("False", "Unschedulable"),
         succeeded=status.phase == "Succeeded",
         stale_since=(stale.last_transition_time or "") if stale.status == "True" else "",
-        deleting=metadata.deletion_timestamp is not None,
+        deleting=deleting,
         leaves_at=metadata.deletion_timestamp or "",
         scheduler=intern(spec.scheduler_name or DEFAULT_SCHEDULER),
+        asked=NOTHING if ended else asked_of_node(written),
+        needs=None if node or ended or deleting else _needs(spec, written),
     )
+
+
+def _needs(spec: Spec, written: WrittenRequests) -> PodNeeds:
+    labels = tuple(sorted((spec.node_selector or {}).items()))
+    return needs_of(written, labels, spec.affinity, spec.tolerations or ())
+
+
+def _digests(condition: Condition) -> frozenset[str]:
+    """As `digest_of` writes them."""
+    if condition.status != "True":
+        return frozenset()  # As of most pods.
+    return frozenset(_DIGEST.findall(condition.message or ""))
 
 
 def why_not_ours(pod: PodView, settings: AccountingSettings) -> str:

@@ -5,7 +5,7 @@ Two versions of an object whose projections are equal are one to everybody who h
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claim_fields import Claim
@@ -13,6 +13,7 @@ from scheduler_plugin.objects.claims import ClaimView, claim_view
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pod_fields import Pod
+from scheduler_plugin.objects.pod_needs import PodOnNode
 from scheduler_plugin.objects.pods import PodView, pod_view
 
 
@@ -28,10 +29,20 @@ def project_claim(obj: JsonObject | Claim, *, queue_label: str) -> ClaimVersion:
     return ClaimVersion(view, view.resource_version)
 
 
+StoredPod: TypeAlias = PodView | PodOnNode
+"""A pod that matters here; or a bystander, of which only what it takes of its node is kept."""
+
+
 def project_pod(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView | None:
     """A pod that matters here; None for any other: most of a cluster."""
     view = pod_view(obj, settings)
     return view if is_kept(view, settings) else None
+
+
+def project_stored_pod(obj: JsonObject | Pod, settings: AccountingSettings) -> StoredPod | None:
+    """The same, and bystanders; None for a pod that neither matters here nor takes of a node."""
+    view = pod_view(obj, settings)
+    return view if is_kept(view, settings) else view.on_node
 
 
 def is_kept(pod: PodView, settings: AccountingSettings) -> bool:

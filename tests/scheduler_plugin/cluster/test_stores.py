@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from driver.api import DRIVER_NAME
 from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, ObjectPath
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
@@ -20,8 +21,10 @@ from scheduler_plugin.accounting.world_changes import (
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claim_fields import Claim
+from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
+from scheduler_plugin.objects.node_selection import taints_of
 from scheduler_plugin.objects.pod_fields import Pod
 from scheduler_plugin.objects.projections import project_claim, project_pod
 from tests.scheduler_plugin.builders import (
@@ -30,6 +33,7 @@ from tests.scheduler_plugin.builders import (
     a_pod_object,
     a_queue_object,
     a_result,
+    a_slice_object,
     amounts,
     claim_uid,
     our_class,
@@ -305,3 +309,30 @@ def test_shape_says_what_the_whole_object_says(cluster: ClusterWorld) -> None:
         claim, queue_label=QUEUE_LABEL
     )
     assert project_pod(msgspec.convert(pod, Pod), SETTINGS) == project_pod(pod, SETTINGS)
+
+
+def test_slices_tell_the_world_what_counts_and_the_table_of_devices_all(
+    cluster: ClusterWorld,
+) -> None:
+    (slices,) = (kind.store for kind in cluster.kinds if str(kind).startswith("resourceslices"))
+    told: list[WorldChange] = []
+    cluster.subscribe(told.append)
+    device, tainted = DeviceId(DRIVER_NAME, "onvif", "cam"), [{"key": "x", "effect": "NoSchedule"}]
+    found = a_slice_object("s", ("onvif", "cam"), nodeName="n")
+    found["metadata"]["uid"] = "uid-of-s"
+
+    slices.note(versioned(found, 5))
+    offer = cluster.stock.devices.offer(device)
+    changes = cluster.stock.devices.changes
+    slices.note(versioned(found, 6))
+    assert cluster.stock.devices.changes == changes, "the same slice is no change"
+    body = {**found["spec"]["devices"][0], "taints": tainted}
+    slices.note(versioned({**found, "spec": {**found["spec"], "devices": [body]}}, 7))
+    later = cluster.stock.devices.offer(device)
+
+    assert cluster.world.facts.catalog.configuration_of(device) == "onvif"
+    assert cluster.stock.devices.on("n") == (device,)
+    assert offer is not None
+    assert later is not None
+    assert (offer.taints, later.taints) == ((), taints_of(tainted))
+    assert told == [], "nothing that queues count has changed"

@@ -20,10 +20,11 @@ from scheduler_plugin.objects.amounts import (
     most_of,
     summed,
 )
-from scheduler_plugin.objects.claims import claim_template_view, claim_view
+from scheduler_plugin.objects.claims import ClaimConstraint, claim_template_view, claim_view
 from scheduler_plugin.objects.devices.devices import InstanceView, instance_view
 from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, QueueName
+from scheduler_plugin.objects.node_selection import tolerations_of
 from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodGroupView,
@@ -274,6 +275,46 @@ def test_own_annotations_of_claims() -> None:
     assert not a_claim(annotations={"moorage.dev/evict-foreign": "yes"}).evict_foreign
 
 
+def test_what_a_claim_asks_of_devices_is_known_in_full() -> None:
+    toleration = {"key": "gone", "operator": "Exists"}
+    capacity = {"requests": {"slots": "2", "memory": "1Gi"}}
+    obj = a_claim_object(
+        requests=[
+            {
+                "name": "cam",
+                "firstAvailable": [
+                    {
+                        "name": "fine",
+                        "deviceClassName": "onvif",
+                        "selectors": [{"cel": {"expression": "true"}}, {"other": {}}],
+                        "tolerations": [toleration],
+                        "capacity": capacity,
+                    },
+                    {"name": "any", "deviceClassName": "onvif"},
+                ],
+            }
+        ]
+    )
+    constraints = [{"requests": ["cam"], "matchAttribute": "a.b/numa"}, {"distinctAttribute": "x"}]
+    obj["spec"]["devices"]["constraints"] = constraints
+
+    claim = claim_view(obj, queue_label=QUEUE_LABEL)
+    template = claim_template_view(
+        {"metadata": {"name": "t"}, "spec": {"spec": obj["spec"]}}, queue_label=QUEUE_LABEL
+    )
+
+    fine, plain = claim.requests[0].alternatives
+    assert fine.selectors == ("true", None)
+    assert fine.tolerations == tolerations_of([toleration])
+    assert (fine.names_slots, fine.odd_capacity) == (True, ("memory",))
+    assert (plain.selectors, plain.tolerations, plain.odd_capacity) == ((), (), ())
+    assert not plain.names_slots
+    assert claim.constraints == (ClaimConstraint(("cam",), "a.b/numa"), ClaimConstraint((), ""))
+    made = template.claim("pod", "entry")
+    assert (made.requests, made.constraints) == (claim.requests, claim.constraints)
+    assert made.requests[0].alternatives[0].selectors == fine.selectors
+
+
 # Classes, slices, Instances.
 
 
@@ -350,6 +391,17 @@ SLICE = {"metadata": {"name": "s"}, "spec": {"driver": "moorage.dev", "devices":
          "spec.devices.requests[0].exactly.count"),
         (parse_claim, a_claim_object(), "spec.devices.requests.0.exactly.adminAccess", 1,
          "spec.devices.requests[0].exactly.adminAccess"),
+        (parse_claim, a_claim_object(), "spec.devices.requests.0.exactly.selectors", "true",
+         "spec.devices.requests[0].exactly.selectors"),
+        (parse_claim, a_claim_object(), "spec.devices.requests.0.exactly.selectors",
+         [{"cel": {"expression": 1}}],
+         "spec.devices.requests[0].exactly.selectors[0].cel.expression"),
+        (parse_claim, a_claim_object(), "spec.devices.requests.0.exactly.tolerations", ["all"],
+         "spec.devices.requests[0].exactly.tolerations[0]"),
+        (parse_claim, a_claim_object(), "spec.devices.constraints", [{"matchAttribute": 1}],
+         "spec.devices.constraints[0].matchAttribute"),
+        (parse_claim, a_claim_object(), "spec.devices.constraints", [{"requests": "all"}],
+         "spec.devices.constraints[0].requests"),
         (parse_claim, a_claim_object(), "status.allocation", "yes", "status.allocation"),
         (parse_claim, a_claim_object(), "status.reservedFor", [{}], "status.reservedFor[0]"),
         (parse_template, {"metadata": {"name": "t"}}, "spec.spec", 1, "spec.spec"),

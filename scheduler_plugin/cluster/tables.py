@@ -1,0 +1,90 @@
+"""Where pods and nodes are entered: what matters in the world, all that is bound in Nodes.
+
+Pod that matters, bound or not ──► World          Node ──► Nodes
+Pod that is bound ───────────────► Nodes
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.nodes import NodeView
+from scheduler_plugin.objects.pod_fields import Pod
+from scheduler_plugin.objects.pod_needs import PodOnNode
+from scheduler_plugin.objects.projections import StoredPod, project_pod, project_stored_pod
+from scheduler_plugin.reclaiming.places.nodes import Nodes
+from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.places.published_slices import PublishedSlice
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What follows the stores; methods that take an object in say whether anybody hears of it.
+
+    Attributes:
+        nodes: None where neither nodes nor bystanders are kept.
+    """
+
+    world: World
+    nodes: Nodes | None
+    devices: OfferedDevices
+
+    def project_pod(self, obj: JsonObject | Pod) -> StoredPod | None:
+        """What is kept of a pod."""
+        if self.nodes is None:
+            return project_pod(obj, self.world.facts.settings)
+        return project_stored_pod(obj, self.world.facts.settings)
+
+    def put_pod(self, pod: StoredPod) -> bool:
+        """Enter a pod; False for a bystander that the world did not know."""
+        self._put_on_node(pod)
+        if isinstance(pod, PodOnNode):
+            return self._forget(pod.uid)
+        self.world.put_pod(pod)
+        return True
+
+    def _put_on_node(self, pod: StoredPod) -> None:
+        if self.nodes is None:
+            return
+        on_node = pod if isinstance(pod, PodOnNode) else pod.on_node
+        if on_node is not None:
+            self.nodes.put_pod(on_node)
+        else:
+            self.nodes.delete_pod(pod.uid)
+
+    def delete_pod(self, pod: StoredPod) -> bool:
+        """Take a pod out; False for one that the world did not know."""
+        if self.nodes is not None:
+            self.nodes.delete_pod(pod.uid)
+        return self._forget(pod.uid)
+
+    def _forget(self, uid: PodUid) -> bool:
+        if self.world.facts.pod(uid) is None:
+            return False
+        self.world.delete_pod(uid)
+        return True
+
+    def put_slice(self, found: PublishedSlice) -> bool:
+        """Enter a slice; whether what queues are charged may follow from it."""
+        self.devices.put_slice(found)
+        return self.world.put_slice(found.view)
+
+    def delete_slice(self, found: PublishedSlice) -> bool:
+        """Take a slice out."""
+        self.devices.delete_slice(found.name)
+        return self.world.delete_slice(found.name)
+
+    def put_node(self, node: NodeView) -> bool:
+        """Enter a node, of which nobody hears: who decides by it looks at its version."""
+        if self.nodes is not None:
+            self.nodes.put_node(node)
+        return False
+
+    def delete_node(self, node: NodeView) -> bool:
+        """Take a node out."""
+        if self.nodes is not None:
+            self.nodes.delete_node(node.name)
+        return False

@@ -1,0 +1,105 @@
+"""The fields of a Node that are read, and of what selects nodes, as the API writes them.
+
+All have a hash, so that those that are equal are kept once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from scheduler_plugin.objects.fields import Set
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """An entry of `matchExpressions` or `matchFields`."""
+
+    key: str
+    operator: str | None = None
+    values: tuple[str, ...] | None = None
+
+
+class Term(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `nodeSelectorTerms`."""
+
+    match_expressions: tuple[Requirement, ...] | None = None
+    match_fields: tuple[Requirement, ...] | None = None
+
+
+class Selector(msgspec.Struct, frozen=True, rename="camel"):
+    """A NodeSelector."""
+
+    node_selector_terms: tuple[Term, ...] | None = None
+
+
+class NodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
+    """`nodeAffinity` of a pod's affinity; what is only preferred is not read."""
+
+    required_during_scheduling_ignored_during_execution: Selector | None = None
+
+
+class Affinity(msgspec.Struct, frozen=True, rename="camel"):
+    """`affinity` of a pod; that to other pods is not read."""
+
+    node_affinity: NodeAffinity | None = None
+
+
+class Taint(msgspec.Struct, frozen=True):
+    """A taint of a node or of a device."""
+
+    key: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class Toleration(msgspec.Struct, frozen=True):
+    """What bears taints: a pod's, or a request's for devices."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `metadata`."""
+
+    name: Set
+    uid: Set
+    namespace: str | None = None
+    resource_version: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """Of `spec`."""
+
+    unschedulable: bool | None = None
+    taints: tuple[Taint, ...] | None = None
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """An entry of `status.conditions`; when a heartbeat came is not read."""
+
+    type: str | None = None
+    status: str | None = None
+
+
+class Status(msgspec.Struct, frozen=True):
+    """Of `status`; its addresses, images and volumes are not read."""
+
+    allocatable: dict[str, Any] | None = None
+    conditions: list[Condition] | None = None
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A Node."""
+
+    metadata: Metadata
+    spec: Spec | None = None
+    status: Status | None = None
+
+
+NO_SPEC, NO_STATUS = Spec(), Status()

@@ -1,0 +1,108 @@
+"""What pods ask of their nodes, and what nodes have, in thousandths of each resource.
+
+Most pods of a cluster are copies of a few: what is written alike is added up once, and amounts that
+are equal are one object, as far as it was asked for lately. Nobody may change such an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from sys import intern
+from typing import Any, NamedTuple, TypeAlias
+
+from driver.api import effective_requests
+from scheduler_plugin.objects.requests import Container, Resources, thousandths
+
+PODS = "pods"
+"""The resource of which each pod takes one."""
+
+Thousandths: TypeAlias = Mapping[str, int]
+"""An amount of each resource: 1000 is one CPU, one byte, one device, one pod."""
+
+NOTHING: Thousandths = {}
+
+MOST_REMEMBERED = 8192
+"""How many different requests, quantities and amounts are remembered."""
+
+Written: TypeAlias = tuple[tuple[str, str], ...]
+"""Names of resources and quantities, as the API writes them."""
+
+
+class WrittenRequests(NamedTuple):
+    """All that decides what a pod asks of its node.
+
+    Attributes:
+        init_containers: What each asks for, and whether it is a sidecar.
+        own: What the pod asks for as a whole, which counts for its containers' sum.
+        overhead: What its runtime takes beside it.
+    """
+
+    init_containers: tuple[tuple[Written, bool], ...]
+    containers: tuple[Written, ...]
+    own: Written = ()
+    overhead: Written = ()
+
+
+def written_requests(
+    init_containers: Sequence[Container] | None,
+    containers: Sequence[Container] | None,
+    own: Resources | None,
+    overhead: Mapping[str, Any] | None,
+) -> WrittenRequests:
+    """The parts of a pod's spec, as they are compared."""
+    return WrittenRequests(
+        tuple(
+            (_requested(each.resources), each.restart_policy == "Always")
+            for each in init_containers or ()
+        ),
+        tuple(_requested(each.resources) for each in containers or ()),
+        _requested(own),
+        _written(overhead or {}),
+    )
+
+
+def _requested(resources: Resources | None) -> Written:
+    """Requests; a limit alone is a request too, as the API defaults it."""
+    if resources is None:
+        return ()
+    return _written({**(resources.limits or {}), **(resources.requests or {})})
+
+
+def _written(quantities: Mapping[str, Any]) -> Written:
+    return tuple([(name, str(quantity)) for name, quantity in quantities.items()])
+
+
+@lru_cache(MOST_REMEMBERED)
+def asked_of_node(written: WrittenRequests) -> Thousandths:
+    """A pod's effective requests: of its containers or its own, its overhead, and one pod."""
+    init = [(_read(each), is_sidecar) for each, is_sidecar in written.init_containers]
+    asked = effective_requests(init, map(_read, written.containers))
+    asked |= _read(written.own)
+    for name, amount in _read(written.overhead).items():
+        asked[name] = asked.get(name, 0) + amount
+    return _kept_once(asked | {PODS: 1000})
+
+
+def amounts(quantities: Mapping[str, Any]) -> Thousandths:
+    """Quantities, as a node has them."""
+    return _kept_once(_read(_written(quantities)))
+
+
+def _read(written: Written) -> dict[str, int]:
+    return {intern(name): _amount(quantity) for name, quantity in written}
+
+
+@lru_cache(MOST_REMEMBERED)
+def _amount(quantity: str) -> int:
+    """What is no quantity, or below zero, counts for nothing."""
+    return thousandths(quantity) or 0
+
+
+def _kept_once(found: dict[str, int]) -> Thousandths:
+    return _one_of_equals(tuple(sorted(found.items())))
+
+
+@lru_cache(MOST_REMEMBERED)
+def _one_of_equals(pairs: tuple[tuple[str, int], ...]) -> Thousandths:
+    return dict(pairs)

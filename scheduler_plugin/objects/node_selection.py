@@ -1,0 +1,129 @@
+"""Which nodes something may use: selectors of their labels and names, taints and tolerations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from scheduler_plugin.objects.fields import JsonObject, read_as
+from scheduler_plugin.objects.node_fields import Requirement, Selector, Taint, Term, Toleration
+
+KEEPS_AWAY = ("NoSchedule", "NoExecute")
+"""Effects of taints that keep whoever does not tolerate them."""
+
+NAME_FIELD = "metadata.name"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+
+MOST_REMEMBERED = 8192
+"""How many different selectors are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerms:
+    """A node selector: one of the terms must match, and of a term all parts.
+
+    None for the terms stands for all nodes.
+    """
+
+    terms: tuple[Term, ...] | None = None
+
+    def match(self, name: str, labels: Mapping[str, str]) -> bool:
+        return self.terms is None or any(_term(term, name, labels) for term in self.terms)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Nodes that it names, by their own names or as hosts."""
+        found: dict[str, None] = {}
+        for term in self.terms or ():
+            for part in (*(term.match_fields or ()), *(term.match_expressions or ())):
+                if part.key in (NAME_FIELD, HOSTNAME_LABEL) and part.operator == "In":
+                    found |= dict.fromkeys(part.values or ())
+        return tuple(found)
+
+
+EVERYWHERE = NodeTerms()
+
+
+def node_terms(selector: JsonObject | Selector | None) -> NodeTerms:
+    """Read a NodeSelector of the API; without one it is all nodes. Raises UnreadableError."""
+    if selector is None:
+        return EVERYWHERE
+    return NodeTerms(read_as(Selector, selector).node_selector_terms or ())
+
+
+@lru_cache(MOST_REMEMBERED)
+def selected_nodes(selector: Selector) -> NodeTerms:
+    """The same of one that was read; equal ones are one object."""
+    return node_terms(selector)
+
+
+def on_node(name: str) -> NodeTerms:
+    """That node alone."""
+    return NodeTerms((Term(match_fields=(Requirement(NAME_FIELD, "In", (name,)),)),))
+
+
+def taints_of(taints: Iterable[JsonObject | Taint] | None) -> tuple[Taint, ...]:
+    """Read the taints of a node or a device; raises UnreadableError."""
+    return tuple(read_as(Taint, taint) for taint in taints or ())
+
+
+def tolerations_of(tolerations: Iterable[JsonObject | Toleration] | None) -> tuple[Toleration, ...]:
+    """Read the tolerations of a pod or a request; raises UnreadableError."""
+    return tuple(read_as(Toleration, toleration) for toleration in tolerations or ())
+
+
+def _term(term: Term, name: str, labels: Mapping[str, str]) -> bool:
+    """A term without any part matches nothing."""
+    expressions, fields = term.match_expressions or (), term.match_fields or ()
+    if not expressions and not fields:
+        return False
+    own = {NAME_FIELD: name}
+    return all(_holds(part, labels) for part in expressions) and all(
+        _holds(part, own) for part in fields
+    )
+
+
+def _holds(part: Requirement, labels: Mapping[str, str]) -> bool:
+    """Whether a requirement holds; one of an operator that is not known never does."""
+    value, values = labels.get(part.key), part.values or ()
+    match part.operator:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt" as operator:
+            return _compares(operator, value, values)
+        case _:
+            return False
+
+
+def _compares(operator: str, value: str | None, values: Sequence[str]) -> bool:
+    try:
+        number, bound = int(value or ""), int(values[0])
+    except (ValueError, IndexError):
+        return False
+    return number > bound if operator == "Gt" else number < bound
+
+
+def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> str:
+    """A taint that keeps away whoever has these tolerations; "" for none."""
+    for taint in taints:
+        if taint.effect in KEEPS_AWAY and not any(_bears(t, taint) for t in tolerations):
+            return str(taint.key)
+    return ""
+
+
+def _bears(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect not in (None, "", taint.effect):
+        return False
+    key = toleration.key or ""
+    operator = toleration.operator or "Equal"
+    if operator == "Exists":
+        return key in ("", taint.key)
+    same_value = (toleration.value or "") == (taint.value or "")
+    return operator == "Equal" and key == taint.key and same_value

@@ -1,0 +1,84 @@
+"""Nodes: what decides which pods may come to one, and what there is on it for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from sys import intern
+
+from scheduler_plugin.objects.fields import JsonObject, read_as
+from scheduler_plugin.objects.node_fields import NO_SPEC, NO_STATUS, Node, Spec, Status, Taint
+from scheduler_plugin.objects.node_requests import NOTHING, Thousandths, amounts
+from scheduler_plugin.objects.node_selection import NodeTerms, untolerated
+from scheduler_plugin.objects.pod_needs import PodNeeds
+
+READY = "Ready"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """A Node. Heartbeats and images change nothing of it.
+
+    Attributes:
+        closed: Why no pod may come to it, as a part of a sentence; "" where pods may.
+        allocatable: What it has for pods, by resource in thousandths.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...] = ()
+    closed: str = ""
+    allocatable: Thousandths = field(default_factory=lambda: NOTHING)
+
+    @property
+    def is_open(self) -> bool:
+        return not self.closed
+
+    def why_not(self, needs: PodNeeds, also: Iterable[NodeTerms] = ()) -> str:
+        """Why a pod may not come to it however empty it is, as a part of a sentence.
+
+        "" where it may. What a node has to have enough of is asked of `Nodes`.
+
+        Args:
+            needs: What the pod needs.
+            also: Where its claims that are allocated already can be used.
+        """
+        if self.closed:
+            return self.closed
+        if any(self.labels.get(key) != value for key, value in needs.labels.items()):
+            return "is not one that its nodeSelector selects"
+        selections = (*needs.selections, *also)
+        if not all(terms.match(self.name, self.labels) for terms in selections):
+            return "is not one that its affinity, or its other claims, allow"
+        if taint := untolerated(self.taints, needs.tolerations):
+            return f'has the taint "{taint}", which it does not tolerate'
+        return ""
+
+
+def node_view(obj: JsonObject | Node) -> NodeView:
+    """Parse a Node; raises UnreadableError."""
+    node = read_as(Node, obj)
+    spec, status = node.spec or NO_SPEC, node.status or NO_STATUS
+    return NodeView(
+        name=intern(node.metadata.name),
+        # Thousands of nodes have the same labels, and few values of each.
+        labels={intern(k): intern(v) for k, v in (node.metadata.labels or {}).items()},
+        taints=_kept_once(spec.taints or ()),
+        closed=_closed(spec, status, is_deleting=node.metadata.deletion_timestamp is not None),
+        allocatable=amounts(status.allocatable or {}),
+    )
+
+
+def _closed(spec: Spec, status: Status, *, is_deleting: bool) -> str:
+    if is_deleting:
+        return "is being deleted"
+    if spec.unschedulable:
+        return "takes no pods"
+    ready = (each.status for each in status.conditions or () if each.type == READY)
+    return "" if next(ready, None) == "True" else "is not ready"
+
+
+@lru_cache(1024)
+def _kept_once(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+    return taints

@@ -1,0 +1,155 @@
+"""The devices of all slices, kept as the watch brings the slices one by one.
+
+    slices ──► put_slice, delete_slice ──► pools ──► offer, on, of_driver
+
+Of a pool only the slices of its newest generation count, as for kube-scheduler. A slice that comes,
+changes or goes costs what its pool costs, and nothing of any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.tables import Index, enter
+from scheduler_plugin.reclaiming.places.offers import Offer
+from scheduler_plugin.reclaiming.places.published_slices import PublishedDevice, PublishedSlice
+
+SEVERAL = ""
+"""Stands for a node where devices are listed that several nodes can use."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """A pool of one driver.
+
+    Attributes:
+        slices: Those of older generations too, by name.
+        devices: Those of the newest generation, by name.
+        is_complete: Whether all slices of that generation are there.
+    """
+
+    slices: tuple[PublishedSlice, ...] = ()
+    devices: Mapping[str, PublishedDevice] = field(default_factory=dict)
+    is_complete: bool = False
+
+
+_NO_POOL = _Pool()
+
+
+class OfferedDevices:
+    """All devices that slices offer. A read sees every earlier write, and keeps what it returns."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+        """How often anything changed: equal numbers mean that every answer is the same."""
+        self._slices: dict[str, PublishedSlice] = {}
+        self._pools: dict[str, dict[str, _Pool]] = {}
+        self._on: Index[str, DeviceId] = {}
+        # Those that one claim has as a whole, and those that several share.
+        self._whole: dict[DeviceId, None] = {}
+        self._shared: dict[DeviceId, None] = {}
+        # Of nodes that were asked about: several decisions ask for the same ones.
+        self._listed: dict[str, tuple[DeviceId, ...]] = {}
+
+    def put_slice(self, found: PublishedSlice) -> None:
+        """Enter a slice, in place of the one that had its name."""
+        if self._slices.get(found.name) != found:
+            self._replace(found.name, found)
+
+    def delete_slice(self, name: str) -> None:
+        """Take a slice out; it need not be there."""
+        if name in self._slices:
+            self._replace(name, None)
+
+    def offer(self, device: DeviceId) -> Offer | None:
+        """A device as it is offered now; None where no slice that counts has it."""
+        pool = self._pool(device.driver, device.pool)
+        found = pool.devices.get(device.name)
+        return Offer(found, pool.is_complete) if found is not None else None
+
+    def on(self, node: str) -> Sequence[DeviceId]:
+        """The devices that this node alone can use; for `SEVERAL` those that several can."""
+        if node not in self._listed and node in self._on:
+            self._listed[node] = tuple(self._on[node])
+        return self._listed.get(node, ())
+
+    def of_driver(self, driver: str) -> Sequence[DeviceId]:
+        """All devices of a driver."""
+        pools = self._pools.get(driver, {}).values()
+        return [found.device for pool in pools for found in pool.devices.values()]
+
+    def of_drivers(self, drivers: Collection[str]) -> Sequence[DeviceId]:
+        """All devices of some drivers; of all where none is named."""
+        return [device for driver in drivers or self._pools for device in self.of_driver(driver)]
+
+    def perhaps_free(self, used: KeysView[DeviceId]) -> Iterator[DeviceId]:
+        """The devices that are none of those that are used, and those that several claims share."""
+        yield from self._whole.keys() - used
+        yield from self._shared
+
+    def __len__(self) -> int:
+        pools = (pool for of_driver in self._pools.values() for pool in of_driver.values())
+        return sum(len(pool.devices) for pool in pools)
+
+    def _pool(self, driver: str, name: str) -> _Pool:
+        return self._pools.get(driver, {}).get(name, _NO_POOL)
+
+    def _replace(self, name: str, found: PublishedSlice | None) -> None:
+        before = self._slices.pop(name, None)
+        if found is not None:
+            self._slices[name] = found
+        if before is not None and (found is None or before.pool_key != found.pool_key):
+            self._change_pool(before.pool_key, name, ())
+        if found is not None:
+            self._change_pool(found.pool_key, name, (found,))
+        self.changes += 1
+
+    def _change_pool(
+        self, key: tuple[str, str], name: str, instead: tuple[PublishedSlice, ...]
+    ) -> None:
+        """Replace the slice of this name in a pool, where there is one."""
+        before = self._pool(*key)
+        others = (found for found in before.slices if found.name != name)
+        slices = sorted((*others, *instead), key=lambda found: found.name)
+        after = _pool_of(slices) if slices else _NO_POOL
+        self._enter_pool(key, after)
+        self._list(_only_in(before, after), -1)
+        self._list(_only_in(after, before), 1)
+        for found in before.devices.values():
+            self._whole.pop(found.device, None)
+            self._shared.pop(found.device, None)
+        for found in after.devices.values():
+            (self._whole if found.slots is None else self._shared)[found.device] = None
+
+    def _enter_pool(self, key: tuple[str, str], pool: _Pool) -> None:
+        driver, name = key
+        pools = self._pools.setdefault(driver, {})
+        if pool.slices:
+            pools[name] = pool
+        else:
+            pools.pop(name, None)
+        if not pools:
+            del self._pools[driver]
+
+    def _list(self, devices: Iterable[PublishedDevice], sign: int) -> None:
+        for found in devices:
+            enter(self._on, [found.node], found.device, sign)
+            self._listed.pop(found.node, None)
+
+
+def _pool_of(slices: Sequence[PublishedSlice]) -> _Pool:
+    """The pool of some slices, at least one. They are in the order in which a list has them."""
+    newest = max(found.generation for found in slices)
+    now = [found for found in slices if found.generation == newest]
+    devices = {each.device.name: each for found in now for each in found.devices}
+    return _Pool(tuple(slices), devices, len(now) == now[0].slice_count)
+
+
+def _only_in(pool: _Pool, other: _Pool) -> Iterator[PublishedDevice]:
+    """Devices of a pool that are not on the same node in another version of it."""
+    for name, found in pool.devices.items():
+        same = other.devices.get(name)
+        if same is None or same.node != found.node:
+            yield found
