@@ -23,6 +23,7 @@ VERSION_NOW = "1000000"
 HOLDER = "fake-scheduler"
 DEVICE_CLASS = "camera"
 DEPTH = 4
+NODES = 500
 
 
 class FakeApiServer:
@@ -39,6 +40,7 @@ class FakeApiServer:
             f"{dra}/deviceclasses": encoded([a_class()]),
             f"{dra}/resourceslices": [],
             "/api/v1/namespaces": encoded([named("default")]),
+            "/api/v1/nodes": encoded(a_node(n) for n in range(NODES)),
             "/apis/akri.sh/v0/configurations": [],
             "/apis/akri.sh/v0/instances": [],
         }
@@ -106,7 +108,7 @@ def a_pod(number: int, sharers: int, queues: int) -> dict[str, Any]:
     conditions = [{"type": k, "status": "True", "lastTransitionTime": time} for k in kinds]
     return body | {
         "spec": {
-            "nodeName": f"node-{number % 500}",
+            "nodeName": f"node-{number % NODES}",
             "containers": [container],
             "resourceClaims": [claim],
             "volumes": [{"name": "data", "emptyDir": {}}],
@@ -137,6 +139,24 @@ def a_queue(number: int) -> dict[str, Any]:
     parent = {"parent": f"queue-{number - 1}"} if number % DEPTH else {}
     return named(f"queue-{number}", generation=1) | {
         "spec": {"namespaceSelector": {}, "resources": [share], **parent}
+    }
+
+
+def a_node(number: int) -> dict[str, Any]:
+    """A node with as many labels as a cloud's has, and images, which nobody here reads."""
+    name = f"node-{number}"
+    labels = {f"example.com/label-{n}": f"value-{n}" for n in range(20)}
+    labels |= {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % 3}"}
+    kinds = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+    beat = {"lastHeartbeatTime": "2026-11-21T12:00:00Z"}
+    images = [{"names": [f"registry.example/image:{n}"], "sizeBytes": 1_000_000} for n in range(30)]
+    return named(name, labels=labels) | {
+        "spec": {"podCIDR": "10.0.0.0/24"},
+        "status": {
+            "allocatable": {"cpu": "32", "memory": "131072000Ki", "pods": "110"},
+            "conditions": [{"type": k, "status": str(k == "Ready"), **beat} for k in kinds],
+            "images": images,
+        },
     }
 
 

@@ -17,9 +17,9 @@ from binder.keeping.apiserver_gangs import GangKeeper
 from binder.keeping.apiserver_keeper import ClaimKeeper
 from binder.keeping.apiserver_steps import Steps
 from binder.pod_bindings import Fate, Seen, binding, fate
-from binder.reclaiming.apiserver_evidence import EvidenceReader
+from binder.reclaiming.apiserver_holds import Surroundings
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
-from binder.reclaiming.apiserver_reclaims import Reclaimer
+from binder.reclaiming.apiserver_reclaims import ReclaimConfig, Reclaimer
 from kube.api import (
     PODS,
     ApiClient,
@@ -41,7 +41,6 @@ from scheduler_plugin.api import (
     Fence,
     FencedError,
     Outcome,
-    PodUid,
     Upkeep,
     World,
 )
@@ -110,27 +109,20 @@ class Binder:
     def reclaimer(
         self,
         world: World,
-        lacking: Callable[[], Sequence[PodUid]],
+        config: ReclaimConfig,
         record: Callable[[Event], None],
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
     ) -> Reclaimer:
-        """What takes back for queues what is guaranteed to them; arguments as for `keeper`.
-
-        `lacking` names the pods that lack room, the most urgent first.
-        """
-        writes = self._reclaim_writes()
-        return Reclaimer(
-            writes,
-            world,
-            lacking,
-            reader=EvidenceReader(
-                self.client, world, monotonic, self.write_seconds, writes.tell_slow
-            ),
+        """What takes back for queues what is guaranteed to them; arguments as for `keeper`."""
+        around = Surroundings(
+            writes=self._reclaim_writes(),
+            world=world,
             record=record,
             clock=clock,
             monotonic=monotonic,
         )
+        return Reclaimer(around, config)
 
     def gang_keeper(
         self,

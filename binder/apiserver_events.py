@@ -19,6 +19,7 @@ from scheduler_plugin.api import (
     ClaimView,
     EvictForeign,
     GiveUp,
+    Hold,
     LostQueue,
     OwnerLeftAt,
     PodToEvict,
@@ -82,7 +83,7 @@ def pod_evicted(pod: PodToEvict, found: EvictForeign) -> Event:
 
 def reclaimed(take: Take, tree: QueueTree) -> Iterator[Event]:
     """About the waiting pod, each claim and both sides' queues: all say the same."""
-    reason = DEVICE_RECLAIMED if take.hold.is_device else "RoomReclaimed"
+    reason = DEVICE_RECLAIMED if take.is_device else "RoomReclaimed"
     yield Event.normal(_pod_reference(take.pod), reason, "Evict", take.sentence)
     yield Event.normal(_queue_reference(take.hold.queue, tree), reason, "Evict", take.sentence)
     for victim in take.victims:
@@ -132,6 +133,16 @@ def pod_given_up(pod: PodToEvict, sentence: str) -> Event:
 def reclaim_held_back(take: Take, why: str) -> Event:
     note = f"{take.sentence} It is held back: {why}"
     return Event.warning(_pod_reference(take.pod), "ReclaimHeldBack", "Evict", note)
+
+
+def reclaim_missed(pod: PodView, hold: Hold) -> Event:
+    """About a pod that was not bound although what was held for it was free."""
+    where = f'on node "{hold.node}"' if hold.node else "where its devices are"
+    note = (
+        f"What was held for {pod} {where} was free, and it was not bound. Nothing is taken for pods"
+        " like it there for ten minutes."
+    )
+    return Event.warning(_pod_reference(pod), "ReclaimMissed", "Evict", note)
 
 
 def _pod_reference(pod: PodToEvict | PodView) -> ObjectReference:

@@ -1,10 +1,12 @@
 """The only door into the scheduler plugin: names, shapes, queues, and what is accounted."""
 
 from scheduler_plugin.accounting.charges.costs import is_accounted
+from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.queues.queues import QueueTree, why_not_admitted
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged, WorldChange
 from scheduler_plugin.due import Due, Rests
+from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
 from scheduler_plugin.keeping.leftovers import (
     Attribution,
@@ -52,11 +54,13 @@ from scheduler_plugin.objects.devices.devices import (
 )
 from scheduler_plugin.objects.devices.driver_guards import unguarded
 from scheduler_plugin.objects.fields import UnreadableError
+from scheduler_plugin.objects.held_texts import held_text, missed_text, read_missed
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,
     CHARGES_FINALIZER,
     DEVICE_RECLAIMED,
     GROUP,
+    MISSED_CONDITION,
     OWNER_LEFT_AT_ANNOTATION,
     OWNER_POD_ANNOTATION,
     QUEUE_ANNOTATION,
@@ -74,6 +78,10 @@ from scheduler_plugin.objects.names import (
     QueueName,
     SharingPolicy,
 )
+from scheduler_plugin.objects.node_requests import Thousandths
+from scheduler_plugin.objects.node_selection import NodeTerms
+from scheduler_plugin.objects.nodes import NodeView
+from scheduler_plugin.objects.pod_needs import PodOnNode
 from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodClaim,
@@ -83,20 +91,20 @@ from scheduler_plugin.objects.pods import (
 )
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
+from scheduler_plugin.reclaiming.cycles import Cycle
 from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
-from scheduler_plugin.reclaiming.device_wants import Ask, Seeker, may_want_device
-from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
-from scheduler_plugin.reclaiming.kinds import kind_of
-from scheduler_plugin.reclaiming.places.evidence import Evidence, Known, Unread
-from scheduler_plugin.reclaiming.places.node_room import NodeRoom, PodNeeds, node_room, pod_needs
-from scheduler_plugin.reclaiming.places.offers import (
-    DeviceRequest,
-    Offer,
-    by_node,
-    class_request,
-    device_request,
-    offers,
-)
-from scheduler_plugin.reclaiming.room_places import decide_room, is_room_due
+from scheduler_plugin.reclaiming.due_takes import is_due
+from scheduler_plugin.reclaiming.held_devices import HeldDevices
+from scheduler_plugin.reclaiming.held_places import Outlook, hold_of, outlook
+from scheduler_plugin.reclaiming.missed_nodes import MissedNodes
+from scheduler_plugin.reclaiming.places.answers import Answers, Expressions, Unanswered, evaluable
+from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.places.offers import DeviceRequest, Offer
+from scheduler_plugin.reclaiming.places.seekers import Ask, may_want_device, seekers_of
+from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.places.supply import NodeSupply
+from scheduler_plugin.reclaiming.queue_order import QueueOrder
+from scheduler_plugin.reclaiming.standings import Standings
+from scheduler_plugin.reclaiming.supplies import Supply
 from scheduler_plugin.reclaiming.victims.victims import Away
-from scheduler_plugin.reclaiming.wants import Nobody, Outlook, hold_of, outlook
+from scheduler_plugin.reclaiming.wants import Nobody

@@ -68,6 +68,7 @@ from scheduler_plugin.objects.names import (
     OrphanPolicy,
     OwnerLifetime,
     QueueName,
+    ReclaimPolicy,
 )
 from scheduler_plugin.settings import (
     CheckSettings,
@@ -170,16 +171,12 @@ def serve(
             shown=f"{LEFTOVER_GRACE.total_seconds():.0f}",
         ),
     ] = LEFTOVER_GRACE.total_seconds(),
-    stale_gang_grace: Annotated[
-        timedelta | None,
-        parsed(
-            texts.grace,
-            metavar="SECONDS",
-            help_="How long a PodGroup may have fewer pods than it needs before what is left of it"
-            " is evicted; Never.",
-            shown=f"{texts.STALE_GANG_GRACE.total_seconds():.0f}",
-        ),
-    ] = texts.STALE_GANG_GRACE,
+    reclaim: Annotated[
+        ReclaimPolicy,
+        typer.Option(help="Whether pods are evicted for pods to whose queues it is guaranteed."),
+    ] = ReclaimPolicy.QUOTA,
+    evictions_per_minute: Annotated[int, texts.EVICTIONS] = texts.MOST_EVICTIONS,
+    stale_gang_grace: Annotated[timedelta | None, texts.GRACE] = texts.STALE_GANG_GRACE,
     pod_groups: Annotated[
         Sequence[Resource],
         parsed(
@@ -218,6 +215,8 @@ def serve(
         leftover_grace=timedelta(seconds=leftover_grace),
         pod_groups=tuple(dict.fromkeys(pod_groups)),
         stale_gang_grace=stale_gang_grace,
+        reclaim=reclaim,
+        evictions_per_minute=evictions_per_minute,
     )
 
 

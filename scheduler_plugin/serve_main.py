@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from starlette.types import ASGIApp
 
-from binder.api import Binder, ClaimKeeper
+from binder.api import Binder, ClaimKeeper, ReclaimConfig
 from kube.api import ApiClient, Event, EventRecorder, connect, trace_to, wall_clock
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
@@ -40,7 +40,7 @@ from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.prometheus_calls import REGISTRY as CALLS
 from scheduler_plugin.keeping.upkeep import Upkeep
-from scheduler_plugin.objects.names import FIELD_MANAGER
+from scheduler_plugin.objects.names import FIELD_MANAGER, ReclaimPolicy
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.http_figures import FiguresPage
 from scheduler_plugin.pages.prometheus import Figures, counting_evictions
@@ -116,7 +116,14 @@ class Plugin:
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)
         self._gates = GateWriter(writes, self.extender.refusals, wall_clock)
-        self._reclaimer = binder.reclaimer(world, self._gates.lacking_room, record, wall_clock)
+        stock = self._cluster.stock
+        reclaims = ReclaimConfig(
+            lacking=self._gates.lacking_room,
+            stock=stock,
+            is_off=settings.reclaim is ReclaimPolicy.NEVER,
+            most_in_a_minute=settings.evictions_per_minute,
+        )
+        self._reclaimer = binder.reclaimer(world, reclaims, record, wall_clock)
         self._reclaimer.told = self._statuses.changed
         self._gangs = binder.gang_keeper(world, settings.stale_gang_grace, record, wall_clock)
 

@@ -12,7 +12,7 @@ from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.scheduler_configuration import PrintConfigSettings
 from scheduler_plugin.extender.static_pods import Sidecar
-from scheduler_plugin.objects.names import AccountingSettings
+from scheduler_plugin.objects.names import AccountingSettings, ReclaimPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,8 @@ class ServeSettings:
         pages: Where people and probes read.
         leftover_grace: How long what refused bindings leave on claims stays.
         stale_gang_grace: How long a PodGroup may have fewer pods than it needs; None for ever.
+        reclaim: Whether what queues are guaranteed is taken back.
+        evictions_per_minute: How many pods may be evicted for one queue within a minute.
         pod_groups: The kinds whose objects say which queue the pods of a group have.
     """
 
@@ -43,6 +45,8 @@ class ServeSettings:
     leftover_grace: timedelta
     pod_groups: tuple[Resource, ...]
     stale_gang_grace: timedelta | None
+    reclaim: ReclaimPolicy
+    evictions_per_minute: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

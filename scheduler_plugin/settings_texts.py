@@ -82,6 +82,31 @@ def grace(text: str) -> timedelta | None:
     return timedelta(seconds=0 if text == "0" else seconds(text))
 
 
+GRACE = parsed(
+    grace,
+    metavar="SECONDS",
+    help_="How long a PodGroup may have fewer pods than it needs before what is left of it is"
+    " evicted; Never.",
+    shown=f"{STALE_GANG_GRACE.total_seconds():.0f}",
+)
+
+MOST_EVICTIONS = 600
+
+
+def evictions(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 100_000):
+        raise ValueError(f"{text!r} is no number of pods from 1 to 100000")
+    return int(text)
+
+
+EVICTIONS = parsed(
+    evictions,
+    metavar="NUMBER",
+    help_="How many pods may be evicted for one queue within a minute.",
+    shown=str(MOST_EVICTIONS),
+)
+
+
 POD_GROUPS = (
     Resource("scheduling.run.ai", "v2alpha2", "podgroups"),
     Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),

@@ -31,7 +31,16 @@ PARTIES = frozenset(
     {
         # Who is talked to.
         *("apiserver", "camera", "cameras", "cluster", "disk", "handler", "handlers", "http"),
-        *("https", "kube_scheduler", "kubelet", "netlink", "node", "prometheus", "servers"),
+        *(
+            "https",
+            "kube_scheduler",
+            "kubelet",
+            "netlink",
+            "node",
+            "prometheus",
+            "reconcilers",
+            "servers",
+        ),
         # By which means.
         *(
             "channel",

@@ -145,6 +145,7 @@ class GangKeeper:
         evictor: Evictor = self.writes.evictor
         pods = [PodToEvict.of(pod) for pod in step.pods]
         await evictor.ask(pods)
+        self.world.assumptions.group_backoffs.evicted(key, self.clock())
         self._tell(apiserver_events.gang_given_up(step, self.world.facts.tree))
         for pod in pods:
             if await evictor.evict(pod):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
 
 from binder.apiserver_evictions import Evictor
 from kube.api import PODS, ApiClient, ApiError, JsonObject, Preconditions, WriteOptions
 from scheduler_plugin.api import (
+    MISSED_CONDITION,
     RECLAIMING_CONDITION,
     SELECTORS_CONDITION,
     STALE_CONDITION,
@@ -16,6 +18,7 @@ from scheduler_plugin.api import (
     FencedError,
     PodView,
     check_fence,
+    missed_text,
 )
 
 logger = logging.getLogger(__name__)
@@ -40,6 +43,11 @@ class ReclaimWrites:
         """Write the condition of a waiting pod. Raises ApiError or FencedError."""
         fields = {"status": str(holds), "reason": reason, "message": message}
         await self._write(pod, {"type": RECLAIMING_CONDITION, **fields})
+
+    async def tell_missed(self, pod: PodView, nodes: Mapping[str, datetime]) -> None:
+        """Write where room was held for a pod in vain, each until when. As `tell`."""
+        fields = {"status": "True", "reason": "NotBound", "message": missed_text(nodes)}
+        await self._write(pod, {"type": MISSED_CONDITION, **fields})
 
     async def tell_stale(self, pod: PodView, since: str | None, message: str) -> None:
         """Write since when its PodGroup has had too few pods; None for no more. As `tell`."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from scheduler_plugin.accounting.backoffs import Backoffs
 from scheduler_plugin.accounting.charges.owners import Owner
 from scheduler_plugin.accounting.holds import Holds
 from scheduler_plugin.accounting.overlays import Overlay
@@ -104,7 +105,15 @@ class Tables:
 
 
 class AssumptionsView:
-    """The table of decisions in flight, and what they add to each queue and its ancestors."""
+    """The table of decisions in flight, and what they add to each queue and its ancestors.
+
+    Attributes:
+        backoffs: Which pods do not borrow now, by their equivalence class.
+        group_backoffs: Which PodGroups do not begin again now, by namespace and name.
+    """
+
+    backoffs: Backoffs
+    group_backoffs: Backoffs
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ from scheduler_plugin.accounting.assumed import (
     Part,
     Tables,
 )
+from scheduler_plugin.accounting.backoffs import Backoffs
 from scheduler_plugin.accounting.charges.entries import ClaimEntry
 from scheduler_plugin.accounting.holds import Hold, Holds
 from scheduler_plugin.accounting.queues.totals import Totals
@@ -63,6 +64,8 @@ class Assumptions(AssumptionsView):
         """
         self._charged = charged
         self._ended = ended
+        self.backoffs = Backoffs() if under is None else under.backoffs
+        self.group_backoffs = Backoffs() if under is None else under.group_backoffs
         self._subscribers: list[Subscriber] = []
         if under is None:
             usage, non_preemptible = Totals(path), Totals(path)
@@ -185,6 +188,8 @@ class Assumptions(AssumptionsView):
         Those that would stay for long were decided about before the clock was set back.
         """
         lapsed = []
+        self.backoffs.expire(now)
+        self.group_backoffs.expire(now)
         for pod, until in self._tables.until.items():
             if now < until <= now + 2 * LAPSE:
                 break

@@ -5,7 +5,7 @@ Everything is found by what it is named by, so that a pod or a claim costs what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 
 from cachetools import FIFOCache
 
@@ -135,6 +135,10 @@ class FactsView:
 
     def claims_of_class(self, name: ClassName) -> list[ClaimUid]:
         return list(self._of_class.get(name, ()))
+
+    def devices_in_use(self) -> KeysView[DeviceId]:
+        """All devices that claims have."""
+        return self._with_device.keys()
 
     def drivers_had_through(self, name: ClassName) -> Iterator[str]:
         """Of each device that a claim of the class has the driver, if nothing else is asked for."""

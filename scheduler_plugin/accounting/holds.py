@@ -4,8 +4,8 @@ A hold is an assumption that no answer to kube-scheduler drops. While the pod it
 be bound the hold rests, so that nothing counts twice; afterwards, if the pod still waits, it counts
 again.
 
-Where a device was taken, no ceiling keeps others from it. So from the moment at which its users are
-gone nobody else is given any of its kind, until the pod has it.
+Where a device is held, no ceiling keeps others from it: they are kept off where what is free beside
+it is not enough for them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from scheduler_plugin.accounting.overlays import Overlay
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.objects.amounts import Charges
-from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.held_texts import HeldDevices
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 
@@ -28,12 +28,11 @@ class Hold:
         name: The pod, for a sentence.
         queue: The queue that will be charged.
         non_preemptible: The part of the charges that counts against the quota, too.
-        is_device: Whether a device is held for it, and not only room below limits.
-        devices: Which ones, where that is known: a restart forgets it.
+        is_device: Whether devices are held for it, and not only room below limits.
+        devices: Which ones, each with how many slots; none where only an earlier version wrote that
+            something is held.
         awaits: The claims whose users have to leave them first.
-        node: Where there is room for the pod then.
-        kind: What the pod asks of device and node: pods that ask for the same may change places.
-            A restart forgets it.
+        node: Where the pod would be; "" where its devices are those of several nodes.
         awaits_pods: Pods that have to end first.
     """
 
@@ -43,16 +42,15 @@ class Hold:
     usage: Charges
     non_preemptible: Charges
     is_device: bool = False
-    devices: frozenset[DeviceId] = frozenset()
+    devices: HeldDevices = ()
     awaits: tuple[ClaimUid, ...] = ()
     node: str = ""
-    kind: object = None
     awaits_pods: tuple[PodUid, ...] = ()
 
     @property
-    def is_read_back(self) -> bool:
-        """Whether only the pod's condition tells of it, as after a restart: of any such device."""
-        return self.kind is None
+    def is_of_any(self) -> bool:
+        """Whether nobody knows which device it is: an earlier version did not write it."""
+        return self.is_device and not self.devices
 
 
 @dataclass(slots=True)
@@ -92,6 +90,10 @@ class Holds:
 
     def __contains__(self, pod: PodUid) -> bool:
         return pod in self._tables.holds
+
+    def get(self, pod: PodUid) -> Hold | None:
+        """What is held for a pod; None for nothing."""
+        return self._tables.holds.get(pod)
 
     def __iter__(self) -> Iterator[Hold]:
         """The holds, the earliest first."""

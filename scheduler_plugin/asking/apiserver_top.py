@@ -25,7 +25,7 @@ async def show_live(client: ApiClient, told: ServeSettings, every_seconds: float
     for resource in (*NEEDED, *OPTIONAL):
         await client.serves(resource)
     groups = [one for one in told.pod_groups if await _may_be_read(client, one)]
-    cluster = ClusterWorld(client, told.accounting, pod_groups=groups)
+    cluster = ClusterWorld(client, told.accounting, pod_groups=groups, follows_nodes=False)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(cluster.run())
         try:

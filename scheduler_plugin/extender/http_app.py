@@ -39,10 +39,12 @@ from scheduler_plugin.extender.messages import (
     encode_filter,
     encode_preempt,
     encode_preempt_error,
+    is_left_a_node,
 )
 from scheduler_plugin.extender.prometheus_calls import note_bind, note_call, note_verdict
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import PodUid
 
 logger = logging.getLogger(__name__)
 
@@ -132,8 +134,11 @@ class ExtenderApp:
             answer = await self._answers.filter_once_known(call.pod)
             _told("Filter", began, uid, _why_not(answer))
         note_verdict("filter", answer)
-        if isinstance(answer, Passed):  # Then the pod can be read.
-            self._backlog.begin(call.pod["metadata"]["uid"])
+        if isinstance(answer, Passed) and is_left_a_node(call, answer):
+            self._backlog.begin(uid)
+        elif isinstance(answer, Passed):
+            self._backlog.end(uid)
+            self._answers.passed_nowhere(PodUid(uid))
         elif isinstance(answer, Refused):
             self._backlog.end(call.pod["metadata"]["uid"])
         return encode_filter(call, answer)

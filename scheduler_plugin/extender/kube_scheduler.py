@@ -20,8 +20,9 @@ from scheduler_plugin.judging.gangs import Together, could_come, judge_waiting
 from scheduler_plugin.judging.verdicts import Refused, assume
 from scheduler_plugin.objects.bindings import CarriesOut
 from scheduler_plugin.objects.fields import JsonObject, UnreadableError
-from scheduler_plugin.objects.names import Reason
+from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView, why_not_ours
+from scheduler_plugin.reclaiming.held_devices import HeldDevices
 from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 
 PATIENCE_SECONDS = 5.0
@@ -52,7 +53,8 @@ class Extender:
         self._cluster = cluster
         self._lease = lease
         self._clock = clock
-        self._binds = Binds(cluster, binder, clock, monotonic)
+        self._held = HeldDevices(cluster.world, cluster.stock)
+        self._binds = Binds(cluster, binder, self._held, clock, monotonic)
         self.refusals = RefusedPods()
         self.lookups = ClaimLookups(cluster.refresh_claim)
 
@@ -97,7 +99,12 @@ class Extender:
         for pod, verdict in found.admitted:
             assume(pod, verdict, self._cluster.world, self._clock())
         self._binds.passed(view.uid)
-        return Passed()
+        return Passed(self._held.kept_off(view))
+
+    def passed_nowhere(self, uid: PodUid) -> None:
+        """No node was left for a pod: it is not on its way, and what it would get is others'."""
+        self._cluster.world.assumptions.forget(uid)
+        self.refusals.answered(uid, refused=True)
 
     def _verdict(self, view: PodView) -> Together | Refused | NotAnswered:
         """The verdict on a pod; no answer where it is not to be tried now."""

@@ -44,6 +44,7 @@ from scheduler_plugin.objects.bindings import (
 )
 from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView, why_not_ours
+from scheduler_plugin.reclaiming.held_devices import HeldDevices
 from scheduler_plugin.waiting.away.resting_pods import RestingPods
 
 logger = logging.getLogger(__name__)
@@ -72,11 +73,13 @@ class Binds:
         self,
         cluster: ClusterWorld,
         binder: CarriesOut,
+        held: HeldDevices,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
     ) -> None:
         self._cluster = cluster
         self._binder = binder
+        self._held = held
         self._clock = clock
         self._monotonic = monotonic
         self._writing: KeyLocks[ClaimUid] = KeyLocks()
@@ -175,6 +178,9 @@ class Binds:
             if isinstance(verdict, Refused):
                 self._drop(pod)
                 return f"{verdict.reason}: {verdict.sentence}"
+            if why := self._held.why_taken(pod, claims, node):
+                self._drop(pod)
+                return why
             if verdict.claims or verdict.requests:
                 assume(pod, verdict, world, now)
             request = bind_request(pod, node, verdict)

@@ -10,7 +10,8 @@ Go's field names; other spellings, which Go's decoder would take too, are not se
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -24,7 +25,13 @@ NULL = msgspec.Raw(b"null")
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The pod may go to any of the nodes that it came with."""
+    """The pod may go to the nodes that it came with.
+
+    Attributes:
+        kept_off: The nodes that it is kept off nevertheless, each with why, as a sentence.
+    """
+
+    kept_off: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +133,35 @@ def decode_bind(body: bytes) -> BindArguments | NotAnswered:
     return NotAnswered(f"{empty[0]}: must not be empty.") if empty else call
 
 
+def is_left_a_node(call: FilterArguments, passed: Passed) -> bool:
+    """Whether there is a node that the pod is not kept off."""
+    if not passed.kept_off:
+        return True
+    names = _decoded(_NAMES, bytes(call.node_names), "NodeNames")
+    return not isinstance(names, NotAnswered) and any(n not in passed.kept_off for n in names)
+
+
 def encode_filter(call: FilterArguments, answer: Answer) -> bytes:
-    """Answer a Filter call: all nodes as they came, or none and why."""
+    """Answer a Filter call: the nodes as they came, but for some, or none and why."""
     match answer:
+        case Passed(kept_off) if kept_off:
+            return _all_but(call, kept_off)
         case Passed():
             return b'{"NodeNames":%b,"Error":""}' % bytes(call.node_names)
         case Refused():
             return _refusal(call, answer)
         case NotAnswered(why):
             return encode_error(why)
+
+
+def _all_but(call: FilterArguments, kept_off: Mapping[str, str]) -> bytes:
+    """Pass a pod to all nodes but some; no eviction there would change that."""
+    names = _decoded(_NAMES, bytes(call.node_names), "NodeNames")
+    if isinstance(names, NotAnswered):
+        return encode_error(names.why)
+    failed = {name: kept_off[name].removesuffix(".") for name in names if name in kept_off}
+    passed = [name for name in names if name not in kept_off]
+    return _ENCODER.encode({"NodeNames": passed, "FailedAndUnresolvableNodes": failed, "Error": ""})
 
 
 def _refusal(call: FilterArguments, refused: Refused) -> bytes:

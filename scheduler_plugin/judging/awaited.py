@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.ceilings import usage_added
-from scheduler_plugin.objects.claims import ClaimView, DeviceId
+from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import PodUid
 
 
@@ -22,33 +21,18 @@ def users_left(hold: Hold, facts: FactsView) -> set[PodUid]:
     return {pod.uid for pod in pods if pod is not None and pod.is_bound and not pod.ended}
 
 
-def _is_some_free(hold: Hold, facts: FactsView) -> bool:
-    """Whether some of what is held may be free: all of it, or what need not be waited for."""
-    left = users_left(hold, facts)
-    # Slots of the device plugin are free with each that ends; after a restart it may be any device.
-    if not left or hold.is_read_back or not left.issuperset(hold.awaits_pods):
-        return True
-    awaited = Counter[DeviceId]()
-    for claim in filter(None, map(facts.claim, hold.awaits)):
-        for result in claim.results or ():
-            awaited[result.device_id] += 1 if result.slots is None else result.slots
-    kept = [awaited[device] for device in hold.devices]
-    return not all(kept) or (bool(kept) and sum(kept) < sum(n for _, n in hold.usage))
-
-
 def devices_held(case: Case) -> Iterator[str]:
-    """A device that was taken back is the pod's: until it has it, others get none of its kind.
+    """Where nobody knows which device was taken back, others get none of its kind meanwhile.
 
-    Of several it is so from when the first of them is free: the pod needs all of them. At Bind
-    others have their devices already, and those are not the one that is held.
+    That is so of what an earlier version held. At Bind others have their devices already.
     """
-    facts, holds = case.world.facts, case.world.assumptions.holds.of_devices()
+    holds = case.world.assumptions.holds.of_devices()
     if not holds or case.at_bind or any(hold.pod == case.pod.uid for hold in holds):
         return
     asked = {key: what for what, _, adds in usage_added(case) for key, _ in adds}
-    for hold in holds:
+    for hold in (each for each in holds if each.is_of_any):
         for key, _ in hold.usage:
-            if key in asked and _is_some_free(hold, facts):
+            if key in asked:
                 yield (
                     f"{asked[key]} has to wait: {key} was taken back for {hold.name}, and until"
                     " that has it nobody else is given any."

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
+from driver.api import timestamp
 from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.world_views import Trial, WorldView
 from scheduler_plugin.judging.missing_claims import missing_claims
@@ -142,11 +143,22 @@ def who_goes(pod: PodView, world: WorldView, may_come: MayCome) -> list[PodView]
     lacking = max(0, least - len(others) - 1)
     waiting = [p for p in members if not goes_with(p, world)] if lacking else []
     coming = [found for p in sorted(waiting, key=_turn) if (found := may_come(p)) is not None]
+    if lacking and (why := _rests(name, (pod.namespace, pod.group), world)):
+        return Refused(Reason.POD_GROUP_INCOMPLETE, why)
     if len(coming) < lacking:
         there = len(others) + len(coming) + 1
         sentence = f"{name} goes as a whole, {least} pods at one time, and {there} are there."
         return Refused(Reason.POD_GROUP_INCOMPLETE, sentence)
     return [pod, *coming[:lacking]]
+
+
+def _rests(name: str, key: tuple[str, str], world: WorldView) -> str:
+    """Why a group does not begin again now that was given up; "" where it may."""
+    backoffs = world.assumptions.group_backoffs
+    if key not in backoffs:
+        return ""
+    until = timestamp(backoffs.until(key))
+    return f"{name} was given up, since too few of its pods ran: it begins again at {until}."
 
 
 def living_members(pod: PodView, facts: FactsView) -> Iterator[PodView]:

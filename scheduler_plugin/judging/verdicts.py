@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from driver.api import timestamp
 from scheduler_plugin.accounting.assumed import AssumedClaim, AssumedPod
 from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.queues.queues import why_not_admitted
@@ -21,6 +22,7 @@ from scheduler_plugin.accounting.world_views import DecidingWorld, WorldView
 from scheduler_plugin.judging.awaited import claims_given_up, devices_held
 from scheduler_plugin.judging.cases import Case, ClaimUse, case_of, slots_problems
 from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
+from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.judging.missing_claims import going_claims, unknown_entries
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, summed
 from scheduler_plugin.objects.bindings import BindRequest, claim_owner
@@ -304,6 +306,22 @@ def _quotas_hold(case: Case) -> Iterator[str]:
         yield f"{overrun} would pass its quota of {share.quota} for non-preemptible pods."
 
 
+def _may_borrow(case: Case) -> Iterator[str]:
+    """What was just taken back from pods like it is not lent to it at once."""
+    world, kind = case.world, equivalence_class(case.pod, case.world.facts)
+    if kind not in world.assumptions.backoffs:
+        return
+    sums = (world.ledger.usage, world.assumptions.usage, case.counted_usage)
+    for overrun, share in overruns(case, usage_added(case), sums, lambda share: share.quota):
+        if overrun.place != overrun.owner:
+            continue
+        until = world.assumptions.backoffs.until(kind)
+        yield (
+            f"{overrun} would pass its quota of {share.quota}, and a pod like it was evicted for"
+            f" another queue's quota: such pods borrow again from {timestamp(until)} on."
+        )
+
+
 def _is_not_held(case: Case) -> Iterator[str]:
     yield from devices_held(case)
     yield from claims_given_up(case)
@@ -323,6 +341,7 @@ RULES: tuple[tuple[Reason, Callable[[Case], Iterator[str]]], ...] = (
     (Reason.FOREIGN_NON_PREEMPTIBLE, _foreign_pods_are_preemptible),
     (Reason.OVER_LIMIT, _limits_hold),
     (Reason.NON_PREEMPTIBLE_OVER_QUOTA, _quotas_hold),
+    (Reason.BORROWING_BACKOFF, _may_borrow),
     (Reason.DEVICE_HELD, _is_not_held),
 )
 """Each with the reason of its refusals, of which it says the sentences."""

@@ -22,6 +22,7 @@ class Take:
         holds: What is to be held for it, and for those that go with it.
         sentence: Who, for whom, and why these.
         places: Where each that waits would be then, where that was looked at.
+        is_device: Whether it lacks a device, and not only room below a limit.
     """
 
     pod: PodView
@@ -29,6 +30,7 @@ class Take:
     victims: tuple[Victim, ...]
     sentence: str
     places: tuple[Place, ...] = ()
+    is_device: bool = False
 
     @property
     def hold(self) -> Hold:

@@ -199,6 +199,10 @@ def _group(_: Case) -> Iterator[str]:
     yield "Its PodGroup goes as a whole: as many of its pods have to be there as its minMember."
 
 
+def _borrow(_: Case) -> Iterator[str]:
+    yield "Wait: it borrows again after that. Or raise its queue's quota."
+
+
 def _held(_: Case) -> Iterator[str]:
     yield "Wait: the other pod is bound soon, or what is held for it is given up after a minute."
 
@@ -217,5 +221,6 @@ _REMEDIES: Mapping[Reason, Callable[[Case], Iterator[str]]] = {
     Reason.FOREIGN_NON_PREEMPTIBLE: _non_preemptible,
     Reason.OVER_LIMIT: _over_limit,
     Reason.NON_PREEMPTIBLE_OVER_QUOTA: _over_quota,
+    Reason.BORROWING_BACKOFF: _borrow,
     Reason.DEVICE_HELD: _held,
 }

@@ -175,5 +175,6 @@ _HOLDS: Mapping[Reason, Callable[[Case], str]] = {
     Reason.FOREIGN_NON_PREEMPTIBLE: _preemptible,
     Reason.OVER_LIMIT: _limits,
     Reason.NON_PREEMPTIBLE_OVER_QUOTA: _quotas,
+    Reason.BORROWING_BACKOFF: lambda _: "No pod like it was evicted lately, or it fits its quota.",
     Reason.DEVICE_HELD: lambda _: "Nothing that it may get was taken back for another pod.",
 }

@@ -15,8 +15,10 @@ from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.objects.pods import PodView, why_not_ours
+from scheduler_plugin.reclaiming.cycles import Cycle
 from scheduler_plugin.reclaiming.decisions import Decision, Take
-from scheduler_plugin.reclaiming.room import decide
+from scheduler_plugin.reclaiming.supplies import LimitsAlone
+from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
 from scheduler_plugin.reclaiming.wants import Nobody
 from scheduler_plugin.viewing.remedies import remedies
 from scheduler_plugin.viewing.rules import RuleRow, rule_rows
@@ -127,10 +129,8 @@ def _why_waiting(
 
 
 def decision(world: WorldView, pod: PodView, now: datetime) -> Decision:
-    """Who would be evicted for a waiting pod, as the binder decides it."""
-    *_, last = decide(pod, world, now)
-    assert last is not None, "the last step is the decision"
-    return last
+    """Who would be evicted for a waiting pod, by its queues' limits alone."""
+    return Cycle(world, now, NOBODY_AWAY, LimitsAlone()).serve(pod)
 
 
 def _reclaim(world: WorldView, pod: PodView, now: datetime) -> str:

@@ -12,8 +12,8 @@ while, and then rests. A pod that does not fit lets those behind it pass that do
 be in use for ever.
 
 A decision costs the lines that were woken, not the pods that wait: of pods that are alike only
-the first is judged, and a line that was refused for a ceiling is left alone until there is room.
-It is made in small steps; only when all that changed is taken in is the next line's turn.
+the first is judged, and one that a ceiling refused is left alone until there is room. It is made
+in small steps; only when all that changed is taken in is the next line's turn.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from scheduler_plugin.accounting.world_changes import (
     WorldChange,
 )
 from scheduler_plugin.judging.gangs import NotTogether, could_come, tried_together
+from scheduler_plugin.judging.turns import asked_together
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid
 from scheduler_plugin.objects.pods import PodView
@@ -56,7 +57,7 @@ from scheduler_plugin.waiting.lines.blockades import (
     lacks_together,
     needed_together,
 )
-from scheduler_plugin.waiting.lines.lines import Line, Signature, asked_together
+from scheduler_plugin.waiting.lines.lines import Line, Signature
 from scheduler_plugin.waiting.lines.refused_pods import as_it_waits
 from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
 from scheduler_plugin.waiting.turns.aging import AgedPods
@@ -104,7 +105,7 @@ class GateKeeper:
         self._waiting = WaitingPods(world, self._as_it_waits)
         self._blockades = Blockades()
         self._round = Round(self._waiting.lines, world)
-        # What is to be looked at: pods, lines, bottlenecks; and whether to do so again after that.
+        # What is to be looked at: pods, lines, bottlenecks; and whether to do so once more.
         self._to_place: dict[PodUid, None] = {pod.uid: None for pod in world.facts.pods()}
         self._to_review: list[PodUid] = []
         self._rechecked: list[Signature] = []
@@ -138,7 +139,6 @@ class GateKeeper:
             case ClaimChanged(uid):
                 self._waiting.note_claim(uid)
             case QueueChanged():
-                # Paths through the tree may be others.
                 self._stale = list(self._waiting.lines)
                 self._round = Round(self._waiting.lines, self._world)
             case NamespaceChanged(name):
@@ -205,8 +205,8 @@ class GateKeeper:
     @property
     def is_busy(self) -> bool:
         """Whether it is known that somebody has to be looked at."""
-        lines = self._rechecked or self._stale or self._bottlenecks or self._waiting.woken
-        return bool(self.is_reviewing or lines or self._round)
+        found = self._rechecked or self._stale or self._bottlenecks or self._waiting.woken
+        return bool(self.is_reviewing or found or self._round)
 
     @property
     def is_reviewing(self) -> bool:
@@ -386,7 +386,7 @@ class GateKeeper:
         return self._waiting.place(uid)
 
     def lacking_room(self) -> list[PodUid]:
-        """The first of each line that was refused for a limit, the most urgent pod first."""
+        """The pods of lines that were refused for a limit; of a gang one stands for all."""
         return self._waiting.lacking_room()
 
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:

@@ -179,6 +179,21 @@ def a_pod(name: str = "a", settings: AccountingSettings = SETTINGS, **overrides:
     return pod_view(a_pod_object(name, **overrides), settings)
 
 
+def a_node_object(
+    name: str = "node-a", labels: Mapping[str, str] | None = None, **overrides: Any
+) -> dict[str, Any]:
+    """A Node that is ready; `taints`, `allocatable`, `unschedulable` may be given."""
+    spec = {key: overrides[key] for key in ("taints", "unschedulable") if key in overrides}
+    return {
+        "metadata": {"name": name, "uid": f"uid-of-{name}", "labels": dict(labels or {})},
+        "spec": spec,
+        "status": {
+            "allocatable": overrides.get("allocatable", {"cpu": "4", "pods": "110"}),
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
 def a_class_object(name: str = "onvif", **overrides: Any) -> dict[str, Any]:
     """A DeviceClass; `configuration` makes it one of Moorage's."""
     labels = dict(overrides.get("labels", {}))

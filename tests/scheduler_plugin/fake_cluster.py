@@ -24,6 +24,7 @@ from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, AccountingSettings, PodUid
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.projections import is_kept
+from scheduler_plugin.reclaiming.places.stock import Stock
 from tests.scheduler_plugin.builders import SETTINGS, a_world, put
 
 Step = Callable[[], Awaitable[None]]
@@ -35,6 +36,7 @@ class FakeCluster:
 
     world: World = field(default_factory=a_world)
     settings: AccountingSettings = SETTINGS
+    stock: Stock = field(default_factory=Stock)
     pods: dict[str, PodView] = field(default_factory=dict)
     claims: dict[str, ClaimView] = field(default_factory=dict)
     not_ready: str = ""

@@ -17,13 +17,17 @@ farthest below its part (Webster's rule): so more devices are never fewer for an
 What `status.share` of Queues says are these, looked at now and then: a share follows from what all
 queues have and ask for, so that to look costs all of them; and while pods come and go every share
 changes all the time. So they are as old as a few seconds.
+
+What may be taken back goes by the *guaranteed* part of it: the first two, and before them what
+cannot be taken from anybody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import groupby, pairwise
 
@@ -35,7 +39,7 @@ from scheduler_plugin.objects.names import DEFAULT_PRIORITY, NO_QUEUE, QueueName
 SECONDS = 5.0
 """How long shares are believed."""
 
-_QUOTA, _ENDLESS_QUOTA, _REST = range(3)
+_FIXED, _QUOTA, _ENDLESS_QUOTA, _REST = range(4)
 _TOP = NO_QUEUE
 _UNLISTED = Share()
 
@@ -124,10 +128,37 @@ def fair_shares(
         total: How many there are; None where nobody knows, and only limits count.
     """
     level = _Levels(tree, key, asked)
+    return _divided(level, level.claimants, total)
+
+
+def guaranteed_shares(
+    tree: QueueTree,
+    key: ResourceKey,
+    asked: Mapping[QueueName, int],
+    fixed: Callable[[QueueName], int],
+) -> dict[QueueName, int]:
+    """The guaranteed part of each queue's share, whoever runs now; arguments as of `fair_shares`.
+
+    Each level divides what the queue above has among its children: first what cannot be taken from
+    them, then quotas, as far as they are asked for.
+
+    Args:
+        tree: All queues.
+        key: The resource.
+        asked: What each queue's own pods have and ask for together.
+        fixed: What a queue and those below it have that nobody may take.
+    """
+    level = _Levels(tree, key, asked)
+    return _divided(level, partial(level.guaranteed, fixed=fixed), None)
+
+
+def _divided(
+    level: _Levels, claimants: Callable[[QueueName], Iterable[Claimant]], total: int | None
+) -> dict[QueueName, int]:
     given: dict[QueueName, int] = {}
     shares: dict[QueueName, int | None] = {_TOP: total}
     for place, children in level.children.items():
-        found = divided(shares[place], level.claimants(place))
+        found = divided(shares[place], claimants(place))
         for child in children:
             shares[child] = given[child] = found.get(child, 0)
     return given
@@ -176,6 +207,20 @@ class _Levels:
         # Nothing is beyond a quota without an end: a weight of 0 says nothing of it.
         if wants > guaranteed and (share.weight or share.quota.most is None):
             yield Claimant((_REST, priority), max(1, share.weight), wants - guaranteed, child)
+
+    def guaranteed(self, place: QueueName, fixed: Callable[[QueueName], int]) -> Iterator[Claimant]:
+        """The children of a queue, each for what nobody may take from it and for its quota."""
+        for child in self.children[place]:
+            queue, share = self._tree.get(child), self._shares[child] or _UNLISTED
+            priority = -(queue.priority if queue else DEFAULT_PRIORITY)
+            wants, quota = self._wants[child], self._quotas[child]
+            kept = min(fixed(child), wants)
+            if kept:
+                yield Claimant((_FIXED, 0), kept, kept, child)
+            more = (wants if quota is None else min(quota, wants)) - kept
+            if more > 0:
+                band = _ENDLESS_QUOTA if quota is None else _QUOTA
+                yield Claimant((band, priority), quota or max(1, share.weight), more, child)
 
 
 def _on_paths(tree: QueueTree, names: Iterable[QueueName]) -> dict[QueueName, None]:

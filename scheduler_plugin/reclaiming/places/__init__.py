@@ -1,7 +1,7 @@
-"""Whether a pod would find a node with devices and room once others are gone.
+"""Where a pod with devices would fit, from what is watched anyway: nodes, their pods, and slices.
 
-In comes what the API server says of nodes, slices and taints, and which devices the request's CEL
-refuses (`evidence`); a device has to do (`offers`) and be left over by others (`device_use`), the
-node has to be one that the pod may use (`node_selection`) with room for it (`node_room`). In doubt
-it is no place. Start reading at `places`.
+`stock` is all of it: `nodes` keeps nodes and the sums that their pods ask for, `offered_devices`
+the devices as slices publish them (`published_slices`), `answers` what CEL said of devices.
+`places` says whether a pod would find devices and room on a node, `supply` where the heads of one
+cycle do.
 """

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
+from scheduler_plugin.objects.held_texts import names_of
 from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.reclaiming.places.offers import Offer
 from scheduler_plugin.reclaiming.victims.effects import is_left_without
-from scheduler_plugin.reclaiming.victims.victims import Asker
 
 
 class DeviceUse:
@@ -18,13 +19,11 @@ class DeviceUse:
     What another pod's hold names is that pod's, whether it is free by now or not.
     """
 
-    def __init__(self, world: WorldView, asker: Asker) -> None:
+    def __init__(self, world: WorldView, holds: Iterable[Hold], stuck: Collection[PodUid]) -> None:
+        """`holds` are those of others; `stuck` are pods that are being deleted, and do not end."""
         self._world = world
-        holds = world.assumptions.holds.of_devices()
-        own = {pod.uid for pod in asker.pods}
-        others = (hold.devices for hold in holds if hold.pod not in own)
-        self._stuck = asker.away.stuck
-        self._promised = frozenset[DeviceId]().union(*others)
+        self._stuck = stuck
+        self._promised = frozenset[DeviceId]().union(*(names_of(h.devices) for h in holds))
 
     def is_promised(self, device: DeviceId) -> bool:
         """Whether it is held for another pod."""

@@ -5,7 +5,7 @@ They go together or not at all. Whoever is protected says why; in doubt everybod
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -29,7 +29,6 @@ class Protection(StrEnum):
     PRIORITY = "have users of the same or a higher priority"
     YOUNG = "have users that have not run for the least time that their queue gives them"
     HELD_BACK = "have users that may not be evicted now (a budget, or a policy)"
-    QUOTA = "would leave a queue with less than its quota"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,6 @@ class Victim:
         users: All pods that use it and have not ended, those on their way out included; and those
             that go with them, since of their PodGroup too few would be left.
         is_begun: Whether some of them are on their way out already.
-        has_foreign: Whether pods of other queues than the owner use it and are to stay.
         priority: The highest among them.
         since: When the last of them began, as the API writes it.
     """
@@ -54,7 +52,6 @@ class Victim:
     claims: tuple[ClaimView, ...]
     users: tuple[PodView, ...]
     is_begun: bool
-    has_foreign: bool
     priority: int
     since: str
 
@@ -74,12 +71,12 @@ class Away:
 
     Attributes:
         evicted: Those that were evicted and are not seen to go yet.
-        held_back: Those that may not be evicted now.
+        held_back: Those that may not be evicted now, each with what the API server said of that.
         stuck: Those that are being deleted, and do not end.
     """
 
     evicted: Collection[PodUid] = frozenset()
-    held_back: Collection[PodUid] = frozenset()
+    held_back: Mapping[PodUid, str] = field(default_factory=dict)
     stuck: Collection[PodUid] = frozenset()
 
 
@@ -106,15 +103,15 @@ class Asker:
 
 
 def held_by_claim(uid: ClaimUid, world: WorldView) -> Victim | Protection:
-    """What a claim's users hold, all of which have to be known."""
+    """What a claim's users hold, all of which have to be known; who is not bound uses nothing."""
     claim, charged = world.facts.claim(uid), world.ledger.claim(uid)
     if claim is None or charged is None:
         return Protection.UNUSED
     known = {pod.uid: pod for pod in world.facts.consumers(claim)}
     unknown = [u for u in claim.reserved_for if u not in known and world.may_be_bound(u)]
-    if unknown or claim.other_consumers or world.assumptions.pods(uid):
+    if unknown or claim.other_consumers:
         return Protection.UNKNOWN
-    users = tuple(pod for pod in known.values() if not pod.ended)
+    users = tuple(pod for pod in known.values() if pod.is_bound and not pod.ended)
     return _victim(str(claim), charged.owner, claim, users, world)
 
 
@@ -135,7 +132,7 @@ def _victim(
 ) -> Victim | Protection:
     if not users:
         return Protection.UNUSED
-    if any(not pod.is_bound or pod.is_mirror or world.facts.awaits(pod) for pod in users):
+    if any(pod.is_mirror or world.facts.awaits(pod) for pod in users):
         return Protection.UNKNOWN
     if any(pod.non_preemptible and not pod.deleting for pod in users):
         return Protection.NON_PREEMPTIBLE
@@ -146,7 +143,6 @@ def _victim(
         claims=() if claim is None else (claim,),
         users=users,
         is_begun=any(pod.deleting for pod in users),
-        has_foreign=any(world.facts.queue_of(p) != owner for p in users if not p.deleting),
         priority=max(pod.priority for pod in users),
         since=max(pod.arrived_at for pod in users),
     )
@@ -217,16 +213,37 @@ def protection(victim: Victim, asker: Asker, world: WorldView, now: datetime) ->
         return Protection.UNUSED
     if any(_is_its_own(pod, victim) for pod in asker.pods):
         return Protection.ITS_OWN
-    within = asker.queue in world.facts.tree.path(victim.owner)
-    if within and any(pod.priority >= asker.priority for pod in going):
-        return Protection.PRIORITY
-    if any(_goes_before(pod, asker, world) for pod in going):
-        return Protection.ITS_OWN
-    if any(_is_young(pod, _min_runtime(victim, asker, world), now) for pod in going):
+    if why := _is_as_urgent(victim, going, asker, world):
+        return why
+    least = _min_runtime(victim, asker, world)
+    if least and any(_is_young(_started_at(pod, world), least, now) for pod in going):
         return Protection.YOUNG
     if any(pod.uid in away.held_back for pod in going):
         return Protection.HELD_BACK
     return None
+
+
+def _is_as_urgent(
+    victim: Victim, going: Collection[PodView], asker: Asker, world: WorldView
+) -> Protection | None:
+    """Where the asker's own queue is what is asked, only what is less urgent goes."""
+    if _was_left_to_others(victim, asker, world):
+        return None
+    within = asker.queue in world.facts.tree.path(victim.owner)
+    if within and any(pod.priority >= asker.priority for pod in going):
+        return Protection.PRIORITY
+    before = any(_goes_before(pod, asker, world) for pod in going)
+    return Protection.ITS_OWN if before else None
+
+
+def _was_left_to_others(victim: Victim, asker: Asker, world: WorldView) -> bool:
+    """Whether a claim is the asker's queue's, and no pod of that queue uses it or is about to."""
+    if victim.claim is None or victim.owner != asker.queue:
+        return False
+    uids = {*victim.claim.reserved_for, *world.assumptions.pods(victim.claim.uid)}
+    pods = [pod for uid in uids if (pod := world.facts.pod(uid)) is not None]
+    own = (p for p in pods if world.facts.queue_of(p) == victim.owner)
+    return all(pod.ended or pod.deleting for pod in own)
 
 
 def _min_runtime(victim: Victim, asker: Asker, world: WorldView) -> timedelta:
@@ -236,12 +253,23 @@ def _min_runtime(victim: Victim, asker: Asker, world: WorldView) -> timedelta:
     return tree.reclaim_min_runtime(victim.owner, asker.queue)
 
 
-def _is_young(pod: PodView, least: timedelta, now: datetime) -> bool:
-    """Whether a pod has run for less; of one whose time cannot be read nobody knows."""
-    if not least:
-        return False
+def _started_at(pod: PodView, world: WorldView) -> str:
+    """When a pod began; one of a PodGroup when as many of that were bound as it needs.
+
+    A pod that came later, in place of one that failed, does not make the others young again.
+    """
+    if not is_of_gang(pod, world.facts):
+        return pod.arrived_at
+    group = world.facts.group(pod.namespace, pod.group)
+    bound = sorted(m.arrived_at for m in living_members(pod, world.facts) if m.is_bound)
+    least = (group.min_member if group is not None else None) or len(bound)
+    return bound[min(least, len(bound)) - 1] if bound else pod.arrived_at
+
+
+def _is_young(since: str, least: timedelta, now: datetime) -> bool:
+    """Whether less time has passed; of a time that cannot be read nobody knows."""
     try:
-        return now < datetime.fromisoformat(pod.arrived_at) + least
+        return now < datetime.fromisoformat(since) + least
     except (ValueError, TypeError):
         return True
 
@@ -261,6 +289,7 @@ def _goes_before(pod: PodView, asker: Asker, world: WorldView) -> bool:
 
 
 def in_order(victims: Collection[Victim]) -> Iterator[Victim]:
-    """Those whose eviction was begun, then the lowest priority, then the youngest."""
-    youngest = sorted(victims, key=lambda victim: victim.since, reverse=True)
+    """Those whose eviction was begun, then the lowest priority, the youngest, the smallest."""
+    smallest = sorted(victims, key=lambda v: sum(len(c.results or ()) for c in v.claims))
+    youngest = sorted(smallest, key=lambda victim: victim.since, reverse=True)
     return iter(sorted(youngest, key=lambda victim: (not victim.is_begun, victim.priority)))

@@ -10,10 +10,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.turns import turn_of
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView, why_not_ours
-from scheduler_plugin.waiting.lines.lines import turn_of
 
 
 def untried_pods(world: World) -> list[PodUid]:

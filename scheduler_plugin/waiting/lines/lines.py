@@ -10,20 +10,17 @@ Pods of a PodGroup that go together stand in one line, whatever they ask for.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from scheduler_plugin.accounting.charges.costs import asked_cost, claim_cost
 from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.judging.gangs import is_of_gang
-from scheduler_plugin.objects.amounts import Charges, summed
+from scheduler_plugin.judging.turns import Turn
+from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.claims import ClaimView, Request
-from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
+from scheduler_plugin.objects.names import ClaimUid, QueueName
 from scheduler_plugin.objects.pods import PodView
-
-Turn: TypeAlias = tuple[int, str, str, str, PodUid]
-"""Whose turn it is: the smaller goes first."""
 
 PlainClaim: TypeAlias = tuple[QueueName, tuple[Request, ...]]
 """Label and requests of a claim that only one pod has to do with."""
@@ -39,10 +36,6 @@ class Signature:
     requests: tuple[tuple[str, int], ...]
     claims: tuple[ClaimUid | PlainClaim, ...]
     gang: str = ""
-
-
-def turn_of(pod: PodView) -> Turn:
-    return (-pod.priority, pod.created, pod.namespace, pod.name, pod.uid)
 
 
 def signature_of(pod: PodView, facts: FactsView) -> Signature:
@@ -61,21 +54,6 @@ def signature_of(pod: PodView, facts: FactsView) -> Signature:
 def _known_by(claim: ClaimView, facts: FactsView) -> ClaimUid | PlainClaim:
     used = claim.is_allocated or claim.reserved_for or claim.other_consumers or claim.owner_pod
     return claim.uid if used or facts.is_named_twice(claim) else (claim.label, claim.requests)
-
-
-def asked(pod: PodView, facts: FactsView) -> Charges:
-    """The most that a pod can be charged for."""
-    return asked_together((pod,), facts)
-
-
-def asked_together(pods: Iterable[PodView], facts: FactsView) -> Charges:
-    """The most that pods can be charged for; a claim that they share counts once."""
-    requests: list[Charges] = []
-    claims: dict[ClaimUid, ClaimView] = {}
-    for pod in pods:
-        requests.append(asked_cost(pod, facts.catalog))
-        claims |= {claim.uid: claim for claim in facts.claims_of(pod)}
-    return summed((*requests, *(claim_cost(claim, facts.catalog) for claim in claims.values())))
 
 
 @dataclass(slots=True)

@@ -18,18 +18,11 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.elsewhere import goes_elsewhere
 from scheduler_plugin.judging.gangs import is_of_gang
 from scheduler_plugin.judging.missing_claims import missing_claims
+from scheduler_plugin.judging.turns import Turn, asked, turn_of
 from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.decisions import Place
-from scheduler_plugin.waiting.lines.lines import (
-    Line,
-    Signature,
-    Turn,
-    asked,
-    claim_uids,
-    signature_of,
-    turn_of,
-)
+from scheduler_plugin.waiting.lines.lines import Line, Signature, claim_uids, signature_of
 
 ClaimKey: TypeAlias = tuple[str, str]
 """Namespace and name."""
@@ -116,12 +109,13 @@ class WaitingPods:
         return found
 
     def lacking_room(self) -> list[PodUid]:
-        """The first of each line that was refused for a limit, the most urgent pod first.
-
-        Those that go together stand in one line.
-        """
-        lines = (x for x in self.lines.values() if x.reason == Reason.OVER_LIMIT)
-        return [turn[-1] for turn in sorted(line.turns[0] for line in lines)]
+        """The pods of lines that were refused for a limit; of a gang the first stands for all."""
+        return [
+            turn[-1]
+            for signature, line in self.lines.items()
+            if line.reason == Reason.OVER_LIMIT
+            for turn in (line.turns[:1] if signature.gang else line.turns)
+        ]
 
     def wake_held(self) -> None:
         """The lines of pods that room is held for: at their bottleneck it counts as used.

@@ -23,10 +23,11 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.judging.turns import Turn
 from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
-from scheduler_plugin.waiting.lines.lines import Line, Signature, Turn
+from scheduler_plugin.waiting.lines.lines import Line, Signature
 from scheduler_plugin.waiting.turns.fairness import Rank, own_rank, rank
 
 FIRST_TURN = timedelta(minutes=5)

@@ -18,8 +18,9 @@ from itertools import count
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.judging.turns import Turn
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
-from scheduler_plugin.waiting.lines.lines import Line, Signature, Turn
+from scheduler_plugin.waiting.lines.lines import Line, Signature
 from scheduler_plugin.waiting.turns.fairness import Rank, own_rank, rank
 
 _Entry: TypeAlias = tuple[Rank, Turn, QueueName]

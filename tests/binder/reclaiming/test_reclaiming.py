@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
-from binder.reclaiming import apiserver_reclaims
+from binder.api import ReclaimConfig, Reclaimer
 from driver.api import timestamp
 from kube.api import Event, JsonObject
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.claims import claim_view
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, QueueName
+from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.objects.pods import PodGroupView, pod_view
+from scheduler_plugin.reclaiming.places.published_slices import published_slice
+from scheduler_plugin.reclaiming.places.stock import Stock
 from tests.binder.builders import FakeFence, a_binder
 from tests.binder.fake_apiserver import QUEUE, FakeApiServer
+from tests.binder.virtual_time import in_virtual_time
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -36,17 +39,11 @@ from tests.scheduler_plugin.reclaiming.devices_builders import a_node_object, a_
 CONDITION = "moorage.dev/Reclaiming"
 
 
-@pytest.fixture(autouse=True)
-def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apiserver_reclaims, "TICK_SECONDS", 0.0)
-
-
 class Scene:
     """Queue mine waits for room that robots use beyond their quota; an API server in memory."""
 
     def __init__(self, server: FakeApiServer | None = None) -> None:
         self.server = server or FakeApiServer()
-        self.moment = 0.0
         self.events: list[Event] = []
         self.world = a_world(
             a_queue("root", onvif=(2, 2)),
@@ -54,22 +51,44 @@ class Scene:
             a_queue("robots", parent="root", onvif=(0, 2)),
         )
         self.waiting = [pod_uid("w")]
-        self.server.slices = [a_slice_object("d1", "d2", "d3", "d4")]
-        self.server.put_node(a_node_object())
+        self.stock = Stock()
+        self.stock.nodes.put_node(node_view(a_node_object(allocatable={"pods": "110"})))
+        self.offer("d1", "d2", "d3", "d4")
+        self.config = ReclaimConfig(lacking=lambda: self.waiting, stock=self.stock)
+        self.reclaimer = self._reclaimer()
+
+    def _reclaimer(self) -> Reclaimer:
         binder = a_binder(self.server, FakeFence(), self.note_claim, self.note_pod)
-        self.reclaimer = binder.reclaimer(
-            self.world,
-            lambda: self.waiting,
-            self.events.append,
-            lambda: NOW + timedelta(seconds=self.moment),
-            lambda: self.moment,
-        )
+        clock = lambda: NOW + timedelta(seconds=now())  # noqa: E731
+        return binder.reclaimer(self.world, self.config, self.events.append, clock, now)
+
+    def limit_evictions(self, most: int) -> None:
+        """No more pods than these may be evicted for one queue within a minute."""
+        self._configure(replace(self.config, most_in_a_minute=most))
+
+    def switch_off(self) -> None:
+        self._configure(replace(self.config, is_off=True))
+
+    def _configure(self, config: ReclaimConfig) -> None:
+        self.config = config
+        self.reclaimer = self._reclaimer()
+        self.reclaimer.begin()
+
+    def offer(self, *devices: str | JsonObject) -> None:
+        """These are all devices there are."""
+        found = a_slice_object(*devices, metadata={"name": "all"})
+        self.stock.devices.put_slice(published_slice(found))
 
     def note_claim(self, claim: JsonObject) -> None:
         put(self.world, claim_view(claim, queue_label=QUEUE))
 
     def note_pod(self, pod: JsonObject) -> None:
-        put(self.world, pod_view(pod, SETTINGS))
+        view = pod_view(pod, SETTINGS)
+        put(self.world, view)
+        if view.on_node is not None:
+            self.stock.nodes.put_pod(view.on_node)
+        else:
+            self.stock.nodes.delete_pod(view.uid)
         self.reclaimer.changed(PodChanged(pod_uid(pod["metadata"]["name"])))
 
     def put_pod(self, name: str, queue: str, **fields: Any) -> None:
@@ -101,11 +120,12 @@ class Scene:
         self.note_pod(pod)
 
     async def at(self, moment: float) -> None:
-        self.moment = moment
-        await self.rounds()
+        """Let time pass until so many seconds after the start."""
+        await asyncio.sleep(moment - now())
 
     def remove(self, name: str) -> None:
         self.world.delete_pod(pod_uid(name))
+        self.stock.nodes.delete_pod(pod_uid(name))
         self.world.delete_claim(claim_view(self.server.claim(name), queue_label=QUEUE).uid)
         self.reclaimer.changed(PodChanged(pod_uid(name)))
 
@@ -137,8 +157,12 @@ class Scene:
             await asyncio.wait([task])
 
     async def rounds(self) -> None:
-        for _ in range(200):
-            await asyncio.sleep(0)
+        await asyncio.sleep(1)
+
+
+def now() -> float:
+    """Seconds since the start."""
+    return asyncio.get_running_loop().time()
 
 
 def a_scene() -> Scene:
@@ -149,6 +173,7 @@ def a_scene() -> Scene:
     return scene
 
 
+@in_virtual_time
 async def test_whoever_was_chosen_goes_and_the_room_is_held_by_name() -> None:
     scene = a_scene()
 
@@ -169,6 +194,7 @@ async def test_whoever_was_chosen_goes_and_the_room_is_held_by_name() -> None:
     assert len({event.note for event in scene.events}) == 1
 
 
+@in_virtual_time
 async def test_nobody_else_goes_while_the_evicted_one_takes_its_time() -> None:
     scene = a_scene()
 
@@ -182,13 +208,14 @@ async def test_nobody_else_goes_while_the_evicted_one_takes_its_time() -> None:
     assert scene.held == ["Pod default/w"]
 
 
+@in_virtual_time
 async def test_one_that_never_ends_lets_another_go_once_and_then_the_queue_says_why() -> None:
     scene = a_scene()
 
     async with scene.running():
         await scene.rounds()
         scene.never_ends("r2")
-        await scene.at(91)
+        await scene.at(96)
         assert scene.evicted == ["r2", "r1"]
         scene.never_ends("r1")
         for moment in (120, 152, 181, 300, 4000, 8000):
@@ -196,10 +223,11 @@ async def test_one_that_never_ends_lets_another_go_once_and_then_the_queue_says_
 
     assert scene.evicted == ["r2", "r1"]
     assert (scene.held, scene.condition()) == ([], ("False", "TimeOver"))
-    why = "Pod default/r1 and 1 more are being deleted without an end"
+    why = "2 claims or pods have users that are being deleted, and do not end"
     assert why in scene.world.unmet[QueueName("mine")]
 
 
+@in_virtual_time
 async def test_whoever_may_go_goes_though_one_never_ended_that_was_to_go_before() -> None:
     scene = a_scene()
     scene.server.protected.add("r1")
@@ -212,28 +240,30 @@ async def test_whoever_may_go_goes_though_one_never_ended_that_was_to_go_before(
         assert (scene.held, scene.condition()) == ([], ("False", "TimeOver"))
         assert scene.evicted == ["r2"]
         scene.server.protected.clear()
-        await scene.at(300)
+        while scene.evicted == ["r2"]:
+            await scene.at(now() + 1)
+            assert now() < 300
 
     assert scene.evicted == ["r2", "r1"]
     assert scene.held == ["Pod default/w"]
 
 
+@in_virtual_time
 async def test_a_hold_that_is_not_taken_ends_and_nobody_is_evicted_for_it_again() -> None:
     scene = a_scene()
 
     async with scene.running():
         await scene.rounds()
         scene.remove("r2")
-        scene.moment = 61.0
-        await scene.rounds()
+        await scene.at(65)
         assert (scene.held, scene.condition()) == ([], ("False", "TimeOver"))
         scene.use("r3")
-        scene.moment = 120.0
-        await scene.rounds()
+        await scene.at(120)
 
     assert scene.evicted == ["r2"]
 
 
+@in_virtual_time
 async def test_with_the_binding_the_hold_and_its_condition_are_over() -> None:
     scene = a_scene()
 
@@ -250,6 +280,7 @@ async def test_with_the_binding_the_hold_and_its_condition_are_over() -> None:
     assert (scene.held, scene.condition()) == ([], ("False", "Bound"))
 
 
+@in_virtual_time
 async def test_whoever_leads_next_takes_the_hold_up_and_evicts_nobody_twice() -> None:
     first = a_scene()
     async with first.running():
@@ -269,6 +300,7 @@ async def test_whoever_leads_next_takes_the_hold_up_and_evicts_nobody_twice() ->
     assert second.evicted == ["r2"]
 
 
+@in_virtual_time
 async def test_for_a_group_room_is_held_by_the_name_of_each_and_taken_once() -> None:
     scene = Scene()
     put(scene.world, a_queue("mine", parent="root", onvif=(2, 2)))
@@ -285,18 +317,17 @@ async def test_for_a_group_room_is_held_by_the_name_of_each_and_taken_once() -> 
         assert scene.condition() == scene.condition("w2") == ("True", "Reclaimed")
         scene.remove("r1")
         scene.remove("r2")
-        scene.moment = 61.0
-        await scene.rounds()
+        await scene.at(65)
         assert scene.held == []
         scene.use("r3")
         scene.use("r4")
         scene.waiting = [pod_uid("w2")]
-        scene.moment = 120.0
-        await scene.rounds()
+        await scene.at(120)
 
     assert sorted(scene.evicted) == ["r1", "r2"]
 
 
+@in_virtual_time
 async def test_a_budget_sends_it_to_the_next_and_is_told() -> None:
     scene = a_scene()
     scene.server.protected.add("r2")
@@ -308,6 +339,7 @@ async def test_a_budget_sends_it_to_the_next_and_is_told() -> None:
     assert ("ReclaimHeldBack", "w") in scene.told
 
 
+@in_virtual_time
 async def test_where_nobody_can_go_the_queue_says_so() -> None:
     scene = a_scene()
     scene.server.protected |= {"r1", "r2"}
@@ -317,3 +349,36 @@ async def test_where_nobody_can_go_the_queue_says_so() -> None:
 
     assert (scene.evicted, scene.held, scene.condition()) == ([], [], ("", ""))
     assert "may not be evicted now" in scene.world.unmet[QueueName("mine")]
+
+
+async def killed_after(steps: int) -> Scene:
+    """Who leads next, after the first was killed when so many steps of the loop were done."""
+    first = a_scene()
+    first.reclaimer.begin()
+    task = asyncio.create_task(first.reclaimer.run())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    for name in first.evicted:
+        first.server.pod(name)["metadata"]["deletionTimestamp"] = timestamp(NOW)
+    second = Scene(first.server)
+    for name in ("r1", "r2", "w"):
+        second.note_claim(second.server.claim(name))
+        second.note_pod(second.server.pod(name))
+    return second
+
+
+@in_virtual_time
+async def test_killed_anywhere_nobody_is_evicted_twice_and_what_was_begun_is_held() -> None:
+    evicted_before = set[int]()
+    for steps in range(0, 120, 2):
+        second = await killed_after(steps)
+        evicted_before.add(len(second.evicted))
+
+        async with second.running():
+            await second.rounds()
+
+        assert second.evicted == ["r2"], steps
+        assert (second.held, second.condition()[0]) == (["Pod default/w"], "True"), steps
+    assert evicted_before == {0, 1}, "some were killed before the eviction, and some after"

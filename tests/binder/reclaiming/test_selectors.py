@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from binder.reclaiming import apiserver_evidence, apiserver_reclaims
+from binder.reclaiming import apiserver_reclaims, apiserver_supplies
 from kube.api import CelProcess, JsonObject, NotEvaluatedError, digest_of
 from kube.cel import processes
 from tests.binder.fake_apiserver import FakeApiServer, RefusedError
@@ -17,7 +17,6 @@ from tests.scheduler_plugin.builders import a_claim_object, a_queue, a_request, 
 from tests.scheduler_plugin.reclaiming.devices_builders import (
     UNSCHEDULABLE,
     a_device,
-    a_slice_object,
 )
 
 HUNDRED = f"[{','.join('1' for _ in range(100))}]"
@@ -49,6 +48,7 @@ class SelectorScene(DeviceScene):
 
     def tell(self, name: str, condition: JsonObject) -> None:
         self.server.pod(name)["status"].setdefault("conditions", []).append(condition)
+        self.note_pod(self.server.pod(name))
 
     def slow(self, name: str = "w") -> JsonObject | None:
         conditions = self.server.pod(name)["status"].get("conditions", ())
@@ -89,7 +89,7 @@ class CountingCel(CelProcess):
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
     """What was to be evaluated."""
-    monkeypatch.setattr(apiserver_evidence, "CelProcess", CountingCel)
+    monkeypatch.setattr(apiserver_supplies, "CelProcess", CountingCel)
     monkeypatch.setattr(CountingCel, "asked", [])
     return CountingCel.asked
 
@@ -131,6 +131,7 @@ async def test_what_a_pod_says_is_true_of_no_other(status: str, asked: list[Sequ
     message = digest_of([FINE])
     fields = {"type": "moorage.dev/SelectorsTooSlow", "status": status, "message": message}
     if status == "True":
+        scene.put_claim("w2")
         scene.put_pod("w2", "mine")
         scene.tell("w2", fields)
     else:
@@ -149,7 +150,7 @@ async def test_alike_pods_are_told_and_nothing_is_evaluated_for_them(
     scene = SelectorScene(NESTED)
     put(scene.world, a_queue("mine", parent="root", onvif=(2, -1)))
     scene.use_device("r2", "d2")
-    scene.server.slices = [a_slice_object("d1", "d2")]
+    scene.offer("d1", "d2")
     scene.select(NESTED, name="w2")
     scene.put_pod("w2", "mine", status=UNSCHEDULABLE)
 
@@ -163,7 +164,7 @@ async def test_what_the_class_refuses_stays_refused_where_the_requests_own_takes
     scene = SelectorScene(NESTED)
     selectors = [{"cel": {"expression": FINE}}]
     put(scene.world, our_class("onvif", spec={"selectors": selectors}))
-    scene.server.slices = [a_slice_object("d1", a_device("d2", model="fine"))]
+    scene.offer("d1", a_device("d2", model="fine"))
     scene.use_device("r2", "d2")
 
     async with scene.running():
@@ -186,7 +187,6 @@ async def test_where_nothing_can_be_evaluated_nobody_goes_and_it_is_looked_again
             await scene.rounds()
     assert (scene.evicted, scene.slow()) == ([], None)
 
-    scene.moment += 10
     async with scene.running():
         await scene.until(lambda: scene.evicted)
     assert scene.evicted == ["r1"]

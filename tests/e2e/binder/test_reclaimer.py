@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from binder.api import Binder
+from binder.api import Binder, ReclaimConfig
 from kube.api import NODES, PODS, SLICES, ApiClient, Event, JsonObject
 from scheduler_plugin.api import PodChanged, PodUid
 from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.reclaiming.places.stock import Stock
 from tests.e2e.binder.test_binds import Open
 from tests.e2e.binder.test_keeper import know
 from tests.e2e.binder.world import (
@@ -49,10 +50,11 @@ class Scene:
             a_queue("robots", parent="root", onvif=(0, 2)),
             namespaces=[NAMESPACE],
         )
+        self.stock = Stock()
         binder = Binder(account, Open(), queue_label=QUEUE, note_claim=self.see, note_pod=self.see)
         self.reclaimer = binder.reclaimer(
             self.world,
-            lambda: self.waiting,
+            ReclaimConfig(lacking=lambda: self.waiting, stock=self.stock),
             self.events.append,
             lambda: datetime.now(UTC) + timedelta(seconds=self.passed),
             lambda: time.monotonic() + self.passed,

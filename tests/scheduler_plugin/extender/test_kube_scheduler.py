@@ -10,17 +10,21 @@ from typing import Any, cast
 
 import pytest
 
+from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_binds import ATTEMPTS
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.messages import BindArguments, NotAnswered, Passed
 from scheduler_plugin.judging.verdicts import Refused
+from scheduler_plugin.objects.amounts import NO_CHARGES
 from scheduler_plugin.objects.bindings import BindFailed
-from scheduler_plugin.objects.claims import ClassName, Result
+from scheduler_plugin.objects.claims import ClassName, DeviceId, Result
 from scheduler_plugin.objects.names import QueueName, Reason
+from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.objects.pods import NamespaceView, PodClaim, pod_view
 from scheduler_plugin.objects.projections import is_kept
+from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -29,8 +33,10 @@ from tests.scheduler_plugin.builders import (
     a_pod_object,
     a_queue,
     a_request,
+    a_result,
     a_world,
     amounts,
+    an_allocated_claim,
     claim_uid,
     moment,
     pod_uid,
@@ -40,6 +46,8 @@ from tests.scheduler_plugin.builders import (
 )
 from tests.scheduler_plugin.fake_cluster import FakeBinder, FakeCluster
 from tests.scheduler_plugin.fake_pods import running
+from tests.scheduler_plugin.reclaiming.devices_builders import a_node_object as a_ready_node
+from tests.scheduler_plugin.reclaiming.devices_builders import a_slice_object
 
 
 class FakeLease:
@@ -948,3 +956,52 @@ async def test_who_reserved_a_claim_is_bound_though_another_was_admitted_before(
     assert await scene.bind("b") == ""
 
     assert scene.owner == ("robots", pod_uid("b"))
+
+
+# What is held for others.
+
+
+def held_for_another(scene: Scene) -> dict[str, Any]:
+    """Node n has one device, which is held for somebody; pod `a` asks for one."""
+    scene.cluster.stock.nodes.put_node(node_view(a_ready_node()))
+    slice_object = {"metadata": {"name": "all"}, **a_slice_object("d1")}
+    scene.cluster.stock.devices.put_slice(published_slice(slice_object))
+    other = QueueName("robots")
+    device = DeviceId("moorage.dev", "n", "d1")
+    hold = Hold(pod_uid("w"), "Pod default/w", other, amounts(onvif=1), NO_CHARGES)
+    scene.cluster.world.hold(replace(hold, is_device=True, devices=((device, 1),), node="n"))
+    scene.cluster.store(a_claim())
+    return scene.pod("a", claims=["cam"], queue="vision")
+
+
+def test_filter_keeps_a_pod_off_a_node_whose_only_free_device_is_held(scene: Scene) -> None:
+    body = held_for_another(scene)
+
+    answer = scene.extender.filter(body)
+
+    assert isinstance(answer, Passed)
+    assert set(answer.kept_off) == {"n"}
+    assert "is held for Pod default/w" in answer.kept_off["n"]
+
+
+def test_a_pod_that_is_kept_off_every_node_leaves_its_room_to_others(scene: Scene) -> None:
+    body = held_for_another(scene)
+    scene.extender.filter(body)
+    assert scene.cluster.world.assumptions.is_assumed(pod_uid("a"))
+
+    scene.extender.passed_nowhere(pod_uid("a"))
+
+    assert not scene.cluster.world.assumptions.is_assumed(pod_uid("a"))
+    assert pod_uid("a") in scene.extender.refusals
+
+
+async def test_bind_refuses_a_pod_that_was_given_what_is_held(scene: Scene) -> None:
+    body = held_for_another(scene)
+    scene.extender.filter(body)
+    given = a_result(pool="n", device="d1")
+    scene.cluster.store(an_allocated_claim("cam", "a", results=[given]))
+
+    answer = await scene.bind("a")
+
+    assert answer.startswith("DeviceHeld: device moorage.dev/n/d1 is held for Pod default/w")
+    assert scene.owner == ("", "")

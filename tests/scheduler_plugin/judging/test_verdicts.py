@@ -12,6 +12,7 @@ from scheduler_plugin.accounting import facts_views
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, bind_request, judge
 from scheduler_plugin.objects.amounts import NO_CHARGES
 from scheduler_plugin.objects.bindings import BindRequest, ClaimOwner
@@ -501,7 +502,7 @@ def test_all_that_a_queue_may_use_is_guaranteed_where_its_quota_is_minus_one() -
     assert found.reason is Reason.OVER_LIMIT
 
 
-def test_reasons_come_in_the_order_of_the_rules() -> None:
+def test_reasons_come_in_the_order_of_the_rules() -> None:  # noqa: PLR0915  One for each rule.
     """One pod that breaks every rule, and a world that is put right rule by rule."""
     world = a_world(
         max_pods("1"),
@@ -531,6 +532,10 @@ def test_reasons_come_in_the_order_of_the_rules() -> None:
     repair(an_allocated_claim("cam", "x", queue="robots"))
     repair(a_queue("robots", onvif=(0, 1)), a_pod("x", node="node-a"))
     repair(a_queue("robots", onvif=(0, 2)))
+    evicted = equivalence_class(a_pod("b", queue="robots", **traits), world.facts)
+    world.assumptions.backoffs.evicted(evicted, NOW)
+    other = a_pod("y", node="node-a", queue="robots", claims=["z"])
+    repair(a_queue("robots", onvif=(2, 9)), an_allocated_claim("z", "y", queue="robots"), other)
     world.hold(
         Hold(
             pod_uid("w"), "Pod w", QueueName("robots"), amounts(onvif=1), NO_CHARGES, is_device=True
@@ -933,6 +938,41 @@ def test_queue_that_may_not_be_named_on_claims_keeps_its_word_at_the_bind() -> N
     put(world, a_pod("x", claims=["cam"], queue="vision", node="n"))
     put(world, a_labelled_claim("cam", "x", "a"))
     assert isinstance(verdict(world, pod, at_bind=True), Admitted), "it runs, and is charged"
+
+
+# What was taken back is not lent again at once.
+
+
+def test_pods_like_one_that_was_evicted_wait_before_they_borrow_again() -> None:
+    world = two_queues(onvif=(1, 3))
+    first, second = (a_pod(name, queue="vision", claims=[name]) for name in ("a", "b"))
+    put(world, a_claim("a"), a_claim("b"), an_allocated_claim("c", "c", queue="vision"))
+    put(world, a_pod("c", node="n", queue="vision", claims=["c"]))
+    world.assumptions.backoffs.evicted(equivalence_class(first, world.facts), NOW)
+
+    refused = refusal(world, second)
+
+    assert refused.reason is Reason.BORROWING_BACKOFF
+    assert "such pods borrow again from 2026-11-21T12:01:00Z on." in refused.sentence
+    assert isinstance(verdict(world, second, now=NOW + timedelta(minutes=1)), Admitted)
+
+
+def test_within_their_quota_pods_like_one_that_was_evicted_wait_for_nothing() -> None:
+    world = two_queues(onvif=(1, 3))
+    pod = a_pod("a", queue="vision", claims=["a"])
+    put(world, a_claim("a"))
+    world.assumptions.backoffs.evicted(equivalence_class(pod, world.facts), NOW)
+
+    assert isinstance(verdict(world, pod), Admitted)
+
+
+def test_pods_that_ask_for_something_else_borrow() -> None:
+    world = two_queues(onvif=(0, 3))
+    pod, other = a_pod("a", queue="vision", claims=["a"]), a_pod("b", queue="robots", claims=["a"])
+    put(world, a_claim("a"))
+    world.assumptions.backoffs.evicted(equivalence_class(other, world.facts), NOW)
+
+    assert isinstance(verdict(world, pod), Admitted)
 
 
 # What is not known is not judged.

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from driver.api import DRIVER_NAME
 from kube.cel.child_main import evaluated
 from kube.cel.messages import FALSE, TRUE
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId, claim_view
+from scheduler_plugin.objects.names import QUEUE_LABEL
+from scheduler_plugin.objects.node_requests import PODS
+from scheduler_plugin.objects.nodes import node_view
+from scheduler_plugin.objects.pod_needs import PodNeeds, PodOnNode
+from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.reclaiming.cycles import Cycle
 from scheduler_plugin.reclaiming.decisions import Decision, Take
-from scheduler_plugin.reclaiming.device_wants import Ask, Seeker
-from scheduler_plugin.reclaiming.devices import decide_device, is_device_due
-from scheduler_plugin.reclaiming.places.evidence import Evidence, Known, Unread
-from scheduler_plugin.reclaiming.places.node_room import PodNeeds, node_room, pod_needs
-from scheduler_plugin.reclaiming.places.offers import (
-    DeviceRequest,
-    Offer,
-    by_node,
-    class_request,
-    device_request,
-    offers,
+from scheduler_plugin.reclaiming.due_takes import is_due
+from scheduler_plugin.reclaiming.places.published_slices import published_slice
+from scheduler_plugin.reclaiming.places.seekers import Ask, Seeker, seekers_of
+from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.places.supply import NodeSupply
+from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
+from tests.scheduler_plugin.builders import (
+    NOW,
+    SETTINGS,
+    a_claim_object,
+    a_pod,
+    a_request,
+    pod_uid,
 )
-from scheduler_plugin.reclaiming.room_places import decide_room
-from scheduler_plugin.reclaiming.victims.victims import Away
-from tests.scheduler_plugin.builders import NOW, a_claim_object, a_pod_object, a_request, pod_uid
 
 UNSCHEDULABLE = {
     "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
@@ -46,15 +51,20 @@ def a_slice_object(*devices: str | Mapping[str, Any], node: str = "n", **spec: A
     bodies = [a_device(d) if isinstance(d, str) else dict(d) for d in devices]
     place = {"nodeName": node} if node else {"allNodes": True}
     pool = {"name": node or "shared", "generation": 1, "resourceSliceCount": 1}
-    return {"spec": {"driver": DRIVER_NAME, "pool": pool, **place, "devices": bodies, **spec}}
+    metadata = {"metadata": spec.pop("metadata")} if "metadata" in spec else {}
+    found = {"driver": DRIVER_NAME, "pool": pool, **place, "devices": bodies, **spec}
+    return {**metadata, "spec": found}
 
 
 def a_node_object(name: str = "n", **fields: Any) -> dict[str, Any]:
     """A node with room for 4 CPUs and 10 pods."""
+    labels = {"zone": "here", **fields.pop("labels", {})}
+    ready = [{"type": "Ready", "status": "True"}]
+    allocatable = {"cpu": "4", "pods": "10", **fields.pop("allocatable", {})}
     return {
-        "metadata": {"name": name, "labels": {"zone": "here", **fields.pop("labels", {})}},
+        "metadata": {"name": name, "uid": f"uid-of-{name}", "labels": labels},
         "spec": fields.pop("spec", {}),
-        "status": {"allocatable": {"cpu": "4", "pods": "10", **fields.pop("allocatable", {})}},
+        "status": {"allocatable": allocatable, "conditions": ready},
     }
 
 
@@ -63,7 +73,15 @@ def device(name: str, node: str = "n") -> DeviceId:
 
 
 class Cluster:
-    """What can be read beyond a world, which the tests make."""
+    """Nodes and devices beside a world, which the tests make.
+
+    Attributes:
+        nodes: Node objects, by name.
+        pods: Pods beside the world's, or instead of those of their names, by node.
+        waiting: Fields of all pods that wait.
+        request: What each claim of theirs asks for, unless `requests` says it of that claim.
+        left_out: Nodes where such pods were not bound.
+    """
 
     def __init__(self, world: World, *slices: Any, class_selectors: tuple[str, ...] = ()) -> None:
         self.world = world
@@ -75,82 +93,97 @@ class Cluster:
         self.requests: dict[str, list[Any]] = {}
         self.constraints: list[Any] = []
         self.waiting: dict[str, Any] = {}
-        self.read: list[str] = []
-        self.known: Evidence | None = None
+        self.left_out: frozenset[str] = frozenset()
+        self.cycle: Cycle | None = None
 
-    def evidence(self, seekers: Sequence[Seeker]) -> Evidence:
-        found = offers(self.slices)
-        asks = dict.fromkeys(ask for seeker in seekers for ask in seeker.asks)
-        return Evidence(
-            needs={seeker.pod.uid: self._needs(seeker.pod) for seeker in seekers},
-            requests={ask: self._request(ask) for ask in asks},
-            offers=found,
-            on=by_node(found),
-            refused={ask: _refused(self._request(ask), found) for ask in asks},
-            accepted={ask: {} for ask in asks},
-        )
+    def stock(self) -> Stock:
+        """All of it as the watches bring it, with all selectors evaluated."""
+        stock = Stock()
+        for number, obj in enumerate(self.slices):
+            metadata = {"name": f"slice-{number}", **obj.get("metadata", {})}
+            stock.devices.put_slice(published_slice({**obj, "metadata": metadata}))
+        for name, obj in self.nodes.items():
+            stock.nodes.put_node(node_view(obj))
+            for there in self._pods_on(name):
+                stock.nodes.put_pod(there)
+        self._prepare()
+        for pod in self._all_waiting():
+            for seeker in self._seekers(pod):
+                for ask in seeker.asks:
+                    _evaluate(stock, ask)
+        return stock
 
-    def _needs(self, pod: PodView) -> PodNeeds:
+    def _seekers(self, pod: PodView) -> tuple[Seeker, ...]:
+        found = seekers_of([pod], self.world)
+        return found if not isinstance(found, str) else ()
+
+    def _all_waiting(self) -> list[PodView]:
+        return [pod for pod in self.world.facts.pods() if pod.may_be_bound]
+
+    def _prepare(self) -> None:
+        """Say of pods that wait, their claims and the class what the tests say."""
+        for pod in self._all_waiting():
+            self.world.put_pod(replace(pod, needs=self._needs(pod)))
+            for claim in self.world.facts.claims_of(pod):
+                if not claim.is_allocated and self._requests(claim.name):
+                    self.world.put_claim(self._asking(claim))
+        found = self.world.facts.catalog.class_named(ClassName("onvif"))
+        if found is not None and self.class_selectors:
+            self.world.put_class(replace(found, selectors=self.class_selectors))
+
+    def _needs(self, pod: PodView) -> PodNeeds | None:
         requests = {name: str(count) for name, count in pod.requests}
         fields = {"requests": requests, **self.waiting}
-        body = a_pod_object(pod.name, claims=pod.claim_names, **fields)
-        return pod_needs(body, [])
+        return a_pod(pod.name, claims=pod.claim_names, **fields).needs
 
-    def _request(self, ask: Ask) -> DeviceRequest:
-        if not ask.claim:
-            return class_request(self.class_selectors)
-        requests = self.requests.get(ask.claim) or [a_request(**self.request)]
-        claim = a_claim_object(ask.claim, requests=requests)
-        claim["spec"]["devices"]["constraints"] = self.constraints
-        return device_request(claim, ask.alternative, self.class_selectors)
+    def _requests(self, claim: str) -> list[Any]:
+        given = [a_request(**self.request)] if self.request or self.constraints else []
+        return self.requests.get(claim) or given
 
-    def decide(
-        self, name: str = "w", away: Away | None = None, *, for_room: bool = False
-    ) -> Decision:
-        """The decision about a pod that waits, with all that it asks to be read."""
+    def _asking(self, claim: ClaimView) -> ClaimView:
+        obj = a_claim_object(claim.name, requests=self._requests(claim.name))
+        obj["spec"]["devices"]["constraints"] = self.constraints
+        view = claim_view(obj, queue_label=QUEUE_LABEL)
+        return replace(claim, requests=view.requests, constraints=view.constraints)
+
+    def supply(self, away: Away) -> NodeSupply:
+        return NodeSupply(self.world, self.stock(), away, lambda _: self.left_out)
+
+    def decide(self, name: str = "w", away: Away | None = None) -> Decision:
+        """The decision about a pod that waits, alone in its cycle."""
+        away = away or Away()
+        supply = self.supply(away)
         pod = self.world.facts.pod(pod_uid(name))
         assert pod is not None
-        self.known, decision = None, None
-        decide, known = (decide_room if for_room else decide_device), Known()
-        for found in decide(pod, self.world, NOW, known, away or Away()):
-            if not isinstance(found, Unread):
-                decision = found
-            elif known.evidence is None:
-                known.evidence = self.evidence(found.seekers)
-            else:
-                assert found.nodes, "it asks for what is not read yet"
-                self.read += found.nodes
-                known.evidence = known.evidence.with_nodes(
-                    {n: node_room(self.nodes[n], self._pods_on(n)) for n in found.nodes}
-                )
-        assert decision is not None
-        self.known = known.evidence
-        return decision
+        self.cycle = Cycle(self.world, NOW, away, supply)
+        return self.cycle.serve(pod)
 
     def is_due(self, take: Take) -> bool:
         """Whether the last decision is still to be carried out."""
-        assert self.known is not None
-        return is_device_due(take, self.world, NOW, self.known)
+        assert self.cycle is not None
+        return is_due(take, self.world, NOW, NOBODY_AWAY, self.cycle.standings)
 
-    def _pods_on(self, node: str) -> list[Any]:
+    def _pods_on(self, node: str) -> Iterator[PodOnNode]:
         """Those of the world, which ask for nothing, and what else is said to be there."""
-        used = (pod for pod in self.world.facts.pods() if pod.node == node)
-        named = {pod["metadata"]["name"] for pod in self.pods.get(node, ())}
-        bare = [a_pod_object(pod.name, node=node) for pod in used if pod.name not in named]
-        return [*self.pods.get(node, ()), *bare]
+        named = [a_pod_view(obj) for obj in self.pods.get(node, ())]
+        for pod in self.world.facts.pods():
+            if pod.node == node and pod.name not in {other.name for other in named}:
+                yield PodOnNode(pod.uid, node, {PODS: 1000}, pod.deleting)
+        for pod in named:
+            if pod.on_node is not None:
+                yield pod.on_node
 
-    def taken(
-        self, name: str = "w", away: Away | None = None, *, for_room: bool = False
-    ) -> list[str]:
-        decision = self.decide(name, away, for_room=for_room)
+    def taken(self, name: str = "w", away: Away | None = None) -> list[str]:
+        decision = self.decide(name, away)
         return sorted(pod.name for pod in decision.pods) if isinstance(decision, Take) else []
 
 
-def _refused(
-    request: DeviceRequest, found: Mapping[DeviceId, Offer]
-) -> dict[DeviceId, bool | None]:
-    """What the process that evaluates CEL says, by the same library."""
-    texts = [text for selectors in request.selectors for text in selectors if text is not None]
-    answers = evaluated(texts, [offer.body for offer in found.values()])
-    meant = {TRUE: True, FALSE: False}
-    return {d: meant.get(a) for d, a in zip(found, answers, strict=True) if a != TRUE}
+def a_pod_view(obj: Any) -> PodView:
+    return pod_view(obj, SETTINGS)
+
+
+def _evaluate(stock: Stock, ask: Ask) -> None:
+    """What the process that evaluates CEL would say, by the same library."""
+    while (missing := stock.answers.missing(ask.request, stock.offers_for(ask))) is not None:
+        answers = evaluated(list(missing.expressions), [offer.body for offer in missing.offers])
+        stock.answers.put(missing, [{TRUE: True, FALSE: False}.get(each) for each in answers])

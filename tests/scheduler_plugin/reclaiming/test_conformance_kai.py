@@ -18,7 +18,7 @@ import pytest
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION
 from scheduler_plugin.objects.pods import PodGroupView
 from tests.scheduler_plugin.builders import a_queue, a_world
-from tests.scheduler_plugin.reclaiming.test_room import taken, use, waiting
+from tests.scheduler_plugin.reclaiming.builders import taken, use, waiting
 
 PAGE = Path(__file__).parents[3] / "docs" / "conformance-kai.md"
 TRAIN, BUILD, INFERENCE = 50, 100, 125
@@ -88,6 +88,9 @@ DEPARTMENTS = [q("d1", 1), q("d2", 1), q("q0", 1, 1, "d1"), q("q1", 1, 1, "d2")]
 IN_DEPARTMENTS = [("train", "q0", 1, TRAIN), ("build", "q0", 1, BUILD)]
 
 AS_EXPECTED = {
+    "reclaim 151": Case(
+        2, [q("q0", 1), q("q1", 1)], [("a", "q0", 2, TRAIN)], ("q1", 1, TRAIN), ["a"]
+    ),
     "reclaim 215, 314": Case(
         4,
         TWO_OF_TWO,
@@ -100,13 +103,6 @@ AS_EXPECTED = {
         [q("q0", 2, 2), q("q1", 1)],
         [("a", "q0", 1, TRAIN), ("b", "q0", 2, TRAIN), ("c", "q1", 1, TRAIN)],
         ("q1", 1, TRAIN),
-    ),
-    "reclaim 797": Case(
-        4,
-        [q("q0", 1), q("q1", 1), q("q2", 0, 0)],
-        [("a", "q0", 2, TRAIN), ("b", "q0", 1, TRAIN), ("c", "q2", 1, TRAIN)],
-        ("q1", 1, TRAIN),
-        ["c"],
     ),
     "reclaim 898": Case(
         4,
@@ -250,8 +246,15 @@ AS_EXPECTED = {
 }
 
 OTHERWISE = {
-    # Their queue would have less than its quota: a claim goes as a whole, or not at all.
-    "reclaim 151": Case(2, [q("q0", 1), q("q1", 1)], [("a", "q0", 2, TRAIN)], ("q1", 1, TRAIN)),
+    # Whoever is farthest above its share gives, whatever its weight of what is beyond quotas.
+    "reclaim 797": Case(
+        4,
+        [q("q0", 1), q("q1", 1), q("q2", 0, 0)],
+        [("a", "q0", 2, TRAIN), ("b", "q0", 1, TRAIN), ("c", "q2", 1, TRAIN)],
+        ("q1", 1, TRAIN),
+        ["b"],
+    ),
+    # Quotas that add up to more than there is: five are more than its part.
     "reclaim 609": Case(
         8, [q("q0", 6, 6), q("q1", 5, 5)], [("a", "q0", 8, TRAIN)], ("q1", 5, TRAIN)
     ),

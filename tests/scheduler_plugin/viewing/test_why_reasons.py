@@ -10,6 +10,7 @@ import pytest
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.objects.amounts import NO_CHARGES
 from scheduler_plugin.objects.names import AccountingSettings, QueueName, Reason
 from scheduler_plugin.objects.pods import PodGroupView
@@ -25,6 +26,7 @@ from tests.scheduler_plugin.builders import (
     amounts,
     an_allocated_claim,
     pod_uid,
+    put,
 )
 from tests.scheduler_plugin.viewing.test_rows import shared_world
 
@@ -105,6 +107,14 @@ def over_limit() -> World:
 def over_quota() -> World:
     pod = a_pod("p", queue="robots", claims=("one", "two"), non_preemptible=True)
     return shared_world(a_claim("one"), a_claim("two"), pod)
+
+
+def borrowing_backoff() -> World:
+    pod = a_pod("p", queue="robots", claims=("one",))
+    world = shared_world(a_claim("one"), pod)
+    put(world, a_queue("robots", onvif=(0, 5)))
+    world.assumptions.backoffs.evicted(equivalence_class(pod, world.facts), NOW)
+    return world
 
 
 def device_held() -> World:
@@ -190,6 +200,7 @@ CASES = [
         over_quota,
         ('the quota of queue "robots" for onvif from 1 to 2', "preemptibility: preemptible"),
     ),
+    Told(Reason.BORROWING_BACKOFF, borrowing_backoff, ("Wait: it borrows again after that",)),
     Told(Reason.DEVICE_HELD, device_held, ("Wait: the other pod is bound soon",)),
     Told(Reason.NOT_KNOWN_YET, not_known, ("ResourceClaim default/later has to be created",)),
     Told(Reason.GONE, gone, ("ResourceClaim default/former has to be created again",)),

@@ -307,3 +307,29 @@ def test_a_group_that_waits_is_judged_once_and_all_its_pods_are_told(
     assert {condition.reason for condition in told} == {"OverLimit"}
     (sentence,) = {condition.message for condition in told}
     assert sentence.startswith(f"PodGroup default/g goes as a whole, {size} pods at one time: ")
+
+
+def test_a_group_that_was_given_up_begins_again_only_after_a_back_off() -> None:
+    scene = Scene(9, a_group(2))
+    scene.world.assumptions.group_backoffs.evicted(("default", "g"), NOW)
+    scene.pods(a_member("p1"), a_member("p2"))
+
+    assert scene.gone() == []
+    reason, sentence = scene.why("p1")
+    assert reason == "PodGroupIncomplete"
+    assert sentence == (
+        "PodGroup default/g was given up, since too few of its pods ran: it begins again at"
+        " 2026-11-21T12:01:00Z."
+    )
+    scene.now = NOW + timedelta(seconds=61)
+    assert scene.gone() == ["p1", "p2"]
+
+
+def test_a_group_that_runs_takes_more_pods_whatever_was_before() -> None:
+    scene = Scene(9, a_group(2))
+    scene.pods(*(a_member(name, node="n", spec={"schedulingGates": []}) for name in ("p1", "p2")))
+    scene.world.assumptions.group_backoffs.evicted(("default", "g"), NOW)
+
+    scene.pods(a_member("p3"))
+
+    assert scene.gone() == ["p3"]

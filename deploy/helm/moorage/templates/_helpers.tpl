@@ -179,6 +179,8 @@
 {{- if ne .orphanPolicy "OldestPod" }}{{ $found = append $found (printf "--orphan-policy=%s" .orphanPolicy) }}{{ end -}}
 {{- if ne .ownerLifetime "Allocation" }}{{ $found = append $found (printf "--owner-lifetime=%s" .ownerLifetime) }}{{ end -}}
 {{- $drivers := join "," .drivers }}{{ if ne $drivers "moorage.dev" }}{{ $found = append $found (printf "--accounted-drivers=%s" $drivers) }}{{ end -}}
+{{- if ne .reclaim "Quota" }}{{ $found = append $found (printf "--reclaim=%s" .reclaim) }}{{ end -}}
+{{- if ne (int .evictionsPerMinute) 600 }}{{ $found = append $found (printf "--evictions-per-minute=%d" (int .evictionsPerMinute)) }}{{ end -}}
 {{- with .staleGangGrace | toString }}{{ if not (has . (list "60" "<nil>")) }}{{ $found = append $found (printf "--stale-gang-grace=%s" .) }}{{ end }}{{ end -}}
 {{- $groups := join "," .podGroups -}}
 {{- if ne $groups "podgroups.v2alpha2.scheduling.run.ai,podgroups.v1alpha1.scheduling.x-k8s.io,podgroups.v1alpha2.scheduling.k8s.io" }}{{ $found = append $found (printf "--pod-groups=%s" $groups) }}{{ end -}}

@@ -1,0 +1,148 @@
+"""What was decided is carried out: asked, held, told, and evicted one pod after the other.
+
+    would all of them go? (dry run, budgets) ─► still due? ─► hold, condition ─► evict each ─► told
+
+Killed anywhere: nothing is evicted before the condition says for whom, so whoever leads next holds
+what was begun, and decides afresh about what is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from binder import apiserver_events
+from binder.apiserver_evictions import EVICTED_SECONDS, HeldBackError, held_back_seconds
+from binder.reclaiming.apiserver_holds import HoldKeeper, Surroundings
+from kube.api import ApiError
+from scheduler_plugin.api import (
+    DEVICE_RECLAIMED,
+    Away,
+    Due,
+    FencedError,
+    PodToEvict,
+    PodUid,
+    QueueName,
+    Rests,
+    Standings,
+    Take,
+    equivalence_class,
+    held_text,
+    is_due,
+)
+
+logger = logging.getLogger(__name__)
+
+AT_ONE_TIME = 8
+"""How many sets are asked for and evicted at one time, of different namespaces."""
+
+MINUTE = 60.0
+
+
+class Taker:
+    """Carries out what was decided; whoever may not be evicted now is remembered for a while."""
+
+    def __init__(self, around: Surroundings, holds: HoldKeeper, most_in_a_minute: int) -> None:
+        """`most_in_a_minute` is how many pods may be evicted for one queue."""
+        self._around = around
+        self._writes = around.writes
+        self._world = around.world
+        self._holds = holds
+        self._most = most_in_a_minute
+        self._evicted: Due[PodUid] = Due()
+        self._held_back: Rests[PodUid] = Rests(120.0)
+        self._said: dict[PodUid, str] = {}
+        self._for_queue: dict[QueueName, deque[float]] = {}
+
+    def away(self, stuck: Iterable[PodUid]) -> Away:
+        """Pods that are not to be asked now."""
+        moment = self._around.monotonic()
+        self._evicted.take(moment)
+        said = self._said.items()
+        self._said = {u: why for u, why in said if self._held_back.until(u, moment) is not None}
+        return Away(frozenset(self._evicted), dict(self._said), frozenset(stuck))
+
+    def may_take_for(self, queue: QueueName, planned: int = 0) -> bool:
+        """Whether more pods may be evicted for a queue in this minute, beside those planned."""
+        evicted = self._for_queue.get(queue, deque())
+        while evicted and evicted[0] <= self._around.monotonic() - MINUTE:
+            evicted.popleft()
+        return len(evicted) + planned < self._most
+
+    async def carry_out(self, takes: Sequence[Take], standings: Standings, away: Away) -> None:
+        """Evict who was chosen, each set on its own: what fails is decided about anew.
+
+        Sets of one namespace go one after the other, since one budget may be about all of them.
+        """
+        groups: dict[str, list[Take]] = {}
+        for take in takes:
+            groups.setdefault(take.victims[0].users[0].namespace, []).append(take)
+        free = asyncio.Semaphore(AT_ONE_TIME)
+
+        async def in_turn(group: list[Take]) -> None:
+            async with free:
+                for take in group:
+                    await self._carry_out(take, standings, away)
+
+        async with asyncio.TaskGroup() as tasks:
+            for group in groups.values():
+                tasks.create_task(in_turn(group))
+
+    async def _carry_out(self, take: Take, standings: Standings, away: Away) -> None:
+        pods = [PodToEvict.of(pod) for pod in take.pods]
+        try:
+            await self._writes.evictor.ask(pods)
+            if is_due(take, self._world, self._around.clock(), away, standings):
+                await self._take(take, pods)
+        except HeldBackError as error:
+            self._hold_back(take, pods, error)
+        except (ApiError, FencedError) as error:
+            logger.warning("not reclaimed yet pod=%s: %s", take.pod, error)
+
+    def _hold_back(self, take: Take, pods: Sequence[PodToEvict], error: HeldBackError) -> None:
+        for pod in pods if error.pod is None else [error.pod]:
+            self._held_back.again(pod.uid, self._around.monotonic(), held_back_seconds)
+            self._said[pod.uid] = str(error)
+        logger.info("reclaim held back pod=%s: %s", take.pod, error)
+        self._around.tell(apiserver_events.reclaim_held_back(take, str(error)))
+
+    async def _take(self, take: Take, pods: Sequence[PodToEvict]) -> None:
+        """It is the pods' from here on; whoever comes after a restart sees their conditions."""
+        self._holds.begin(take.holds)
+        try:
+            await self._tell_held(take)
+            await self._evict(take, pods)
+        finally:
+            self._holds.told(take.holds)
+
+    async def _tell_held(self, take: Take) -> None:
+        for hold in take.holds:
+            pod = self._world.facts.pod(hold.pod)
+            if pod is None:
+                continue
+            reason = DEVICE_RECLAIMED if take.is_device else "Reclaimed"
+            message = f"{take.sentence} {held_text(hold.devices, hold.node)}".strip()
+            await self._writes.tell(pod, holds=True, reason=reason, message=message)
+
+    async def _evict(self, take: Take, pods: Sequence[PodToEvict]) -> None:
+        """Evict one after the other while it is for somebody; who is left is decided about anew."""
+        for number, (pod, view) in enumerate(zip(pods, take.pods, strict=True)):
+            if not any(hold.pod in self._world.assumptions.holds for hold in take.holds):
+                return
+            kind = equivalence_class(view, self._world.facts)
+            is_evicted = await self._writes.evictor.evict(pod)
+            self._evicted.set(pod.uid, self._around.monotonic() + EVICTED_SECONDS)
+            self._world.assumptions.backoffs.evicted(kind, self._around.clock())
+            if is_evicted:
+                self._for_queue.setdefault(take.hold.queue, deque()).append(
+                    self._around.monotonic()
+                )
+                self._tell_evicted(take, pod, is_first=not number)
+
+    def _tell_evicted(self, take: Take, pod: PodToEvict, *, is_first: bool) -> None:
+        if is_first:
+            for event in apiserver_events.reclaimed(take, self._world.facts.tree):
+                self._around.tell(event)
+        self._around.tell(apiserver_events.pod_reclaimed(pod, take))

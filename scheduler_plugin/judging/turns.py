@@ -1,0 +1,35 @@
+"""Whose turn it is among pods that wait, and the most that each of them can be charged for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from scheduler_plugin.accounting.charges.costs import asked_cost, claim_cost
+from scheduler_plugin.accounting.facts_views import FactsView
+from scheduler_plugin.objects.amounts import Charges, summed
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import ClaimUid, PodUid
+from scheduler_plugin.objects.pods import PodView
+
+Turn: TypeAlias = tuple[int, str, str, str, PodUid]
+"""Whose turn it is: the smaller goes first."""
+
+
+def turn_of(pod: PodView) -> Turn:
+    return (-pod.priority, pod.created, pod.namespace, pod.name, pod.uid)
+
+
+def asked(pod: PodView, facts: FactsView) -> Charges:
+    """The most that a pod can be charged for."""
+    return asked_together((pod,), facts)
+
+
+def asked_together(pods: Iterable[PodView], facts: FactsView) -> Charges:
+    """The most that pods can be charged for; a claim that they share counts once."""
+    requests: list[Charges] = []
+    claims: dict[ClaimUid, ClaimView] = {}
+    for pod in pods:
+        requests.append(asked_cost(pod, facts.catalog))
+        claims |= {claim.uid: claim for claim in facts.claims_of(pod)}
+    return summed((*requests, *(claim_cost(claim, facts.catalog) for claim in claims.values())))

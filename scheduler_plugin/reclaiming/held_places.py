@@ -1,0 +1,109 @@
+"""What is held for a pod: how it is named, read back, and whether it is there to be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from enum import Enum, auto
+
+from scheduler_plugin.accounting.holds import Hold
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.judging.awaited import users_left
+from scheduler_plugin.judging.cases import case_of
+from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.held_texts import names_of, read_held
+from scheduler_plugin.objects.names import ClaimUid, PodUid
+from scheduler_plugin.objects.pods import PodView, why_not_ours
+from scheduler_plugin.reclaiming.places.places import Place
+from scheduler_plugin.reclaiming.victims.effects import is_left_without, on_its_way
+from scheduler_plugin.reclaiming.victims.victims import Victim
+from scheduler_plugin.reclaiming.wants import hold_of_case
+
+
+def with_places(
+    holds: Iterable[Hold], places: Sequence[Place], victims: Iterable[Victim], world: WorldView
+) -> tuple[Hold, ...]:
+    """The holds, each with what its pod finds, for which all of these have to go first."""
+    found = {place.pod: place for place in places}
+    claims: dict[ClaimUid, None] = {}
+    pods: dict[PodUid, None] = {}
+    for victim in victims:
+        claims |= dict.fromkeys(claim.uid for claim in victim.claims)
+        if victim.claim is None:
+            pods |= dict.fromkeys(victim.pods)
+    return tuple(
+        _with_place(replace(hold, awaits_pods=tuple(pods)), found.get(hold.pod), claims, world)
+        for hold in holds
+    )
+
+
+def _with_place(
+    hold: Hold, place: Place | None, claims: Iterable[ClaimUid], world: WorldView
+) -> Hold:
+    if place is None:
+        return replace(hold, awaits=tuple(claims))
+    awaited = dict.fromkeys((*claims, *_with_users(names_of(place.devices), world)))
+    pods = dict.fromkeys((*hold.awaits_pods, *_leaving_node(hold, place, world)))
+    return replace(
+        hold,
+        is_device=bool(place.devices or place.own),
+        devices=place.devices,
+        node=place.node,
+        awaits=tuple(awaited),
+        awaits_pods=tuple(pods),
+    )
+
+
+def _with_users(devices: Collection[DeviceId], world: WorldView) -> Iterable[ClaimUid]:
+    """The claims that have any of these devices to themselves now, or are about to leave it."""
+    for device in devices:
+        for claim in world.facts.claims_with(device):
+            has_all = any(r.device_id == device and r.slots is None for r in claim.results or ())
+            if has_all or is_left_without(claim, (), world):
+                yield claim.uid
+
+
+def _leaving_node(hold: Hold, place: Place, world: WorldView) -> Iterable[PodUid]:
+    """The pods that leave what a node has for the pod, beside its devices."""
+    if place.own:
+        _, pods = on_its_way([key for key, _ in hold.usage], world)
+        found = (world.facts.pod(uid) for uid in pods)
+        yield from (pod.uid for pod in found if pod is not None and pod.node == place.node)
+
+
+def hold_of(pod: PodView, world: WorldView) -> Hold | None:
+    """What a pod's condition says is held for it; None where nothing can be.
+
+    An earlier version did not write which device it is: it may be any on its way to be free.
+    """
+    if why_not_ours(pod, world.facts.settings):
+        return None
+    found = hold_of_case(case_of(pod, world.facts.claims_of(pod), world, at_bind=False))
+    if found is None:
+        return None
+    devices, node = read_held(pod.held)
+    if devices:
+        awaits = dict.fromkeys(_with_users(names_of(devices), world))
+        return replace(found, is_device=True, devices=devices, node=node, awaits=tuple(awaits))
+    claims, pods = on_its_way([key for key, _ in found.usage], world)
+    is_device = pod.reclaiming_device
+    return replace(found, is_device=is_device, node=node, awaits=claims, awaits_pods=pods)
+
+
+class Outlook(Enum):
+    """What becomes of what is held for a pod."""
+
+    COMES = auto()
+    IS_THERE = auto()
+    IS_KEPT = auto()
+    """By a pod that does not end."""
+
+
+def outlook(hold: Hold, world: WorldView, stuck: Collection[PodUid]) -> Outlook:
+    """Whether what is held for a pod is there to be taken, or will be."""
+    users = users_left(hold, world.facts)
+    if not users:
+        return Outlook.IS_THERE
+    # Where nobody knows which device it is, any of them may leave it.
+    is_kept = users <= {*stuck} if hold.is_of_any else not users.isdisjoint(stuck)
+    return Outlook.IS_KEPT if is_kept else Outlook.COMES

@@ -1,0 +1,158 @@
+"""Who may go for pods of one queue, for want of one resource: the first in order first.
+
+Owners are asked by how far each queue between them and the common ancestor is above its share, then
+by the Queue's priority; of an owner the lowest pod priority goes first, then the youngest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from datetime import datetime
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import chain
+from typing import TypeAlias
+
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.names import DEFAULT_PRIORITY, PodUid, QueueName
+from scheduler_plugin.reclaiming.standings import Standings
+from scheduler_plugin.reclaiming.victims.victims import (
+    Asker,
+    Protection,
+    Victim,
+    held_by_claim,
+    held_by_pod,
+    in_order,
+    protection,
+    whole,
+)
+
+Rank: TypeAlias = tuple[tuple[int, int], ...]
+"""Of each queue from the common ancestor down: how much it is above its share, its priority. The
+smaller is asked first: both are turned round."""
+
+
+class Order:
+    """The owners of one resource, and what each of them has that may go."""
+
+    def __init__(
+        self, asker: Asker, reach: int, key: ResourceKey, standings: Standings, now: datetime
+    ) -> None:
+        """`reach` is as `Standings.reach` says it of the asker."""
+        self._asker = asker
+        self._reach = reach
+        self._key = key
+        self._standings = standings
+        self._world = standings.world
+        self._now = now
+        self._path = self._world.facts.tree.path(asker.queue)
+        self._held: dict[QueueName, list[Victim]] = {}
+        self._next: dict[QueueName, int] = {}
+        self.protected: dict[str, Protection] = {}
+        """Who stays, by what it uses."""
+        self.held_back: dict[PodUid, None] = {}
+        """Those of them that may not be evicted now."""
+        self._heap = [(rank, o) for o in self._owners() if (rank := self._rank(o)) is not None]
+        heapify(self._heap)
+
+    def next(
+        self, gone: Collection[PodUid], helps: Callable[[Victim], bool]
+    ) -> Generator[None, None, Victim | None]:
+        """The first that may go beside those who are gone, with whoever goes with it.
+
+        It pauses between owners.
+        """
+        while self._heap:
+            rank, owner = self._heap[0]
+            now = self._rank(owner)
+            if now is not None and now != rank:
+                heapreplace(self._heap, (now, owner))
+                continue
+            victim = self._next_of(owner, gone, helps) if now is not None else None
+            if victim is not None:
+                return victim
+            heappop(self._heap)
+            yield
+        return None
+
+    def back(self, owners: Iterable[QueueName]) -> None:
+        """Something of these stays after all: they may be asked again."""
+        asked = {owner for _, owner in self._heap}
+        for owner in owners:
+            self._next.pop(owner, None)
+            if owner not in asked and (rank := self._rank(owner)) is not None:
+                heappush(self._heap, (rank, owner))
+
+    # Owners.
+
+    def _owners(self) -> Iterator[QueueName]:
+        """Those that are charged for any of it and may be asked."""
+        for owner in self._world.ledger.usage.own_of(self._key):
+            level = self._level(owner)
+            if level <= self._reach and self._is_taken_for(level):
+                yield owner
+
+    def _level(self, owner: QueueName) -> int:
+        """How many queues of the asker's path are below the one that both have in common."""
+        above = self._world.facts.tree.path(owner)
+        return next((n for n, place in enumerate(self._path) if place in above), len(self._path))
+
+    def _is_taken_for(self, level: int) -> bool:
+        return not level or self._standings.is_guaranteed(self._path[:level], self._key)
+
+    def _rank(self, owner: QueueName) -> Rank | None:
+        """None where a queue on the way is not above its share."""
+        found = []
+        for place in self._below(owner):
+            above = self._standings.above_share(place, self._key)
+            if above <= 0:
+                return None
+            queue = self._world.facts.tree.get(place)
+            found.append((-above, queue.priority if queue is not None else DEFAULT_PRIORITY))
+        return tuple(reversed(found))
+
+    def _below(self, owner: QueueName) -> Iterator[QueueName]:
+        """The owner, and those above it that say anything, up to the common ancestor."""
+        for place in self._world.facts.tree.path(owner):
+            if place in self._path:
+                return
+            if place == owner or self._standings.lists(place, self._key):
+                yield place
+
+    # What they have.
+
+    def _next_of(
+        self, owner: QueueName, gone: Collection[PodUid], helps: Callable[[Victim], bool]
+    ) -> Victim | None:
+        held = self._look_at(owner)
+        for number in range(self._next.get(owner, 0), len(held)):
+            self._next[owner] = number + 1
+            if held[number].pods <= frozenset(gone):
+                continue
+            victim = self._with_all(held[number], gone)
+            if isinstance(victim, Protection):
+                self.protected[held[number].what] = victim
+                self.held_back |= self._now_held_back(held[number])
+            elif helps(victim):
+                return victim
+        return None
+
+    def _look_at(self, owner: QueueName) -> list[Victim]:
+        if owner not in self._held:
+            ledger, world = self._world.ledger, self._world
+            claims = ((str(uid), held_by_claim(uid, world)) for uid in ledger.owned_by(owner))
+            pods = ((str(uid), held_by_pod(uid, world)) for uid in ledger.bound_of(owner))
+            found = dict(chain(claims, pods))
+            self._held[owner] = list(in_order([v for v in found.values() if isinstance(v, Victim)]))
+            stay = ((uid, why) for uid, why in found.items() if isinstance(why, Protection))
+            self.protected |= {uid: why for uid, why in stay if why is not Protection.UNUSED}
+        return self._held[owner]
+
+    def _now_held_back(self, victim: Victim) -> dict[PodUid, None]:
+        away = self._asker.away.held_back
+        return dict.fromkeys(uid for uid in victim.pods if uid in away)
+
+    def _with_all(self, victim: Victim, gone: Collection[PodUid]) -> Victim | Protection:
+        found = whole(victim, gone, self._asker.away.evicted, self._world)
+        if isinstance(found, Protection):
+            return found
+        return protection(found, self._asker, self._world, self._now) or found

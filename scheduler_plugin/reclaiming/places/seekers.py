@@ -1,0 +1,175 @@
+"""What pods have to find on nodes: devices, of their own requests or of their claims.
+
+kube-scheduler never asks about a pod that lacks a device, since its own filter comes first. So the
+pod itself tells: that it was tried, and that it has claims or asks for slots. Why it was refused
+only a text says, which is not looked at: whether a device is lacking is seen from the devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName
+from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
+from scheduler_plugin.objects.names import NO_POD, PodUid
+from scheduler_plugin.objects.node_selection import NodeTerms
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.reclaiming.places.offers import DeviceRequest, class_request, request_of
+
+MOST_CHOICES = 16
+"""How many combinations of a pod's alternatives are looked at."""
+
+MOST_DEVICES = 32
+"""How many devices of one pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Devices of one kind.
+
+    Attributes:
+        claim: The name of the claim that asks for them; "" for a request of the pod's own.
+        alternative: For a request of the pod's own it bears the resource's name.
+        request: What is asked of each device.
+        drivers: The drivers of which it may be one; () for all.
+    """
+
+    claim: str
+    alternative: Alternative
+    request: DeviceRequest
+    drivers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeker:
+    """A pod that has to find a node with devices.
+
+    Attributes:
+        choices: Of these one is enough: devices that claims ask for.
+        resources: What it asks for beside its claims. A node has it, or a device of the class
+            stands for it; without a class only the former.
+        beside: The pod on whose node it has to be; "" for none.
+        selections: Where those of its claims can be used that are allocated already.
+    """
+
+    pod: PodView
+    choices: tuple[tuple[Ask, ...], ...]
+    resources: tuple[Ask, ...] = ()
+    beside: PodUid = NO_POD
+    selections: tuple[NodeTerms, ...] = ()
+
+    @property
+    def kind(self) -> object:
+        """Equal for pods that the same devices and nodes serve."""
+        claims = list(dict.fromkeys(ask.claim for ask in self.asks))
+        asked = tuple(
+            (ask.alternative.count, ask.request, _agrees_in(claims, ask)) for ask in self.asks
+        )
+        return asked, self.resources, self.pod.needs, self.selections
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """All kinds of devices that may serve it."""
+        of_claims = (ask for choice in self.choices for ask in choice)
+        by_class = (ask for ask in self.resources if ask.alternative.device_class)
+        return tuple(dict.fromkeys((*of_claims, *by_class)))
+
+
+def _agrees_in(claims: list[str], ask: Ask) -> int | None:
+    """The number of the claim whose other devices have to agree; None for none."""
+    return claims.index(ask.claim) if ask.request.constraints else None
+
+
+def may_want_device(pod: PodView) -> bool:
+    """Whether a pod was tried, and waits with a claim or a request of its own."""
+    asks = pod.claims or pod.requests
+    return pod.unschedulable and pod.may_be_bound and not pod.gates and bool(asks)
+
+
+def _open_claims(pod: PodView, world: WorldView) -> list[ClaimView]:
+    return [claim for claim in world.facts.claims_of(pod) if not claim.is_allocated]
+
+
+# What each has to find.
+
+
+def seekers_of(pods: Sequence[PodView], world: WorldView) -> tuple[Seeker, ...] | str:
+    """What each pod has to find; or what keeps from saying so, for the end of a sentence.
+
+    A claim that several of them share has its devices once, and all of them are where these are.
+    """
+    found: list[Seeker] = []
+    shared: dict[str, PodUid] = {}
+    for pod in pods:
+        seeker = _seeker(world.facts.without_lost_claim(pod), shared, world)
+        if isinstance(seeker, str):
+            return seeker
+        found.append(seeker)
+        for claim in pod.claim_names:
+            shared.setdefault(claim, seeker.beside or pod.uid)
+    return tuple(found)
+
+
+def _seeker(pod: PodView, shared: dict[str, PodUid], world: WorldView) -> Seeker | str:
+    if pod.extended_claim:
+        return f"a claim was made for the extended resources of {pod}: that is not looked at."
+    claims = _open_claims(pod, world)
+    beside = dict.fromkeys(shared[claim.name] for claim in claims if claim.name in shared)
+    if len(beside) > 1:
+        return f"{pod} shares claims with several pods that wait: that is not looked at."
+    own = [claim for claim in claims if claim.name not in shared]
+    if doubt := _doubt(own):
+        return doubt
+    asks = [[_ask(c, a, world) for a in r.alternatives] for c in own for r in c.requests]
+    resources = tuple(_resource(name, count, world) for name, count in pod.requests if count)
+    return Seeker(
+        pod=pod,
+        choices=tuple(product(*asks)),
+        resources=resources,
+        beside=next(iter(beside), NO_POD),
+        selections=tuple(c.nodes for c in world.facts.claims_of(pod) if c.nodes is not None),
+    )
+
+
+def _ask(claim: ClaimView, alternative: Alternative, world: WorldView) -> Ask:
+    selectors, drivers = _of_class(alternative.device_class, world)
+    return Ask(claim.name, alternative, request_of(claim, alternative, selectors), drivers)
+
+
+def _of_class(name: ClassName, world: WorldView) -> tuple[tuple[str | None, ...], tuple[str, ...]]:
+    """A class's selectors and drivers. One that is not known selects what nobody can say."""
+    found = world.facts.catalog.class_named(name)
+    return ((None,), ()) if found is None else (found.selectors, found.drivers)
+
+
+def _resource(name: str, count: int, world: WorldView) -> Ask:
+    stands_for = world.facts.catalog.resource_class(name) or ClassName("")
+    selectors, drivers = _of_class(stands_for, world)
+    alternative = Alternative(name=name, device_class=stands_for, count=count)
+    return Ask("", alternative, class_request(selectors), drivers)
+
+
+def _doubt(claims: Sequence[ClaimView]) -> str:
+    requests = [(claim, request) for claim in claims for request in claim.requests]
+    for claim, request in requests:
+        for alternative in request.alternatives:
+            if alternative.admin_access:
+                return f"{claim} asks for administrative access: that is not looked at."
+    most = sum(max(a.count or 0 for a in request.alternatives) for _, request in requests)
+    choices = prod(len(request.alternatives) for _, request in requests)
+    if most > MOST_DEVICES or choices > MOST_CHOICES:
+        return "so many devices and alternatives are not looked at."
+    return ""
+
+
+def nodes_of_resources(seeker: Seeker, world: WorldView) -> Iterator[str]:
+    """Nodes whose device plugin may have some of what the pod asks for beside claims."""
+    names = {ask.alternative.name for ask in seeker.resources}
+    for instance in world.facts.catalog.instances() if names else ():
+        has = f"{LEGACY_PREFIX}{instance.configuration}", f"{LEGACY_PREFIX}{instance.name}"
+        if not names.isdisjoint(has):
+            yield from instance.nodes

@@ -1,0 +1,115 @@
+"""What each queue has beside what is guaranteed to it, while one cycle takes and gives.
+
+A *standing* is read from the world once; whatever the cycle takes from a queue, or gives to one,
+counts from then on. Shares do not change by that: they follow from what all have and ask for, and
+whoever is evicted asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler_plugin.accounting.figures.share_figures import guaranteed_shares
+from scheduler_plugin.accounting.queues.totals import Totals
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.objects.amounts import Charges, ResourceKey
+from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.reclaiming.heads import Head
+from scheduler_plugin.reclaiming.victims.effects import ends_with, stays_with
+from scheduler_plugin.reclaiming.victims.victims import Away
+
+
+class Standings:
+    """The queues of one cycle."""
+
+    def __init__(self, world: WorldView, away: Away) -> None:
+        self.world = self._world = world
+        self._tree = world.facts.tree
+        self._taken = Totals(self._tree.path)
+        self._shares: dict[ResourceKey, Mapping[QueueName, int]] = {}
+        for owner, what in ends_with(away.evicted, (), world, away.stuck):
+            self.take(owner, what)
+        for owner, what in stays_with(away.stuck, world):
+            self.take(owner, what, -1)
+
+    def take(self, owner: QueueName, what: Charges, sign: int = 1) -> None:
+        """This is on its way out, beside what was so before; with -1, it stays after all."""
+        self._taken.add(owner, what, sign)
+
+    def has(self, place: QueueName, key: ResourceKey) -> int:
+        """What is charged to a queue and those below it, but for what is on its way out."""
+        ledger = self._world.ledger
+        stays = ledger.usage.amount(place, key) - ledger.leaving.amount(place, key)
+        return stays - self._taken.amount(place, key)
+
+    def comes(self, place: QueueName, key: ResourceKey) -> int:
+        """What will be charged to it: by decisions in flight, and those of this cycle."""
+        return self._world.assumptions.usage.amount(place, key)
+
+    def share(self, place: QueueName, key: ResourceKey) -> int:
+        """The guaranteed part of a queue's share, see `guaranteed_shares`."""
+        if key not in self._shares:
+            self._shares[key] = self._look(key)
+        return self._shares[key].get(place, 0)
+
+    def above_share(self, place: QueueName, key: ResourceKey) -> int:
+        """How much of what a queue has others may take back."""
+        return self.has(place, key) - self.share(place, key)
+
+    def _look(self, key: ResourceKey) -> Mapping[QueueName, int]:
+        ledger = self._world.ledger
+        asked = dict(ledger.usage.own_of(key))
+        for name, amount in ledger.leaving.own_of(key).items():
+            asked[name] = asked.get(name, 0) - amount
+        for name, amount in ledger.waiting.own_of(key).items():
+            asked[name] = asked.get(name, 0) + amount
+        return guaranteed_shares(
+            self._tree, key, asked, lambda place: ledger.non_preemptible.amount(place, key)
+        )
+
+    # Who may take.
+
+    def lists(self, place: QueueName, key: ResourceKey) -> bool:
+        """Whether a queue says anything of a resource: an ancestor that does not checks nothing."""
+        return self._tree.share(place, key) is not None
+
+    def reach(self, head: Head) -> int:
+        """How many queues of its path, from its own up, have what it adds within their shares.
+
+        Up to there others may be asked: with 0 only those below its own queue, with all everybody.
+        """
+        queue = head.queue
+        path = self._tree.path(queue)
+        for number in range(1, len(path) + 1):
+            tested = path[:number]
+            if not all(
+                self._allows(place, key, amount - head.counted(place, key), own=queue)
+                for key, amount in head.adds
+                if self.is_guaranteed(tested, key)
+                for place in tested
+            ):
+                return number - 1
+        return len(path)
+
+    def is_below_quota(self, head: Head) -> bool:
+        """Whether its own queue stays within its quota with what it adds, where it has any."""
+        guaranteed = [k for k, _ in head.adds if self._tree.guaranteed(head.queue, k) != 0]
+        return bool(guaranteed) and all(
+            share.quota.allows(self._with(head, key))
+            for key in guaranteed
+            if (share := self._tree.share(head.queue, key)) is not None
+        )
+
+    def _with(self, head: Head, key: ResourceKey) -> int:
+        queue = head.queue
+        has = self.has(queue, key) + self.comes(queue, key) - head.counted(queue, key)
+        return has + head.adds[key]
+
+    def is_guaranteed(self, places: tuple[QueueName, ...], key: ResourceKey) -> bool:
+        """Whether any of these queues has a quota of it; else nothing is taken for it."""
+        return any(self._tree.guaranteed(place, key) != 0 for place in places)
+
+    def _allows(self, place: QueueName, key: ResourceKey, more: int, *, own: QueueName) -> bool:
+        if place != own and not self.lists(place, key):
+            return True
+        return self.has(place, key) + self.comes(place, key) + more <= self.share(place, key)
