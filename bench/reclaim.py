@@ -21,6 +21,7 @@ from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.cycles import Cycle
 from scheduler_plugin.reclaiming.decisions import Decision, Take
+from scheduler_plugin.reclaiming.missed_nodes import LeftOut, MissedNodes
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from scheduler_plugin.reclaiming.places.stock import Stock
 from scheduler_plugin.reclaiming.places.supply import NodeSupply
@@ -82,6 +83,10 @@ def a_stock(world: World, nodes: int, each: int) -> Stock:
     return stock
 
 
+def a_supply(world: World, stock: Stock) -> Supply:
+    return NodeSupply(world, stock, NOBODY_AWAY, LeftOut(world, MissedNodes(), NOW))
+
+
 def timed(steps: Iterator[Decision | None]) -> tuple[Decision, float, float]:
     """The decision, all its CPU time, and that of its longest step, in ms."""
     total = longest = 0.0
@@ -130,7 +135,7 @@ def main() -> None:
     print(f"{options.nodes} nodes x {options.each} devices, {CLAIMS} claims, {WAITING} pods wait")
     baseline(world, pods[0])
     measure("limits", world, pods, LimitsAlone)
-    measure("devices", world, pods, lambda: NodeSupply(world, stock, NOBODY_AWAY, lambda _: ()))
+    measure("devices", world, pods, lambda: a_supply(world, stock))
 
 
 if __name__ == "__main__":

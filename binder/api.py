@@ -4,3 +4,4 @@ from binder.apiserver import Binder
 from binder.keeping.apiserver_gangs import GangKeeper
 from binder.keeping.apiserver_keeper import ClaimKeeper
 from binder.reclaiming.apiserver_reclaims import ReclaimConfig, Reclaimer
+from binder.reclaiming.prometheus_reclaims import REGISTRY as RECLAIM_FIGURES

@@ -19,7 +19,6 @@ from scheduler_plugin.api import (
     ClaimView,
     EvictForeign,
     GiveUp,
-    Hold,
     LostQueue,
     OwnerLeftAt,
     PodToEvict,
@@ -135,11 +134,11 @@ def reclaim_held_back(take: Take, why: str) -> Event:
     return Event.warning(_pod_reference(take.pod), "ReclaimHeldBack", "Evict", note)
 
 
-def reclaim_missed(pod: PodView, hold: Hold) -> Event:
-    """About a pod that was not bound although what was held for it was free."""
-    where = f'on node "{hold.node}"' if hold.node else "where its devices are"
+def reclaim_missed(pod: PodView, node: str) -> Event:
+    """About a pod that was not bound although what it waits for was free."""
+    where = f'on node "{node}"' if node else "where its devices are"
     note = (
-        f"What was held for {pod} {where} was free, and it was not bound. Nothing is taken for pods"
+        f"What {pod} waits for was free {where}, and it was not bound. Nothing is taken for pods"
         " like it there for ten minutes."
     )
     return Event.warning(_pod_reference(pod), "ReclaimMissed", "Evict", note)

@@ -6,7 +6,7 @@ from scheduler_plugin.accounting.queues.queues import QueueTree, why_not_admitte
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged, WorldChange
 from scheduler_plugin.due import Due, Rests
-from scheduler_plugin.judging.equivalence_classes import equivalence_class
+from scheduler_plugin.judging.equivalence_classes import equivalence_class, placement_class
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
 from scheduler_plugin.keeping.leftovers import (
     Attribution,
@@ -96,7 +96,7 @@ from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.due_takes import is_due
 from scheduler_plugin.reclaiming.held_devices import HeldDevices
 from scheduler_plugin.reclaiming.held_places import Outlook, hold_of, outlook
-from scheduler_plugin.reclaiming.missed_nodes import MissedNodes
+from scheduler_plugin.reclaiming.missed_nodes import LeftOut, MissedNodes
 from scheduler_plugin.reclaiming.places.answers import Answers, Expressions, Unanswered, evaluable
 from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
 from scheduler_plugin.reclaiming.places.offers import DeviceRequest, Offer

@@ -11,8 +11,16 @@ from typing import NoReturn
 
 from starlette.types import ASGIApp
 
-from binder.api import Binder, ClaimKeeper, ReclaimConfig
-from kube.api import ApiClient, Event, EventRecorder, connect, trace_to, wall_clock
+from binder.api import RECLAIM_FIGURES, Binder, ClaimKeeper, ReclaimConfig
+from kube.api import (
+    WORK_QUEUE_FIGURES,
+    ApiClient,
+    Event,
+    EventRecorder,
+    connect,
+    trace_to,
+    wall_clock,
+)
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
@@ -131,7 +139,8 @@ class Plugin:
         """What people, programs and probes read."""
         cluster, gates, why_not_ready = self._cluster, self._gates, self.extender.why_not_ready
         world, failures = cluster.world, cluster.watch_failures
-        figures = Figures(world, gates.waiting_pods, why_not_ready, failures, CALLS)
+        counted = (CALLS, RECLAIM_FIGURES, WORK_QUEUE_FIGURES)
+        figures = Figures(world, gates.waiting_pods, why_not_ready, failures, counted)
         views = Views(world, self._snapshots, self._reviews, gates, cluster.why_not_ready)
         page = FiguresPage(figures.page)
         return pages_app(why_not_ready, gates, page, dashboard_app(views))

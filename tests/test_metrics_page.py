@@ -9,9 +9,11 @@ from types import ModuleType
 
 import pytest
 import yaml
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
+from binder.reclaiming import prometheus_reclaims
 from driver.plumbing import prometheus as driver
+from kube.reconciling import prometheus_queues
 from scheduler_plugin.extender import prometheus_calls
 from scheduler_plugin.pages import prometheus as pages
 from webhook import prometheus as webhook
@@ -26,14 +28,14 @@ Figure = tuple[str, tuple[str, ...], str]
 
 def counted(*modules: ModuleType) -> Iterator[tuple[str, Figure]]:
     for one in (value for module in modules for value in vars(module).values()):
-        if isinstance(one, Counter | Histogram):
+        if isinstance(one, Counter | Gauge | Histogram):
             (described,) = one.describe()
             name = f"{described.name}_total" if isinstance(one, Counter) else described.name
             yield name, (described.type, one._labelnames, described.documentation)  # noqa: SLF001
 
 
 def plugin_figures() -> dict[str, Figure]:
-    found = dict(counted(prometheus_calls, pages))
+    found = dict(counted(prometheus_calls, prometheus_reclaims, pages))
     for name, (labels, meaning) in pages.MEANINGS.items():
         found[f"moorage_scheduler_plugin_{name}"] = ("gauge", labels, meaning)
     return found
@@ -65,6 +67,7 @@ ALL = {**plugin_figures(), **driver_figures(), **dict(counted(webhook))}
     ("prefix", "figures"),
     [
         ("moorage_scheduler_plugin_", plugin_figures()),
+        ("workqueue_", dict(counted(prometheus_queues))),
         ("moorage_webhook_", dict(counted(webhook))),
         ("moorage_driver_", driver_figures()),
     ],

@@ -20,10 +20,12 @@ from typing import NoReturn
 from binder.reclaiming.apiserver_holds import HoldKeeper, Surroundings
 from binder.reclaiming.apiserver_supplies import StockSupplies
 from binder.reclaiming.apiserver_takes import Taker
+from binder.reclaiming.prometheus_reclaims import PUT_OFF
 from kube.api import After, Done, Reconciler, Result
 from scheduler_plugin.api import (
     Cycle,
     Decision,
+    Hold,
     Nobody,
     OnItsWay,
     PodChanged,
@@ -163,6 +165,7 @@ class Reclaimer:
     ) -> tuple[list[Take], dict[QueueName, str]]:
         """Who goes, and why for some queues nobody does."""
         takes: list[Take] = []
+        free: list[Hold] = []
         unmet: dict[QueueName, str] = {}
         served: set[PodUid] = set()
         for pod in order:
@@ -172,10 +175,13 @@ class Reclaimer:
             if isinstance(found, Take):
                 served |= {hold.pod for hold in found.holds}
                 takes.append(found)
-            elif isinstance(found, Nobody) and found.unmet is not None:
+            elif isinstance(found, OnItsWay):
+                free += (hold for hold in found.holds if hold.pod in self._tried)
+            elif found.unmet is not None:
                 unmet.setdefault(found.unmet, found.sentence)
             if len(takes) >= MOST_TAKES:
                 break
+        self.holds.note_free(free)
         return takes, unmet
 
     def _steps(
@@ -187,6 +193,7 @@ class Reclaimer:
         planned = sum(len(take.pods) for take in takes if take.hold.queue == queue)
         if self._taker.may_take_for(queue, planned):
             return cycle.steps(pod)
+        PUT_OFF.labels(queue).inc()
         most = f"{self._config.most_in_a_minute} pods were evicted for its queue within a minute"
         return iter([Nobody(f"{pod} waits: {most}, and no more go before that is over.", queue)])
 

@@ -6,7 +6,6 @@ devices are evaluated beside the decisions: until then a device may fit.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple, NoReturn
 
 from binder.reclaiming.answers_processes import SelectorEvaluator
@@ -24,13 +23,13 @@ from scheduler_plugin.api import (
     Ask,
     Away,
     DeviceRequest,
+    LeftOut,
     MissedNodes,
     NodeSupply,
     PodUid,
     PodView,
     Stock,
     Supply,
-    equivalence_class,
     evaluable,
     seekers_of,
 )
@@ -91,10 +90,8 @@ class StockSupplies:
 
     def supply(self, away: Away) -> Supply:
         """Nodes and devices for one cycle."""
-        return NodeSupply(self._world, self._stock, away, self._left_out)
-
-    def _left_out(self, pod: PodView) -> Collection[str]:
-        return self._missed.of(equivalence_class(pod, self._world.facts), self._clock())
+        left_out = LeftOut(self._world, self._missed, self._clock())
+        return NodeSupply(self._world, self._stock, away, left_out)
 
     def _is_known(self, selection: Selection, pod: PodView) -> bool:
         known = self._known.get(selection)

@@ -19,6 +19,8 @@ class Facts(FactsView):
         self._refer_pod(pod, 1)
         if pod.is_bound and pod.requests and not pod.queue_is_bound:
             self._unjudged[pod.uid] = None
+        if pod.is_bound and pod.deleting:
+            self._leaving[pod.uid] = None
         self._mirrors.put(pod)
 
     def remove_pod(self, pod: PodView) -> None:
@@ -27,6 +29,7 @@ class Facts(FactsView):
         del self._pod_uids[pod.namespace, pod.name]
         self._refer_pod(pod, -1)
         self._unjudged.pop(pod.uid, None)
+        self._leaving.pop(pod.uid, None)
         self._mirrors.remove(pod)
 
     def _refer_pod(self, pod: PodView, sign: int) -> None:

@@ -5,7 +5,7 @@ Everything is found by what it is named by, so that a pod or a claim costs what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping
 
 from cachetools import FIFOCache
 
@@ -50,6 +50,7 @@ class FactsView:
         self._in_group: Index[tuple[str, str], PodUid] = {}
         self._of_resource: Index[str, PodUid] = {}
         self._unjudged: dict[PodUid, None] = {}
+        self._leaving: dict[PodUid, None] = {}
         self._mirrors = MirrorPods()
 
     # Pods.
@@ -83,6 +84,10 @@ class FactsView:
     def pods_unjudged(self) -> list[PodUid]:
         """The pods with requests that got a node without a verdict of ours."""
         return list(self._unjudged)
+
+    def pods_leaving(self) -> Collection[PodUid]:
+        """The pods with a node that are being deleted."""
+        return self._leaving.keys()
 
     def mirrors_beside(self, pod: PodView) -> list[PodUid]:
         """The mirror pods whose cost hangs on a pod; none where it is no such pod itself."""

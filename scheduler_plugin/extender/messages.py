@@ -28,7 +28,7 @@ class Passed:
     """The pod may go to the nodes that it came with.
 
     Attributes:
-        kept_off: The nodes that it is kept off nevertheless, each with why, as a sentence.
+        kept_off: The nodes that it is kept off nevertheless, each with the reason and a sentence.
     """
 
     kept_off: Mapping[str, str] = field(default_factory=dict)

@@ -39,10 +39,22 @@ class NodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
     required_during_scheduling_ignored_during_execution: Selector | None = None
 
 
+class Something(msgspec.Struct, frozen=True):
+    """An object of which only matters that it is there."""
+
+
+class PodAffinity(msgspec.Struct, frozen=True, rename="camel"):
+    """`podAffinity` and `podAntiAffinity` of a pod's affinity."""
+
+    required_during_scheduling_ignored_during_execution: tuple[Something, ...] | None = None
+
+
 class Affinity(msgspec.Struct, frozen=True, rename="camel"):
-    """`affinity` of a pod; that to other pods is not read."""
+    """`affinity` of a pod."""
 
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
 
 
 class Taint(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from scheduler_plugin.objects.fields import Set
-from scheduler_plugin.objects.node_fields import Affinity, Toleration
+from scheduler_plugin.objects.node_fields import Affinity, Something, Toleration
 from scheduler_plugin.objects.requests import Container, Resources
 
 
@@ -44,6 +44,19 @@ class SchedulingGroup(msgspec.Struct, frozen=True, rename="camel"):
     pod_group_name: str | None = None
 
 
+class Volume(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `spec.volumes`."""
+
+    persistent_volume_claim: Something | None = None
+    ephemeral: Something | None = None
+
+
+class SpreadConstraint(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `spec.topologySpreadConstraints`."""
+
+    when_unsatisfiable: str | None = None
+
+
 class Spec(msgspec.Struct, frozen=True, rename="camel"):
     """Of `spec`."""
 
@@ -60,6 +73,8 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] | None = None
+    volumes: list[Volume] | None = None
+    topology_spread_constraints: list[SpreadConstraint] | None = None
 
 
 class Condition(msgspec.Struct, frozen=True, rename="camel"):

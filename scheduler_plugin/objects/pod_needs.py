@@ -26,12 +26,15 @@ class PodNeeds:
         requests: By resource, in thousandths.
         labels: Labels that the node must have.
         selections: Each must match: its affinity, and where claims of it are allocated already.
+        has_more: Whether it asks for what is not looked at, and only kube-scheduler knows of:
+            volumes, the company of other pods, spread, ports of the node.
     """
 
     requests: Thousandths
     labels: Mapping[str, str]
     selections: tuple[NodeTerms, ...]
     tolerations: tuple[Toleration, ...]
+    has_more: bool = False
 
     @property
     def names(self) -> frozenset[str]:
@@ -65,6 +68,7 @@ def needs_of(
     labels: tuple[tuple[str, str], ...],
     affinity: Affinity | None,
     tolerations: tuple[Toleration, ...],
+    has_more: bool,
 ) -> PodNeeds:
     """What a pod needs; pods that need the same share one object."""
     of_nodes = affinity.node_affinity if affinity is not None else None
@@ -74,4 +78,5 @@ def needs_of(
         labels=dict(labels),
         selections=() if selector is None else (selected_nodes(selector),),
         tolerations=tolerations,
+        has_more=has_more,
     )

@@ -287,7 +287,21 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
 
 def _needs(spec: Spec, written: WrittenRequests) -> PodNeeds:
     labels = tuple(sorted((spec.node_selector or {}).items()))
-    return needs_of(written, labels, spec.affinity, spec.tolerations or ())
+    return needs_of(written, labels, spec.affinity, spec.tolerations or (), _asks_for_more(spec))
+
+
+def _asks_for_more(spec: Spec) -> bool:
+    """Whether it may be kept from a node by what is not looked at."""
+    affinity, containers = spec.affinity, (*(spec.init_containers or ()), *(spec.containers or ()))
+    company = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    ports = (port for container in containers for port in container.ports or ())
+    spread = spec.topology_spread_constraints or ()
+    return (
+        any(each.persistent_volume_claim or each.ephemeral for each in spec.volumes or ())
+        or any(c.required_during_scheduling_ignored_during_execution for c in company if c)
+        or any(each.when_unsatisfiable != "ScheduleAnyway" for each in spread)
+        or any(port.host_port for port in ports)
+    )
 
 
 def _digests(condition: Condition) -> frozenset[str]:

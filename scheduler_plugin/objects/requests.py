@@ -36,11 +36,18 @@ class Resources(msgspec.Struct, frozen=True):
     requests: dict[str, Any] | None = None
 
 
+class Port(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `ports`."""
+
+    host_port: int | None = None
+
+
 class Container(msgspec.Struct, frozen=True, rename="camel"):
     """A container, or an init container."""
 
     restart_policy: str | None = None
     resources: Resources | None = None
+    ports: list[Port] | None = None
 
 
 def extended_requests(

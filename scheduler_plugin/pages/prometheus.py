@@ -96,7 +96,7 @@ class Figures:
         waiting: Callable[[], Mapping[QueueName, int]],
         why_not_ready: Callable[[], str],
         watch_failures: Callable[[], Mapping[str, tuple[int, str]]],
-        calls: CollectorRegistry,
+        counted: Sequence[CollectorRegistry],
     ) -> None:
         """What is told, beside what is counted here.
 
@@ -105,13 +105,13 @@ class Figures:
             waiting: How many pods of each queue wait.
             why_not_ready: Why kube-scheduler is not answered; "" where it is.
             watch_failures: How often in a row each kind could not be followed, and why.
-            calls: What is counted of kube-scheduler's calls.
+            counted: What is counted elsewhere, of kube-scheduler's calls for example.
         """
         self._world = world
         self._waiting = waiting
         self._why_not_ready = why_not_ready
         self._watch_failures = watch_failures
-        self._calls = calls
+        self._counted = REGISTRY, *counted
         self._shares = ShareFigures(world)
 
     async def page(self) -> bytes:
@@ -119,8 +119,7 @@ class Figures:
         page = _Page()
         self._process(page)
         await self._queues(page)
-        counted = generate_latest(REGISTRY), generate_latest(self._calls)
-        return b"".join((*counted, *page.parts()))
+        return b"".join((*map(generate_latest, self._counted), *page.parts()))
 
     def _process(self, page: _Page) -> None:
         for key, amount in self._world.ledger.unattributed():

@@ -12,7 +12,7 @@ needed stays, the last one first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 
@@ -22,6 +22,7 @@ from scheduler_plugin.judging.verdicts import Admitted, assume
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.steps import Steps
 from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.errands import Errand, Taken
 from scheduler_plugin.reclaiming.heads import Head, head_of
@@ -73,6 +74,7 @@ class Cycle:
         elif (before := self._in_vain.get(head.kind)) is not None:
             yield before.of(head)
         else:
+            yield from self._standings.prepare(key for key, _ in head.adds)
             yield from self._served(pod, self._errand(head))
 
     def _served(self, pod: PodView, errand: Errand) -> Iterator[Decision | None]:
@@ -82,6 +84,8 @@ class Cycle:
             return
         while lacking := self._lacking(errand):
             victim = yield from self._next(errand, lacking)
+            if victim is None and self._goes_further(errand):
+                continue
             if victim is None:
                 found = self._nobody(errand, lacking)
                 self._give_back(errand)
@@ -91,10 +95,10 @@ class Cycle:
             yield None
         self._spare(errand)
         places = self._keep(head)
-        if not errand.taken:
-            yield OnItsWay()
-            return
         holds = with_places(head.holds, places, errand.victims, self._world)
+        if not errand.taken:
+            yield OnItsWay(() if head.lacks_room else holds)
+            return
         said = taken(head, errand.victims, places)
         yield Take(pod, holds, errand.victims, said, places, is_device=not head.lacks_room)
 
@@ -103,6 +107,14 @@ class Cycle:
         so_far = path(head.queue)[:reach]
         keys = (key for key, _ in head.adds if self._standings.is_guaranteed(so_far, key))
         return Errand(head, path, reach, frozenset(keys))
+
+    def _goes_further(self, errand: Errand) -> bool:
+        """Whether more queues may be asked than before, now that some of those nearer go."""
+        found = self._errand(errand.head)
+        if found.reach <= errand.reach:
+            return False
+        errand.reach, errand.guaranteed = found.reach, found.guaranteed
+        return True
 
     # What is lacking.
 
@@ -147,24 +159,27 @@ class Cycle:
 
     # Who goes.
 
-    def _next(
-        self, errand: Errand, lacking: tuple[ResourceKey, ...]
-    ) -> Generator[None, None, Victim | None]:
+    def _next(self, errand: Errand, lacking: tuple[ResourceKey, ...]) -> Steps[Victim | None]:
         for key in lacking:
-            order = self._order(errand, key)
+            order = yield from self._lined_up(errand, key)
             found = yield from order.next(self._gone, partial(self._helps, errand))
             if found is not None:
                 return found
         return None
 
-    def _order(self, errand: Errand, key: ResourceKey) -> Order:
+    def _lined_up(self, errand: Errand, key: ResourceKey) -> Steps[Order]:
+        name = self._order_name(errand, key)
+        if name not in self._orders:
+            asker = Asker(errand.head.pods, errand.head.queue, self._away)
+            found = Order(asker, errand.reach, key, self._standings, self._now)
+            yield from found.line_up()
+            self._orders[name] = found
+        return self._orders[name]
+
+    def _order_name(self, errand: Errand, key: ResourceKey) -> object:
         head = errand.head
         kind = head.uids if head.kind is None else head.kind
-        name = kind, head.lacks_room, errand.reach, key
-        if name not in self._orders:
-            asker = Asker(head.pods, head.queue, self._away)
-            self._orders[name] = Order(asker, errand.reach, key, self._standings, self._now)
-        return self._orders[name]
+        return kind, head.lacks_room, errand.reach, key
 
     def _take(self, errand: Errand, victim: Victim) -> None:
         freed = tuple(ends_with(victim.pods, self._gone, self._world, self._away.stuck))
@@ -197,7 +212,7 @@ class Cycle:
             others = [other for other in before if other is not victim]
             for other in others:
                 self._take(errand, other)
-            if self._lacking(errand):
+            if self._lacking(errand) or self._standings.reach(errand.head) < errand.reach:
                 self._give_back(errand)
                 for other in before:
                     self._take(errand, other)
@@ -223,7 +238,7 @@ class Cycle:
     # What is said.
 
     def _nobody(self, errand: Errand, lacking: tuple[ResourceKey, ...]) -> Nobody:
-        head, orders = errand.head, [self._order(errand, key) for key in lacking]
+        head, orders = errand.head, [self._orders[self._order_name(errand, k)] for k in lacking]
         stay = Counter(why for order in orders for why in order.protected.values())
         is_within = errand.reach > 0 and any(map(errand.is_guaranteed, lacking))
         is_below = is_within or self._standings.is_below_quota(head)

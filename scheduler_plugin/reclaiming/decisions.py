@@ -46,7 +46,14 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class OnItsWay:
-    """What the pod lacks is about to be free."""
+    """What the pod lacks is free, or about to be.
+
+    Attributes:
+        holds: What it and those that go with it would have, and where; none where a limit keeps
+            them from it until others have ended.
+    """
+
+    holds: tuple[Hold, ...] = ()
 
 
 Decision: TypeAlias = Take | OnItsWay | Nobody

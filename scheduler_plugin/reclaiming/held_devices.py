@@ -31,7 +31,7 @@ class HeldDevices:
         self._picked: dict[PodUid, dict[str, Hold]] = {}
 
     def kept_off(self, pod: PodView) -> Mapping[str, str]:
-        """The nodes to which a pod may not go now, each with why, as a sentence."""
+        """The nodes to which a pod may not go now, each with the reason, and why as a sentence."""
         holds = self._others(pod)
         if not holds:
             self._picked.clear()
@@ -42,7 +42,7 @@ class HeldDevices:
             return found
         for node in self._nodes_with(holds):
             if node not in found and (hold := self._kept(seekers[0], node, holds)) is not None:
-                found[node] = _sentence(pod, hold)
+                found[node] = _refusal(pod, hold)
         return found
 
     def why_taken(self, pod: PodView, claims: Sequence[ClaimView], node: str) -> str:
@@ -51,7 +51,7 @@ class HeldDevices:
             for device, slots in hold.devices:
                 if self._is_taken(claims, device, slots):
                     self._picked.setdefault(pod.uid, {})[node] = hold
-                    return f"{Reason.DEVICE_HELD}: {_sentence(pod, hold, device)}"
+                    return _refusal(pod, hold, device)
         return ""
 
     def _others(self, pod: PodView) -> list[Hold]:
@@ -77,7 +77,7 @@ class HeldDevices:
 
     def _picked_before(self, pod: PodView, holds: Sequence[Hold]) -> dict[str, str]:
         picked = self._picked.get(pod.uid, {})
-        return {node: _sentence(pod, hold) for node, hold in picked.items() if hold in holds}
+        return {node: _refusal(pod, hold) for node, hold in picked.items() if hold in holds}
 
     def _nodes_with(self, holds: Sequence[Hold]) -> dict[str, None]:
         """The nodes that can use anything that is held."""
@@ -125,6 +125,7 @@ def _place(hold: Hold, node: str) -> Place:
     return Place(hold.pod, node, hold.devices, (), NOTHING)
 
 
-def _sentence(pod: PodView, hold: Hold, device: DeviceId | None = None) -> str:
+def _refusal(pod: PodView, hold: Hold, device: DeviceId | None = None) -> str:
     what = str(device) if device is not None else "a device of this node"
-    return f"{what} is held for {hold.name}: {pod} gets another, or waits until that has it."
+    said = f"{what} is held for {hold.name}: {pod} gets another, or waits until that has it."
+    return f"{Reason.DEVICE_HELD}: {said}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.equivalence_classes import equivalence_class
+from scheduler_plugin.judging.equivalence_classes import placement_class
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.pods import PodView
 
@@ -20,7 +20,7 @@ def kind_of(pod: PodView, world: WorldView) -> Hashable | None:
     if not all(_is_its_alone(claim, world) for claim in claims):
         return None
     tried = pod.gates, pod.untried, pod.unschedulable, pod.reclaiming, pod.scheduler
-    return equivalence_class(pod, world.facts), tried
+    return placement_class(pod, world.facts), tried
 
 
 def _is_its_alone(claim: ClaimView, world: WorldView) -> bool:

@@ -6,14 +6,15 @@ by the Queue's priority; of an owner the lowest pod priority goes first, then th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 from heapq import heapify, heappop, heappush, heapreplace
 from itertools import chain
 from typing import TypeAlias
 
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.names import DEFAULT_PRIORITY, PodUid, QueueName
+from scheduler_plugin.objects.names import PodUid, QueueName
+from scheduler_plugin.objects.steps import STRIDE, Steps
 from scheduler_plugin.reclaiming.standings import Standings
 from scheduler_plugin.reclaiming.victims.victims import (
     Asker,
@@ -51,12 +52,20 @@ class Order:
         """Who stays, by what it uses."""
         self.held_back: dict[PodUid, None] = {}
         """Those of them that may not be evicted now."""
-        self._heap = [(rank, o) for o in self._owners() if (rank := self._rank(o)) is not None]
+        self._heap: list[tuple[Rank, QueueName]] = []
+
+    def line_up(self) -> Steps[None]:
+        """Find out who may be asked, which takes its time where many have something."""
+        for number, owner in enumerate(self._owners(), start=1):
+            if (rank := self._rank(owner)) is not None:
+                self._heap.append((rank, owner))
+            if not number % STRIDE:
+                yield
         heapify(self._heap)
 
     def next(
         self, gone: Collection[PodUid], helps: Callable[[Victim], bool]
-    ) -> Generator[None, None, Victim | None]:
+    ) -> Steps[Victim | None]:
         """The first that may go beside those who are gone, with whoever goes with it.
 
         It pauses between owners.
@@ -102,21 +111,14 @@ class Order:
     def _rank(self, owner: QueueName) -> Rank | None:
         """None where a queue on the way is not above its share."""
         found = []
-        for place in self._below(owner):
+        for place, priority in self._standings.way(owner, self._key):
+            if place in self._path:
+                break
             above = self._standings.above_share(place, self._key)
             if above <= 0:
                 return None
-            queue = self._world.facts.tree.get(place)
-            found.append((-above, queue.priority if queue is not None else DEFAULT_PRIORITY))
+            found.append((-above, priority))
         return tuple(reversed(found))
-
-    def _below(self, owner: QueueName) -> Iterator[QueueName]:
-        """The owner, and those above it that say anything, up to the common ancestor."""
-        for place in self._world.facts.tree.path(owner):
-            if place in self._path:
-                return
-            if place == owner or self._standings.lists(place, self._key):
-                yield place
 
     # What they have.
 

@@ -7,26 +7,33 @@ whoever is evicted asks again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from scheduler_plugin.accounting.figures.share_figures import guaranteed_shares
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
-from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.names import DEFAULT_PRIORITY, QueueName
+from scheduler_plugin.objects.steps import Steps, at_once
 from scheduler_plugin.reclaiming.heads import Head
 from scheduler_plugin.reclaiming.victims.effects import ends_with, stays_with
 from scheduler_plugin.reclaiming.victims.victims import Away
 
+Way: TypeAlias = tuple[tuple[QueueName, int], ...]
+"""Queues, each with its priority."""
+
 
 class Standings:
-    """The queues of one cycle."""
+    """The queues of one cycle. What the world takes in meanwhile may be seen late."""
 
     def __init__(self, world: WorldView, away: Away) -> None:
         self.world = self._world = world
         self._tree = world.facts.tree
         self._taken = Totals(self._tree.path)
         self._shares: dict[ResourceKey, Mapping[QueueName, int]] = {}
+        self._above: dict[tuple[QueueName, ResourceKey], int] = {}
+        self._ways: dict[tuple[QueueName, ResourceKey], Way] = {}
         for owner, what in ends_with(away.evicted, (), world, away.stuck):
             self.take(owner, what)
         for owner, what in stays_with(away.stuck, world):
@@ -35,6 +42,9 @@ class Standings:
     def take(self, owner: QueueName, what: Charges, sign: int = 1) -> None:
         """This is on its way out, beside what was so before; with -1, it stays after all."""
         self._taken.add(owner, what, sign)
+        for place in self._tree.path(owner):
+            for key, _ in what:
+                self._above.pop((place, key), None)
 
     def has(self, place: QueueName, key: ResourceKey) -> int:
         """What is charged to a queue and those below it, but for what is on its way out."""
@@ -49,14 +59,34 @@ class Standings:
     def share(self, place: QueueName, key: ResourceKey) -> int:
         """The guaranteed part of a queue's share, see `guaranteed_shares`."""
         if key not in self._shares:
-            self._shares[key] = self._look(key)
+            self._shares[key] = at_once(self._look(key))
         return self._shares[key].get(place, 0)
+
+    def prepare(self, keys: Iterable[ResourceKey]) -> Steps[None]:
+        """Find out the shares of these, which takes its time where there are many queues."""
+        for key in keys:
+            if key not in self._shares:
+                self._shares[key] = yield from self._look(key)
 
     def above_share(self, place: QueueName, key: ResourceKey) -> int:
         """How much of what a queue has others may take back."""
-        return self.has(place, key) - self.share(place, key)
+        found = self._above.get((place, key))
+        if found is None:
+            found = self._above[place, key] = self.has(place, key) - self.share(place, key)
+        return found
 
-    def _look(self, key: ResourceKey) -> Mapping[QueueName, int]:
+    def way(self, owner: QueueName, key: ResourceKey) -> Way:
+        """A queue and those above it that say anything of a resource, from below."""
+        if (owner, key) not in self._ways:
+            queues = ((place, self._tree.get(place)) for place in self._tree.path(owner))
+            self._ways[owner, key] = tuple(
+                (place, queue.priority if queue is not None else DEFAULT_PRIORITY)
+                for place, queue in queues
+                if place == owner or self.lists(place, key)
+            )
+        return self._ways[owner, key]
+
+    def _look(self, key: ResourceKey) -> Steps[Mapping[QueueName, int]]:
         ledger = self._world.ledger
         asked = dict(ledger.usage.own_of(key))
         for name, amount in ledger.leaving.own_of(key).items():

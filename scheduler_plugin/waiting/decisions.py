@@ -23,6 +23,7 @@ class Wait(StrEnum):
     CLAIM_NOT_FOUND = "ClaimNotFound"
     OTHER_GATES = "OtherGates"
     ROOM_IS_LEFT = "RoomIsLeft"
+    NO_DEVICE_FREE = "NoDeviceFree"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

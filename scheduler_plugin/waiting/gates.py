@@ -18,7 +18,8 @@ in small steps; only when all that changed is taken in is the next line's turn.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, islice
@@ -37,7 +38,7 @@ from scheduler_plugin.accounting.world_changes import (
 from scheduler_plugin.judging.gangs import NotTogether, could_come, tried_together
 from scheduler_plugin.judging.turns import asked_together
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
-from scheduler_plugin.objects.names import QUOTA_GATE, PodUid
+from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.away.away_pods import AwayPods
 from scheduler_plugin.waiting.away.resting_pods import LONGEST_SECONDS
@@ -46,6 +47,7 @@ from scheduler_plugin.waiting.decisions import (
     LetGo,
     Place,
     Retry,
+    Wait,
     WaitingPod,
     waiting_pod,
 )
@@ -67,6 +69,10 @@ from scheduler_plugin.waiting.untold_pods import UntoldPods
 RECHECK_SECONDS = 60.0
 """How often lines are judged anew although no change seems to matter to them."""
 
+SOON_SECONDS = 5.0
+"""How often lines are judged whose turn comes by what no change tells: that there are devices for
+those that go together, or that a back-off is over."""
+
 LOOK_SECONDS = 0.25
 """How long lines take their turns before all that changed meanwhile is taken in."""
 
@@ -75,6 +81,10 @@ PATIENCE = 20
 
 TRIED_SECONDS = 15.0
 """How long it holds that a pod fits which was told so: longer than kube-scheduler backs off."""
+
+
+TooFew = Callable[[Sequence[PodView]], str]
+"""Why there are too few devices for pods that go together; "" where there may be enough."""
 
 
 class GateKeeper:
@@ -90,6 +100,7 @@ class GateKeeper:
         *,
         look_seconds: float = LOOK_SECONDS,
         first_turn: timedelta = timedelta.max,
+        too_few: TooFew = lambda _: "",
     ) -> None:
         """Nothing is decided yet.
 
@@ -98,10 +109,12 @@ class GateKeeper:
             refused: The pods without a gate that wait; say so when one comes or goes.
             look_seconds: How long lines take their turns before changes are taken in.
             first_turn: How long it is until room is left for a pod, for the first time.
+            too_few: Looks at devices, for pods that go together.
         """
         self._world = world
         self._as_it_waits = partial(as_it_waits, world, refused)
         self._look_seconds = look_seconds
+        self._too_few = too_few
         self._waiting = WaitingPods(world, self._as_it_waits)
         self._blockades = Blockades()
         self._round = Round(self._waiting.lines, world)
@@ -117,7 +130,8 @@ class GateKeeper:
         self.untold = UntoldPods(world, self._waiting)
         aged = AgedPods(world, self._waiting.lines, first_turn)
         self._kept = KeptLines(self._waiting, self.untold, self._blockades, aged)
-        self._recheck_at = float("-inf")
+        self._recheck_at = self._soon_at = float("-inf")
+        self._soon: dict[Signature, None] = {}
         self.waiting_pods = self._waiting.counts
 
     def __len__(self) -> int:
@@ -138,6 +152,7 @@ class GateKeeper:
                 self._note_pod(uid)
             case ClaimChanged(uid):
                 self._waiting.note_claim(uid)
+                self._soon_at = float("-inf")
             case QueueChanged():
                 self._stale = list(self._waiting.lines)
                 self._round = Round(self._waiting.lines, self._world)
@@ -218,7 +233,8 @@ class GateKeeper:
         back = self.away.next_moment()
         if not len(self._waiting):
             return back
-        return self._recheck_at if back is None else min(back, self._recheck_at)
+        ours = self._soon_at if self._soon else self._recheck_at
+        return ours if back is None else min(back, ours)
 
     def decide(self, now: datetime, moment: float, most: int | None = None) -> tuple[LetGo, ...]:
         """The pods that go now, in the order of their turns; each is assumed to be bound.
@@ -232,6 +248,7 @@ class GateKeeper:
             self._wake_claims_of(pod)
             self._again = True
         self._come_back(moment)
+        self._again |= bool(self._soon) and moment >= self._soon_at
         if moment >= self._recheck_at:
             self._recheck_at = moment + RECHECK_SECONDS
             self._rechecked = list(self._waiting.lines)
@@ -244,6 +261,10 @@ class GateKeeper:
         self._again = self._has_judged = False
         self._next_look = moment + PATIENCE * self._look_seconds
         self._bottlenecks = self._blockades.bottlenecks()
+        if moment >= self._soon_at:
+            self._soon_at = moment + SOON_SECONDS
+            self._waiting.wake_lines(self._soon)
+            self._soon.clear()
         self._stale += self._round.rest()
         self._waiting.wake_held()
         self._round = Round(self._waiting.lines, self._world)
@@ -305,6 +326,8 @@ class GateKeeper:
             return self._judge_gang(line, pod, now, moment)
         verdict = judge(pod, self._world.facts.claims_of(pod), self._world)
         if isinstance(verdict, Refused):
+            if verdict.reason is Reason.BORROWING_BACKOFF:
+                self._soon[line.signature] = None
             self._kept.block(line, verdict, bottleneck_of(pod, verdict, self._world))
             self._kept.grow_old(line, pod, line.asks, now)
             return ()
@@ -326,6 +349,11 @@ class GateKeeper:
             self._kept.grow_old(line, pod, asked_together(found.pods, self._world.facts), now)
             return ()
         is_held = any(each.uid in self._world.assumptions.holds for each, _ in found.admitted)
+        why = "" if is_held else self._too_few([each for each, _ in found.admitted])
+        if why:
+            self._soon[line.signature] = None
+            self._kept.wait(line, Wait.NO_DEVICE_FREE, why)
+            return ()
         if not is_held and self._kept.leaves_room(line, (v for _, v in found.admitted), now):
             return ()
         self._waiting.wake_lines((line.signature,))
@@ -397,4 +425,7 @@ class GateKeeper:
         if (waits := self._as_it_waits(pod.uid)) is None:
             return f"{pod} does not wait: it has no gate {QUOTA_GATE}, and was not refused."
         line, place = self._waiting.line_of(pod.uid), self.place(pod.uid)
-        return waiting_pod(waits, place, self._world, kept=line.kept if line is not None else "")
+        found = waiting_pod(waits, place, self._world, kept=line.kept if line is not None else "")
+        if line is not None and line.reason == Wait.NO_DEVICE_FREE and not found.reason:
+            return replace(found, reason=line.reason, message=line.refusal)
+        return found

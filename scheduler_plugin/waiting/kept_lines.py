@@ -33,8 +33,12 @@ class KeptLines:
         """Its first pod was refused; without a bottleneck it waits for a change."""
         if bottleneck is not None:
             self._blockades.put(line.signature, *bottleneck)
-        line.refusal = refused.sentence
-        self._say(line, refused.reason)
+        self.wait(line, refused.reason, refused.sentence)
+
+    def wait(self, line: Line, reason: str, sentence: str) -> None:
+        """Its first pod does not go, for a reason that is none of a verdict."""
+        line.refusal = sentence
+        self._say(line, reason)
 
     def grow_old(self, line: Line, pod: PodView, needs: Charges, now: datetime) -> None:
         """Others leave room for the first of a line from now on, or no longer."""

@@ -27,7 +27,10 @@ from tests.chaos.objects import (
     results,
     shown,
 )
-from tests.chaos.verdicts import is_gated, reasons, reasons_behind, waits
+from tests.chaos.verdicts import borrows, is_gated, reasons, reasons_behind, waits
+
+BACKOFF = "BorrowingBackoff"
+"""Pods like it were evicted lately: how often, this checker does not count."""
 
 OTHER_WORDS = {"RoomIsLeft", "DeviceHeld", "OtherGates", "PodGroupIncomplete", "Fits"}
 """Reasons that are about other pods, which this checker does not judge."""
@@ -119,7 +122,7 @@ def _waiting(snapshot: Snapshot) -> Iterator[Finding]:
 def _why(pod: Object, snapshot: Snapshot) -> Iterator[Finding]:
     own, told = reasons(pod, snapshot), why_it_waits(pod)
     about = f"pod {shown(pod)}"
-    if told in OTHER_WORDS:
+    if told in OTHER_WORDS or (BACKOFF in told and borrows(pod, snapshot)):
         return
     if not own:
         yield Finding(

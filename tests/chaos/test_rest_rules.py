@@ -172,6 +172,12 @@ def test_a_gated_pod_is_told_a_reason_that_is_true() -> None:
     assert rules(WANTED, devices, gated) == {"false-reason"}
 
 
+@pytest.mark.parametrize(("quota", "found"), [(0, set()), (1, {"fits-and-waits"})])
+def test_a_pod_that_borrows_may_wait_for_the_end_of_a_back_off(quota: int, found: set[str]) -> None:
+    waiting = made.told(made.pod("w", "red", "w"), "0/1 nodes: BorrowingBackoff: it was evicted")
+    assert rules(made.queue("red", quota=quota), made.published("echo-x"), WANTED, waiting) == found
+
+
 def in_group(name: str, claim: str) -> Object:
     """A gated pod of the group `g`, with a queue by it, which is told that a limit keeps it."""
     member = made.pod(name, "", claim)

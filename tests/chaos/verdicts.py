@@ -40,7 +40,7 @@ from tests.chaos.objects import (
 from tests.chaos.queue_tree import Tree
 from tests.chaos.supply import free_devices, ready_nodes
 
-NO_DEVICE = "NoDevice"
+NO_DEVICE = "NoDeviceFree"
 
 
 def waits(pod: Object) -> bool:
@@ -59,6 +59,17 @@ def reasons_behind(pod: Object, snapshot: Snapshot) -> set[str]:
     """Ceilings that those keep it from who were let go before it, and have no node yet."""
     found = [*charges(snapshot), *_promises(pod, snapshot)]
     return {*_ceilings(pod, queue_of(pod, snapshot), found, snapshot)}
+
+
+def borrows(pod: Object, snapshot: Snapshot) -> bool:
+    """Whether a queue that pays for it would be over its quota with it."""
+    tree = tree_of(snapshot)
+    used = usage([*charges(snapshot), *_promises(pod, snapshot)], tree)
+    return any(
+        used.get(owner, {}).get(resource, 0) + amount > tree.quota(owner, resource)
+        for owner, amounts in adds(pod, queue_of(pod, snapshot), snapshot).items()
+        for resource, amount in amounts.items()
+    )
 
 
 def is_gated(pod: Object) -> bool:

@@ -65,7 +65,7 @@ PLUGIN = (
     | all_verbs(FOLLOW, "configurations.akri.sh", "instances.akri.sh")
     | all_verbs(FOLLOW, "deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io")
     | all_verbs(("get", *FOLLOW), "pods")
-    | all_verbs(("get", *FOLLOW), "nodes")
+    | all_verbs(FOLLOW, "nodes")
     | all_verbs(("get", *FOLLOW, "patch"), "resourceclaims.resource.k8s.io")
     | all_verbs(("create",), "pods/binding", "pods/eviction")
     | all_verbs(("patch",), "pods", "pods/status")

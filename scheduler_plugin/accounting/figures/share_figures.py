@@ -35,6 +35,7 @@ from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, NO_QUEUE, QueueName, Share
+from scheduler_plugin.objects.steps import STRIDE, Steps, at_once
 
 SECONDS = 5.0
 """How long shares are believed."""
@@ -127,8 +128,8 @@ def fair_shares(
         asked: What each queue's own pods have and ask for together, its descendants' not counted.
         total: How many there are; None where nobody knows, and only limits count.
     """
-    level = _Levels(tree, key, asked)
-    return _divided(level, level.claimants, total)
+    level = at_once(_levels(tree, key, asked))
+    return at_once(_divided(level, level.claimants, total))
 
 
 def guaranteed_shares(
@@ -136,11 +137,11 @@ def guaranteed_shares(
     key: ResourceKey,
     asked: Mapping[QueueName, int],
     fixed: Callable[[QueueName], int],
-) -> dict[QueueName, int]:
+) -> Steps[dict[QueueName, int]]:
     """The guaranteed part of each queue's share, whoever runs now; arguments as of `fair_shares`.
 
     Each level divides what the queue above has among its children: first what cannot be taken from
-    them, then quotas, as far as they are asked for.
+    them, then quotas, as far as they are asked for. It pauses after some queues each.
 
     Args:
         tree: All queues.
@@ -148,20 +149,31 @@ def guaranteed_shares(
         asked: What each queue's own pods have and ask for together.
         fixed: What a queue and those below it have that nobody may take.
     """
-    level = _Levels(tree, key, asked)
-    return _divided(level, partial(level.guaranteed, fixed=fixed), None)
+    level = yield from _levels(tree, key, asked)
+    return (yield from _divided(level, partial(level.guaranteed, fixed=fixed), None))
 
 
 def _divided(
     level: _Levels, claimants: Callable[[QueueName], Iterable[Claimant]], total: int | None
-) -> dict[QueueName, int]:
+) -> Steps[dict[QueueName, int]]:
     given: dict[QueueName, int] = {}
     shares: dict[QueueName, int | None] = {_TOP: total}
     for place, children in level.children.items():
+        yield
         found = divided(shares[place], claimants(place))
         for child in children:
             shares[child] = given[child] = found.get(child, 0)
     return given
+
+
+def _levels(tree: QueueTree, key: ResourceKey, asked: Mapping[QueueName, int]) -> Steps[_Levels]:
+    level = _Levels(tree, key, asked)
+    yield
+    for number, place in enumerate(reversed([*_below(level.children)])):
+        level.look_at(place)
+        if number % STRIDE == STRIDE - 1:
+            yield
+    return level
 
 
 class _Levels:
@@ -178,10 +190,9 @@ class _Levels:
         self.children = _by_level(tree, self._own)
         self._wants: dict[QueueName, int] = {}
         self._quotas = {name: tree.guaranteed(name, key) for name in self._shares}
-        for place in reversed([*_below(self.children)]):
-            self._look_at(place)
 
-    def _look_at(self, place: QueueName) -> None:
+    def look_at(self, place: QueueName) -> None:
+        """What is wanted below a queue; that of its children is known."""
         children, share = self.children.get(place, ()), self._shares[place]
         wants = self._own.get(place, 0) + sum(self._wants[child] for child in children)
         most = (share or _UNLISTED).most.most

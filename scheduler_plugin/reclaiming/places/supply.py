@@ -7,7 +7,7 @@ again only when a pod leaves it, so that of pods that are alike each costs what 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
@@ -17,6 +17,7 @@ from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import NO_POD, PodUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.heads import Head
+from scheduler_plugin.reclaiming.missed_nodes import LeftOut
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
 from scheduler_plugin.reclaiming.places.offered_devices import SEVERAL
 from scheduler_plugin.reclaiming.places.places import InDoubtError, Place, Places
@@ -26,9 +27,6 @@ from scheduler_plugin.reclaiming.victims.victims import Away, Victim
 
 ANYWHERE = ""
 """Stands for the node of what is promised of devices that several nodes can use."""
-
-LeftOut = Callable[[PodView], Collection[str]]
-"""The nodes where a pod, and those like it, were not bound although there was room."""
 
 
 class NodeSupply:
@@ -89,6 +87,8 @@ class NodeSupply:
             is_anywhere = any(self._is_of_several(device) for device, _ in place.devices)
             at = ANYWHERE if is_anywhere else place.node
             self._promised.setdefault(at, []).append(place)
+        for pod, place in zip(head.pods, places, strict=False):
+            self._left_out.tries(pod, place.node)
         return places
 
     def _is_of_several(self, device: DeviceId) -> bool:
@@ -120,10 +120,20 @@ class NodeSupply:
             for (kind, node), why in self._hopeless.items()
             if why and kind in kinds
         )
-        counted = (f"{count} nodes: each {why}" for why, count in whys.most_common(3))
-        out = self._left_out(head.pods[0])
-        missed = [f"{len(out)} nodes are left out, where such pods were not bound"] if out else []
-        return "; ".join((*counted, *missed))
+        counted = (
+            f"{count} nodes: each {why}" if count > 1 else f"1 node {why}"
+            for why, count in whys.most_common(3)
+        )
+        return "; ".join((*counted, *self._why_left_out(head.pods[0])))
+
+    def _why_left_out(self, pod: PodView) -> Iterator[str]:
+        missed, tried = self._left_out.missed(pod), self._left_out.tried(pod)
+        if missed:
+            are = "1 node is" if len(missed) == 1 else f"{len(missed)} nodes are"
+            yield f"{are} left out, where such pods were not bound"
+        if tried:
+            on = "1 node" if len(tried) == 1 else f"{len(tried)} nodes"
+            yield f"on {on} another pod like it is to be bound first"
 
     # Places.
 
@@ -136,7 +146,7 @@ class NodeSupply:
     def _kind(self, seeker: Seeker) -> int:
         """The same for pods that the same devices and nodes serve, whatever their queues."""
         own = seeker.pod.uid if seeker.pod.uid in self._world.assumptions.holds else NO_POD
-        kind = seeker.kind, frozenset(self._left_out(seeker.pod)), own
+        kind = seeker.kind, frozenset(self._left_out.missed(seeker.pod)), own
         return self._kinds.setdefault(kind, len(self._kinds))
 
     def _place(
@@ -144,8 +154,9 @@ class NodeSupply:
     ) -> Place | None:
         kind, looking = self._kind(seeker), self._looking(head)
         failed = self._failed_of(kind, gone) if not own else {}
+        tried = self._left_out.tried(seeker.pod) if not own else ()
         for node in self._candidates(kind, seeker, own, gone):
-            if node in failed:
+            if node in failed or node in tried:
                 continue
             place = looking.fit(seeker, node, gone, [*self._promised_at(node), *own])
             if isinstance(place, Place):
@@ -184,7 +195,7 @@ class NodeSupply:
         return chain(self._nodes[kind], self._in_order(seeker, left))
 
     def _in_order(self, seeker: Seeker, nodes: Iterable[str]) -> tuple[str, ...]:
-        out = frozenset(self._left_out(seeker.pod))
+        out = frozenset(self._left_out.missed(seeker.pod))
         named = seeker.pod.needs.names if seeker.pod.needs is not None else frozenset[str]()
         found = (name for name in nodes if name not in out)
         return tuple(sorted(found, key=lambda name: name not in named))
@@ -202,8 +213,8 @@ class NodeSupply:
 
     @cached_property
     def _nodes_being_left(self) -> tuple[str, ...]:
-        pods = (pod.uid for pod in self._world.facts.pods() if pod.is_bound and pod.deleting)
-        return tuple(dict.fromkeys(node for uid in pods for node in self._left(uid)))
+        leaving = self._world.facts.pods_leaving()
+        return tuple(dict.fromkeys(node for uid in leaving for node in self._left(uid)))
 
     def _preemptible(self, pods: Iterable[PodUid]) -> set[PodUid]:
         found = map(self._world.facts.pod, pods)
@@ -236,5 +247,5 @@ class NodeSupply:
             beside = [*self._promised_at(node)]
             place = self._looking(head).fit(seeker, node, gone, beside)
             why = place if isinstance(place, str) else None
-            self._hopeless[key] = "" if node in self._left_out(seeker.pod) else why
-        return self._hopeless[key]
+            self._hopeless[key] = "" if node in self._left_out.missed(seeker.pod) else why
+        return "" if node in self._left_out.tried(seeker.pod) else self._hopeless[key]

@@ -21,7 +21,7 @@ from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.judging.turns import Turn, asked, turn_of
 from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.decisions import Place
+from scheduler_plugin.waiting.decisions import Place, Wait
 from scheduler_plugin.waiting.lines.lines import Line, Signature, claim_uids, signature_of
 
 ClaimKey: TypeAlias = tuple[str, str]
@@ -109,11 +109,11 @@ class WaitingPods:
         return found
 
     def lacking_room(self) -> list[PodUid]:
-        """The pods of lines that were refused for a limit; of a gang the first stands for all."""
+        """The pods of lines that lack room or devices; of a gang the first stands for all."""
         return [
             turn[-1]
             for signature, line in self.lines.items()
-            if line.reason == Reason.OVER_LIMIT
+            if line.reason in (Reason.OVER_LIMIT, Wait.NO_DEVICE_FREE)
             for turn in (line.turns[:1] if signature.gang else line.turns)
         ]
 

@@ -6,10 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from binder.reclaiming.prometheus_reclaims import PUT_OFF
 from driver.api import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.held_texts import names_of
 from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.nodes import node_view
+from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from tests.binder.fake_apiserver import FakeApiServer
 from tests.binder.reclaiming.test_reclaiming import Scene, now
 from tests.binder.virtual_time import in_virtual_time
@@ -23,7 +26,12 @@ from tests.scheduler_plugin.builders import (
     pod_uid,
     put,
 )
-from tests.scheduler_plugin.reclaiming.devices_builders import UNSCHEDULABLE, device
+from tests.scheduler_plugin.reclaiming.devices_builders import (
+    UNSCHEDULABLE,
+    a_node_object,
+    a_slice_object,
+    device,
+)
 
 MISSED = "moorage.dev/ReclaimMissed"
 D1 = frozenset({device("d1")})
@@ -53,6 +61,12 @@ class DeviceScene(Scene):
     def wait_for_device(self, name: str) -> None:
         self.put_claim(name)
         self.put_pod(name, "mine", status=UNSCHEDULABLE)
+
+    def offer_at(self, node: str, *devices: str) -> None:
+        """Another node, with these devices."""
+        self.stock.nodes.put_node(node_view(a_node_object(node)))
+        found = a_slice_object(*devices, node=node, metadata={"name": node})
+        self.stock.devices.put_slice(published_slice(found))
 
     def end(self, name: str) -> None:
         """It is gone, and its device is free."""
@@ -97,7 +111,7 @@ async def test_a_whole_line_is_served_in_one_cycle() -> None:
 
 @in_virtual_time
 async def test_each_minute_no_more_are_evicted_for_a_queue_than_may_be() -> None:
-    scene = DeviceScene(mine=4)
+    scene, before = DeviceScene(mine=4), PUT_OFF.labels("mine")._value.get()  # noqa: SLF001
     scene.limit_evictions(2)
     scene.offer("d1", "d2", "d3", "d4")
     for number in (2, 3, 4):
@@ -112,6 +126,7 @@ async def test_each_minute_no_more_are_evicted_for_a_queue_than_may_be() -> None
         await scene.at(50)
         assert len(scene.evicted) == 2
         assert "2 pods were evicted for its queue" in scene.world.unmet[QueueName("mine")]
+        assert PUT_OFF.labels("mine")._value.get() > before  # noqa: SLF001
         await scene.at(70)
 
     assert len(set(scene.evicted)) == 4
@@ -143,10 +158,38 @@ async def test_a_node_where_the_pod_was_not_bound_is_left_out_for_ten_minutes() 
         scene.use_device("r2", "d1")
         await scene.at(600)
         assert scene.evicted == ["r1"]
-        assert "1 nodes are left out" in scene.world.unmet[QueueName("mine")]
+        assert "1 node is left out" in scene.world.unmet[QueueName("mine")]
         await scene.at(740)
 
     assert scene.evicted[:2] == ["r1", "r2"]
+
+
+@in_virtual_time
+async def test_a_free_device_to_which_the_pod_is_not_bound_spares_nobody_for_ever() -> None:
+    """Nothing was taken for it there: kube-scheduler had its chance, and knew why not."""
+    scene = DeviceScene()
+    scene.offer_at("m", "d9")
+
+    async with scene.running():
+        await scene.at(50)
+        assert (scene.evicted, scene.missed()) == ([], "")
+        await scene.at(66)
+        assert '"m" until ' in scene.missed()
+
+    assert scene.evicted == ["r1"]
+
+
+@in_virtual_time
+async def test_a_pod_that_may_not_leave_its_gate_misses_no_node() -> None:
+    scene = DeviceScene()
+    scene.put_pod("w", "mine", spec={"schedulingGates": [{"name": "moorage.dev/quota"}]})
+    scene.waiting = [pod_uid("w")]
+    scene.offer_at("m", "d9")
+
+    async with scene.running():
+        await scene.at(200)
+
+    assert (scene.evicted, scene.missed()) == ([], "")
 
 
 @in_virtual_time

@@ -13,6 +13,8 @@ from binder.api import Binder, ReclaimConfig
 from kube.api import NODES, PODS, SLICES, ApiClient, Event, JsonObject
 from scheduler_plugin.api import PodChanged, PodUid
 from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.nodes import node_view
+from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from scheduler_plugin.reclaiming.places.stock import Stock
 from tests.e2e.binder.test_binds import Open
 from tests.e2e.binder.test_keeper import know
@@ -139,15 +141,20 @@ class Scene:
 async def a_scene(account: ApiClient, admin: ApiClient) -> AsyncIterator[Scene]:
     """A node of its own with two devices; the reclaimer runs."""
     node = new_name("node")
-    allocatable = {"cpu": "4", "pods": "10"}
-    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}
-    await admin.create(NODES, {**body, "status": {"allocatable": allocatable}})
+    status = {
+        "allocatable": {"cpu": "4", "pods": "10"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "status": status}
+    made = await admin.create(NODES, body)
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     devices = [{"name": name} for name in ("d", "d2", "d3")]
     spec = {"driver": "moorage.dev", "pool": pool, "nodeName": node, "devices": devices}
     kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
-    await admin.create(SLICES, {**kind, "metadata": {"name": node}, "spec": spec})
+    found = await admin.create(SLICES, {**kind, "metadata": {"name": node}, "spec": spec})
     scene = Scene(account, admin, node)
+    scene.stock.nodes.put_node(node_view(made))
+    scene.stock.devices.put_slice(published_slice(found))
     task = asyncio.create_task(scene.reclaimer.run())
     try:
         yield scene

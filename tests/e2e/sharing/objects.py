@@ -21,6 +21,8 @@ BINDER = "system:serviceaccount:moorage-system:scheduler-plugin"
 # Fake nodes are tainted, so that only pods that can do without a kubelet get there.
 TOLERATIONS = [{"key": "moorage.test/fake", "operator": "Exists"}]
 
+HOST = "kubernetes.io/hostname"
+
 Object = dict[str, Any]
 
 
@@ -154,13 +156,52 @@ def pod(
 
 def on(node: str) -> Object:
     """The fields of a pod that goes to this node only."""
-    return {"nodeSelector": {"kubernetes.io/hostname": node}}
+    return {"nodeSelector": {HOST: node}}
 
 
 def budget(name: str, labels: Mapping[str, str], at_least: int) -> Object:
     """A PodDisruptionBudget: so many ready pods of these labels stay."""
     spec = {"selector": {"matchLabels": dict(labels)}, "minAvailable": at_least}
     return {"apiVersion": "policy/v1", "metadata": {"name": name}, "spec": spec}
+
+
+def repelling(label: str, value: str) -> Object:
+    """The affinity of a pod that wants no pod of this label on its node."""
+    term = {"labelSelector": {"matchLabels": {label: value}}, "topologyKey": HOST}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def beside(label: str, value: str) -> Object:
+    """The affinity of a pod that wants a pod of this label on its node."""
+    term = {"labelSelector": {"matchLabels": {label: value}}, "topologyKey": HOST}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def spread(topology_key: str) -> list[Object]:
+    """The constraint of a pod that goes only where its likes are spread evenly."""
+    rule = {"maxSkew": 1, "topologyKey": topology_key, "whenUnsatisfiable": "DoNotSchedule"}
+    return [rule]
+
+
+def volume(name: str, claim: Mapping[str, str]) -> Object:
+    """A volume that every node has, for one claim of it."""
+    spec = {
+        "capacity": {"storage": "1Mi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/tmp"},
+        "claimRef": dict(claim),
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def volume_claim(name: str, of: str) -> Object:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Mi"}},
+        "storageClassName": "",
+        "volumeName": of,
+    }
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 def other_consumer(number: int) -> Object:
@@ -182,7 +223,7 @@ def allocation(driver: str, node: str, now: datetime) -> Object:
 
 def preferring(node: str) -> Object:
     """The affinity of a pod that goes there if it can."""
-    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    expression = {"key": HOST, "operator": "In", "values": [node]}
     preference = {"matchExpressions": [expression]}
     term = {"weight": 100, "preference": preference}
     return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}

@@ -20,6 +20,9 @@ from tests.e2e.sharing.views import CLAIM, CLUSTER_SCOPED, View
 T = TypeVar("T")
 
 SECONDS = 45.0
+FAKE = "fake-"
+"""What names of nodes without a kubelet begin with."""
+
 NODE = "fake-0000"
 OTHER_NODE = "fake-0001"
 
@@ -238,9 +241,9 @@ class Story(View):
         """Wait until an Event of this reason is about an object; returns its sentence."""
         return self.until(f"{reason} of {name}", lambda: self.told(name, reason))
 
-    def until(self, what: str, condition: Callable[[], T | None]) -> T:
+    def until(self, what: str, condition: Callable[[], T | None], *, seconds: float = SECONDS) -> T:
         try:
-            return self.cluster.wait_until(what, condition, seconds=SECONDS)
+            return self.cluster.wait_until(what, condition, seconds=seconds)
         except ConditionTimeoutError as error:
             told = (*self.describe(), "the plugin's log ends so:", *self.plugin.last_lines())
             raise AssertionError("\n".join((str(error), *told))) from error
@@ -277,7 +280,7 @@ class Story(View):
         """Delete pods and claims, and wait until devices and nodes are free."""
         for pod in self.all("pod"):
             # Nobody but the API server ends pods of nodes that have no kubelet.
-            is_real = pod["spec"].get("nodeName", NODE) not in (NODE, OTHER_NODE)
+            is_real = not pod["spec"].get("nodeName", NODE).startswith(FAKE)
             path = f"{self.path('pod', pod['metadata']['name'])}?gracePeriodSeconds={int(is_real)}"
             with gone_is_fine():
                 self.api.delete(path)

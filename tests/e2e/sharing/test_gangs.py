@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.plugin import Plugin
-from tests.e2e.sharing.stories import Story
+from tests.e2e.sharing.stories import OTHER_NODE, Story
 from tests.e2e.sharing.test_waiting import GATE, a_waiting_pod, is_gated, wait_told
 from tests.e2e.test_policies import POD_GROUP_CRD
 
@@ -146,6 +146,20 @@ def test_too_few_wait_and_a_group_that_shrinks_lets_them_go(story: Story) -> Non
     assert "goes as a whole, 4 pods at one time, and " in sentence
     story.api.patch(path, {"spec": {"minMember": 2}})
 
+    story.wait_bound(*waiting)
+
+
+def test_a_group_waits_at_its_gate_while_there_are_too_few_devices_for_all(story: Story) -> None:
+    vision = story.queue("vision", limit=9)
+    story.devices(2)
+    a_group(story, "train", vision, 3)
+
+    waiting = members(story, "train", range(3))
+
+    sentence = wait_told(story, "train-0", "NoDeviceFree: ")
+    assert "3 of its pods ask for 3 of " in sentence
+    assert story.bound() == set()
+    story.devices(1, node=OTHER_NODE)
     story.wait_bound(*waiting)
 
 

@@ -174,6 +174,7 @@ def test_a_leader_that_dies_between_two_evictions_is_followed_by_one_that_knows(
 def test_a_device_stays_held_while_the_plugin_that_took_it_is_killed(story: Story) -> None:
     """Its node takes nobody until then but pods that do not mind."""
     mine, robots = queues(story)
+    others = story.queue("others", quota=0)
     run(story, "held", ("owner", robots), **deaf())
     story.claim("w")
     story.pod("w", mine, "w", **HERE)
@@ -184,7 +185,7 @@ def test_a_device_stays_held_while_the_plugin_that_took_it_is_killed(story: Stor
         story.plugin.wait_ready()
 
         story.claim("next")
-        story.pod("next", robots, "next", tolerations=[CORDON], **HERE)
+        story.pod("next", others, "next", tolerations=[CORDON], **HERE)
 
         story.wait_refused("next", "DeviceHeld")
     story.wait_running("w")

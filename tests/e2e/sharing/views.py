@@ -20,6 +20,8 @@ KINDS = {
     "pod": "/api/v1/namespaces/{}/pods",
     "event": "/api/v1/namespaces/{}/events",
     "budget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "volumeclaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
+    "volume": "/api/v1/persistentvolumes",
     "template": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaimtemplates",
     "claim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
     "slice": "/apis/resource.k8s.io/v1/resourceslices",
@@ -33,6 +35,7 @@ KINDS = {
     "policybinding": "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
 }
 CLUSTER_SCOPED = (
+    "volume",
     "webhook",
     "namespace",
     "slice",

@@ -957,6 +957,17 @@ def test_pods_like_one_that_was_evicted_wait_before_they_borrow_again() -> None:
     assert isinstance(verdict(world, second, now=NOW + timedelta(minutes=1)), Admitted)
 
 
+def test_a_pod_is_alike_before_and_after_the_binder_wrote_the_owner_of_its_claim() -> None:
+    world = two_queues(onvif=(0, 3))
+    before, after = (a_pod(name, queue="vision", claims=[name]) for name in ("a", "b"))
+    owned = an_allocated_claim("b", "b", queue="vision", owner_pod="uid-of-b")
+    put(world, a_claim("a"), owned, before, after)
+
+    assert equivalence_class(before, world.facts) == equivalence_class(after, world.facts)
+    put(world, a_labelled_claim("a", "vision"))
+    assert equivalence_class(before, world.facts) != equivalence_class(after, world.facts)
+
+
 def test_within_their_quota_pods_like_one_that_was_evicted_wait_for_nothing() -> None:
     world = two_queues(onvif=(1, 3))
     pod = a_pod("a", queue="vision", claims=["a"])

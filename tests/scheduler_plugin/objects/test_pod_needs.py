@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -135,6 +136,35 @@ def test_needs_are_selector_required_affinity_and_tolerations() -> None:
     assert needs.tolerations == (Toleration("gpu", "Exists"),)
     (terms,) = needs.selections
     assert [terms.match("n", {"zone": zone}) for zone in "abc"] == [True, True, False]
+
+
+REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "has_more"),
+    [
+        ({}, False),
+        ({"volumes": [{"name": "a", "emptyDir": {}}]}, False),
+        ({"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "a"}}]}, True),
+        ({"volumes": [{"name": "a", "ephemeral": {}}]}, True),
+        ({"affinity": {"podAffinity": PREFERRED, "podAntiAffinity": PREFERRED}}, False),
+        ({"affinity": {"podAffinity": REQUIRED}}, True),
+        ({"affinity": {"podAntiAffinity": REQUIRED}}, True),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}, False),
+        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, True),
+        ({"containers": [{"name": "a", "ports": [{"containerPort": 80}]}]}, False),
+        ({"containers": [{"name": "a", "ports": [{"hostPort": 80}]}]}, True),
+    ],
+)
+def test_a_pod_says_whether_it_asks_for_what_is_not_looked_at(
+    spec: dict[str, Any], has_more: bool
+) -> None:
+    needs = a_pod(spec=spec).needs
+
+    assert needs is not None
+    assert needs.has_more is has_more
 
 
 def test_only_a_pod_that_may_be_bound_has_needs() -> None:

@@ -31,7 +31,7 @@ async def figures(world: World, waiting: Mapping[QueueName, int] | None = None) 
         lambda: waiting or {},
         lambda: "Not yet.",
         lambda: {"pods of v1": (2, "missing-right")},
-        prometheus_calls.REGISTRY,
+        [prometheus_calls.REGISTRY],
     )
     families = text_string_to_metric_families((await told.page()).decode())
     return {

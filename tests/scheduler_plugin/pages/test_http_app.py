@@ -7,7 +7,6 @@ from typing import cast
 
 import pytest
 from fastapi import FastAPI
-from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from scheduler_plugin.accounting.world import World
@@ -64,7 +63,7 @@ def world() -> World:
 
 @pytest.fixture
 def app(plugin: FakePlugin, world: World) -> FastAPI:
-    figures = Figures(world, dict, str, dict, CollectorRegistry())
+    figures = Figures(world, dict, str, dict, [])
     gates = cast(GateWriter, plugin)
     # Each time somebody looks at the clock, a page is too old.
     page = FiguresPage(figures.page, count(step=KEPT_SECONDS).__next__)

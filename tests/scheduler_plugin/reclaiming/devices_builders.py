@@ -10,6 +10,7 @@ from driver.api import DRIVER_NAME
 from kube.cel.child_main import evaluated
 from kube.cel.messages import FALSE, TRUE
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.equivalence_classes import placement_class
 from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId, claim_view
 from scheduler_plugin.objects.names import QUEUE_LABEL
 from scheduler_plugin.objects.node_requests import PODS
@@ -19,6 +20,7 @@ from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.reclaiming.cycles import Cycle
 from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.due_takes import is_due
+from scheduler_plugin.reclaiming.missed_nodes import LeftOut, MissedNodes
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from scheduler_plugin.reclaiming.places.seekers import Ask, Seeker, seekers_of
 from scheduler_plugin.reclaiming.places.stock import Stock
@@ -79,6 +81,7 @@ class Cluster:
         nodes: Node objects, by name.
         pods: Pods beside the world's, or instead of those of their names, by node.
         waiting: Fields of all pods that wait.
+        keeps_needs: Whether they ask of nodes what they say themselves, and not that.
         request: What each claim of theirs asks for, unless `requests` says it of that claim.
         left_out: Nodes where such pods were not bound.
     """
@@ -94,6 +97,7 @@ class Cluster:
         self.constraints: list[Any] = []
         self.waiting: dict[str, Any] = {}
         self.left_out: frozenset[str] = frozenset()
+        self.keeps_needs = False
         self.cycle: Cycle | None = None
 
     def stock(self) -> Stock:
@@ -123,7 +127,8 @@ class Cluster:
     def _prepare(self) -> None:
         """Say of pods that wait, their claims and the class what the tests say."""
         for pod in self._all_waiting():
-            self.world.put_pod(replace(pod, needs=self._needs(pod)))
+            if not self.keeps_needs:
+                self.world.put_pod(replace(pod, needs=self._needs(pod)))
             for claim in self.world.facts.claims_of(pod):
                 if not claim.is_allocated and self._requests(claim.name):
                     self.world.put_claim(self._asking(claim))
@@ -147,7 +152,11 @@ class Cluster:
         return replace(claim, requests=view.requests, constraints=view.constraints)
 
     def supply(self, away: Away) -> NodeSupply:
-        return NodeSupply(self.world, self.stock(), away, lambda _: self.left_out)
+        stock, missed = self.stock(), MissedNodes()
+        for pod in self._all_waiting():
+            for node in self.left_out:
+                missed.miss(placement_class(pod, self.world.facts), node, NOW)
+        return NodeSupply(self.world, stock, away, LeftOut(self.world, missed, NOW))
 
     def decide(self, name: str = "w", away: Away | None = None) -> Decision:
         """The decision about a pod that waits, alone in its cycle."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.objects.node_selection import tolerations_of
 from scheduler_plugin.reclaiming.places.answers import Answers, Unanswered, evaluable
 from scheduler_plugin.reclaiming.places.offers import DeviceRequest, Offer
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
@@ -126,7 +127,9 @@ def test_a_device_that_no_such_request_gets_is_refused_without_cel(
 def test_a_taint_that_is_tolerated_keeps_no_device_away() -> None:
     tainted = an_offer(taints=[TAINT])
 
-    assert Answers().accepts(a_request(OWN, tolerations=({"operator": "Exists"},)), tainted)
+    tolerations = tolerations_of([{"operator": "Exists"}])
+
+    assert Answers().accepts(a_request(OWN, tolerations=tolerations), tainted)
 
 
 def many(count: int, first: int = 0) -> list[Offer]:

@@ -91,6 +91,16 @@ AS_EXPECTED = {
     "reclaim 151": Case(
         2, [q("q0", 1), q("q1", 1)], [("a", "q0", 2, TRAIN)], ("q1", 1, TRAIN), ["a"]
     ),
+    "reclaim 1762": Case(
+        4,
+        [
+            *(q("d1", 0), q("d2", 4)),
+            *(q("q0", 1, parent="d1"), q("q1", 0, 0, parent="d2"), q("q2", 4, 4, parent="d2")),
+        ],
+        [("a", "q0", 2, TRAIN), ("b", "q1", 2, TRAIN)],
+        ("q2", 4, TRAIN),
+        ["a", "b"],
+    ),
     "reclaim 215, 314": Case(
         4,
         TWO_OF_TWO,

@@ -5,7 +5,8 @@ of the documentation, not as the code has them:
 
 - nobody non-preemptible is evicted, and of a claim that is taken all users are;
 - whoever something is taken from was above its share before, and so was each queue above it;
-- nobody gets by it more than its own share;
+- nobody gets by it more than its own share, without those that go for it;
+- in one queue the lower priority goes, but for a claim that its owner left to others;
 - whoever is left out of the set would have left the pod waiting;
 - whoever was evicted for a pod does not come back and take its room while nobody ends;
 - with constant demand (whoever is evicted comes back and waits) and claims of one device, evictions
@@ -214,6 +215,7 @@ class Cycles(RuleBasedStateMachine):
         non_preemptible=st.sampled_from([False, False, False, True]),
     )
     def come(self, queue: str, cost: int, priority: int, non_preemptible: bool) -> None:
+        self.lost.clear()  # Shares follow from what is asked for.
         self._come(queue, min(cost, self.most), priority, non_preemptible=non_preemptible)
 
     def _come(self, queue: str, cost: int, priority: int, *, non_preemptible: bool) -> None:
@@ -228,6 +230,7 @@ class Cycles(RuleBasedStateMachine):
     @rule(data=st.data(), queue=st.sampled_from(LEAVES), priority=st.integers(0, 2))
     def join(self, data: st.DataObject, queue: str, priority: int) -> None:
         """One more pod uses a claim that is there."""
+        self.lost.clear()
         self.count += 1
         claim = data.draw(st.sampled_from(sorted(self.model.claims)))
         name = f"p{self.count}"
@@ -413,11 +416,13 @@ class Cycles(RuleBasedStateMachine):
 
     def _check_right(self, user: User, take: Take) -> None:
         payer, cost = self.model.payer(user), self.model.claims[user.claim].cost
-        before = self._gone_before()
+        before = self._gone_before() | {pod.name for pod in take.pods}
         for victim in take.victims:
             owner = str(victim.owner)
             if payer in path(owner):
-                assert all(u.priority < user.priority for u in victim.users if not u.deleting)
+                stay = [self.model.users[u.name] for u in victim.users if not u.deleting]
+                was_left = owner == payer and all(u.queue != owner for u in stay)
+                assert was_left or all(u.priority < user.priority for u in stay)
                 continue
             for place in [place for place in path(payer) if place not in path(owner)]:
                 promised = self._promised(place, user)

@@ -218,7 +218,7 @@ def test_the_pod_has_to_have_room_on_the_node_once_they_are_gone() -> None:
 
     decision = cluster.decide()
     assert isinstance(decision, Nobody)
-    assert "1 nodes: each has not enough cpu for it" in decision.sentence
+    assert "1 node has not enough cpu for it" in decision.sentence
 
 
 def asking(cpu: str) -> dict[str, Any]:

@@ -65,8 +65,8 @@ def test_where_only_the_held_device_is_free_others_are_kept_off() -> None:
     cluster = held()
 
     assert kept_off(cluster, asks(cluster)) == {
-        "n": "a device of this node is held for Pod default/w: Pod default/next gets another, or"
-        " waits until that has it."
+        "n": "DeviceHeld: a device of this node is held for Pod default/w: Pod default/next gets"
+        " another, or waits until that has it."
     }
 
 

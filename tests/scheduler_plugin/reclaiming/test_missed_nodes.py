@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from scheduler_plugin.reclaiming.missed_nodes import LEFT_OUT, MissedNodes
+from scheduler_plugin.reclaiming.missed_nodes import LEFT_OUT, MOST_KINDS, MissedNodes
 from tests.scheduler_plugin.builders import NOW
 
 LATER = NOW + timedelta(minutes=4)
@@ -52,3 +52,25 @@ def test_what_is_over_is_forgotten() -> None:
     missed.forget_old(NOW + LEFT_OUT)
 
     assert len(missed) == 1
+
+
+def test_a_node_is_proven_by_one_that_was_bound_there_until_one_misses_it() -> None:
+    missed = MissedNodes()
+    missed.miss("kind", "a", NOW)
+
+    missed.bound("kind", "a")
+
+    assert not missed.of("kind", NOW)
+    assert missed.is_proven("kind", "a")
+    assert not missed.is_proven("other", "a")
+    missed.miss("kind", "a", LATER)
+    assert not missed.is_proven("kind", "a")
+
+
+def test_of_no_more_than_some_kinds_it_is_remembered_where_they_were_bound() -> None:
+    missed = MissedNodes()
+
+    for number in range(MOST_KINDS + 1):
+        missed.bound(number, "a")
+
+    assert [missed.is_proven(number, "a") for number in (0, 1, MOST_KINDS)] == [False, True, True]

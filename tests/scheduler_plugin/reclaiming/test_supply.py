@@ -11,8 +11,17 @@ from scheduler_plugin.reclaiming.cycles import Cycle
 from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
 from scheduler_plugin.reclaiming.wants import Nobody
-from tests.scheduler_plugin.builders import NOW, a_pod_object, a_queue, a_request, pod_uid
+from tests.scheduler_plugin.builders import (
+    NOW,
+    a_claim,
+    a_pod,
+    a_pod_object,
+    a_queue,
+    a_request,
+    pod_uid,
+)
 from tests.scheduler_plugin.reclaiming.devices_builders import (
+    UNSCHEDULABLE,
     Cluster,
     a_device,
     a_node_object,
@@ -21,6 +30,13 @@ from tests.scheduler_plugin.reclaiming.devices_builders import (
 from tests.scheduler_plugin.reclaiming.test_devices import a_cluster, use, waiting
 
 QUEUES = [a_queue("mine", onvif=(9, -1)), a_queue("robots", onvif=(0, -1))]
+
+VOLUME = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+SPREAD = {
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    ]
+}
 
 
 def served(cluster: Cluster, *names: str) -> list[Decision]:
@@ -77,6 +93,21 @@ def test_what_is_free_is_used_first_and_once() -> None:
     assert isinstance(second, Take)
 
 
+def test_what_no_node_has_for_one_pod_keeps_nothing_from_those_behind_it() -> None:
+    slices, users = full(2)
+    elsewhere = {"nodeSelector": {"zone": "elsewhere"}}
+    odd = a_pod("odd", queue="mine", claims=["odd"], status=UNSCHEDULABLE, spec=elsewhere)
+    head = [a_claim("odd", requests=[a_request()]), odd]
+    objects = [*users, head, waiting(name="w")]
+    cluster = with_nodes(a_cluster(*objects, slices=slices, queues=QUEUES), 2)
+    cluster.keeps_needs = True
+
+    odd_one, other = served(cluster, "odd", "w")
+
+    assert isinstance(odd_one, Nobody)
+    assert isinstance(other, Take)
+
+
 def test_a_node_that_would_never_do_gives_nothing() -> None:
     slices, users = full(9)
     cluster = with_nodes(a_cluster(*users, waiting(name="w"), slices=slices, queues=QUEUES), 9)
@@ -89,24 +120,32 @@ def test_a_node_that_would_never_do_gives_nothing() -> None:
     assert gone(served(cluster, "w")) == [["r8-0"]]
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
-        {
-            "topologySpreadConstraints": [
-                {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
-            ]
-        },
-    ],
-    ids=["volume", "spread"],
-)
+@pytest.mark.parametrize("spec", [VOLUME, SPREAD], ids=["volume", "spread"])
 def test_what_is_not_modelled_is_assumed_to_fit(spec: dict[str, Any]) -> None:
     slices, users = full(1)
     cluster = with_nodes(a_cluster(*users, waiting(name="w"), slices=slices, queues=QUEUES), 1)
     cluster.waiting = {"spec": spec}
 
     assert gone(served(cluster, "w")) == [["r0-0"]]
+
+
+@pytest.mark.parametrize("spec", [{}, SPREAD], ids=["nothing", "spread"])
+def test_who_asks_for_what_is_not_looked_at_goes_alone_where_none_was_bound(
+    spec: dict[str, Any],
+) -> None:
+    slices, users = full(2, each=2)
+    line = [f"w{n}" for n in range(4)]
+    heads = [waiting(name=name) for name in line]
+    cluster = with_nodes(a_cluster(*users, *heads, slices=slices, queues=QUEUES), 2)
+    cluster.waiting = {"spec": spec}
+
+    found = served(cluster, *line)
+
+    nodes = [each.hold.node for each in found if isinstance(each, Take)]
+    assert sorted(nodes) == (["n0", "n1"] if spec else ["n0", "n0", "n1", "n1"])
+    if spec:
+        assert isinstance(found[-1], Nobody)
+        assert "on 2 nodes another pod like it is to be bound first" in found[-1].sentence
 
 
 def test_several_devices_are_of_one_node_and_whoever_was_not_needed_stays() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,8 +17,14 @@ from scheduler_plugin.accounting.world_changes import (
     QueueChanged,
 )
 from scheduler_plugin.judging import gangs, verdicts
+from scheduler_plugin.judging.cases import case_of
+from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
+from scheduler_plugin.reclaiming.places.device_counts import too_few_for
+from scheduler_plugin.reclaiming.places.published_slices import published_slice
+from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.wants import hold_of_case
 from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval, Retry, WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
@@ -26,12 +33,15 @@ from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,
     a_queue,
+    a_result,
     a_world,
+    an_allocated_claim,
     claim_uid,
     moment,
     pod_uid,
     put,
 )
+from tests.scheduler_plugin.reclaiming.devices_builders import a_slice_object, device
 
 
 def a_member(name: str, group: str = "g", **overrides: Any) -> PodView:
@@ -53,7 +63,10 @@ class Scene:
         self.world = a_world(a_queue("a", onvif=(0, limit)))
         self.now = NOW
         self.refusals = RefusedPods()
-        self.keeper = GateKeeper(self.world, self.refusals)
+        self.stock = Stock()
+        too_few = partial(too_few_for, world=self.world, stock=self.stock)
+        self.keeper = GateKeeper(self.world, self.refusals, too_few=too_few)
+        self.offer(*(f"d{number}" for number in range(20)))
         for group in groups:
             self.group(group)
 
@@ -69,6 +82,15 @@ class Scene:
         for pod in pods:
             self.world.put_pod(pod)
             self.keeper.note(PodChanged(pod.uid))
+
+    def offer(self, *devices: str) -> None:
+        """These are all devices there are."""
+        found = a_slice_object(*devices, metadata={"name": "all"})
+        self.stock.devices.put_slice(published_slice(found))
+
+    def claim(self, claim: ClaimView) -> None:
+        self.world.put_claim(claim)
+        self.keeper.note(ClaimChanged(claim.uid))
 
     def delete(self, *names: str) -> None:
         for name in names:
@@ -333,3 +355,67 @@ def test_a_group_that_runs_takes_more_pods_whatever_was_before() -> None:
     scene.pods(a_member("p3"))
 
     assert scene.gone() == ["p3"]
+
+
+# Devices.
+
+
+def with_claims(scene: Scene, count: int) -> None:
+    """A group of so many pods, each with a claim of its own."""
+    for number in range(count):
+        scene.claim(a_claim(f"c{number}"))
+    scene.pods(*(a_member(f"g{n}", claims=[f"c{n}"]) for n in range(count)))
+
+
+def in_use(name: str, device: str) -> ClaimView:
+    return an_allocated_claim(name, name, results=[a_result(pool="n", device=device)])
+
+
+def test_a_group_waits_until_there_are_devices_for_all_of_it() -> None:
+    """Half of it would run in vain, and be given up."""
+    scene = Scene(9, a_group(3))
+    scene.offer("d1", "d2", "d3")
+    scene.claim(in_use("other", "d3"))
+    with_claims(scene, 3)
+
+    assert scene.gone() == []
+    assert scene.keeper.lacking_room() == [pod_uid("g0")]
+    assert scene.why("g1") == (
+        "NoDeviceFree",
+        "PodGroup default/g goes as a whole: 3 of its pods ask for 3 of onvif, and 2 that would do"
+        " are free.",
+    )
+    scene.claim(a_claim("other"))
+    assert sorted(scene.gone()) == ["g0", "g1", "g2"]
+
+
+def test_a_group_for_which_devices_are_held_goes_at_once() -> None:
+    scene = Scene(9, a_group(2))
+    scene.offer("d1", "d2")
+    scene.claim(in_use("other", "d2"))
+    with_claims(scene, 2)
+    assert scene.gone() == []
+    pods = [scene.world.facts.pod(pod_uid(f"g{n}")) for n in range(2)]
+
+    for pod in pods:
+        assert pod is not None
+        claims = scene.world.facts.claims_of(pod)
+        hold = hold_of_case(case_of(pod, claims, scene.world, at_bind=False))
+        assert hold is not None
+        scene.world.hold(replace(hold, is_device=True, devices=((device("d2"), 1),), node="n"))
+    scene.keeper.look_again()
+
+    assert sorted(scene.gone()) == ["g0", "g1"]
+
+
+def test_where_devices_come_a_group_is_looked_at_again_soon() -> None:
+    scene = Scene(9, a_group(2))
+    scene.offer("d1")
+    with_claims(scene, 2)
+    assert scene.gone() == []
+
+    scene.offer("d1", "d2")
+    assert scene.keeper.next_look() == moment(scene.now) + 5
+    scene.now += timedelta(seconds=5)
+
+    assert sorted(scene.gone()) == ["g0", "g1"]

@@ -18,6 +18,7 @@ from scheduler_plugin.accounting.world_changes import (
     QueueChanged,
 )
 from scheduler_plugin.judging import verdicts as verdicts_module
+from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.judging.verdicts import Verdict
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.fields import UnreadableError
@@ -719,6 +720,19 @@ def test_odd_gates_name_the_field(spec: dict[str, Any], status: Any, path: str) 
         pod_view(a_pod_object("a", spec=spec, status=status), SETTINGS)
 
     assert raised.value.problem.path == path
+
+
+def test_who_may_not_borrow_yet_goes_soon_after_the_back_off() -> None:
+    world = a_world(a_queue("a", onvif=(0, 2)), pod := a_gated_pod("a"))
+    world.assumptions.backoffs.evicted(equivalence_class(pod, world.facts), NOW)
+    keeper = GateKeeper(world)
+    assert decide(keeper, NOW) == ()
+
+    over = NOW + timedelta(minutes=1)
+    assert decide(keeper, over - timedelta(seconds=1)) == ()
+    assert keeper.next_look() == moment(over) + 4
+
+    assert names(decide(keeper, over + timedelta(seconds=4))) == ["a"]
 
 
 def test_who_waits_for_room_has_its_turn_before_later_ones_that_came_with_it() -> None:

@@ -1,0 +1,68 @@
+"""How many devices pods need that go together, and how many would do and are free."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.reclaiming.places.device_counts import too_few_for
+from tests.scheduler_plugin.builders import a_request, pod_uid
+from tests.scheduler_plugin.reclaiming.devices_builders import Cluster, a_device, a_slice_object
+from tests.scheduler_plugin.reclaiming.test_devices import a_cluster, use, waiting
+
+TWO = [a_slice_object("d1"), a_slice_object("d2", node="m")]
+
+
+def missing(cluster: Cluster, *names: str) -> str:
+    return too_few_for([_pod(cluster, name) for name in names], cluster.world, cluster.stock())
+
+
+def _pod(cluster: Cluster, name: str) -> PodView:
+    pod = cluster.world.facts.pod(pod_uid(name))
+    assert pod is not None
+    return pod
+
+
+def heads(count: int, **fields: Any) -> list[Any]:
+    return [waiting(name=f"w{number}", **fields) for number in range(count)]
+
+
+def test_devices_of_all_nodes_count() -> None:
+    cluster = a_cluster(*heads(3), slices=TWO)
+
+    assert missing(cluster, "w0", "w1") == ""
+    assert "3 of its pods ask for 3 of onvif, and 2 that" in missing(cluster, "w0", "w1", "w2")
+
+
+def test_what_is_in_use_is_not_free() -> None:
+    cluster = a_cluster(*heads(2), use("robots", "r1", on="d1"), slices=TWO)
+
+    assert "ask for 2 of onvif, and 1 that would do" in missing(cluster, "w0", "w1")
+
+
+@pytest.mark.parametrize(("slots", "enough"), [(4, True), (3, False)])
+def test_a_device_with_slots_serves_several(slots: int, enough: bool) -> None:
+    slices = [a_slice_object(a_device("d1", slots=slots))]
+    cluster = a_cluster(*heads(2, slots=2), slices=slices)
+
+    assert (missing(cluster, "w0", "w1") == "") is enough
+
+
+def test_what_selectors_refuse_does_not_count() -> None:
+    cel = {"cel": {"expression": 'device.attributes["moorage.dev"].model == "new"'}}
+    asked = [a_request(selectors=[cel])]
+    slices = [a_slice_object(a_device("d1", model="old"), a_device("d2", model="new"))]
+    cluster = a_cluster(*heads(2, requests=asked), slices=slices)
+    cluster.request = {"selectors": [cel]}
+
+    assert missing(cluster, "w0") == ""
+    assert "and 1 that would do" in missing(cluster, "w0", "w1")
+
+
+def test_of_who_wants_all_devices_of_a_node_nothing_is_said() -> None:
+    everything = [a_request(allocationMode="All")]
+    cluster = a_cluster(*heads(2, requests=everything), slices=[a_slice_object()])
+
+    assert missing(cluster, "w0", "w1") == ""
