@@ -128,7 +128,7 @@ PERMISSIONS = tuple(
         ("", "pods/eviction", "create"),
         ("", "pods/status", "patch"),
         ("", "namespaces", "list watch"),
-        ("", "nodes", "get list watch"),
+        ("", "nodes", "list watch"),
         (_DRA, "resourceclaims", "get list watch patch"),
         (_DRA, "resourceclaims/status", "patch"),
         (_DRA, "resourceclaims/binding", "patch"),

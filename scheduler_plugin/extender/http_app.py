@@ -134,13 +134,13 @@ class ExtenderApp:
             answer = await self._answers.filter_once_known(call.pod)
             _told("Filter", began, uid, _why_not(answer))
         note_verdict("filter", answer)
-        if isinstance(answer, Passed) and is_left_a_node(call, answer):
+        is_left = isinstance(answer, Passed) and is_left_a_node(call, answer)
+        if isinstance(answer, Passed) and answer.kept_off:
+            self._answers.kept_off(PodUid(uid), everywhere=not is_left)
+        if is_left:
             self._backlog.begin(uid)
-        elif isinstance(answer, Passed):
+        elif not isinstance(answer, NotAnswered):
             self._backlog.end(uid)
-            self._answers.passed_nowhere(PodUid(uid))
-        elif isinstance(answer, Refused):
-            self._backlog.end(call.pod["metadata"]["uid"])
         return encode_filter(call, answer)
 
     async def _preempt(self, body: bytes) -> bytes:

@@ -84,7 +84,8 @@ class Extender:
         if not view.may_use_devices:
             return Passed()
         answer = self._judged(view)
-        self.refusals.answered(view.uid, refused=isinstance(answer, Refused))
+        if not (isinstance(answer, Passed) and answer.kept_off):
+            self.refusals.answered(view.uid, refused=isinstance(answer, Refused))
         return answer
 
     def _judged(self, view: PodView) -> Answer:
@@ -101,10 +102,14 @@ class Extender:
         self._binds.passed(view.uid)
         return Passed(self._held.kept_off(view))
 
-    def passed_nowhere(self, uid: PodUid) -> None:
-        """No node was left for a pod: it is not on its way, and what it would get is others'."""
-        self._cluster.world.assumptions.forget(uid)
-        self.refusals.answered(uid, refused=True)
+    def kept_off(self, uid: PodUid, *, everywhere: bool) -> None:
+        """A pod that was passed was kept off some nodes.
+
+        Where no other was left it is not on its way, and what it would get is others'.
+        """
+        if everywhere:
+            self._cluster.world.assumptions.forget(uid)
+        self.refusals.answered(uid, refused=everywhere)
 
     def _verdict(self, view: PodView) -> Together | Refused | NotAnswered:
         """The verdict on a pod; no answer where it is not to be tried now."""

@@ -21,7 +21,8 @@ Refused bindings and dead controllers leave more, and it is cleared:
     finished pods that stay    a claim is reserved for pods that ended, although Kubernetes' own
                                controller takes them out as soon as they do: their entries go
     a left-over allocation     nobody reserves it, nobody is about to: a pod could pend on it for
-                               ever, or a queue pay for it
+                               ever, or a queue pay for it. At once where a device of it is held
+                               for another pod: whoever was given that was refused
     a lost queue               the label names a queue that does not exist: people are told, since
                                a label is only ever changed by deleting the claim
 
@@ -173,7 +174,8 @@ class Leftovers:
             self._since.pop(uid, None)
             return None
         since = self._since[uid] = self._since_when(uid, found, now)
-        over = [pod for pod, moment in since.items() if moment + self._grace <= now]
+        grace = timedelta(0) if found.is_held else self._grace
+        over = [pod for pod, moment in since.items() if moment + grace <= now]
         if not over:
             return min(since.values()) + self._grace
         return ClaimCleared(
@@ -195,6 +197,7 @@ class Leftovers:
 class _LeftOver:
     finished: tuple[PodUid, ...]
     is_all: bool
+    is_held: bool
 
 
 def _left_over(claim: ClaimView, world: World) -> _LeftOver | None:
@@ -204,11 +207,20 @@ def _left_over(claim: ClaimView, world: World) -> _LeftOver | None:
     facts = world.facts
     finished = tuple(pod.uid for pod in facts.consumers(claim) if pod.ended)
     is_all = len(finished) == len(claim.reserved_for) and not claim.other_consumers
-    if not (finished or is_all) or claim.uid in world.assumptions:
+    is_held = is_all and not finished and _is_held_for_others(claim, world)
+    if not (finished or is_all) or (claim.uid in world.assumptions and not is_held):
         return None
     if not is_accounted(claim, facts.catalog) or _is_of_extended_resources(claim, facts):
         return None
-    return _LeftOver(finished, is_all)
+    return _LeftOver(finished, is_all, is_held)
+
+
+def _is_held_for_others(claim: ClaimView, world: World) -> bool:
+    """Whether a device of a claim is held for a pod that does not name it."""
+    holds = world.assumptions.holds.of_devices()
+    held = {device: hold.pod for hold in holds for device, _ in hold.devices}
+    waits = [held[r.device_id] for r in claim.results or () if r.device_id in held]
+    return bool(set(waits) - {pod.uid for pod in world.facts.pods_naming(claim)})
 
 
 def _is_of_extended_resources(claim: ClaimView, facts: FactsView) -> bool:

@@ -18,13 +18,12 @@ in small steps; only when all that changed is taken in is the next line's turn.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, islice
 
-from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
@@ -38,8 +37,9 @@ from scheduler_plugin.accounting.world_changes import (
 from scheduler_plugin.judging.gangs import NotTogether, could_come, tried_together
 from scheduler_plugin.judging.turns import asked_together
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
-from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, Reason
+from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.asked_pods import asked_pod
 from scheduler_plugin.waiting.away.away_pods import AwayPods
 from scheduler_plugin.waiting.away.resting_pods import LONGEST_SECONDS
 from scheduler_plugin.waiting.decisions import (
@@ -49,7 +49,6 @@ from scheduler_plugin.waiting.decisions import (
     Retry,
     Wait,
     WaitingPod,
-    waiting_pod,
 )
 from scheduler_plugin.waiting.kept_lines import KeptLines
 from scheduler_plugin.waiting.lines.blockades import (
@@ -61,6 +60,7 @@ from scheduler_plugin.waiting.lines.blockades import (
 )
 from scheduler_plugin.waiting.lines.lines import Line, Signature
 from scheduler_plugin.waiting.lines.refused_pods import as_it_waits
+from scheduler_plugin.waiting.lines.soon_lines import SoonLines
 from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
 from scheduler_plugin.waiting.turns.aging import AgedPods
 from scheduler_plugin.waiting.turns.rounds import Round
@@ -69,18 +69,11 @@ from scheduler_plugin.waiting.untold_pods import UntoldPods
 RECHECK_SECONDS = 60.0
 """How often lines are judged anew although no change seems to matter to them."""
 
-SOON_SECONDS = 5.0
-"""How often lines are judged whose turn comes by what no change tells: that there are devices for
-those that go together, or that a back-off is over."""
-
 LOOK_SECONDS = 0.25
 """How long lines take their turns before all that changed meanwhile is taken in."""
 
 PATIENCE = 20
 """How many times as long that may take itself: with thousands of lines it does."""
-
-TRIED_SECONDS = 15.0
-"""How long it holds that a pod fits which was told so: longer than kube-scheduler backs off."""
 
 
 TooFew = Callable[[Sequence[PodView]], str]
@@ -119,19 +112,15 @@ class GateKeeper:
         self._blockades = Blockades()
         self._round = Round(self._waiting.lines, world)
         # What is to be looked at: pods, lines, bottlenecks; and whether to do so once more.
-        self._to_place: dict[PodUid, None] = {pod.uid: None for pod in world.facts.pods()}
-        self._to_review: list[PodUid] = []
-        self._rechecked: list[Signature] = []
-        self._stale: list[Signature] = []
+        self._unseen = OrderedDict[PodUid, None]((pod.uid, None) for pod in world.facts.pods())
+        self._rechecked, self._stale = list[Signature](), list[Signature]()
         self._bottlenecks: list[Bottleneck] = []
-        self._again = False
-        self._next_look = float("-inf")
+        self._again, self._next_look = False, float("-inf")
         self._has_judged, self.away = False, AwayPods()
         self.untold = UntoldPods(world, self._waiting)
         aged = AgedPods(world, self._waiting.lines, first_turn)
         self._kept = KeptLines(self._waiting, self.untold, self._blockades, aged)
-        self._recheck_at = self._soon_at = float("-inf")
-        self._soon: dict[Signature, None] = {}
+        self._recheck_at, self._soon = float("-inf"), SoonLines()
         self.waiting_pods = self._waiting.counts
 
     def __len__(self) -> int:
@@ -152,16 +141,16 @@ class GateKeeper:
                 self._note_pod(uid)
             case ClaimChanged(uid):
                 self._waiting.note_claim(uid)
-                self._soon_at = float("-inf")
+                self._soon.hurry()
             case QueueChanged():
                 self._stale = list(self._waiting.lines)
                 self._round = Round(self._waiting.lines, self._world)
             case NamespaceChanged(name):
-                self._to_place |= dict.fromkeys(facts.pods_in_namespace(name))
+                self._unseen |= dict.fromkeys(facts.pods_in_namespace(name))
             case GroupChanged(namespace, name):
-                self._to_place |= dict.fromkeys(facts.pods_in_group((namespace, name)))
+                self._unseen |= dict.fromkeys(facts.pods_in_group((namespace, name)))
             case OtherChanged():
-                self._to_review = list(self._waiting)
+                self._unseen |= dict.fromkeys(self._waiting)
 
     def look_again(self) -> None:
         """What is assumed changed: there may be room, for anybody."""
@@ -181,9 +170,8 @@ class GateKeeper:
         line = self._waiting.line_of(uid)
         if line is not None and line.turns[0][-1] == uid:
             self._round.moved_up(line)
-        if pod is None or not pod.is_gated:
-            return
-        if line is None or line.reason not in ("", pod.admission):
+        is_told = pod is not None and line is not None and line.reason in ("", pod.admission)
+        if pod is not None and pod.is_gated and not is_told:
             self.untold.note((uid,))
 
     def tried(self, uid: PodUid, moment: float) -> None:
@@ -210,8 +198,6 @@ class GateKeeper:
         self._wake_claims_of(uid)
         self.look_again()
 
-    # Decisions.
-
     @property
     def has_more(self) -> bool:
         """Whether the last decision stopped before its end: ask again."""
@@ -220,20 +206,20 @@ class GateKeeper:
     @property
     def is_busy(self) -> bool:
         """Whether it is known that somebody has to be looked at."""
-        found = self._rechecked or self._stale or self._bottlenecks or self._waiting.woken
-        return bool(self.is_reviewing or found or self._round)
+        found = self._unseen or self._rechecked or self._stale or self._bottlenecks
+        return bool(found or self._waiting.woken or self._round)
 
     @property
     def is_reviewing(self) -> bool:
         """Whether pods have to be looked at because something changed that is not theirs."""
-        return bool(self._to_place or self._to_review)
+        return bool(self._unseen)
 
     def next_look(self) -> float | None:
         """When to decide again even though nothing changes; None where nobody waits."""
-        back = self.away.next_moment()
+        back, soon = self.away.next_moment(), self._soon.next_moment
         if not len(self._waiting):
             return back
-        ours = self._soon_at if self._soon else self._recheck_at
+        ours = self._recheck_at if soon is None else soon
         return ours if back is None else min(back, ours)
 
     def decide(self, now: datetime, moment: float, most: int | None = None) -> tuple[LetGo, ...]:
@@ -248,7 +234,7 @@ class GateKeeper:
             self._wake_claims_of(pod)
             self._again = True
         self._come_back(moment)
-        self._again |= bool(self._soon) and moment >= self._soon_at
+        self._again |= self._soon.are_due(moment)
         if moment >= self._recheck_at:
             self._recheck_at = moment + RECHECK_SECONDS
             self._rechecked = list(self._waiting.lines)
@@ -261,10 +247,7 @@ class GateKeeper:
         self._again = self._has_judged = False
         self._next_look = moment + PATIENCE * self._look_seconds
         self._bottlenecks = self._blockades.bottlenecks()
-        if moment >= self._soon_at:
-            self._soon_at = moment + SOON_SECONDS
-            self._waiting.wake_lines(self._soon)
-            self._soon.clear()
+        self._waiting.wake_lines(self._soon.take(moment))
         self._stale += self._round.rest()
         self._waiting.wake_held()
         self._round = Round(self._waiting.lines, self._world)
@@ -287,12 +270,8 @@ class GateKeeper:
 
     def _takes_in(self, now: datetime) -> bool:
         """Take in one thing that changed; False where there is none."""
-        if self._to_place:
-            uid = next(iter(self._to_place))
-            del self._to_place[uid]
-            self._look_at_pod(uid)
-        elif self._to_review:
-            self._look_at_pod(self._to_review.pop())
+        if self._unseen:
+            self._look_at_pod(self._unseen.popitem(last=False)[0])
         elif self._rechecked:
             self._recheck(self._rechecked.pop(), now)
         elif self._bottlenecks:
@@ -327,7 +306,7 @@ class GateKeeper:
         verdict = judge(pod, self._world.facts.claims_of(pod), self._world)
         if isinstance(verdict, Refused):
             if verdict.reason is Reason.BORROWING_BACKOFF:
-                self._soon[line.signature] = None
+                self._soon.add(line.signature)
             self._kept.block(line, verdict, bottleneck_of(pod, verdict, self._world))
             self._kept.grow_old(line, pod, line.asks, now)
             return ()
@@ -351,7 +330,7 @@ class GateKeeper:
         is_held = any(each.uid in self._world.assumptions.holds for each, _ in found.admitted)
         why = "" if is_held else self._too_few([each for each, _ in found.admitted])
         if why:
-            self._soon[line.signature] = None
+            self._soon.add(line.signature)
             self._kept.wait(line, Wait.NO_DEVICE_FREE, why)
             return ()
         if not is_held and self._kept.leaves_room(line, (v for _, v in found.admitted), now):
@@ -372,8 +351,7 @@ class GateKeeper:
 
     def _let_go(self, pod: PodView, admitted: Admitted, now: datetime, moment: float) -> LetGo:
         assume(pod, admitted, self._world, now)
-        seconds = LAPSE.total_seconds() if pod.is_gated else TRIED_SECONDS
-        self.away.going.set(pod.uid, moment + seconds)
+        self.away.go(pod, moment)
         self._waiting.leave(pod.uid)
         self.untold.drop(pod.uid)
         self._wake_claims_of(pod.uid)
@@ -383,8 +361,8 @@ class GateKeeper:
 
     def _wake_claims_of(self, uid: PodUid) -> None:
         """What is assumed of a pod changed: others may join its claims, or have to pay."""
-        pod = self._world.facts.pod(uid)
-        for claim in self._world.facts.claims_of(pod) if pod is not None else ():
+        facts = self._world.facts
+        for claim in facts.claims_of(pod) if (pod := facts.pod(uid)) is not None else ():
             self._waiting.note_claim(claim.uid)
         self._waiting.note_group(uid)
 
@@ -419,13 +397,4 @@ class GateKeeper:
 
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:
         """What is known of a waiting pod now; a sentence where it is none that waits."""
-        pod = self._world.facts.pod_named(namespace, name)
-        if pod is None:
-            return f"Pod {namespace}/{name} does not exist, or asks for no devices."
-        if (waits := self._as_it_waits(pod.uid)) is None:
-            return f"{pod} does not wait: it has no gate {QUOTA_GATE}, and was not refused."
-        line, place = self._waiting.line_of(pod.uid), self.place(pod.uid)
-        found = waiting_pod(waits, place, self._world, kept=line.kept if line is not None else "")
-        if line is not None and line.reason == Wait.NO_DEVICE_FREE and not found.reason:
-            return replace(found, reason=line.reason, message=line.refusal)
-        return found
+        return asked_pod((namespace, name), self._world, self._waiting, self._as_it_waits)

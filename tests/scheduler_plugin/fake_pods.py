@@ -24,6 +24,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.objects.names import ADMITTED_CONDITION
 from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.reclaiming.places.stock import Stock
 from tests.binder.fake_apiserver import Answer
 from tests.scheduler_plugin.builders import SETTINGS
 
@@ -90,6 +91,7 @@ class FakePods:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.stock = Stock()
         self.objects: dict[str, dict[str, Any]] = {}
         self.faults: dict[str, deque[Fault]] = defaultdict(deque)
         self.asked: list[str] = []

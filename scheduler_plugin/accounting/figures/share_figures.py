@@ -141,7 +141,9 @@ def guaranteed_shares(
     """The guaranteed part of each queue's share, whoever runs now; arguments as of `fair_shares`.
 
     Each level divides what the queue above has among its children: first what cannot be taken from
-    them, then quotas, as far as they are asked for. It pauses after some queues each.
+    them, then quotas, as far as they are asked for. A queue whose own quota is 0 is guaranteed
+    nothing beside others; among its children it divides all that its limit lets them have, since
+    their quotas would say nothing otherwise. It pauses after some queues each.
 
     Args:
         tree: All queues.
@@ -150,11 +152,15 @@ def guaranteed_shares(
         fixed: What a queue and those below it have that nobody may take.
     """
     level = yield from _levels(tree, key, asked)
-    return (yield from _divided(level, partial(level.guaranteed, fixed=fixed), None))
+    claimants = partial(level.guaranteed, fixed=fixed)
+    return (yield from _divided(level, claimants, None, level.passes_on))
 
 
 def _divided(
-    level: _Levels, claimants: Callable[[QueueName], Iterable[Claimant]], total: int | None
+    level: _Levels,
+    claimants: Callable[[QueueName], Iterable[Claimant]],
+    total: int | None,
+    passes_on: Callable[[QueueName, int], int] = lambda _, share: share,
 ) -> Steps[dict[QueueName, int]]:
     given: dict[QueueName, int] = {}
     shares: dict[QueueName, int | None] = {_TOP: total}
@@ -162,7 +168,8 @@ def _divided(
         yield
         found = divided(shares[place], claimants(place))
         for child in children:
-            shares[child] = given[child] = found.get(child, 0)
+            given[child] = found.get(child, 0)
+            shares[child] = passes_on(child, given[child])
     return given
 
 
@@ -218,6 +225,10 @@ class _Levels:
         # Nothing is beyond a quota without an end: a weight of 0 says nothing of it.
         if wants > guaranteed and (share.weight or share.quota.most is None):
             yield Claimant((_REST, priority), max(1, share.weight), wants - guaranteed, child)
+
+    def passes_on(self, place: QueueName, share: int) -> int:
+        """What a queue divides among its children, of what is guaranteed to it."""
+        return share if self._quotas[place] != 0 else self._wants[place]
 
     def guaranteed(self, place: QueueName, fixed: Callable[[QueueName], int]) -> Iterator[Claimant]:
         """The children of a queue, each for what nobody may take from it and for its quota."""

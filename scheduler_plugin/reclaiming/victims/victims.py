@@ -289,7 +289,14 @@ def _goes_before(pod: PodView, asker: Asker, world: WorldView) -> bool:
 
 
 def in_order(victims: Collection[Victim]) -> Iterator[Victim]:
-    """Those whose eviction was begun, then the lowest priority, the youngest, the smallest."""
-    smallest = sorted(victims, key=lambda v: sum(len(c.results or ()) for c in v.claims))
+    """Those whose eviction was begun, then the lowest priority, the youngest, the smallest.
+
+    What began within one second is of one age: then fewer devices go first, and fewer pods.
+    """
+    smallest = sorted(victims, key=_size)
     youngest = sorted(smallest, key=lambda victim: victim.since, reverse=True)
     return iter(sorted(youngest, key=lambda victim: (not victim.is_begun, victim.priority)))
+
+
+def _size(victim: Victim) -> tuple[int, int]:
+    return sum(len(claim.results or ()) for claim in victim.claims), len(victim.users)

@@ -5,9 +5,14 @@ Moments are those of the monotonic clock.
 
 from __future__ import annotations
 
+from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.due import Due
 from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.away.resting_pods import LONGEST_SECONDS, RestingPods
+
+TRIED_SECONDS = 15.0
+"""How long it holds that a pod fits which was told so: longer than kube-scheduler backs off."""
 
 
 class AwayPods:
@@ -26,6 +31,11 @@ class AwayPods:
         self.going.drop(uid)
         self.resting.drop(uid)
         self.failures.forget(uid)
+
+    def go(self, pod: PodView, moment: float) -> None:
+        """It is let go: its gate is removed, or it is told that it fits."""
+        seconds = LAPSE.total_seconds() if pod.is_gated else TRIED_SECONDS
+        self.going.set(pod.uid, moment + seconds)
 
     def rest(self, uid: PodUid, moment: float, longest: float = LONGEST_SECONDS) -> None:
         """It failed again."""

@@ -80,7 +80,7 @@ def test_a_pod_within_its_quota_is_refused_and_who_would_go_for_it_is_told() -> 
 
     (pod,) = found.pods
     assert (pod.pod, pod.reason, pod.evicted) == ("default/new", "OverLimit", ("default/a",))
-    assert "is within its quota" in pod.sentence
+    assert "is within the share of onvif" in pod.sentence
     assert "evicted: default/a" in shown(*simulation_text(found))
 
 

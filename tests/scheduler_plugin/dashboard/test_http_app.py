@@ -124,7 +124,7 @@ def app(
 ) -> ASGIApp:
     reviews, gates = Reviews(cast(ApiClient, reviewer), clock), cast(GateWriter, plugin)
     views = Views(world, snapshots, reviews, gates, plugin.why_not_ready)
-    figures = Figures(world, dict, str, dict, CollectorRegistry())
+    figures = Figures(world, dict, str, dict, [CollectorRegistry()])
     return pages_app(plugin.why_not_ready, gates, FiguresPage(figures.page), dashboard_app(views))
 
 

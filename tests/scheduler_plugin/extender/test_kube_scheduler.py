@@ -989,10 +989,34 @@ def test_a_pod_that_is_kept_off_every_node_leaves_its_room_to_others(scene: Scen
     scene.extender.filter(body)
     assert scene.cluster.world.assumptions.is_assumed(pod_uid("a"))
 
-    scene.extender.passed_nowhere(pod_uid("a"))
+    scene.extender.kept_off(pod_uid("a"), everywhere=True)
 
     assert not scene.cluster.world.assumptions.is_assumed(pod_uid("a"))
     assert pod_uid("a") in scene.extender.refusals
+
+
+def test_a_pod_that_is_kept_off_every_node_once_more_is_refused_all_the_while(scene: Scene) -> None:
+    """Else it would be tried again at once, again and again."""
+    body = held_for_another(scene)
+    heard: list[bool] = []
+    refusals = scene.extender.refusals
+    refusals.changed = lambda uid: heard.append(uid in refusals)
+    for _ in range(3):
+        scene.extender.filter(body)
+        scene.extender.kept_off(pod_uid("a"), everywhere=True)
+
+    assert heard == [True, True, True]
+
+
+def test_a_pod_that_is_kept_off_some_nodes_is_on_its_way(scene: Scene) -> None:
+    body = held_for_another(scene)
+    scene.extender.refusals.answered(pod_uid("a"), refused=True)
+    scene.extender.filter(body)
+
+    scene.extender.kept_off(pod_uid("a"), everywhere=False)
+
+    assert scene.cluster.world.assumptions.is_assumed(pod_uid("a"))
+    assert pod_uid("a") not in scene.extender.refusals
 
 
 async def test_bind_refuses_a_pod_that_was_given_what_is_held(scene: Scene) -> None:

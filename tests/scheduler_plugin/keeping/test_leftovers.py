@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.keeping.leftovers import GRACE, ClaimCleared, Leftovers, lost_queue
+from scheduler_plugin.objects.amounts import NO_CHARGES
+from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import PodUid, QueueName
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -18,6 +21,7 @@ from tests.scheduler_plugin.builders import (
     a_result,
     a_world,
     admit,
+    amounts,
     an_allocated_claim,
     claim_uid,
     pod_uid,
@@ -163,3 +167,42 @@ def test_a_stale_label_of_a_deleted_queue_is_no_news() -> None:
     assert lost_queue(CLAIM, a_world(a_claim("cam", queue="gone", owner_pod="a"))) is None
     uncounted = a_claim("cam", queue="gone", requests=[a_request("gpu")])
     assert lost_queue(CLAIM, a_world(a_class("gpu"), uncounted)) is None
+
+
+# Of what is held for others.
+
+
+def a_world_with_a_hold() -> World:
+    """Pod `a` was given the device that is held for pod `w`, and was refused."""
+    pod = a_pod("a", queue="a", claims=["cam"])
+    waits = a_pod("w", queue="a", claims=["other"])
+    given = a_result(pool="n", device="d1")
+    allocated = an_allocated_claim("cam", results=[given])
+    world = a_world(a_queue("a"), pod, waits, allocated, a_claim("other"))
+    hold = Hold(waits.uid, "Pod default/w", QueueName("a"), amounts(onvif=1), NO_CHARGES)
+    devices = ((DeviceId("moorage.dev", "n", "d1"), 1),)
+    world.hold(replace(hold, is_device=True, devices=devices, node="n"))
+    return world
+
+
+def test_an_allocation_of_a_device_that_is_held_for_another_pod_is_cleared_at_once() -> None:
+    """Kept, it would keep the device from the pod that it is held for."""
+    world = a_world_with_a_hold()
+
+    assert Leftovers(world).look(CLAIM, NOW) == cleared(deallocate=True)
+
+
+def test_it_is_cleared_while_the_pod_that_was_given_it_is_tried_again() -> None:
+    world = a_world_with_a_hold()
+    pod = world.facts.pod(pod_uid("a"))
+    assert pod is not None
+    admit(world, pod, now=NOW)
+
+    assert Leftovers(world).look(CLAIM, NOW) == cleared(deallocate=True)
+
+
+def test_what_the_pod_has_for_which_it_is_held_is_left_alone() -> None:
+    world = a_world_with_a_hold()
+    put(world, a_pod("w", queue="a", claims=["cam"]))
+
+    assert Leftovers(world).look(CLAIM, NOW) == NOW + GRACE

@@ -152,7 +152,8 @@ class Model:
             stays, wants = self.kept(queue), self.want(queue)
             return max(min(stays, wants), min(self.quotas[queue], wants))
         children = [child for child, parent in PARENTS.items() if parent == PARENTS[queue]]
-        left = self.share(PARENTS[queue])
+        above = PARENTS[queue]
+        left = self.share(above) if self.quotas[above] else self.want(above)
         given: dict[str, int] = dict.fromkeys(children, 0)
         for ends in (self.kept, lambda child: min(self.quotas[child], self.want(child))):
             kept = dict(given)

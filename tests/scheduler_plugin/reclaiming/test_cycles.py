@@ -89,6 +89,22 @@ def test_one_large_claim_is_no_shield() -> None:
     assert gone(served(world)) == [["r1"]]
 
 
+def test_below_a_queue_that_has_a_limit_and_no_quota_its_childrens_quotas_count() -> None:
+    world = a_full_world(use("robots", "r1", cost=3), waiting(), mine=(1, 3), robots=(1, 3))
+    put(world, a_queue("root", onvif=(0, 3)))
+
+    assert gone(served(world)) == [["r1"]]
+
+
+def test_what_began_in_one_second_goes_by_its_size() -> None:
+    """Of two claims of one device the one goes that fewer pods use."""
+    shared, alone = use("robots", "r1", ("x", "robots")), use("robots", "r2")
+    world = a_full_world(shared, alone, waiting(), mine=(1, 2), robots=(0, 2))
+    put(world, a_queue("root", onvif=(2, 2)))
+
+    assert gone(served(world)) == [["r2"]]
+
+
 def test_a_pod_that_is_not_bound_protects_nothing() -> None:
     results = [a_result(f"r{number}") for number in range(3)]
     requests = [a_request(name=f"r{number}") for number in range(3)]

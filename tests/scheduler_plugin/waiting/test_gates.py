@@ -26,8 +26,9 @@ from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName, Reas
 from scheduler_plugin.objects.pods import PodGroupView, PodView, pod_view
 from scheduler_plugin.objects.projections import project_pod
 from scheduler_plugin.waiting import gates
+from scheduler_plugin.waiting.away.away_pods import TRIED_SECONDS
 from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval, LetGo, Wait
-from scheduler_plugin.waiting.gates import RECHECK_SECONDS, TRIED_SECONDS, GateKeeper
+from scheduler_plugin.waiting.gates import RECHECK_SECONDS, GateKeeper
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,

@@ -27,8 +27,9 @@ from scheduler_plugin.objects.names import (
     Reason,
 )
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
+from scheduler_plugin.waiting.away.away_pods import TRIED_SECONDS
 from scheduler_plugin.waiting.decisions import GateRemoval, Retry, WaitingPod
-from scheduler_plugin.waiting.gates import TRIED_SECONDS, GateKeeper
+from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.lines.refused_pods import MOST, RefusedPods
 from tests.scheduler_plugin.builders import (
     NOW,

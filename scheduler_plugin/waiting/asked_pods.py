@@ -1,0 +1,38 @@
+"""What is told of one pod to whoever asks for it by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.objects.names import QUOTA_GATE, PodUid
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.waiting.decisions import Wait, WaitingPod, waiting_pod
+from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
+
+
+def asked_pod(
+    named: tuple[str, str],
+    world: WorldView,
+    waiting: WaitingPods,
+    as_it_waits: Callable[[PodUid], PodView | None],
+) -> WaitingPod | str:
+    """What is known of a waiting pod now; a sentence where it is none that waits.
+
+    Args:
+        named: Its namespace and name.
+        world: What is known.
+        waiting: All that wait.
+        as_it_waits: A pod as it waits; None for one that does not.
+    """
+    pod = world.facts.pod_named(*named)
+    if pod is None:
+        return f"Pod {'/'.join(named)} does not exist, or asks for no devices."
+    if (waits := as_it_waits(pod.uid)) is None:
+        return f"{pod} does not wait: it has no gate {QUOTA_GATE}, and was not refused."
+    line, place = waiting.line_of(pod.uid), waiting.place(pod.uid)
+    found = waiting_pod(waits, place, world, kept=line.kept if line is not None else "")
+    if line is not None and line.reason == Wait.NO_DEVICE_FREE and not found.reason:
+        return replace(found, reason=line.reason, message=line.refusal)
+    return found
