@@ -75,12 +75,17 @@ class Evictor:
 
     async def _ask_budgets(self, namespace: str, there: Sequence[PodToEvict]) -> None:
         pods = [await self._covered(pod) for pod in there]
-        listed = await self.client.list(
-            BUDGETS.select(namespace), timeout_seconds=self.write_seconds
-        )
-        budgets = [budget for obj in listed.items if (budget := disruption_budget(obj))]
+        budgets = [b for obj in await self._budgets(namespace) if (b := disruption_budget(obj))]
         if why := too_many(budgets, [pod for pod in pods if pod is not None]):
             raise HeldBackError(why)
+
+    async def has_budgets(self, namespace: str) -> bool:
+        """Whether there is any budget in a namespace. Raises ApiError."""
+        return bool(await self._budgets(namespace))
+
+    async def _budgets(self, namespace: str) -> Sequence[JsonObject]:
+        found = BUDGETS.select(namespace)
+        return (await self.client.list(found, timeout_seconds=self.write_seconds)).items
 
     async def evict(self, pod: PodToEvict, *, dry_run: bool = False) -> bool:
         """Evict one of them; False where it is gone, or another one has its name.

@@ -36,7 +36,7 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 AT_ONE_TIME = 8
-"""How many sets are asked for and evicted at one time, of different namespaces."""
+"""How many sets are asked for and evicted at one time."""
 
 MINUTE = 60.0
 
@@ -72,13 +72,7 @@ class Taker:
         return len(evicted) + planned < self._most
 
     async def carry_out(self, takes: Sequence[Take], standings: Standings, away: Away) -> None:
-        """Evict who was chosen, each set on its own: what fails is decided about anew.
-
-        Sets of one namespace go one after the other, since one budget may be about all of them.
-        """
-        groups: dict[str, list[Take]] = {}
-        for take in takes:
-            groups.setdefault(take.victims[0].users[0].namespace, []).append(take)
+        """Evict who was chosen, each set on its own: what fails is decided about anew."""
         free = asyncio.Semaphore(AT_ONE_TIME)
 
         async def in_turn(group: list[Take]) -> None:
@@ -87,8 +81,28 @@ class Taker:
                     await self._carry_out(take, standings, away)
 
         async with asyncio.TaskGroup() as tasks:
-            for group in groups.values():
+            for group in await self._in_groups(takes):
                 tasks.create_task(in_turn(group))
+
+    async def _in_groups(self, takes: Sequence[Take]) -> list[list[Take]]:
+        """Sets that have to go one after the other: one budget may be about several of them."""
+        groups: dict[tuple[str, ...], list[Take]] = {}
+        for take in takes:
+            of = tuple(sorted({pod.namespace for pod in take.pods}))
+            groups.setdefault(of, []).append(take)
+        found: list[list[Take]] = []
+        for namespaces, group in groups.items():
+            is_free = len(group) > 1 and not await self._have_budgets(namespaces)
+            found += [[take] for take in group] if is_free else [group]
+        return found
+
+    async def _have_budgets(self, namespaces: Iterable[str]) -> bool:
+        """Where it is not known they may have."""
+        try:
+            found = [await self._writes.evictor.has_budgets(name) for name in namespaces]
+        except ApiError:
+            return True
+        return any(found)
 
     async def _carry_out(self, take: Take, standings: Standings, away: Away) -> None:
         pods = [PodToEvict.of(pod) for pod in take.pods]

@@ -21,6 +21,7 @@ from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from scheduler_plugin.reclaiming.places.stock import Stock
 from tests.binder.builders import FakeFence, a_binder
 from tests.binder.fake_apiserver import QUEUE, FakeApiServer
+from tests.binder.test_disruption_budgets import a_budget
 from tests.binder.virtual_time import in_virtual_time
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -382,3 +383,38 @@ async def test_killed_anywhere_nobody_is_evicted_twice_and_what_was_begun_is_hel
         assert second.evicted == ["r2"], steps
         assert (second.held, second.condition()[0]) == (["Pod default/w"], "True"), steps
     assert evicted_before == {0, 1}, "some were killed before the eviction, and some after"
+
+
+async def most_at_one_time(*budgets: dict[str, Any]) -> int:
+    """How many requests are under way at most while three pods get room back."""
+    scene, under_way, most = Scene(), 0, 0
+
+    async def a_while() -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.05)
+        under_way -= 1
+
+    scene.server.budgets += budgets
+    put(scene.world, a_queue("root", onvif=(3, 3)), a_queue("mine", parent="root", onvif=(3, 3)))
+    for number in range(3):
+        scene.use(f"r{number}")
+        scene.wait(f"w{number}")
+    scene.waiting = [pod_uid(f"w{number}") for number in range(3)]
+    scene.server.next_happening = a_while
+    async with scene.running():
+        await scene.at(3)
+    assert sorted(scene.evicted) == ["r0", "r1", "r2"]
+    return most
+
+
+@in_virtual_time
+async def test_sets_of_a_namespace_without_budgets_go_at_one_time() -> None:
+    assert await most_at_one_time() == 3
+
+
+@in_virtual_time
+async def test_sets_of_a_namespace_that_has_a_budget_go_one_after_the_other() -> None:
+    """It may be about several of them."""
+    assert await most_at_one_time(a_budget(allowed=3, matchLabels={"app": "other"})) == 1

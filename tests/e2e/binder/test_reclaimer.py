@@ -15,7 +15,6 @@ from binder.api import Binder, ReclaimConfig
 from binder.reclaiming import apiserver_holds
 from kube.api import NODES, PODS, SLICES, ApiClient, Event, JsonObject
 from scheduler_plugin.api import PodChanged, PodUid
-from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from scheduler_plugin.reclaiming.places.stock import Stock
@@ -194,7 +193,7 @@ async def test_for_one_that_never_ends_another_goes_once_and_the_queue_says_why(
             await scene.condition("w")
         await scene.until_condition("w", "False", "TimeOver")
         await scene.until(lambda: scene.world.unmet)
-        assert "2 claims or pods have users that are being deleted" in scene.world.unmet[QueueName("mine")]
-        assert scene.evicted == [gone, left]
-        assert not list(scene.world.assumptions.holds)
+        (why,) = scene.world.unmet.values()
+        assert "2 claims or pods have users that are being deleted" in why
+        assert (scene.evicted, [*scene.world.assumptions.holds]) == ([gone, left], [])
         await scene.let_end()
