@@ -205,6 +205,11 @@ class FactsView:
         queue = self.queue_of(pod)
         return queue if pod.queue_is_bound or self.may_use(pod, queue) else NO_QUEUE
 
+    def waits_in(self, uid: PodUid) -> QueueName:
+        """The queue of a pod that may be bound yet, whether it may use it or not; "" for others."""
+        pod = self.pod(uid)
+        return self.queue_of(pod) if pod is not None and pod.may_be_bound else NO_QUEUE
+
     def awaits(self, pod: PodView) -> bool:
         """Whether the pod's queue, or who may use it, is not known yet."""
         return self.pod_queues.awaits(pod)

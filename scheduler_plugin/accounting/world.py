@@ -2,9 +2,8 @@
 
     event ──► facts ──which entries follow from what changed──► ledger ──► assumptions
 
-An event is the object as it is now, or that it is gone; it may come twice and in any order
-between kinds, and one that changes nothing that counts costs nothing. Whoever holds a world feeds
-it every event and asks it from one thread.
+An event is the object as it is now, or that it is gone; it may come twice, in any order between
+kinds, and costs nothing where nothing changes that counts. One thread feeds a world and asks it.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from scheduler_plugin.accounting.charges.ledger import Ledger
 from scheduler_plugin.accounting.charges.owners import labelled_owner
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.holds import Hold
+from scheduler_plugin.accounting.queues.pods_by_queue import PodsByQueue
 from scheduler_plugin.accounting.world_changes import LabelEdit, is_edited
 from scheduler_plugin.accounting.world_views import DecidingWorld
 from scheduler_plugin.objects.amounts import ResourceKey
@@ -58,6 +58,7 @@ class World(DecidingWorld):
             self.facts.tree.path, self.ledger.claim, ended=self._recount_claims
         )
         self.unmet = {}
+        self._waiting = PodsByQueue()
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
         self._deleted = self._gone = FIFOCache[PodUid, None](MOST_REMEMBERED)
 
@@ -126,16 +127,16 @@ class World(DecidingWorld):
 
     def _recount_pods(self, uids: Iterable[PodUid], formerly: Iterable[PodView] = ()) -> None:
         """Post the entries of pods anew, and of all claims that they name, named or consume."""
-        claims: dict[ClaimUid, None] = {}
-        for pod in formerly:
-            claims |= dict.fromkeys(claim.uid for claim in self.facts.claims_of(pod))
+        facts, formerly = self.facts, list(formerly)
+        claims = {claim.uid: None for pod in formerly for claim in facts.claims_of(pod)}
         for uid in self._with_mirrors(uids, formerly):
-            pod_now = self.facts.pod(uid)
-            self.ledger.post_pod(uid, pod_entry(pod_now, self.facts) if pod_now else None)
-            claims |= dict.fromkeys(self.facts.claims_consumed_by(uid))
-            claims |= dict.fromkeys(self.facts.claims_written_for(uid))
-            if pod_now is not None:
-                claims |= dict.fromkeys(claim.uid for claim in self.facts.claims_of(pod_now))
+            pod = facts.pod(uid)
+            self._waiting.put(uid, facts.waits_in(uid))
+            self.ledger.post_pod(uid, pod_entry(pod, facts) if pod else None)
+            claims |= dict.fromkeys(
+                (*facts.claims_consumed_by(uid), *facts.claims_written_for(uid))
+            )
+            claims |= dict.fromkeys(claim.uid for claim in (facts.claims_of(pod) if pod else ()))
         self._recount_claims(claims)
 
     def _with_mirrors(
@@ -173,8 +174,7 @@ class World(DecidingWorld):
 
     def end_hold(self, pod: PodUid) -> None:
         """Nothing is held for a pod any more."""
-        hold = self.assumptions.holds.end(pod)
-        if hold is not None:
+        if (hold := self.assumptions.holds.end(pod)) is not None:
             self.ledger.touch(self.facts.tree.path(hold.queue))
 
     def tell_unmet(self, unmet: Mapping[QueueName, str]) -> None:
@@ -224,14 +224,14 @@ class World(DecidingWorld):
                 with self._moving(queue.name):
                     self.facts.tree.put(queue)
         if before is None or before.namespaces != queue.namespaces:
-            self._recount_pods(self.facts.pods_unjudged())
+            self._recount_pods((*self.facts.pods_unjudged(), *self._waiting.of(queue.name)))
 
     def delete_queue(self, name: QueueName) -> None:
         before = self.facts.tree.get(name)
         if before is not None:
             with self._listing(before.shares), self._moving(name):
                 self.facts.tree.remove(name)
-            self._recount_pods(self.facts.pods_unjudged())
+            self._recount_pods((*self.facts.pods_unjudged(), *self._waiting.of(name)))
 
     @contextmanager
     def _moving(self, name: QueueName) -> Iterator[None]:

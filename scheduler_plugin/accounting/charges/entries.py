@@ -124,22 +124,25 @@ def _users(claim: ClaimView, facts: FactsView) -> tuple[QueueName, ...]:
 
 
 def _waits_for(claim: ClaimView, owner: QueueName | None, facts: FactsView) -> QueueName:
-    """The owner if there is one, else the queue of the oldest pod that waits and has one."""
+    """The owner if there is one, else the queue of the oldest pod that waits and may use its own.
+
+    Whoever asks for what his namespace may not use takes nobody's share of anything.
+    """
     waiting = oldest(p for p in facts.pods_naming(claim) if not p.is_bound and not p.ended)
-    queues = (owner or facts.queue_of(pod) for pod in waiting)
-    return next((queue for queue in queues if queue), NO_QUEUE)
+    queues = ((owner or facts.queue_of(pod), pod) for pod in waiting)
+    return next((queue for queue, pod in queues if facts.may_use(pod, queue)), NO_QUEUE)
 
 
 def pod_entry(pod: PodView, facts: FactsView) -> PodEntry | None:
     """A pod's entry; None for one without accounted requests, or at its end.
 
-    None, too, for one that waits and has no queue. One that got its node without a verdict is
-    charged to no queue that it may not use.
+    None, too, for one that waits and has no queue that it may use. One that got its node without a
+    verdict is charged to no such queue either.
     """
     if pod.ended or not pod.requests:
         return None
     cost = _pod_cost(pod, facts)
-    queue = (facts.charged_queue if pod.is_bound else facts.queue_of)(pod)
+    queue = facts.charged_queue(pod)
     if not cost or not (queue or pod.is_bound):
         return None
     leaving = pod.is_bound and pod.deleting

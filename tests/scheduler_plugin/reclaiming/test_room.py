@@ -375,3 +375,23 @@ def test_nothing_is_held_for_a_pod_of_another_scheduler() -> None:
     pod = a_pod("w", queue="mine", claims=["w"], spec={"schedulerName": "kai-scheduler"})
 
     assert hold_of(pod, a_full_world(*FULL, waiting(), **QUOTAS)) is None
+
+
+def test_pods_of_a_namespace_that_a_queue_does_not_admit_ask_for_none_of_its_share() -> None:
+    closed = a_queue(
+        "b", parent="p", onvif=(4, -1), namespaceSelector={"matchLabels": {"may": "use"}}
+    )
+    queues = [
+        a_queue("root", onvif=(6, 6)),
+        a_queue("p", parent="root", onvif=(4, -1)),
+        a_queue("a", parent="p", onvif=(4, -1)),
+        a_queue("c", parent="root", onvif=(0, -1)),
+    ]
+    used = [*(use("a", f"a{n}") for n in range(2)), *(use("c", f"c{n}") for n in range(4))]
+    phantoms = [waiting("b", f"phantom{n}") for n in range(4)]
+    objects = [each for found in (*used, *phantoms, waiting("a", "w")) for each in found]
+    world = a_world(*queues, closed, *objects)
+
+    assert len(taken(world)) == 1
+    put(world, a_queue("b", parent="p", onvif=(4, -1)))
+    assert taken(world) == []
