@@ -174,8 +174,8 @@ def _divided(
 
 
 def _levels(tree: QueueTree, key: ResourceKey, asked: Mapping[QueueName, int]) -> Steps[_Levels]:
-    level = _Levels(tree, key, asked)
-    yield
+    own = {name: amount for name, amount in asked.items() if amount > 0}
+    level = _Levels(tree, key, own, (yield from _by_level(tree, own)))
     for number, place in enumerate(reversed([*_below(level.children)])):
         level.look_at(place)
         if number % STRIDE == STRIDE - 1:
@@ -190,17 +190,26 @@ class _Levels:
         children: By the queue above, the upper levels first.
     """
 
-    def __init__(self, tree: QueueTree, key: ResourceKey, asked: Mapping[QueueName, int]) -> None:
+    def __init__(
+        self,
+        tree: QueueTree,
+        key: ResourceKey,
+        own: Mapping[QueueName, int],
+        children: Mapping[QueueName, list[QueueName]],
+    ) -> None:
+        self.children = children
         self._tree = tree
-        self._shares = {name: tree.share(name, key) for name in _on_paths(tree, asked)}
-        self._own = {name: amount for name, amount in asked.items() if amount > 0}
-        self.children = _by_level(tree, self._own)
+        self._key = key
+        self._own = own
         self._wants: dict[QueueName, int] = {}
-        self._quotas = {name: tree.guaranteed(name, key) for name in self._shares}
+        self._shares: dict[QueueName, Share | None] = {}
+        self._quotas: dict[QueueName, int | None] = {}
 
     def look_at(self, place: QueueName) -> None:
         """What is wanted below a queue; that of its children is known."""
-        children, share = self.children.get(place, ()), self._shares[place]
+        children = self.children.get(place, ())
+        share = self._shares[place] = self._tree.share(place, self._key)
+        self._quotas[place] = self._tree.guaranteed(place, self._key)
         wants = self._own.get(place, 0) + sum(self._wants[child] for child in children)
         most = (share or _UNLISTED).most.most
         self._wants[place] = wants if most is None else min(wants, most)
@@ -245,18 +254,18 @@ class _Levels:
                 yield Claimant((band, priority), quota or max(1, share.weight), more, child)
 
 
-def _on_paths(tree: QueueTree, names: Iterable[QueueName]) -> dict[QueueName, None]:
-    return {place: None for name in names for place in tree.path(name)}
-
-
-def _by_level(tree: QueueTree, names: Iterable[QueueName]) -> dict[QueueName, list[QueueName]]:
+def _by_level(
+    tree: QueueTree, names: Iterable[QueueName]
+) -> Steps[dict[QueueName, list[QueueName]]]:
     """Children by the queue above; a cycle is cut where the first path that leads there ends."""
     above: dict[QueueName, QueueName] = {}
-    for name in sorted(names):
+    for number, name in enumerate(sorted(names), start=1):
         for child, parent in pairwise((*tree.path(name), _TOP)):
             if child in above:
                 break
             above[child] = parent
+        if not number % STRIDE:
+            yield
     below: dict[QueueName, list[QueueName]] = {}
     for child in sorted(above):
         below.setdefault(above[child], []).append(child)
