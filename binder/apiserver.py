@@ -17,9 +17,9 @@ from binder.keeping.apiserver_gangs import GangKeeper
 from binder.keeping.apiserver_keeper import ClaimKeeper
 from binder.keeping.apiserver_steps import Steps
 from binder.pod_bindings import Fate, Seen, binding, fate
-from binder.reclaiming.apiserver_holds import Surroundings
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from binder.reclaiming.apiserver_reclaims import ReclaimConfig, Reclaimer
+from binder.reclaiming.apiserver_surroundings import Surroundings
 from kube.api import (
     PODS,
     ApiClient,

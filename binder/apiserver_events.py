@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -134,9 +134,17 @@ def reclaim_held_back(take: Take, why: str) -> Event:
     return Event.warning(_pod_reference(take.pod), "ReclaimHeldBack", "Evict", note)
 
 
-def reclaim_missed(pod: PodView, node: str) -> Event:
-    """About a pod that was not bound although what it waits for was free."""
-    where = f'on node "{node}"' if node else "where its devices are"
+def reclaim_missed(pod: PodView, nodes: Sequence[str]) -> Event:
+    """About a pod that was not bound although what it waits for was free on these nodes.
+
+    "" stands for wherever its devices are.
+    """
+    named = ", ".join(f'"{node}"' for node in nodes[:3])
+    where = f"on node {named}" if len(nodes) == 1 else f"on nodes {named}"
+    if len(nodes) > 3:
+        where = f"{where} and {len(nodes) - 3} more"
+    if not all(nodes):
+        where = "where its devices are"
     note = (
         f"What {pod} waits for was free {where}, and it was not bound. Nothing is taken for pods"
         " like it there for ten minutes."

@@ -78,10 +78,6 @@ from scheduler_plugin.objects.names import (
     QueueName,
     SharingPolicy,
 )
-from scheduler_plugin.objects.node_requests import Thousandths
-from scheduler_plugin.objects.node_selection import NodeTerms
-from scheduler_plugin.objects.nodes import NodeView
-from scheduler_plugin.objects.pod_needs import PodOnNode
 from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodClaim,
@@ -91,10 +87,10 @@ from scheduler_plugin.objects.pods import (
 )
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
-from scheduler_plugin.reclaiming.cycles import Cycle
+from scheduler_plugin.objects.steps import STRIDE
+from scheduler_plugin.reclaiming.cycles import Cycle, PutOff
 from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
 from scheduler_plugin.reclaiming.due_takes import is_due
-from scheduler_plugin.reclaiming.held_devices import HeldDevices
 from scheduler_plugin.reclaiming.held_places import Outlook, hold_of, outlook
 from scheduler_plugin.reclaiming.missed_nodes import LeftOut, MissedNodes
 from scheduler_plugin.reclaiming.places.answers import Answers, Expressions, Unanswered, evaluable
@@ -106,5 +102,5 @@ from scheduler_plugin.reclaiming.places.supply import NodeSupply
 from scheduler_plugin.reclaiming.queue_order import QueueOrder
 from scheduler_plugin.reclaiming.standings import Standings
 from scheduler_plugin.reclaiming.supplies import Supply
-from scheduler_plugin.reclaiming.victims.victims import Away
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
+from scheduler_plugin.reclaiming.wants import Nobody, together_with

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from kube.api import CelProcess, TooSlowError, digest_of
 from scheduler_plugin.api import (
@@ -23,6 +24,18 @@ EVALUATE_SECONDS = 10.0
 """How long evaluating goes on before it is left for the next time."""
 
 
+class Evaluated(NamedTuple):
+    """What came of it.
+
+    Attributes:
+        too_slow: Digests of the expressions that take too long.
+        is_complete: Whether all devices were looked at.
+    """
+
+    too_slow: frozenset[str]
+    is_complete: bool
+
+
 class SelectorEvaluator:
     """Fills in answers about devices."""
 
@@ -40,37 +53,33 @@ class SelectorEvaluator:
 
     async def evaluate(
         self,
-        requests: Collection[DeviceRequest],
+        request: DeviceRequest,
         devices: Sequence[DeviceId],
         reported: Collection[str] = (),
-    ) -> Mapping[DeviceRequest, frozenset[str]]:
-        """Have everything evaluated that some requests need to know of some devices.
+    ) -> Evaluated:
+        """Have everything evaluated that a request needs to know of some devices.
 
-        No request waits for another: the same devices are evaluated for each before the next. What
-        takes too long is not evaluated again. What is not evaluated in time is missing still, so
-        that the devices may fit, and comes first the next time.
+        What takes too long is not evaluated again. What is not evaluated in time is missing still,
+        so that the devices may fit.
 
         Args:
-            requests: Each once.
+            request: For what.
             devices: Those that are offered no more are left out.
             reported: Digests of expressions that the pods' own conditions say take too long.
-
-        Returns:
-            For each request the digests of expressions that take too long.
 
         Raises:
             NotEvaluatedError: No process evaluates. What was answered until then is kept.
         """
-        loop, skipped = asyncio.get_running_loop(), {r: _reported_of(r, reported) for r in requests}
-        end = loop.time() + self._seconds
+        loop, skipped = asyncio.get_running_loop(), _reported_of(request, reported)
+        end, is_complete = loop.time() + self._seconds, True
         for part in _parts(devices):
-            for request in requests:
-                await self._evaluate(request, part, skipped[request])
-            if loop.time() >= end:
+            if not is_complete:
                 break
+            await self._evaluate(request, part, skipped)
+            is_complete = loop.time() < end
             # Where all is answered, nothing above lets others go on.
             await asyncio.sleep(0)
-        return {request: self._too_slow(request, skipped[request]) for request in requests}
+        return Evaluated(self._too_slow(request, skipped), is_complete)
 
     async def _evaluate(
         self, request: DeviceRequest, part: Sequence[DeviceId], skipped: Collection[Expressions]

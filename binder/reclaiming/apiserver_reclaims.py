@@ -12,20 +12,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NoReturn
 
-from binder.reclaiming.apiserver_holds import HoldKeeper, Surroundings
+from binder.reclaiming.apiserver_holds import HoldKeeper
+from binder.reclaiming.apiserver_misses import MissKeeper
 from binder.reclaiming.apiserver_supplies import StockSupplies
+from binder.reclaiming.apiserver_surroundings import Surroundings
 from binder.reclaiming.apiserver_takes import Taker
-from binder.reclaiming.prometheus_reclaims import PUT_OFF
-from kube.api import After, Done, Reconciler, Result
+from kube.api import After, Reconciler, Result
 from scheduler_plugin.api import (
     Cycle,
     Decision,
     Hold,
+    MissedNodes,
     Nobody,
     OnItsWay,
     PodChanged,
@@ -51,7 +53,7 @@ REST = 5
 """How many times as long as a cycle took there is none."""
 
 RECHECK_SECONDS = 5.0
-"""How soon there is another while pods wait, although nothing changed."""
+"""How soon there is another although nothing changed."""
 
 SLICE_SECONDS = 0.001
 """How long a decision goes on before others have as much time."""
@@ -92,9 +94,11 @@ class Reclaimer:
         self._around = around
         self._world = around.world
         self._config = config
-        self.holds = HoldKeeper(around, self._now_stuck)
-        self._supplies = StockSupplies(around, config.stock, self.holds.missed)
-        self._taker = Taker(around, self.holds, config.most_in_a_minute)
+        missed = MissedNodes()
+        self._supplies = StockSupplies(around, config.stock, missed)
+        self._misses = MissKeeper(around, missed, self._supplies.free_nodes)
+        self.holds = HoldKeeper(around, missed, self._misses, self._now_stuck)
+        self._taker = Taker(around, self.holds, self._now_stuck, config.most_in_a_minute)
         # Those that were tried in vain, and when the grace of those is over that are being deleted.
         self._tried: dict[PodUid, None] = {}
         self._leaving: dict[PodUid, datetime] = {}
@@ -109,13 +113,20 @@ class Reclaimer:
         """Take up what is held for pods: before anybody else may get it."""
         for pod in list(self._world.facts.pods()):
             self._follow(pod.uid)
-        self._queue.add(CYCLE)
+        self._look_in(0.0)
 
     def changed(self, change: WorldChange) -> None:
         """The world took a change; fit to be subscribed to it."""
         if isinstance(change, PodChanged):
             self._follow(change.uid)
-        self._queue.add_after(CYCLE, max(TICK_SECONDS, self._not_before - self._around.monotonic()))
+        self._look_in(self._tick())
+
+    def _look_in(self, seconds: float) -> None:
+        if not self._config.is_off:
+            self._queue.add_after(CYCLE, seconds)
+
+    def _tick(self) -> float:
+        return max(TICK_SECONDS, self._not_before - self._around.monotonic())
 
     def _follow(self, uid: PodUid) -> None:
         pod = self._world.facts.pod(uid)
@@ -140,19 +151,23 @@ class Reclaimer:
             tasks.create_task(self.holds.run())
             if not self._config.is_off:
                 tasks.create_task(self._supplies.run())
+                tasks.create_task(self._misses.run())
                 tasks.create_task(self._queue.run())
         raise AssertionError("reconcilers never end")
 
     async def _reconcile(self, _: str) -> Result:
         began = self._around.monotonic()
         waiting = self._waiting()
-        away = self._taker.away(self._now_stuck())
-        cycle = Cycle(self._world, self._around.clock(), away, self._supplies.supply(away))
-        takes, unmet = await self._decided(cycle, QueueOrder(waiting, cycle.standings))
+        away, rations = self._taker.away(), self._taker.rations()
+        supply = self._supplies.supply(away)
+        cycle = Cycle(self._world, self._around.clock(), away, supply, rations)
+        await self._stepped(cycle.prepare(waiting))
+        takes, unmet = await self._decided(cycle, iter(QueueOrder(waiting, cycle.standings)))
         self._not_before = self._around.monotonic() + REST * (self._around.monotonic() - began)
         self._tell_unmet(unmet)
-        await self._taker.carry_out(takes, cycle.standings, away)
-        return After(TICK_SECONDS if takes else RECHECK_SECONDS) if waiting else Done()
+        await self._taker.carry_out(takes, cycle.standings)
+        # Whoever waits may be known a moment later, and no change tells that.
+        return After(self._tick() if takes else RECHECK_SECONDS)
 
     def _waiting(self) -> list[PodView]:
         """The pods that lack room, and those that were tried in vain."""
@@ -161,41 +176,58 @@ class Reclaimer:
         return [pod for pod in found if pod is not None and pod.may_be_bound]
 
     async def _decided(
-        self, cycle: Cycle, order: Iterable[PodView]
+        self, cycle: Cycle, order: Iterator[PodView]
     ) -> tuple[list[Take], dict[QueueName, str]]:
         """Who goes, and why for some queues nobody does."""
         takes: list[Take] = []
         free: list[Hold] = []
+        guaranteed: list[Hold] = []
         unmet: dict[QueueName, str] = {}
         served: set[PodUid] = set()
         for pod in order:
             if pod.uid in served:
                 continue
-            found = await self._stepped(self._steps(cycle, pod, takes))
+            found = await self._found(cycle, pod)
             if isinstance(found, Take):
                 served |= {hold.pod for hold in found.holds}
                 takes.append(found)
             elif isinstance(found, OnItsWay):
-                free += (hold for hold in found.holds if hold.pod in self._tried)
+                tried = [hold for hold in found.holds if hold.pod in self._tried]
+                free += tried
+                guaranteed += tried if found.is_guaranteed else ()
             elif found.unmet is not None:
                 unmet.setdefault(found.unmet, found.sentence)
             if len(takes) >= MOST_TAKES:
+                unmet |= self._still_unmet(order, unmet)
                 break
-        self.holds.note_free(free)
+        self._misses.note_free(free, self._now_stuck())
+        self.holds.keep_free(guaranteed)
         return takes, unmet
 
-    def _steps(
-        self, cycle: Cycle, pod: PodView, takes: Sequence[Take]
-    ) -> Iterator[Decision | None]:
+    def _still_unmet(
+        self, left: Iterable[PodView], unmet: Mapping[QueueName, str]
+    ) -> dict[QueueName, str]:
+        """What was said of queues whose pods the next cycle looks at."""
+        queues = {self._world.facts.queue_of(pod) for pod in left}
+        before = self._world.unmet.items()
+        return {queue: why for queue, why in before if queue in queues and queue not in unmet}
+
+    async def _found(self, cycle: Cycle, pod: PodView) -> Decision:
+        """An odd pod must not keep others from what is theirs."""
+        try:
+            return await self._stepped(self._steps(cycle, pod))
+        except Exception as error:
+            logger.exception("reclaim failed pod=%s", pod)
+            return Nobody(f"{pod} waits, and deciding about it failed: {error!r}.")
+
+    def _steps(self, cycle: Cycle, pod: PodView) -> Iterator[Decision | None]:
         queue = self._world.facts.queue_of(pod)
+        if self._taker.rests(pod.uid):
+            failed = "the API server failed at evictions for it a moment ago"
+            return iter([Nobody(f"{pod} waits: {failed}, and is asked again.", queue)])
         if (why := self._supplies.why_not_known(pod)) is not None:
             return iter([Nobody(why, queue if why else None)])
-        planned = sum(len(take.pods) for take in takes if take.hold.queue == queue)
-        if self._taker.may_take_for(queue, planned):
-            return cycle.steps(pod)
-        PUT_OFF.labels(queue).inc()
-        most = f"{self._config.most_in_a_minute} pods were evicted for its queue within a minute"
-        return iter([Nobody(f"{pod} waits: {most}, and no more go before that is over.", queue)])
+        return cycle.steps(pod)
 
     async def _stepped(self, steps: Iterator[Decision | None]) -> Decision:
         """Decide in steps, with as much time for others in between."""

@@ -6,10 +6,11 @@ devices are evaluated beside the decisions: until then a device may fit.
 
 from __future__ import annotations
 
+import asyncio
 from typing import NamedTuple, NoReturn
 
 from binder.reclaiming.answers_processes import SelectorEvaluator
-from binder.reclaiming.apiserver_holds import Surroundings
+from binder.reclaiming.apiserver_surroundings import Surroundings
 from kube.api import (
     CelProcess,
     Done,
@@ -20,22 +21,32 @@ from kube.api import (
     digest_of,
 )
 from scheduler_plugin.api import (
+    NOBODY_AWAY,
+    STRIDE,
     Ask,
     Away,
     DeviceRequest,
     LeftOut,
     MissedNodes,
+    Nobody,
     NodeSupply,
     PodUid,
     PodView,
     Stock,
-    Supply,
     evaluable,
     seekers_of,
+    together_with,
 )
 
 MOST_TOLD = 100
 """How many pods are told at one time that a selector of theirs takes too long."""
+
+
+MOST_SELECTIONS = 10_000
+"""Of how many it is remembered that they were evaluated."""
+
+BEFORE_ALL = -1
+"""Stands for the change of devices as of which some were evaluated, and not all of them."""
 
 
 class Selection(NamedTuple):
@@ -82,19 +93,36 @@ class StockSupplies:
 
         "" where it is being found out.
         """
-        seekers = seekers_of([pod], self._world)
-        asks = seekers[0].asks if not isinstance(seekers, str) else ()
-        selections = [found for ask in asks if (found := _selection(ask, pod)) is not None]
-        missing = [found for found in selections if not self._is_known(found, pod)]
+        pods = together_with(pod, self._world)
+        seekers = () if isinstance(pods, Nobody) else seekers_of(pods, self._world)
+        missing = [
+            found
+            for seeker in seekers
+            if not isinstance(seeker, str)
+            for ask in seeker.asks
+            if (found := _selection(ask, seeker.pod)) and not self._is_known(found, seeker.pod)
+        ]
         return self._problem if missing else None
 
-    def supply(self, away: Away) -> Supply:
+    def supply(self, away: Away) -> NodeSupply:
         """Nodes and devices for one cycle."""
         left_out = LeftOut(self._world, self._missed, self._clock())
         return NodeSupply(self._world, self._stock, away, left_out)
 
+    async def free_nodes(self, pod: PodView) -> list[str]:
+        """The nodes where a pod would fit as things are."""
+        found: list[str] = []
+        for number, node in enumerate(self.supply(NOBODY_AWAY).free_nodes(pod)):
+            if node is not None:
+                found.append(node)
+            if not number % STRIDE:
+                await asyncio.sleep(0)
+        return found
+
     def _is_known(self, selection: Selection, pod: PodView) -> bool:
-        known = self._known.get(selection)
+        known = self._known.pop(selection, None)
+        if known is not None:
+            self._known[selection] = known  # Those asked for last are last.
         if known != self._stock.devices.changes:
             self._asked_for.setdefault(selection, {})[pod.uid] = None
             self._queue.add(selection)
@@ -105,15 +133,17 @@ class StockSupplies:
         changes, pods = self._stock.devices.changes, self._askers(selection)
         devices = self._stock.devices.of_drivers(drivers)
         try:
-            found = await self._evaluator.evaluate([request], devices, reported)
+            found = await self._evaluator.evaluate(request, devices, reported)
         except NotEvaluatedError as error:
             self._problem = f"What would serve a pod cannot be evaluated: {error}"
             return Failed(error)
         self._problem = ""
-        self._known[selection] = changes
+        self._known[selection] = changes if found.is_complete else BEFORE_ALL
+        if len(self._known) > MOST_SELECTIONS:
+            del self._known[next(iter(self._known))]
         for pod in pods[:MOST_TOLD]:
-            if not found[request] <= pod.too_slow:
-                await self._writes.tell_slow(pod, sorted(found[request]))
+            if not found.too_slow <= pod.too_slow:
+                await self._writes.tell_slow(pod, sorted(found.too_slow))
         return Done()
 
     def _askers(self, selection: Selection) -> list[PodView]:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Iterable, Sequence
+import random
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from binder import apiserver_events
 from binder.apiserver_evictions import EVICTED_SECONDS, HeldBackError, held_back_seconds
-from binder.reclaiming.apiserver_holds import HoldKeeper, Surroundings
-from kube.api import ApiError
+from binder.reclaiming.apiserver_holds import HoldKeeper
+from binder.reclaiming.apiserver_surroundings import Surroundings
+from binder.reclaiming.prometheus_reclaims import PUT_OFF
+from kube.api import ApiError, Backoff
 from scheduler_plugin.api import (
     DEVICE_RECLAIMED,
     Away,
@@ -24,6 +27,7 @@ from scheduler_plugin.api import (
     FencedError,
     PodToEvict,
     PodUid,
+    PutOff,
     QueueName,
     Rests,
     Standings,
@@ -40,12 +44,28 @@ AT_ONE_TIME = 8
 
 MINUTE = 60.0
 
+_FAILED = Backoff(first_seconds=2.0, cap_seconds=60.0)
+
 
 class Taker:
     """Carries out what was decided; whoever may not be evicted now is remembered for a while."""
 
-    def __init__(self, around: Surroundings, holds: HoldKeeper, most_in_a_minute: int) -> None:
-        """`most_in_a_minute` is how many pods may be evicted for one queue."""
+    def __init__(
+        self,
+        around: Surroundings,
+        holds: HoldKeeper,
+        stuck: Callable[[], Collection[PodUid]],
+        most_in_a_minute: int,
+    ) -> None:
+        """Create.
+
+        Args:
+            around: What it needs.
+            holds: Holds what is taken.
+            stuck: Which pods are being deleted and do not end.
+            most_in_a_minute: How many pods may be evicted for one queue before a set is put off.
+        """
+        self._stuck = stuck
         self._around = around
         self._writes = around.writes
         self._world = around.world
@@ -54,31 +74,52 @@ class Taker:
         self._evicted: Due[PodUid] = Due()
         self._held_back: Rests[PodUid] = Rests(120.0)
         self._said: dict[PodUid, str] = {}
+        self._failed: Rests[PodUid] = Rests()
         self._for_queue: dict[QueueName, deque[float]] = {}
 
-    def away(self, stuck: Iterable[PodUid]) -> Away:
+    def away(self) -> Away:
         """Pods that are not to be asked now."""
         moment = self._around.monotonic()
         self._evicted.take(moment)
         said = self._said.items()
         self._said = {u: why for u, why in said if self._held_back.until(u, moment) is not None}
-        return Away(frozenset(self._evicted), dict(self._said), frozenset(stuck))
+        return Away(frozenset(self._evicted), dict(self._said), frozenset(self._stuck()))
 
-    def may_take_for(self, queue: QueueName, planned: int = 0) -> bool:
-        """Whether more pods may be evicted for a queue in this minute, beside those planned."""
+    def rests(self, uid: PodUid) -> bool:
+        """Whether the API server failed at evictions for a pod a moment ago."""
+        return self._failed.until(uid, self._around.monotonic()) is not None
+
+    def rations(self) -> PutOff:
+        """Says for one cycle which sets are put off: what was planned in it counts."""
+        planned: Counter[QueueName] = Counter()
+
+        def put_off(queue: QueueName, pods: int) -> str:
+            if self._evicted_for(queue) + planned[queue] >= self._most:
+                PUT_OFF.labels(queue).inc()
+                most = f"{self._most} pods were evicted for its queue within a minute"
+                return f"{most}, and no more go before that is over."
+            planned[queue] += pods
+            return ""
+
+        return put_off
+
+    def _evicted_for(self, queue: QueueName) -> int:
+        """How many pods were evicted for it within a minute."""
         evicted = self._for_queue.get(queue, deque())
         while evicted and evicted[0] <= self._around.monotonic() - MINUTE:
             evicted.popleft()
-        return len(evicted) + planned < self._most
+        if not evicted:
+            self._for_queue.pop(queue, None)
+        return len(evicted)
 
-    async def carry_out(self, takes: Sequence[Take], standings: Standings, away: Away) -> None:
+    async def carry_out(self, takes: Sequence[Take], standings: Standings) -> None:
         """Evict who was chosen, each set on its own: what fails is decided about anew."""
         free = asyncio.Semaphore(AT_ONE_TIME)
 
         async def in_turn(group: list[Take]) -> None:
             async with free:
                 for take in group:
-                    await self._carry_out(take, standings, away)
+                    await self._carry_out(take, standings)
 
         async with asyncio.TaskGroup() as tasks:
             for group in await self._in_groups(takes):
@@ -86,12 +127,8 @@ class Taker:
 
     async def _in_groups(self, takes: Sequence[Take]) -> list[list[Take]]:
         """Sets that have to go one after the other: one budget may be about several of them."""
-        groups: dict[tuple[str, ...], list[Take]] = {}
-        for take in takes:
-            of = tuple(sorted({pod.namespace for pod in take.pods}))
-            groups.setdefault(of, []).append(take)
         found: list[list[Take]] = []
-        for namespaces, group in groups.items():
+        for namespaces, group in by_namespaces(takes):
             is_free = len(group) > 1 and not await self._have_budgets(namespaces)
             found += [[take] for take in group] if is_free else [group]
         return found
@@ -104,16 +141,19 @@ class Taker:
             return True
         return any(found)
 
-    async def _carry_out(self, take: Take, standings: Standings, away: Away) -> None:
+    async def _carry_out(self, take: Take, standings: Standings) -> None:
         pods = [PodToEvict.of(pod) for pod in take.pods]
         try:
             await self._writes.evictor.ask(pods)
-            if is_due(take, self._world, self._around.clock(), away, standings):
+            if is_due(take, self._world, self._around.clock(), self.away(), standings):
                 await self._take(take, pods)
         except HeldBackError as error:
             self._hold_back(take, pods, error)
         except (ApiError, FencedError) as error:
+            self._failed.again(take.pod.uid, self._around.monotonic(), _failed_seconds)
             logger.warning("not reclaimed yet pod=%s: %s", take.pod, error)
+        else:
+            self._failed.succeeded(take.pod.uid)
 
     def _hold_back(self, take: Take, pods: Sequence[PodToEvict], error: HeldBackError) -> None:
         for pod in pods if error.pod is None else [error.pod]:
@@ -137,13 +177,13 @@ class Taker:
             if pod is None:
                 continue
             reason = DEVICE_RECLAIMED if take.is_device else "Reclaimed"
-            message = f"{take.sentence} {held_text(hold.devices, hold.node)}".strip()
+            message = f"{take.sentence} {held_text(hold.held)}".strip()
             await self._writes.tell(pod, holds=True, reason=reason, message=message)
 
     async def _evict(self, take: Take, pods: Sequence[PodToEvict]) -> None:
         """Evict one after the other while it is for somebody; who is left is decided about anew."""
         for number, (pod, view) in enumerate(zip(pods, take.pods, strict=True)):
-            if not any(hold.pod in self._world.assumptions.holds for hold in take.holds):
+            if not all(hold.pod in self._world.assumptions.holds for hold in take.holds):
                 return
             kind = equivalence_class(view, self._world.facts)
             is_evicted = await self._writes.evictor.evict(pod)
@@ -160,3 +200,19 @@ class Taker:
             for event in apiserver_events.reclaimed(take, self._world.facts.tree):
                 self._around.tell(event)
         self._around.tell(apiserver_events.pod_reclaimed(pod, take))
+
+
+def by_namespaces(takes: Iterable[Take]) -> list[tuple[frozenset[str], list[Take]]]:
+    """Sets together that have any namespace in common, and the namespaces."""
+    groups: list[tuple[frozenset[str], list[Take]]] = []
+    for take in takes:
+        of = frozenset(pod.namespace for pod in take.pods)
+        joined = [group for group in groups if group[0] & of]
+        groups = [group for group in groups if not group[0] & of]
+        before = [each for _, group in joined for each in group]
+        groups.append((of.union(*(names for names, _ in joined)), [*before, take]))
+    return groups
+
+
+def _failed_seconds(failures: int) -> float:
+    return _FAILED.delay(failures, random.random)

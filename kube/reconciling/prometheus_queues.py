@@ -12,7 +12,8 @@ _NAME = ("name",)
 DEPTH = Gauge("workqueue_depth", "Keys that are ready to be worked on.", _NAME, registry=REGISTRY)
 RESULTS = Counter(
     "workqueue_results_total",
-    "How often a key was worked on. result is done, after, failed or fenced.",
+    "How often a key was worked on. result is done, after or failed; fenced counts how often"
+    " nothing might be written.",
     ("name", "result"),
     registry=REGISTRY,
 )

@@ -116,6 +116,9 @@ class Reconciler(Generic[K]):
             except ApiError as error:
                 return Failed(error)
             except Exception as error:  # An odd object must not end the process.
+                if why := self._why_not():
+                    logger.info("%s was fenced key=%s: %s", self.name, key, why)
+                    return After(FENCED_SECONDS)
                 logger.exception("%s failed key=%s", self.name, key)
                 return Failed(error)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from scheduler_plugin.accounting.overlays import Overlay
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.objects.amounts import Charges
-from scheduler_plugin.objects.held_texts import HeldDevices
+from scheduler_plugin.objects.held_texts import Held, HeldDevices, HeldResources
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 
@@ -29,8 +29,8 @@ class Hold:
         queue: The queue that will be charged.
         non_preemptible: The part of the charges that counts against the quota, too.
         is_device: Whether devices are held for it, and not only room below limits.
-        devices: Which ones, each with how many slots; none where only an earlier version wrote that
-            something is held.
+        devices: Which ones, each with how many slots.
+        resources: What the node's device plugins have for it.
         awaits: The claims whose users have to leave them first.
         node: Where the pod would be; "" where its devices are those of several nodes.
         awaits_pods: Pods that have to end first.
@@ -43,6 +43,7 @@ class Hold:
     non_preemptible: Charges
     is_device: bool = False
     devices: HeldDevices = ()
+    resources: HeldResources = ()
     awaits: tuple[ClaimUid, ...] = ()
     node: str = ""
     awaits_pods: tuple[PodUid, ...] = ()
@@ -50,7 +51,12 @@ class Hold:
     @property
     def is_of_any(self) -> bool:
         """Whether nobody knows which device it is: an earlier version did not write it."""
-        return self.is_device and not self.devices
+        return self.is_device and not self.devices and not self.resources
+
+    @property
+    def held(self) -> Held:
+        """What of it the pod's condition says."""
+        return Held(self.devices, self.resources, self.node)
 
 
 @dataclass(slots=True)

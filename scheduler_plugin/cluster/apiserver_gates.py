@@ -28,6 +28,7 @@ from scheduler_plugin.accounting.world_changes import (
 from scheduler_plugin.cluster.apiserver_gate_writes import WRITE_SECONDS, GateWrites
 from scheduler_plugin.cluster.apiserver_waiting_pods import ConditionWriter, GateRemovals
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
+from scheduler_plugin.reclaiming.places.accepted_devices import AcceptedDevices
 from scheduler_plugin.reclaiming.places.device_counts import too_few_for
 from scheduler_plugin.waiting.away.untried_pods import believe, untried_pods
 from scheduler_plugin.waiting.decisions import WaitingPod
@@ -136,7 +137,8 @@ class _Term:
         self._clock = clock
         self._monotonic = monotonic
         self._world = writes.cluster.world
-        too_few = partial(too_few_for, world=self._world, stock=writes.cluster.stock)
+        accepted = AcceptedDevices(writes.cluster.stock)
+        too_few = partial(too_few_for, world=self._world, accepted=accepted)
         self.keeper = GateKeeper(self._world, refusals, first_turn=FIRST_TURN, too_few=too_few)
         self._removals = GateRemovals(writes, self.keeper, clock, monotonic, self._removed)
         self._conditions = ConditionWriter(writes, self.keeper, self._is_busy)

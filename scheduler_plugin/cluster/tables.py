@@ -78,7 +78,7 @@ class Tables:
         return self.world.delete_slice(found.name)
 
     def put_node(self, node: NodeView) -> bool:
-        """Enter a node, of which nobody hears: who decides by it looks at its version."""
+        """Enter a node, of which nobody hears: who decides by it looks at it then."""
         if self.nodes is not None:
             self.nodes.put_node(node)
         return False

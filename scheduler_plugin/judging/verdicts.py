@@ -306,7 +306,7 @@ def _quotas_hold(case: Case) -> Iterator[str]:
         yield f"{overrun} would pass its quota of {share.quota} for non-preemptible pods."
 
 
-def _may_borrow(case: Case) -> Iterator[str]:
+def may_borrow(case: Case) -> Iterator[str]:
     """What was just taken back from pods like it is not lent to it at once."""
     world, kind = case.world, equivalence_class(case.pod, case.world.facts)
     if kind not in world.assumptions.backoffs:
@@ -317,8 +317,8 @@ def _may_borrow(case: Case) -> Iterator[str]:
             continue
         until = world.assumptions.backoffs.until(kind)
         yield (
-            f"{overrun} would pass its quota of {share.quota}, and a pod like it was evicted for"
-            f" another queue's quota: such pods borrow again from {timestamp(until)} on."
+            f"{overrun} would pass its quota of {share.quota}, and a pod like it was evicted: such"
+            f" pods borrow again from {timestamp(until)} on."
         )
 
 
@@ -341,7 +341,7 @@ RULES: tuple[tuple[Reason, Callable[[Case], Iterator[str]]], ...] = (
     (Reason.FOREIGN_NON_PREEMPTIBLE, _foreign_pods_are_preemptible),
     (Reason.OVER_LIMIT, _limits_hold),
     (Reason.NON_PREEMPTIBLE_OVER_QUOTA, _quotas_hold),
-    (Reason.BORROWING_BACKOFF, _may_borrow),
+    (Reason.BORROWING_BACKOFF, may_borrow),
     (Reason.DEVICE_HELD, _is_not_held),
 )
 """Each with the reason of its refusals, of which it says the sentences."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
@@ -17,29 +18,47 @@ from scheduler_plugin.objects.claims import DeviceId
 HeldDevices: TypeAlias = tuple[tuple[DeviceId, int], ...]
 """Devices, each with how many slots of it; 1 for one that is used as a whole."""
 
-_HELD = re.compile(r'Held: (?P<devices>[^"]*?) on node "(?P<node>[^"]*)"\.$')
-_DEVICE = re.compile(r"(?P<driver>[^/ ,]+)/(?P<pool>[^ ,]+)/(?P<name>[^/ ,]+) \((?P<slots>\d+)\)")
+HeldResources: TypeAlias = tuple[tuple[str, int], ...]
+"""Resources of a device plugin, each with how many slots of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is held where; of neither devices nor resources it is room alone."""
+
+    devices: HeldDevices = ()
+    resources: HeldResources = ()
+    node: str = ""
+
+
+_HELD = re.compile(r'Held: (?P<what>[^"]*?) on node "(?P<node>[^"]*)"\.$')
+_DEVICE = re.compile(r"(?P<driver>[^/ ]+)/(?P<pool>[^ ]+)/(?P<name>[^/ ]+) \((?P<slots>\d+)\)")
+_RESOURCE = re.compile(r"(?P<name>[^/ ]+/[^/ ]+) \((?P<slots>\d+)\)")
 _MISSED = re.compile(r'"(?P<node>[^"]*)" until (?P<until>[0-9TZ:+-]+)')
 
 
-def held_text(devices: HeldDevices, node: str) -> str:
+def held_text(held: Held) -> str:
     """Which devices are held where, as the last sentence of a condition; "" for none."""
-    if not devices and not node:
+    if held == Held():
         return ""
-    named = ", ".join(f"{d.driver}/{d.pool}/{d.name} ({slots})" for d, slots in devices)
-    return f'Held: {named or "room"} on node "{node}".'
+    devices = [f"{d.driver}/{d.pool}/{d.name} ({slots})" for d, slots in held.devices]
+    resources = [f"{name} ({slots})" for name, slots in held.resources]
+    return f'Held: {", ".join([*devices, *resources]) or "room"} on node "{held.node}".'
 
 
-def read_held(message: str) -> tuple[HeldDevices, str]:
-    """What `held_text` said at the end of a message; nothing where it says none of that."""
+def read_held(message: str) -> Held | None:
+    """What `held_text` said at the end of a message; None where it says none of that."""
     found = _HELD.search(message)
     if found is None:
-        return (), ""
+        return None
+    named = found["what"].split(", ")
     devices = tuple(
         (DeviceId(each["driver"], each["pool"], each["name"]), int(each["slots"]))
-        for each in _DEVICE.finditer(found["devices"])
+        for each in filter(None, map(_DEVICE.fullmatch, named))
     )
-    return devices, found["node"]
+    resources = filter(None, map(_RESOURCE.fullmatch, named))
+    own = tuple((each["name"], int(each["slots"])) for each in resources)
+    return Held(devices, own, found["node"])
 
 
 def missed_text(nodes: Mapping[str, datetime]) -> str:

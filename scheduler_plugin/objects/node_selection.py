@@ -33,7 +33,7 @@ class NodeTerms:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Nodes that it names, by their own names or as hosts."""
+        """Nodes that it names anywhere, by their own names or as hosts."""
         found: dict[str, None] = {}
         for term in self.terms or ():
             for part in (*(term.match_fields or ()), *(term.match_expressions or ())):
@@ -66,11 +66,6 @@ def on_node(name: str) -> NodeTerms:
 def taints_of(taints: Iterable[JsonObject | Taint] | None) -> tuple[Taint, ...]:
     """Read the taints of a node or a device; raises UnreadableError."""
     return tuple(read_as(Taint, taint) for taint in taints or ())
-
-
-def tolerations_of(tolerations: Iterable[JsonObject | Toleration] | None) -> tuple[Toleration, ...]:
-    """Read the tolerations of a pod or a request; raises UnreadableError."""
-    return tuple(read_as(Toleration, toleration) for toleration in tolerations or ())
 
 
 def _term(term: Term, name: str, labels: Mapping[str, str]) -> bool:

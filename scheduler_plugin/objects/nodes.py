@@ -31,10 +31,6 @@ class NodeView:
     closed: str = ""
     allocatable: Thousandths = field(default_factory=lambda: NOTHING)
 
-    @property
-    def is_open(self) -> bool:
-        return not self.closed
-
     def why_not(self, needs: PodNeeds, also: Iterable[NodeTerms] = ()) -> str:
         """Why a pod may not come to it however empty it is, as a part of a sentence.
 

@@ -51,9 +51,11 @@ class OnItsWay:
     Attributes:
         holds: What it and those that go with it would have, and where; none where a limit keeps
             them from it until others have ended.
+        is_guaranteed: Whether that is within its queue's quota: it goes before those that borrow.
     """
 
     holds: tuple[Hold, ...] = ()
+    is_guaranteed: bool = False
 
 
 Decision: TypeAlias = Take | OnItsWay | Nobody

@@ -40,6 +40,12 @@ class Errand:
     def victims(self) -> tuple[Victim, ...]:
         return tuple(each.victim for each in self.taken)
 
+    @property
+    def to_evict(self) -> frozenset[PodUid]:
+        """Those of them that are not on their way out already."""
+        users = (pod for each in self.taken for pod in each.victim.users)
+        return frozenset(pod.uid for pod in users if not pod.deleting)
+
     def is_guaranteed(self, key: ResourceKey) -> bool:
         return key in self.guaranteed
 

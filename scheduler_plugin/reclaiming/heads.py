@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 
 from scheduler_plugin.accounting.holds import Hold
@@ -67,16 +67,19 @@ class Head:
         return names_of(self.pods)
 
 
-def head_of(pod: PodView, world: WorldView) -> Head | Nobody:
-    """What a waiting pod, and those that go with it, would add; or why nothing goes for them."""
-    pods = together_with(pod, world)
+def head_of(pod: PodView, world: WorldView, served: Collection[PodUid] = ()) -> Head | Nobody:
+    """What a waiting pod, and those that go with it, would add; or why nothing goes for them.
+
+    `served` as for `together_with`.
+    """
+    pods = together_with(pod, world, served)
     if isinstance(pods, Nobody):
         return pods
     cases = tried_cases(pods, world)
     if isinstance(cases, Nobody):
         return cases
-    if served := served_with_another(pods, world):
-        return Nobody(served)
+    if why := served_with_another(pods, world):
+        return Nobody(why)
     holds = holds_of([case for case, _ in cases])
     if not holds:
         return Nobody(f"{names_of(pods)} would be charged to several queues.")

@@ -11,10 +11,11 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.awaited import users_left
 from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.held_texts import names_of, read_held
+from scheduler_plugin.objects.held_texts import Held, names_of, read_held
 from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.places.places import Place
+from scheduler_plugin.reclaiming.places.seekers import most_devices
 from scheduler_plugin.reclaiming.victims.effects import is_left_without, on_its_way
 from scheduler_plugin.reclaiming.victims.victims import Victim
 from scheduler_plugin.reclaiming.wants import hold_of_case
@@ -43,11 +44,13 @@ def _with_place(
     if place is None:
         return replace(hold, awaits=tuple(claims))
     awaited = dict.fromkeys((*claims, *_with_users(names_of(place.devices), world)))
-    pods = dict.fromkeys((*hold.awaits_pods, *_leaving_node(hold, place, world)))
+    leaving = _leaving_node(hold, place.node, world) if place.own else ()
+    pods = dict.fromkeys((*hold.awaits_pods, *leaving))
     return replace(
         hold,
         is_device=bool(place.devices or place.own),
         devices=place.devices,
+        resources=place.own,
         node=place.node,
         awaits=tuple(awaited),
         awaits_pods=tuple(pods),
@@ -63,12 +66,11 @@ def _with_users(devices: Collection[DeviceId], world: WorldView) -> Iterable[Cla
                 yield claim.uid
 
 
-def _leaving_node(hold: Hold, place: Place, world: WorldView) -> Iterable[PodUid]:
-    """The pods that leave what a node has for the pod, beside its devices."""
-    if place.own:
-        _, pods = on_its_way([key for key, _ in hold.usage], world)
-        found = (world.facts.pod(uid) for uid in pods)
-        yield from (pod.uid for pod in found if pod is not None and pod.node == place.node)
+def _leaving_node(hold: Hold, node: str, world: WorldView) -> Iterable[PodUid]:
+    """The pods that leave what a node's device plugin has for the pod."""
+    _, pods = on_its_way([key for key, _ in hold.usage], world)
+    found = (world.facts.pod(uid) for uid in pods)
+    return (pod.uid for pod in found if pod is not None and pod.node == node)
 
 
 def hold_of(pod: PodView, world: WorldView) -> Hold | None:
@@ -81,13 +83,35 @@ def hold_of(pod: PodView, world: WorldView) -> Hold | None:
     found = hold_of_case(case_of(pod, world.facts.claims_of(pod), world, at_bind=False))
     if found is None:
         return None
-    devices, node = read_held(pod.held)
-    if devices:
-        awaits = dict.fromkeys(_with_users(names_of(devices), world))
-        return replace(found, is_device=True, devices=devices, node=node, awaits=tuple(awaits))
+    held = read_held(pod.held)
+    if held is not None and (held.devices or held.resources):
+        return _read_back(found, held, pod, world)
     claims, pods = on_its_way([key for key, _ in found.usage], world)
-    is_device = pod.reclaiming_device
-    return replace(found, is_device=is_device, node=node, awaits=claims, awaits_pods=pods)
+    is_of_any = held is None and pod.reclaiming_device
+    node = held.node if held is not None else ""
+    return replace(found, is_device=is_of_any, node=node, awaits=claims, awaits_pods=pods)
+
+
+def _read_back(hold: Hold, held: Held, pod: PodView, world: WorldView) -> Hold:
+    """No more than the pod asks for, whoever wrote it.
+
+    Whoever leaves room for it, and not its devices, is among those that are on their way out.
+    """
+    devices = held.devices[: most_devices(pod, world)]
+    asked = dict(pod.requests)
+    claims, pods = on_its_way([key for key, _ in hold.usage], world)
+    if pod.reclaiming_device:
+        claims = ()
+        pods = tuple(_leaving_node(hold, held.node, world)) if held.resources else ()
+    return replace(
+        hold,
+        is_device=True,
+        devices=devices,
+        resources=tuple((name, min(n, asked[name])) for name, n in held.resources if name in asked),
+        node=held.node,
+        awaits=tuple(dict.fromkeys((*claims, *_with_users(names_of(devices), world)))),
+        awaits_pods=pods,
+    )
 
 
 class Outlook(Enum):
@@ -96,7 +120,7 @@ class Outlook(Enum):
     COMES = auto()
     IS_THERE = auto()
     IS_KEPT = auto()
-    """By a pod that does not end."""
+    """By a pod that does not end, or was not asked to after all."""
 
 
 def outlook(hold: Hold, world: WorldView, stuck: Collection[PodUid]) -> Outlook:
@@ -104,6 +128,8 @@ def outlook(hold: Hold, world: WorldView, stuck: Collection[PodUid]) -> Outlook:
     users = users_left(hold, world.facts)
     if not users:
         return Outlook.IS_THERE
+    found = ((uid, world.facts.pod(uid)) for uid in users - {*stuck})
+    leaving = {uid for uid, pod in found if pod is not None and pod.deleting}
     # Where nobody knows which device it is, any of them may leave it.
-    is_kept = users <= {*stuck} if hold.is_of_any else not users.isdisjoint(stuck)
-    return Outlook.IS_KEPT if is_kept else Outlook.COMES
+    comes = bool(leaving) if hold.is_of_any else leaving == users
+    return Outlook.COMES if comes else Outlook.IS_KEPT

@@ -7,11 +7,12 @@ each kind of pods and each node, and not one for each pod of a line, in every mi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.equivalence_classes import placement_class
+from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
 
 LEFT_OUT = timedelta(minutes=10)
@@ -32,10 +33,11 @@ class MissedNodes:
     def __len__(self) -> int:
         return len(self._until)
 
-    def miss(self, kind: Hashable, node: str, now: datetime) -> Mapping[str, datetime]:
-        """Room on a node was free for such a pod in vain; returns all that are left out now."""
-        self._bound.get(kind, {}).pop(node, None)
-        self.note(kind, node, now + LEFT_OUT)
+    def miss(self, kind: Hashable, nodes: Iterable[str], now: datetime) -> Mapping[str, datetime]:
+        """Room on nodes was free for such a pod in vain; returns all that are left out now."""
+        for node in nodes:
+            self._bound.get(kind, {}).pop(node, None)
+            self.note(kind, node, now + LEFT_OUT)
         return {name: self._until[kind][name] for name in self.of(kind, now)}
 
     def note(self, kind: Hashable, node: str, until: datetime) -> None:
@@ -76,7 +78,8 @@ class LeftOut:
         self._world = world
         self._missed = missed
         self._now = now
-        self._tried: dict[Hashable, dict[str, None]] = {}
+        # By kind and node, those that are to be bound there.
+        self._tried: dict[Hashable, dict[str, set[PodUid]]] = {}
         for hold in world.assumptions.holds.of_devices():
             pod = world.facts.pod(hold.pod)
             if pod is not None and hold.node:
@@ -86,16 +89,17 @@ class LeftOut:
         """Where pods like it were not bound."""
         return self._missed.of(self._kind(pod), self._now)
 
-    def tried(self, pod: PodView) -> Collection[str]:
-        """Where another pod like it is to be bound first."""
-        return self._tried.get(self._kind(pod), ())
+    def tried(self, pod: PodView, own: Collection[PodUid]) -> Collection[str]:
+        """Where another pod like it is to be bound first; `own` are those that go with it."""
+        tried = self._tried.get(self._kind(pod), {})
+        return tuple(node for node, pods in tried.items() if not pods <= set(own))
 
     def tries(self, pod: PodView, node: str) -> None:
         """It is to be bound there."""
         kind = self._kind(pod)
         in_doubt = pod.needs is not None and pod.needs.has_more
         if in_doubt and not self._missed.is_proven(kind, node):
-            self._tried.setdefault(kind, {})[node] = None
+            self._tried.setdefault(kind, {}).setdefault(node, set()).add(pod.uid)
 
     def _kind(self, pod: PodView) -> Hashable:
         return placement_class(pod, self._world.facts)

@@ -1,7 +1,8 @@
 """Who may go for pods of one queue, for want of one resource: the first in order first.
 
 Owners are asked by how far each queue between them and the common ancestor is above its share, then
-by the Queue's priority; of an owner the lowest pod priority goes first, then the youngest.
+by the Queue's priority; the asker's own queue comes last, since what goes there asks again. Of an
+owner the lowest pod priority goes first, then the youngest.
 """
 
 from __future__ import annotations
@@ -30,6 +31,13 @@ from scheduler_plugin.reclaiming.victims.victims import (
 Rank: TypeAlias = tuple[tuple[int, int], ...]
 """Of each queue from the common ancestor down: how much it is above its share, its priority. The
 smaller is asked first: both are turned round."""
+
+
+FEW = 4
+"""After how many that may go there is a pause: each takes longer than most things."""
+
+OWN: Rank = ((0, 0),)
+"""That of what is the asker's queue's, or charged to one above it: all others are above a share."""
 
 
 class Order:
@@ -76,7 +84,7 @@ class Order:
             if now is not None and now != rank:
                 heapreplace(self._heap, (now, owner))
                 continue
-            victim = self._next_of(owner, gone, helps) if now is not None else None
+            victim = (yield from self._next_of(owner, gone, helps)) if now is not None else None
             if victim is not None:
                 return victim
             heappop(self._heap)
@@ -95,15 +103,17 @@ class Order:
 
     def _owners(self) -> Iterator[QueueName]:
         """Those that are charged for any of it and may be asked."""
-        for owner in self._world.ledger.usage.own_of(self._key):
-            level = self._level(owner)
-            if level <= self._reach and self._is_taken_for(level):
+        levels = [n for n in range(self._reach + 1) if self._is_taken_for(n)]
+        for owner, path in self._standings.owners(self._key):
+            if self._level(path) in levels:
                 yield owner
 
-    def _level(self, owner: QueueName) -> int:
+    def _level(self, above: tuple[QueueName, ...]) -> int:
         """How many queues of the asker's path are below the one that both have in common."""
-        above = self._world.facts.tree.path(owner)
-        return next((n for n, place in enumerate(self._path) if place in above), len(self._path))
+        for number, place in enumerate(self._path):
+            if place in above:
+                return number
+        return len(self._path)
 
     def _is_taken_for(self, level: int) -> bool:
         return not level or self._standings.is_guaranteed(self._path[:level], self._key)
@@ -118,16 +128,18 @@ class Order:
             if above <= 0:
                 return None
             found.append((-above, priority))
-        return tuple(reversed(found))
+        return tuple(reversed(found)) or OWN
 
     # What they have.
 
     def _next_of(
         self, owner: QueueName, gone: Collection[PodUid], helps: Callable[[Victim], bool]
-    ) -> Victim | None:
-        held = self._look_at(owner)
+    ) -> Steps[Victim | None]:
+        held = yield from self._look_at(owner)
         for number in range(self._next.get(owner, 0), len(held)):
             self._next[owner] = number + 1
+            if not self._next[owner] % FEW:
+                yield
             if held[number].pods <= frozenset(gone):
                 continue
             victim = self._with_all(held[number], gone)
@@ -138,15 +150,19 @@ class Order:
                 return victim
         return None
 
-    def _look_at(self, owner: QueueName) -> list[Victim]:
+    def _look_at(self, owner: QueueName) -> Steps[list[Victim]]:
         if owner not in self._held:
-            ledger, world = self._world.ledger, self._world
-            claims = ((str(uid), held_by_claim(uid, world)) for uid in ledger.owned_by(owner))
-            pods = ((str(uid), held_by_pod(uid, world)) for uid in ledger.bound_of(owner))
-            found = dict(chain(claims, pods))
-            self._held[owner] = list(in_order([v for v in found.values() if isinstance(v, Victim)]))
-            stay = ((uid, why) for uid, why in found.items() if isinstance(why, Protection))
-            self.protected |= {uid: why for uid, why in stay if why is not Protection.UNUSED}
+            ledger, world, found = self._world.ledger, self._world, list[Victim]()
+            claims = ((uid, held_by_claim(uid, world)) for uid in [*ledger.owned_by(owner)])
+            pods = ((uid, held_by_pod(uid, world)) for uid in [*ledger.bound_of(owner)])
+            for number, (uid, held) in enumerate(chain(claims, pods), start=1):
+                if isinstance(held, Victim):
+                    found.append(held)
+                elif held is not Protection.UNUSED:
+                    self.protected[str(uid)] = held
+                if not number % FEW:
+                    yield
+            self._held[owner] = list(in_order(found))
         return self._held[owner]
 
     def _now_held_back(self, victim: Victim) -> dict[PodUid, None]:

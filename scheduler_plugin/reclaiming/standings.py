@@ -7,7 +7,7 @@ whoever is evicted asks again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.figures.share_figures import guaranteed_shares
@@ -33,6 +33,7 @@ class Standings:
         self._taken = Totals(self._tree.path)
         self._shares: dict[ResourceKey, Mapping[QueueName, int]] = {}
         self._above: dict[tuple[QueueName, ResourceKey], int] = {}
+        self._owners: dict[ResourceKey, Sequence[tuple[QueueName, tuple[QueueName, ...]]]] = {}
         self._ways: dict[tuple[QueueName, ResourceKey], Way] = {}
         for owner, what in ends_with(away.evicted, (), world, away.stuck):
             self.take(owner, what)
@@ -74,6 +75,13 @@ class Standings:
         if found is None:
             found = self._above[place, key] = self.has(place, key) - self.share(place, key)
         return found
+
+    def owners(self, key: ResourceKey) -> Sequence[tuple[QueueName, tuple[QueueName, ...]]]:
+        """The queues that are charged for any of a resource themselves, each with its path."""
+        if key not in self._owners:
+            owners = self._world.ledger.usage.own_of(key)
+            self._owners[key] = [(owner, self._tree.path(owner)) for owner in owners]
+        return self._owners[key]
 
     def way(self, owner: QueueName, key: ResourceKey) -> Way:
         """A queue and those above it that say anything of a resource, from below."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,9 +18,9 @@ from scheduler_plugin.judging.gangs import (
     waits_with,
     who_goes,
 )
-from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
+from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge, may_borrow
 from scheduler_plugin.objects.amounts import ResourceKey, summed
-from scheduler_plugin.objects.names import QueueName, Reason
+from scheduler_plugin.objects.names import PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 
@@ -60,20 +60,27 @@ def hold_of_case(case: Case) -> Hold | None:
     return Hold(case.pod.uid, str(case.pod), payer, added, non_preemptible)
 
 
-def together_with(pod: PodView, world: WorldView) -> list[PodView] | Nobody:
-    """The pod, and those without which it does not go; nobody goes for another scheduler's."""
+def together_with(
+    pod: PodView, world: WorldView, served: Collection[PodUid] = ()
+) -> list[PodView] | Nobody:
+    """The pod, and those without which it does not go; nobody goes for another scheduler's.
+
+    `served` are pods that have what they need already, beside those for which something is held.
+    """
     if why := why_not_ours(pod, world.facts.settings):
         return Nobody(why)
     if not is_of_gang(pod, world.facts):
         return [pod]
     if pod.unschedulable and not pod.gates:
-        return _tried_together(pod, world)
+        return _tried_together(pod, world, served)
     pods = who_goes(pod, world, partial(waits_with, world=world))
     return Nobody(pods.sentence) if isinstance(pods, Refused) else pods
 
 
-def _tried_together(pod: PodView, world: WorldView) -> list[PodView] | Nobody:
-    """The pod, and as many of its group as have to find devices with it: those bound have theirs.
+def _tried_together(
+    pod: PodView, world: WorldView, served: Collection[PodUid]
+) -> list[PodView] | Nobody:
+    """The pod, and as many of its group as have to find devices with it: others have theirs.
 
     What is assumed of the others is not enough here: they were let go, and found nothing.
     """
@@ -81,9 +88,10 @@ def _tried_together(pod: PodView, world: WorldView) -> list[PodView] | Nobody:
     group = facts.group(pod.namespace, pod.group)
     if group is None:
         return Nobody(f"{pod} goes with its PodGroup {pod.namespace}/{pod.group}, not there yet.")
-    members = list(living_members(pod, facts))
-    least = (group.min_member or len(members)) - sum(member.is_bound for member in members)
-    others = [m for m in members if m.uid != pod.uid and could_come(m, world)]
+    members, holds = list(living_members(pod, facts)), world.assumptions.holds
+    have = {m.uid for m in members if m.is_bound or m.uid in served or m.uid in holds} - {pod.uid}
+    least = (group.min_member or len(members)) - len(have)
+    others = [m for m in members if m.uid not in {pod.uid, *have} and could_come(m, world)]
     if len(others) + 1 < least:
         goes = f"PodGroup {pod.namespace}/{pod.group} goes as a whole"
         return Nobody(f"{goes}: {least} pods more, and {len(others) + 1} wait for devices.")
@@ -103,7 +111,7 @@ def tried_cases(pods: Sequence[PodView], world: WorldView) -> list[tuple[Case, b
         if isinstance(verdict, Refused) and verdict.reason is not Reason.OVER_LIMIT:
             return Nobody(verdict.sentence)
         case = case_of(pod, claims, trial, at_bind=False)
-        if why := _over_quota(case):
+        if why := _over_quota(case) or next(may_borrow(case), ""):
             return Nobody(why)
         found.append((case, isinstance(verdict, Refused)))
         admitted = Admitted(queue=case.queue, claims=case.claims, requests=case.requests)

@@ -73,6 +73,11 @@ class Answers:
         """What selectors say of a device; None where there is no answer."""
         return self._known_of(selectors).answers.get(offer.digest)
 
+    def known(self, request: DeviceRequest) -> int:
+        """Another number once more is known of a request's selectors."""
+        found = [self._known_of(selectors) for selectors in request.selectors]
+        return sum(2 * len(known.answers) + known.is_too_slow for known in found)
+
     def is_too_slow(self, selectors: Selectors) -> bool:
         """Whether evaluating them takes too long, as far as is known."""
         return self._known_of(selectors).is_too_slow

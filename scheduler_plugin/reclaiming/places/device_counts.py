@@ -6,39 +6,57 @@ go as long as there are too few of them anywhere, since those that went would ho
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.reclaiming.places.accepted_devices import AcceptedDevices
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
 from scheduler_plugin.reclaiming.places.offers import Offer
-from scheduler_plugin.reclaiming.places.seekers import Ask, seekers_of
-from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.places.seekers import Ask, Seeker, seekers_of
 
 
-def too_few_for(pods: Sequence[PodView], world: WorldView, stock: Stock) -> str:
+def too_few_for(pods: Sequence[PodView], world: WorldView, accepted: AcceptedDevices) -> str:
     """Why pods of one PodGroup do not go together; "" where there may be enough for them."""
-    for ask, needed in _asked(pods, world).items():
-        free = _count(_free(ask, pods, world, stock), needed)
+    seekers = seekers_of(pods, world)
+    needs = _asked(seekers if not isinstance(seekers, str) else ())
+    before = _asked(_on_their_way(pods, world)) if needs else needs
+    for ask, needed in needs.items():
+        most = needed + before[ask]
+        free = _count(_free(accepted.of(ask), ask, pods, world), most) - before[ask]
         if free < needed:
-            return (
-                f"PodGroup {pods[0].namespace}/{pods[0].group} goes as a whole: {len(pods)} of its"
-                f" pods ask for {needed} of {ask.alternative.device_class}, and {free} that would"
-                " do are free."
-            )
+            group = f"PodGroup {pods[0].namespace}/{pods[0].group}"
+            asks = f"{len(pods)} of its pods ask for {needed} of {ask.alternative.device_class}"
+            there = f"{max(0, free):.0f} that would do are free"
+            return f"{group} goes as a whole: {asks}, and {there}."
     return ""
 
 
-def _asked(pods: Sequence[PodView], world: WorldView) -> Counter[Ask]:
+def _on_their_way(pods: Sequence[PodView], world: WorldView) -> Iterator[Seeker]:
+    """What those look for that were let go before; what is held for them is counted as held."""
+    passed_by = {*(pod.uid for pod in pods), *(hold.pod for hold in world.assumptions.holds)}
+    claims: set[tuple[str, str]] = set()
+    for uid in world.assumptions.admitted():
+        pod = world.facts.pod(uid)
+        if pod is None or uid in passed_by or not pod.may_be_bound:
+            continue
+        named = {(pod.namespace, name) for name in pod.claim_names}
+        seekers = seekers_of([pod], world)
+        if claims.isdisjoint(named) and not isinstance(seekers, str):
+            yield from seekers
+        claims |= named
+
+
+def _asked(seekers: Iterable[Seeker]) -> Counter[Ask]:
     """How many devices they ask for in all, of each kind that is counted.
 
     Nothing of who has a choice, and of who wants all devices of a node, however many these are.
     """
     found: Counter[Ask] = Counter()
-    seekers = seekers_of(pods, world)
-    for seeker in seekers if not isinstance(seekers, str) else ():
+    for seeker in seekers:
         for ask in seeker.choices[0] if len(seeker.choices) == 1 else ():
             if ask.alternative.count:
                 found[_of_any_claim(ask)] += ask.alternative.count
@@ -53,9 +71,9 @@ def _of_any_claim(ask: Ask) -> Ask:
     )
 
 
-def _count(free: Iterator[int], needed: int) -> int:
+def _count(free: Iterator[float], needed: int) -> float:
     """How many there are; no more are looked at than are needed."""
-    total = 0
+    total = 0.0
     for each in free:
         total += each
         if total >= needed:
@@ -63,19 +81,22 @@ def _count(free: Iterator[int], needed: int) -> int:
     return total
 
 
-def _free(ask: Ask, pods: Sequence[PodView], world: WorldView, stock: Stock) -> Iterator[int]:
-    """Of each device that would do, how many requests it has room for as it is."""
+def _free(
+    offers: Iterable[Offer | None], ask: Ask, pods: Sequence[PodView], world: WorldView
+) -> Iterator[float]:
+    """Of each device that would do, how many requests it has room for as it is.
+
+    There may be any number among those that were not looked at.
+    """
     uids = {pod.uid for pod in pods}
     holds = (h for h in world.assumptions.holds.of_devices() if h.pod not in uids)
     use = DeviceUse(world, holds, ())
-    for device in stock.devices.perhaps_free(world.facts.devices_in_use()):
-        offer = stock.devices.offer(device)
-        if offer is not None and _is_of(ask, offer) and stock.answers.accepts(ask.request, offer):
+    used = world.facts.devices_in_use()
+    for offer in offers:
+        if offer is None:
+            yield math.inf
+        elif offer.slots is not None or offer.device not in used:
             yield _room(offer, ask.request.slots, use)
-
-
-def _is_of(ask: Ask, offer: Offer) -> bool:
-    return not ask.drivers or offer.device.driver in ask.drivers
 
 
 def _room(offer: Offer, slots: int, use: DeviceUse) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.held_texts import names_of
-from scheduler_plugin.objects.names import ClaimUid, PodUid
+from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.reclaiming.places.offers import Offer
 from scheduler_plugin.reclaiming.victims.effects import is_left_without
 
@@ -19,15 +20,32 @@ class DeviceUse:
     What another pod's hold names is that pod's, whether it is free by now or not.
     """
 
-    def __init__(self, world: WorldView, holds: Iterable[Hold], stuck: Collection[PodUid]) -> None:
-        """`holds` are those of others; `stuck` are pods that are being deleted, and do not end."""
+    def __init__(
+        self,
+        world: WorldView,
+        holds: Iterable[Hold],
+        stuck: Collection[PodUid],
+        own: Iterable[Hold] = (),
+    ) -> None:
+        """Create.
+
+        Args:
+            world: What is known.
+            holds: Those of others.
+            stuck: Pods that are being deleted, and do not end.
+            own: What is held for who looks: whoever else was given that does not get it.
+        """
+        self._own = frozenset[DeviceId]().union(*(names_of(hold.devices) for hold in own))
         self._world = world
         self._stuck = stuck
-        self._promised = frozenset[DeviceId]().union(*(names_of(h.devices) for h in holds))
+        self._promised = Counter[DeviceId]()
+        for hold in holds:
+            self._promised.update(dict(hold.devices))
 
-    def is_promised(self, device: DeviceId) -> bool:
-        """Whether it is held for another pod."""
-        return device in self._promised
+    def is_promised(self, offer: Offer, slots: int) -> bool:
+        """Whether so much of it is held for other pods that as many slots are not left."""
+        held = self._promised[offer.device]
+        return bool(held) and (offer.slots is None or held + slots > offer.slots)
 
     def has_room(
         self, offer: Offer, slots: int, gone: Collection[PodUid] | None, taken: int = 0
@@ -37,14 +55,7 @@ class DeviceUse:
         And those that are on their way out; None for what is free as it is. `taken` are slots that
         are somebody's already.
         """
-        return not self.lacks(offer, slots, gone, taken)
-
-    def lacks(
-        self, offer: Offer, slots: int, gone: Collection[PodUid] | None, taken: int = 0
-    ) -> int:
-        """How many slots are missing then; 1 for a device that is used as a whole."""
-        if self.is_promised(offer.device):
-            return 1
+        taken += self._promised[offer.device]
         stay = [
             result.slots
             for claim in self._world.facts.claims_with(offer.device)
@@ -53,16 +64,15 @@ class DeviceUse:
             if result.device_id == offer.device and not result.admin_access
         ]
         if offer.slots is None:
-            return int(bool(stay or taken))
+            return not stay and not taken
         used = sum(offer.slots if n is None else n for n in stay)
-        return max(0, used + taken + slots - offer.slots)
-
-    def claims_leaving(self, device: DeviceId) -> Iterator[ClaimUid]:
-        """Those with the device whose users are on their way out."""
-        for claim in self._world.facts.claims_with(device):
-            if self._is_left(claim, ()):
-                yield claim.uid
+        return used + taken + slots <= offer.slots
 
     def _is_left(self, claim: ClaimView, gone: Collection[PodUid]) -> bool:
-        """Whether a claim ends with these: one that nobody has reserved does not."""
-        return bool(claim.reserved_for) and is_left_without(claim, gone, self._world, self._stuck)
+        """Whether a claim ends with these: one that nobody has reserved does not.
+
+        But for one that was given what is held: Bind refuses it.
+        """
+        if not claim.reserved_for:
+            return not self._own.isdisjoint(claim.devices)
+        return is_left_without(claim, gone, self._world, self._stuck)

@@ -1,7 +1,7 @@
 """The nodes, and what all pods that are bound to them take of them.
 
     Node ──► put_node, delete_node ─┐
-                                    ├─► get, used, missing, leaving; version: whether any differs
+                                    ├─► get, pods_on, leaving, lacks
     Pod  ──► put_pod, delete_pod ───┘
 
 Facts come in any order: a pod may be known before its node is, and longer. Sums are kept, so no
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.node_requests import NOTHING, Thousandths
@@ -30,24 +29,23 @@ class _Place:
     Attributes:
         view: None while the node itself is not known, or is gone.
         used: The sum of what its pods ask for.
-        version: Number of the last change of any of it.
     """
 
     view: NodeView | None = None
     pods: dict[PodUid, None] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
     leaving: frozenset[PodUid] = _NO_PODS
-    version: int = 0
 
 
 class Nodes:
     """All nodes, by name; iterating yields the names of those that exist.
 
-    `latest` is the number of the last change of any.
+    Attributes:
+        changes: How often a node itself changed: equal numbers mean that all are the same.
     """
 
     def __init__(self) -> None:
-        self.latest = 0
+        self.changes = 0
         self._places: dict[str, _Place] = {}
         self._pods: dict[PodUid, PodOnNode] = {}
 
@@ -58,14 +56,15 @@ class Nodes:
         place = self._places.setdefault(view.name, _Place())
         if place.view != view:
             place.view = view
-            self._changed(view.name, place)
+            self.changes += 1
 
     def delete_node(self, name: str) -> None:
         """Take a node out; its pods stay until each of them is gone."""
         place = self._places.get(name)
-        if place is not None and place.view is not None:
+        if place is not None:
             place.view = None
-            self._changed(name, place)
+            self.changes += 1
+            self._drop_empty(name, place)
 
     def put_pod(self, pod: PodOnNode) -> None:
         """Enter a pod that is bound, or what it has become."""
@@ -90,7 +89,6 @@ class Nodes:
             count(place.used, name, amount)
         if pod.is_leaving:
             place.leaving |= {pod.uid}
-        self._changed(pod.node, place)
 
     def _remove(self, pod: PodOnNode) -> None:
         place = self._places[pod.node]
@@ -99,11 +97,9 @@ class Nodes:
         for name, amount in pod.asked.items():
             count(place.used, name, -amount)
         place.leaving -= {pod.uid}
-        self._changed(pod.node, place)
+        self._drop_empty(pod.node, place)
 
-    def _changed(self, name: str, place: _Place) -> None:
-        self.latest += 1
-        place.version = self.latest
+    def _drop_empty(self, name: str, place: _Place) -> None:
         if place.view is None and not place.pods:
             del self._places[name]
 
@@ -117,14 +113,6 @@ class Nodes:
         place = self._places.get(name)
         return place.view if place is not None else None
 
-    def version(self, name: str) -> int:
-        """Another number whenever anything of a node or its pods differs; 0 where nothing is known.
-
-        It is never used again for another state than nothing.
-        """
-        place = self._places.get(name)
-        return place.version if place is not None else 0
-
     def pods_on(self, name: str) -> Collection[PodUid]:
         """The pods that take of a node, those that are leaving too."""
         place = self._places.get(name)
@@ -135,15 +123,10 @@ class Nodes:
         place = self._places.get(name)
         return place.leaving if place is not None else _NO_PODS
 
-    def asked(self, uid: PodUid) -> Thousandths:
-        """What a pod takes of its node; nothing for a pod that is on none."""
-        pod = self._pods.get(uid)
-        return pod.asked if pod is not None else NOTHING
-
     def used(self, name: str) -> Thousandths:
-        """What the pods of a node ask for together; it follows what changes."""
+        """What the pods of a node ask for together."""
         place = self._places.get(name)
-        return MappingProxyType(place.used) if place is not None else NOTHING
+        return dict(place.used) if place is not None else NOTHING
 
     def lacks(
         self,
@@ -152,17 +135,7 @@ class Nodes:
         gone: Collection[PodUid] = (),
         beside: Sequence[Thousandths] = (),
     ) -> str:
-        """Of what a node has too little; "" for nothing. See `missing`."""
-        return next((resource for resource, _ in self.missing(name, asked, gone, beside)), "")
-
-    def missing(
-        self,
-        name: str,
-        asked: Thousandths,
-        gone: Collection[PodUid] = (),
-        beside: Sequence[Thousandths] = (),
-    ) -> Iterator[tuple[str, int]]:
-        """Of what a node has too little, and by how many thousandths.
+        """Of what a node has too little; "" for nothing.
 
         Args:
             name: The node.
@@ -177,8 +150,9 @@ class Nodes:
             if not more:
                 continue
             used = place.used.get(resource, 0) - _sum(left, resource) + _sum(beside, resource)
-            if (over := used + more - has.get(resource, 0)) > 0:
-                yield resource, over
+            if used + more > has.get(resource, 0):
+                return resource
+        return ""
 
 
 def _sum(parts: Sequence[Mapping[str, int]], resource: str) -> int:

@@ -8,7 +8,7 @@ changes or goes costs what its pool costs, and nothing of any other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, KeysView, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduler_plugin.objects.claims import DeviceId
@@ -21,7 +21,7 @@ SEVERAL = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Pool:
+class Pool:
     """A pool of one driver.
 
     Attributes:
@@ -35,7 +35,7 @@ class _Pool:
     is_complete: bool = False
 
 
-_NO_POOL = _Pool()
+_NO_POOL = Pool()
 
 
 class OfferedDevices:
@@ -45,11 +45,14 @@ class OfferedDevices:
         self.changes = 0
         """How often anything changed: equal numbers mean that every answer is the same."""
         self._slices: dict[str, PublishedSlice] = {}
-        self._pools: dict[str, dict[str, _Pool]] = {}
+        self._pools: dict[str, dict[str, Pool]] = {}
         self._on: Index[str, DeviceId] = {}
+        # Those that several nodes can use, by what selects these.
+        self._selected: Index[str | None, DeviceId] = {}
         # Those that one claim has as a whole, and those that several share.
         self._whole: dict[DeviceId, None] = {}
         self._shared: dict[DeviceId, None] = {}
+        self._listed_whole: tuple[DeviceId, ...] | None = None
         # Of nodes that were asked about: several decisions ask for the same ones.
         self._listed: dict[str, tuple[DeviceId, ...]] = {}
 
@@ -75,6 +78,23 @@ class OfferedDevices:
             self._listed[node] = tuple(self._on[node])
         return self._listed.get(node, ())
 
+    def selectors(self) -> Collection[str | None]:
+        """What selects the nodes of devices that several can use, each text once; None: all."""
+        return self._selected.keys()
+
+    def selected_by(self, selector: str | None) -> Collection[DeviceId]:
+        """The devices that are for several nodes by such a text."""
+        return self._selected.get(selector, ())
+
+    def pools(self, drivers: Collection[str]) -> Iterator[tuple[tuple[str, str], Pool]]:
+        """The pools of some drivers, by driver and name; of all where none is named.
+
+        A pool is another object whenever anything of it changed.
+        """
+        for driver in drivers or self._pools:
+            for name, pool in self._pools.get(driver, {}).items():
+                yield (driver, name), pool
+
     def of_driver(self, driver: str) -> Sequence[DeviceId]:
         """All devices of a driver."""
         pools = self._pools.get(driver, {}).values()
@@ -84,16 +104,21 @@ class OfferedDevices:
         """All devices of some drivers; of all where none is named."""
         return [device for driver in drivers or self._pools for device in self.of_driver(driver)]
 
-    def perhaps_free(self, used: KeysView[DeviceId]) -> Iterator[DeviceId]:
-        """The devices that are none of those that are used, and those that several claims share."""
-        yield from self._whole.keys() - used
-        yield from self._shared
+    def whole(self) -> Sequence[DeviceId]:
+        """The devices that one claim has as a whole."""
+        if self._listed_whole is None:
+            self._listed_whole = tuple(self._whole)
+        return self._listed_whole
+
+    def shared(self) -> Sequence[DeviceId]:
+        """The devices that several claims share."""
+        return tuple(self._shared)
 
     def __len__(self) -> int:
         pools = (pool for of_driver in self._pools.values() for pool in of_driver.values())
         return sum(len(pool.devices) for pool in pools)
 
-    def _pool(self, driver: str, name: str) -> _Pool:
+    def _pool(self, driver: str, name: str) -> Pool:
         return self._pools.get(driver, {}).get(name, _NO_POOL)
 
     def _replace(self, name: str, found: PublishedSlice | None) -> None:
@@ -117,13 +142,14 @@ class OfferedDevices:
         self._enter_pool(key, after)
         self._list(_only_in(before, after), -1)
         self._list(_only_in(after, before), 1)
+        self._listed_whole = None
         for found in before.devices.values():
             self._whole.pop(found.device, None)
             self._shared.pop(found.device, None)
         for found in after.devices.values():
             (self._whole if found.slots is None else self._shared)[found.device] = None
 
-    def _enter_pool(self, key: tuple[str, str], pool: _Pool) -> None:
+    def _enter_pool(self, key: tuple[str, str], pool: Pool) -> None:
         driver, name = key
         pools = self._pools.setdefault(driver, {})
         if pool.slices:
@@ -136,20 +162,22 @@ class OfferedDevices:
     def _list(self, devices: Iterable[PublishedDevice], sign: int) -> None:
         for found in devices:
             enter(self._on, [found.node], found.device, sign)
+            if found.node == SEVERAL:
+                enter(self._selected, [found.selector], found.device, sign)
             self._listed.pop(found.node, None)
 
 
-def _pool_of(slices: Sequence[PublishedSlice]) -> _Pool:
+def _pool_of(slices: Sequence[PublishedSlice]) -> Pool:
     """The pool of some slices, at least one. They are in the order in which a list has them."""
     newest = max(found.generation for found in slices)
     now = [found for found in slices if found.generation == newest]
     devices = {each.device.name: each for found in now for each in found.devices}
-    return _Pool(tuple(slices), devices, len(now) == now[0].slice_count)
+    return Pool(tuple(slices), devices, len(now) == now[0].slice_count)
 
 
-def _only_in(pool: _Pool, other: _Pool) -> Iterator[PublishedDevice]:
+def _only_in(pool: Pool, other: Pool) -> Iterator[PublishedDevice]:
     """Devices of a pool that are not on the same node in another version of it."""
     for name, found in pool.devices.items():
         same = other.devices.get(name)
-        if same is None or same.node != found.node:
+        if same is None or (same.node, same.selector) != (found.node, found.selector):
             yield found

@@ -54,9 +54,7 @@ class Offer:
     def nodes(self) -> NodeTerms:
         """Those that can use it."""
         published = self.published
-        if published.node:
-            return on_node(published.node)
-        return EVERYWHERE if published.selector is None else _terms(published.selector)
+        return on_node(published.node) if published.node else selected_nodes(published.selector)
 
     @property
     def slots(self) -> int | None:
@@ -167,8 +165,9 @@ def class_request(class_selectors: tuple[str | None, ...]) -> DeviceRequest:
 
 
 @lru_cache(maxsize=4_096)
-def _terms(selector: str) -> NodeTerms:
-    return node_terms(msgspec.json.decode(selector))
+def selected_nodes(selector: str | None) -> NodeTerms:
+    """The nodes of devices that several can use, by the selector's text; None for all."""
+    return EVERYWHERE if selector is None else node_terms(msgspec.json.decode(selector))
 
 
 def _body(seen: Seen) -> dict[str, Any]:

@@ -7,10 +7,12 @@ and have the same value where a claim's constraints say so (`matchAttribute`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.held_texts import HeldResources
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.node_requests import NOTHING, Thousandths
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
@@ -41,11 +43,12 @@ class Place:
     pod: PodUid
     node: str
     devices: tuple[tuple[DeviceId, int], ...]
-    own: tuple[str, ...]
+    own: HeldResources
     asked: Thousandths
 
     def __str__(self) -> str:
-        what = ", ".join([*(str(device) for device, _ in self.devices), *self.own])
+        own = (f"{count} {name}" for name, count in self.own)
+        what = ", ".join([*(str(device) for device, _ in self.devices), *own])
         return f'{what or "a place"} on node "{self.node}"'
 
 
@@ -78,6 +81,14 @@ class Places:
             why = why or place
         return why
 
+    def has_devices(self, seeker: Seeker, node: str, gone: Gone, before: Sequence[Place]) -> bool:
+        """Whether a node has devices for a pod, whatever else it has. Raises InDoubtError."""
+        by_class, _ = self._divided(seeker, node)
+        return any(
+            self._matched([*choice, *by_class], node, gone, before) is not None
+            for choice in seeker.choices
+        )
+
     def _why_not(self, seeker: Seeker, node: str) -> str:
         """Why the pod may not come to a node however empty it is; "" where it may."""
         view, needs = self._stock.nodes.get(node), seeker.pod.needs
@@ -105,8 +116,8 @@ class Places:
             return ""
         if lacks:
             return f'node "{node}" has not enough {lacks} for it'
-        what = tuple(f"{a.count} {a.name}" for a in own)
-        return Place(seeker.pod.uid, node, devices, what, asked)
+        slots = tuple((a.name, a.count or 0) for a in own)
+        return Place(seeker.pod.uid, node, devices, slots, asked)
 
     def _lacks(self, node: str, asked: Thousandths, gone: Gone, before: Sequence[Place]) -> str:
         """Of what the node itself has too little; "" for nothing."""
@@ -174,30 +185,36 @@ class Places:
         variants = [wanted]
         for (_, constraint), members in agreeing.items():
             variants = [
-                [self._of_value(u, constraint, value) if n in members else u for n, u in each]
+                variant
                 for before in variants
-                for each in [list(enumerate(before))]
-                for value in self._values(constraint, [before[n] for n in members])
+                for variant in self._of_each_value(before, members, constraint.attribute)
             ]
             if len(variants) > MOST_VARIANTS:
                 raise InDoubtError("so many values of what has to agree are not looked at")
         return variants
 
-    def _values(
-        self, constraint: Constraint, wanted: Sequence[Sequence[Sequence[DeviceId]]]
-    ) -> list[Value]:
-        """Those of the devices that are there; None for none, so that they are lacking."""
-        devices = dict.fromkeys(d for units in wanted for unit in units[:1] for d in unit)
-        values = (self._offer(device).value_of(constraint.attribute) for device in devices)
-        return list(dict.fromkeys(filter(None, values))) or [None]
+    def _of_each_value(
+        self, wanted: list[list[Sequence[DeviceId]]], members: Sequence[int], attribute: str
+    ) -> Iterator[list[list[Sequence[DeviceId]]]]:
+        """The same for each value that some have; where nobody has any, they are lacking."""
+        found = {n: self._by_value(wanted[n], attribute) for n in members}
+        if sum(len(wanted[n]) for n in members) == 1:  # One device agrees with itself.
+            found = {n: {None: [*chain(*each.values())]} for n, each in found.items()}
+        for value in dict.fromkeys(v for each in found.values() for v in each) or [None]:
+            yield [
+                [found[n].get(value, [])] * len(units) if n in members else units
+                for n, units in enumerate(wanted)
+            ]
 
-    def _of_value(
-        self, units: list[Sequence[DeviceId]], constraint: Constraint, value: Value
-    ) -> list[Sequence[DeviceId]]:
-        if not units or value is None:
-            return [()] * len(units)
-        name = constraint.attribute
-        return [[d for d in units[0] if self._offer(d).value_of(name) == value]] * len(units)
+    def _by_value(
+        self, units: list[Sequence[DeviceId]], attribute: str
+    ) -> dict[Value, list[DeviceId]]:
+        """Devices that have a value, by it: each unit may be any of the same devices."""
+        found: dict[Value, list[DeviceId]] = {}
+        for device in units[0] if units else ():
+            if (value := self._offer(device).value_of(attribute)) is not None:
+                found.setdefault(value, []).append(device)
+        return found
 
     def _offer(self, device: DeviceId) -> Offer:
         """One that is offered; nothing changes while places are looked for."""
@@ -217,9 +234,12 @@ class Places:
 
     def would_do(self, seeker: Seeker, device: DeviceId) -> bool:
         """Whether a device would do for something that is asked for, were it free."""
-        if self._use.is_promised(device):
-            return False
-        return any(self._stock.accepts(ask, device) for ask in seeker.asks)
+        offer = self._stock.devices.offer(device)
+        return offer is not None and any(
+            self._stock.accepts(ask, device)
+            and not self._use.is_promised(offer, ask.alternative.slots)
+            for ask in seeker.asks
+        )
 
 
 def _taken(places: Sequence[Place]) -> Counter[DeviceId]:

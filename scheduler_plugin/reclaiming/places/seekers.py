@@ -166,6 +166,18 @@ def _doubt(claims: Sequence[ClaimView]) -> str:
     return ""
 
 
+def most_devices(pod: PodView, world: WorldView) -> int | None:
+    """How many devices a pod asks for at the most; None where that is not known."""
+    seekers = seekers_of([pod], world)
+    if isinstance(seekers, str):
+        return None
+    asks = [[*choice, *seekers[0].resources] for choice in seekers[0].choices]
+    counts = [[ask.alternative.count for ask in choice] for choice in asks]
+    if any(count is None for choice in counts for count in choice):
+        return None
+    return max((sum(n for n in choice if n is not None) for choice in counts), default=0)
+
+
 def nodes_of_resources(seeker: Seeker, world: WorldView) -> Iterator[str]:
     """Nodes whose device plugin may have some of what the pod asks for beside claims."""
     names = {ask.alternative.name for ask in seeker.resources}

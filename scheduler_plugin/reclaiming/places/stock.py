@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.reclaiming.places.answers import Answers
 from scheduler_plugin.reclaiming.places.nodes import Nodes
-from scheduler_plugin.reclaiming.places.offered_devices import SEVERAL, OfferedDevices
-from scheduler_plugin.reclaiming.places.offers import Offer
+from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.places.offers import selected_nodes
 from scheduler_plugin.reclaiming.places.seekers import Ask
 
 
@@ -20,38 +20,50 @@ class Stock:
     nodes: Nodes = field(default_factory=Nodes)
     devices: OfferedDevices = field(default_factory=OfferedDevices)
     answers: Answers = field(default_factory=Answers)
+    _by_selector: dict[str | None, tuple[int, tuple[str, ...]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def accepts(self, ask: Ask, device: DeviceId) -> bool:
-        """Whether a device may fit what is asked for, were it free."""
+        """Whether a device may fit what is asked for, were it free.
+
+        Devices of other drivers than those of the class are never asked about.
+        """
+        if ask.drivers and device.driver not in ask.drivers:
+            return False
         offer = self.devices.offer(device)
         return offer is not None and self.answers.accepts(ask.request, offer)
-
-    def offers_for(self, ask: Ask) -> Iterator[Offer]:
-        """The devices of the drivers that its class names."""
-        for device in self.devices.of_drivers(ask.drivers):
-            if (offer := self.devices.offer(device)) is not None:
-                yield offer
 
     def reachable(self, node: str) -> Iterator[DeviceId]:
         """The devices that a node can use."""
         yield from self.devices.on(node)
+        for selector in self.selectors_of(node):
+            yield from self.devices.selected_by(selector)
+
+    def selectors_of(self, node: str) -> tuple[str | None, ...]:
+        """What selects a node of those that can use the same devices."""
         view = self.nodes.get(node)
-        for device in self.devices.on(SEVERAL):
-            offer = self.devices.offer(device)
-            if offer is not None and view is not None and offer.nodes.match(node, view.labels):
-                yield device
-
-    def nodes_of(self, device: DeviceId) -> Iterable[str]:
-        """The nodes that can use a device."""
-        offer = self.devices.offer(device)
-        if offer is None:
+        if view is None:
             return ()
-        if offer.node:
-            return (offer.node,) if self.nodes.get(offer.node) is not None else ()
-        return self._nodes_matching(offer)
+        selectors = self.devices.selectors()
+        return tuple(s for s in selectors if selected_nodes(s).match(node, view.labels))
 
-    def _nodes_matching(self, offer: Offer) -> Sequence[str]:
-        """Those that it names are few; else all are looked at."""
-        names = offer.nodes.names or self.nodes
-        views = ((name, self.nodes.get(name)) for name in names)
-        return [n for n, view in views if view is not None and offer.nodes.match(n, view.labels)]
+    def nodes_of(self, devices: Iterable[DeviceId]) -> dict[str, None]:
+        """The nodes that can use any of these devices."""
+        found: dict[str, None] = {}
+        selectors: dict[str | None, None] = {}
+        for offer in filter(None, map(self.devices.offer, devices)):
+            if not offer.node:
+                selectors[offer.published.selector] = None
+            elif self.nodes.get(offer.node) is not None:
+                found[offer.node] = None
+        return found | dict.fromkeys(name for s in selectors for name in self._selected(s))
+
+    def _selected(self, selector: str | None) -> tuple[str, ...]:
+        """All nodes are looked at once, as long as none changes."""
+        changes, found = self._by_selector.get(selector, (-1, ()))
+        if changes != self.nodes.changes:
+            terms, views = selected_nodes(selector), ((n, self.nodes.get(n)) for n in self.nodes)
+            found = tuple(n for n, view in views if view and terms.match(n, view.labels))
+            self._by_selector[selector] = self.nodes.changes, found
+        return found

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
@@ -16,17 +18,41 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import NO_POD, PodUid
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.steps import Steps
 from scheduler_plugin.reclaiming.heads import Head
 from scheduler_plugin.reclaiming.missed_nodes import LeftOut
+from scheduler_plugin.reclaiming.places.candidates import Candidates
 from scheduler_plugin.reclaiming.places.device_use import DeviceUse
 from scheduler_plugin.reclaiming.places.offered_devices import SEVERAL
 from scheduler_plugin.reclaiming.places.places import InDoubtError, Place, Places
-from scheduler_plugin.reclaiming.places.seekers import Seeker, nodes_of_resources, seekers_of
+from scheduler_plugin.reclaiming.places.seekers import Seeker, seekers_of
 from scheduler_plugin.reclaiming.places.stock import Stock
 from scheduler_plugin.reclaiming.victims.victims import Away, Victim
 
+FEW = 16
+"""After how many nodes there is a pause."""
+
 ANYWHERE = ""
-"""Stands for the node of what is promised of devices that several nodes can use."""
+"""Stands for the node of what is promised of devices that several nodes can use, and for that of
+pods of which nobody can say where they would be."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AtWork:
+    """The head that is looked at now.
+
+    Attributes:
+        turns: How often anything began or ceased to be held until then.
+    """
+
+    head: Head
+    turns: int
+    seekers: tuple[Seeker, ...] | str
+    looking: Places
+
+    @property
+    def doubt(self) -> str:
+        return self.seekers.removesuffix(".") if isinstance(self.seekers, str) else ""
 
 
 class NodeSupply:
@@ -39,10 +65,35 @@ class NodeSupply:
         self._left_out = left_out
         self._promised: dict[str, list[Place]] = {}
         self._kinds: dict[object, int] = {}
-        self._nodes: dict[int, tuple[str, ...]] = {}
-        self._failed: dict[int, dict[str, None]] = {}
-        self._seen: dict[int, frozenset[PodUid]] = {}
+        self._candidates = Candidates(world, stock, left_out)
+        self._at_work: _AtWork | None = None
         self._hopeless: dict[tuple[int, str], str | None] = {}
+
+    def look(self, head: Head, gone: Collection[PodUid]) -> Steps[None]:
+        """Find out in steps which nodes do not do for the first of its pods."""
+        for seeker in self._seekers(head)[:1]:
+            with suppress(InDoubtError):
+                yield from self._look(head, seeker, gone)
+
+    def _look(self, head: Head, seeker: Seeker, gone: Collection[PodUid]) -> Steps[None]:
+        kind, looking = self._kind(seeker), self._of(head).looking
+        failed = self._candidates.failed(kind, gone)
+        for number, node in enumerate(self._candidates.of(kind, seeker, (), gone), start=1):
+            if node is not None and node not in failed:
+                place = looking.fit(seeker, node, gone, [*self._promised_at(node)])
+                if isinstance(place, Place):
+                    return
+                failed[node] = None
+            if node is None or not number % FEW:
+                yield
+
+    def used(
+        self, head: Head, gone: Collection[PodUid]
+    ) -> tuple[frozenset[DeviceId], frozenset[str]]:
+        """The devices that it finds then, and the nodes where these and itself would be."""
+        places = self.places(head, gone) or ()
+        devices = frozenset(device for place in places for device, _ in place.devices)
+        return devices, frozenset(place.node for place in places)
 
     def lacks(self, head: Head, gone: Collection[PodUid]) -> tuple[ResourceKey, ...]:
         """Of what a head finds too little once these pods are gone."""
@@ -61,24 +112,47 @@ class NodeSupply:
             return []
 
     def _places(self, head: Head, gone: Collection[PodUid]) -> list[Place] | None:
-        seekers, places = seekers_of(head.pods, self._world), list[Place]()
-        for seeker in seekers if not isinstance(seekers, str) else ():
+        places: list[Place] = []
+        for seeker in self._seekers(head):
             place = self._place(head, seeker, gone, places)
             if place is None:
                 return None
             places.append(place)
         return places
 
-    def doubt(self, head: Head) -> str:
-        """Why it cannot be said what would serve it, for the end of a sentence; "" where it can."""
-        seekers = seekers_of(head.pods, self._world)
-        if isinstance(seekers, str):
-            return seekers.removesuffix(".")
+    def doubt(self, head: Head, gone: Collection[PodUid]) -> str:
+        """Why nothing is taken for it, for the end of a sentence; "" where something may be.
+
+        Where only room is lacking that is tried once in a while although nobody can say what would
+        serve it.
+        """
+        is_left_out = ANYWHERE in self._left_out.missed(head.pods[0])
+        if head.lacks_room and not is_left_out:
+            return ""
+        if why := self._of(head).doubt:
+            return why
         try:
-            self._places(head, ())
+            self._places(head, gone)
         except InDoubtError as error:
             return str(error)
         return ""
+
+    def free_nodes(self, pod: PodView) -> Iterator[str | None]:
+        """The nodes where a pod would fit as things are, each with None before it to pause at."""
+        seekers = seekers_of([pod], self._world)
+        others = (h for h in self._world.assumptions.holds.of_devices() if h.pod != pod.uid)
+        places = Places(self._stock, DeviceUse(self._world, others, ()), ())
+        for seeker in seekers if not isinstance(seekers, str) else ():
+            for node in self._candidates.free_for(seeker):
+                yield None
+                if node is None:
+                    continue
+                try:
+                    place = places.fit(seeker, node, None, ())
+                except InDoubtError:
+                    return
+                if isinstance(place, Place):
+                    yield node
 
     def keep(self, head: Head, gone: Collection[PodUid]) -> Sequence[Place]:
         """What the head finds then is its: nobody after it finds it. Returns the places."""
@@ -102,19 +176,15 @@ class NodeSupply:
 
     def helps(self, head: Head, victim: Victim) -> bool:
         """Whether what it holds is anything that the head could have."""
-        seekers = seekers_of(head.pods, self._world)
-        return not isinstance(seekers, str) and any(
+        return any(
             self._why_hopeless(head, seeker, node) is None
-            for seeker in seekers
+            for seeker in self._seekers(head)
             for node in self._left_by(head, seeker, victim)
         )
 
     def why_not(self, head: Head) -> str:
         """Why nodes with devices that would do are none for it, for the end of a sentence."""
-        seekers = seekers_of(head.pods, self._world)
-        if isinstance(seekers, str):
-            return ""
-        kinds = {self._kind(seeker) for seeker in seekers}
+        kinds = {self._kind(seeker) for seeker in self._seekers(head)}
         whys = Counter(
             why.removeprefix(f'node "{node}" ')
             for (kind, node), why in self._hopeless.items()
@@ -124,10 +194,11 @@ class NodeSupply:
             f"{count} nodes: each {why}" if count > 1 else f"1 node {why}"
             for why, count in whys.most_common(3)
         )
-        return "; ".join((*counted, *self._why_left_out(head.pods[0])))
+        return "; ".join((*counted, *self._why_left_out(head)))
 
-    def _why_left_out(self, pod: PodView) -> Iterator[str]:
-        missed, tried = self._left_out.missed(pod), self._left_out.tried(pod)
+    def _why_left_out(self, head: Head) -> Iterator[str]:
+        pod = head.pods[0]
+        missed, tried = self._left_out.missed(pod), self._left_out.tried(pod, head.uids)
         if missed:
             are = "1 node is" if len(missed) == 1 else f"{len(missed)} nodes are"
             yield f"{are} left out, where such pods were not bound"
@@ -137,11 +208,25 @@ class NodeSupply:
 
     # Places.
 
-    def _looking(self, head: Head) -> Places:
-        holds = self._world.assumptions.holds.of_devices()
-        others = (hold for hold in holds if hold.pod not in head.uids)
-        use = DeviceUse(self._world, others, self._away.stuck)
-        return Places(self._stock, use, self._away.stuck)
+    def _of(self, head: Head) -> _AtWork:
+        """What is found out once for a head, as long as nothing else is held."""
+        holds = self._world.assumptions.holds
+        found = self._at_work
+        if found is None or found.head is not head or found.turns != holds.turns:
+            found = self._at_work = self._begun(head)
+        return found
+
+    def _begun(self, head: Head) -> _AtWork:
+        holds = self._world.assumptions.holds
+        others = [hold for hold in holds.of_devices() if hold.pod not in head.uids]
+        own = [hold for hold in holds.of_devices() if hold.pod in head.uids]
+        use = DeviceUse(self._world, others, self._away.stuck, own)
+        looking = Places(self._stock, use, self._away.stuck)
+        return _AtWork(head, holds.turns, seekers_of(head.pods, self._world), looking)
+
+    def _seekers(self, head: Head) -> tuple[Seeker, ...]:
+        found = self._of(head).seekers
+        return () if isinstance(found, str) else found
 
     def _kind(self, seeker: Seeker) -> int:
         """The same for pods that the same devices and nodes serve, whatever their queues."""
@@ -152,69 +237,19 @@ class NodeSupply:
     def _place(
         self, head: Head, seeker: Seeker, gone: Collection[PodUid], own: Sequence[Place]
     ) -> Place | None:
-        kind, looking = self._kind(seeker), self._looking(head)
-        failed = self._failed_of(kind, gone) if not own else {}
-        tried = self._left_out.tried(seeker.pod) if not own else ()
-        for node in self._candidates(kind, seeker, own, gone):
-            if node in failed or node in tried:
+        kind, looking = self._kind(seeker), self._of(head).looking
+        # Where it does not fit alone, it does not beside those that go with it.
+        failed = self._candidates.failed(kind, gone)
+        tried = self._left_out.tried(seeker.pod, head.uids)
+        for node in self._candidates.of(kind, seeker, own, gone):
+            if node is None or node in failed or node in tried:
                 continue
             place = looking.fit(seeker, node, gone, [*self._promised_at(node), *own])
             if isinstance(place, Place):
                 return place
-            failed[node] = None
+            if not own:
+                failed[node] = None
         return None
-
-    def _failed_of(self, kind: int, gone: Collection[PodUid]) -> dict[str, None]:
-        """Nodes that did not do, but for those that a pod left since."""
-        failed, now = self._failed.setdefault(kind, {}), frozenset(gone)
-        for uid in now - self._seen.get(kind, frozenset()):
-            for node in self._left(uid):
-                failed.pop(node, None)
-        self._seen[kind] = now
-        return failed
-
-    def _left(self, uid: PodUid) -> Iterator[str]:
-        """Where something is free once a pod is gone: on its node, and where its devices are."""
-        pod = self._world.facts.pod(uid)
-        if pod is not None and pod.node:
-            yield pod.node
-        for name in self._world.facts.claims_consumed_by(uid):
-            claim = self._world.facts.claim(name)
-            for device in claim.devices if claim is not None else ():
-                yield from self._stock.nodes_of(device)
-
-    def _candidates(
-        self, kind: int, seeker: Seeker, own: Sequence[Place], gone: Collection[PodUid]
-    ) -> Iterable[str]:
-        """Nodes where something that would do may be free; those that the pod names go first."""
-        if seeker.beside:
-            return [place.node for place in own if place.pod == seeker.beside]
-        if kind not in self._nodes:
-            self._nodes[kind] = self._in_order(seeker, self._nodes_for(seeker))
-        left = dict.fromkeys(node for uid in gone for node in self._left(uid))
-        return chain(self._nodes[kind], self._in_order(seeker, left))
-
-    def _in_order(self, seeker: Seeker, nodes: Iterable[str]) -> tuple[str, ...]:
-        out = frozenset(self._left_out.missed(seeker.pod))
-        named = seeker.pod.needs.names if seeker.pod.needs is not None else frozenset[str]()
-        found = (name for name in nodes if name not in out)
-        return tuple(sorted(found, key=lambda name: name not in named))
-
-    def _nodes_for(self, seeker: Seeker) -> Iterable[str]:
-        """Nodes with something that is free as it is, or on its way to be."""
-        if not seeker.asks and not seeker.resources:
-            return list(self._stock.nodes)
-        found = dict.fromkeys(nodes_of_resources(seeker, self._world))
-        used = self._world.facts.devices_in_use()
-        for device in self._stock.devices.perhaps_free(used):
-            if any(self._stock.accepts(ask, device) for ask in seeker.asks):
-                found |= dict.fromkeys(self._stock.nodes_of(device))
-        return found | dict.fromkeys(self._nodes_being_left)
-
-    @cached_property
-    def _nodes_being_left(self) -> tuple[str, ...]:
-        leaving = self._world.facts.pods_leaving()
-        return tuple(dict.fromkeys(node for uid in leaving for node in self._left(uid)))
 
     def _preemptible(self, pods: Iterable[PodUid]) -> set[PodUid]:
         found = map(self._world.facts.pod, pods)
@@ -231,10 +266,10 @@ class NodeSupply:
 
     def _left_by(self, head: Head, seeker: Seeker, victim: Victim) -> Iterator[str]:
         """Where it leaves something that would do."""
-        looking, own = self._looking(head), dict.fromkeys(pod.node for pod in victim.users)
+        looking, own = self._of(head).looking, dict.fromkeys(pod.node for pod in victim.users)
         for device in victim.devices:
             if looking.would_do(seeker, device):
-                yield from self._stock.nodes_of(device)
+                yield from self._stock.nodes_of([device])
         names = {ask.alternative.name for ask in seeker.resources}
         if any(name in names for pod in victim.users for name, _ in pod.requests):
             yield from own
@@ -244,8 +279,15 @@ class NodeSupply:
         key = self._kind(seeker), node
         if key not in self._hopeless:
             gone = self._preemptible(self._stock.nodes.pods_on(node)) | self._users_elsewhere
-            beside = [*self._promised_at(node)]
-            place = self._looking(head).fit(seeker, node, gone, beside)
-            why = place if isinstance(place, str) else None
+            why = self._why_unfit(head, seeker, node, gone)
             self._hopeless[key] = "" if node in self._left_out.missed(seeker.pod) else why
-        return "" if node in self._left_out.tried(seeker.pod) else self._hopeless[key]
+        return "" if node in self._left_out.tried(seeker.pod, head.uids) else self._hopeless[key]
+
+    def _why_unfit(
+        self, head: Head, seeker: Seeker, node: str, gone: Collection[PodUid]
+    ) -> str | None:
+        try:
+            place = self._of(head).looking.fit(seeker, node, gone, [*self._promised_at(node)])
+        except InDoubtError:
+            return None
+        return place if isinstance(place, str) else None

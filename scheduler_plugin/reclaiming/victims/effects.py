@@ -73,8 +73,10 @@ def on_its_way(
     keys: Collection[ResourceKey], world: WorldView
 ) -> tuple[tuple[ClaimUid, ...], tuple[PodUid, ...]]:
     """The claims, and the pods with slots, that end with pods which are being deleted."""
-    claims = ((claim.uid, world.ledger.claim(claim.uid)) for claim in world.facts.claims())
-    pods = ((pod.uid, world.ledger.pod(pod.uid)) for pod in world.facts.pods())
+    leaving = world.facts.pods_leaving()
+    names = dict.fromkeys(c for uid in leaving for c in world.facts.claims_consumed_by(uid))
+    claims = ((uid, world.ledger.claim(uid)) for uid in names)
+    pods = ((uid, world.ledger.pod(uid)) for uid in leaving)
     return (
         tuple(uid for uid, c in claims if c and c.leaving and any(c.cost[key] for key in keys)),
         tuple(uid for uid, p in pods if p and p.leaving and any(p.cost[key] for key in keys)),

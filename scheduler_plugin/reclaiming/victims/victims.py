@@ -153,6 +153,8 @@ def whole(
 ) -> Victim | Protection:
     """The same with all of those PodGroups of which too few would be left.
 
+    Who is not bound spares nobody: bound a moment later, it is what is left of its PodGroup.
+
     Args:
         victim: What some users hold.
         gone: Pods that go anyway, by this decision or an earlier one.
@@ -171,18 +173,12 @@ def whole(
             continue  # No longer there; one that never was would spare whoever names it.
         members = [m for m in living_members(pod, world.facts) if m.uid not in evicted]
         left = [m for m in members if m.uid not in (users.keys() | gone) and m.is_bound]
-        if any(_is_about_to_run(other, world) for other in members):
-            return Protection.UNKNOWN
         if left and (group.min_member is None or len(left) < group.min_member):
             users |= {other.uid: other for other in members if other.is_bound}
             broken[f" with all of PodGroup {pod.namespace}/{pod.group}"] = None
     if not broken:
         return victim
     return _as_one(victim, users, "".join(broken), gone, world)
-
-
-def _is_about_to_run(pod: PodView, world: WorldView) -> bool:
-    return not pod.is_bound and world.assumptions.is_assumed(pod.uid)
 
 
 def _as_one(

@@ -60,8 +60,8 @@ class Scene:
         self, *requests: DeviceRequest, reported: Sequence[str] = ()
     ) -> list[frozenset[str]]:
         everything = self.devices.of_driver(DRIVER_NAME)
-        found = await self.evaluator.evaluate(requests, everything, reported)
-        return [found[request] for request in requests]
+        found = [await self.evaluator.evaluate(each, everything, reported) for each in requests]
+        return [each.too_slow for each in found]
 
     def accepted(self, request: DeviceRequest) -> list[str]:
         """Names of devices that may fit."""
@@ -85,20 +85,15 @@ async def test_a_request_is_evaluated_for_what_its_class_does_not_refuse_and_onc
     assert len(scene.fake.asked) == 2
 
 
-async def test_no_call_is_about_more_devices_than_may_be_and_no_request_waits_for_another(
+async def test_no_call_is_about_more_devices_than_may_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(answers_processes, "IN_ONE_CALL", 2)
-    scene, one, two = Scene(), a_request(CLASS), a_request(FINE)
+    scene, request = Scene(), a_request(FINE)
 
-    await scene.evaluate(one, two)
+    await scene.evaluate(request)
 
-    assert scene.fake.asked == [
-        (CLASS, ["plain", "fine"]),
-        (FINE, ["plain", "fine"]),
-        (CLASS, ["rare"]),
-        (FINE, ["rare"]),
-    ]
+    assert scene.fake.asked == [(FINE, ["plain", "fine"]), (FINE, ["rare"])]
 
 
 async def test_what_takes_too_long_is_told_and_not_evaluated_again() -> None:
@@ -130,11 +125,12 @@ async def test_what_is_not_evaluated_in_time_may_fit_and_is_evaluated_the_next_t
     monkeypatch.setattr(answers_processes, "IN_ONE_CALL", 1)
     scene, request = Scene(seconds=0.0), a_request(FINE)
 
-    await scene.evaluate(request)
+    everything = scene.devices.of_driver(DRIVER_NAME)
+    assert not (await scene.evaluator.evaluate(request, everything)).is_complete
     assert scene.accepted(request) == ["fine", "rare"]
 
     scene.evaluator = SelectorEvaluator(scene.fake, scene.devices, scene.answers)
-    await scene.evaluate(request)
+    assert (await scene.evaluator.evaluate(request, everything)).is_complete
     assert scene.accepted(request) == ["fine"]
     assert [models for _, models in scene.fake.asked] == [["plain"], ["fine"], ["rare"]]
 
@@ -167,7 +163,7 @@ async def test_devices_that_go_meanwhile_are_left_out() -> None:
     scene.devices.delete_slice("s0")
     scene.devices.delete_slice("s1")
 
-    await scene.evaluator.evaluate([request], everything)
+    await scene.evaluator.evaluate(request, everything)
 
     assert scene.fake.asked == []
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from binder.api import ReclaimConfig, Reclaimer
+from binder.reclaiming.apiserver_takes import by_namespaces
 from driver.api import timestamp
 from kube.api import Event, JsonObject
 from scheduler_plugin.accounting.world_changes import PodChanged
@@ -17,16 +19,18 @@ from scheduler_plugin.objects.claims import claim_view
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, QueueName
 from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.objects.pods import PodGroupView, pod_view
+from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from scheduler_plugin.reclaiming.places.stock import Stock
 from tests.binder.builders import FakeFence, a_binder
-from tests.binder.fake_apiserver import QUEUE, FakeApiServer
+from tests.binder.fake_apiserver import QUEUE, FakeApiServer, RefusedError
 from tests.binder.test_disruption_budgets import a_budget
 from tests.binder.virtual_time import in_virtual_time
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
     a_claim_object,
+    a_pod,
     a_pod_object,
     a_queue,
     a_request,
@@ -418,3 +422,58 @@ async def test_sets_of_a_namespace_without_budgets_go_at_one_time() -> None:
 async def test_sets_of_a_namespace_that_has_a_budget_go_one_after_the_other() -> None:
     """It may be about several of them."""
     assert await most_at_one_time(a_budget(allowed=3, matchLabels={"app": "other"})) == 1
+
+
+class FakeServerWithoutEvictions(FakeApiServer):
+    """Fails at each eviction, as where a webhook of it is broken."""
+
+    def _evict(self, path: str, body: Mapping[str, Any], *, is_dry: bool) -> dict[str, Any]:
+        raise RefusedError(500, "InternalError", "failed calling webhook")
+
+
+@in_virtual_time
+async def test_an_api_server_that_fails_at_evictions_is_asked_less_and_less_often() -> None:
+    scene = Scene(FakeServerWithoutEvictions())
+    scene.use("r1")
+    scene.use("r2")
+    scene.wait()
+
+    said: set[str] = set()
+    scene.reclaimer.told = lambda: said.update(scene.world.unmet.values())
+
+    async with scene.running():
+        await scene.at(60)
+        asked = len(scene.server.asked)
+        await scene.at(120)
+
+    assert 0 < asked < 60
+    assert len(scene.server.asked) - asked < 40
+    assert any("failed at evictions" in why for why in said)
+
+
+@in_virtual_time
+async def test_who_is_known_to_wait_a_moment_after_a_start_is_not_forgotten() -> None:
+    scene = a_scene()
+    scene.waiting = []
+
+    async with scene.running():
+        await scene.rounds()
+        scene.waiting = [pod_uid("w")]
+        await scene.at(7)
+
+    assert scene.evicted == ["r2"]
+
+
+def test_sets_that_have_any_namespace_in_common_go_one_after_the_other() -> None:
+    def a_take(*namespaces: str) -> Take:
+        pods = [a_pod(f"of-{name}", namespace=name) for name in namespaces]
+        return cast(Take, SimpleNamespace(pods=pods))
+
+    one, other, both, alone = a_take("a"), a_take("b"), a_take("a", "b"), a_take("c")
+
+    groups = by_namespaces([one, other, alone, both])
+
+    assert dict(groups) == {
+        frozenset("c"): [alone],
+        frozenset("ab"): [one, other, both],
+    }

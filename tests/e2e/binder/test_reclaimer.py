@@ -170,7 +170,7 @@ async def test_for_one_that_never_ends_another_goes_once_and_the_queue_says_why(
     account: ApiClient, admin: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether a hold is over is looked at each second: nobody waits for the minute of another."""
-    monkeypatch.setattr(apiserver_holds, "HOLD_SECONDS", 1.0)
+    monkeypatch.setattr(apiserver_holds, "FREE_SECONDS", 1.0)
     async with a_scene(account, admin) as scene:
         await scene.use("first", finalizers=[FINALIZER])
         await scene.use("second", finalizers=[FINALIZER])

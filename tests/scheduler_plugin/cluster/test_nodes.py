@@ -69,14 +69,6 @@ def test_a_bystander_takes_of_its_node_and_nobody_hears(
     assert heard == []
 
 
-def test_what_changes_nothing_of_a_bystander_changes_no_version(cluster: ClusterWorld) -> None:
-    cluster.note_pod(versioned(a_bystander(), 5))
-    before = cluster.stock.nodes.version("n")
-    cluster.note_pod(versioned(a_bystander(status={"podIP": "10.0.0.1"}), 6))
-
-    assert cluster.stock.nodes.version("n") == before
-
-
 def test_a_bystander_that_ended_takes_nothing_any_more(
     cluster: ClusterWorld, heard: list[WorldChange]
 ) -> None:
@@ -188,16 +180,14 @@ def test_nodes_are_known_and_nobody_hears_of_them(
     note_node(cluster, 5)
     view = cluster.stock.nodes.get("n")
     assert view is not None
-    assert view.is_open
-    before = cluster.stock.nodes.version("n")
+    assert not view.closed
     note_node(cluster, 6)
-    assert cluster.stock.nodes.version("n") == before
+    assert cluster.stock.nodes.get("n") == view
 
     note_node(cluster, 7, unschedulable=True)
     view = cluster.stock.nodes.get("n")
     assert view is not None
-    assert not view.is_open
-    assert cluster.stock.nodes.version("n") > before
+    assert view.closed
     (kind,) = (kind for kind in cluster.kinds if str(kind) == "nodes of v1")
     kind.store.take_deletion(versioned(a_node_object("n"), 8))
     assert cluster.stock.nodes.get("n") is None
@@ -211,5 +201,6 @@ def test_without_nodes_neither_they_nor_bystanders_are_kept() -> None:
 
     assert "nodes of v1" not in map(str, cluster.kinds)
     assert len(cluster.kinds.pods.store) == 1
-    assert cluster.stock.nodes.latest == 0
+    assert list(cluster.stock.nodes) == []
+    assert cluster.stock.nodes.used("n") == {}
     assert len(list(cluster.world.facts.pods())) == 1

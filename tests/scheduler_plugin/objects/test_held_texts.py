@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.held_texts import held_text, missed_text, read_held, read_missed
+from scheduler_plugin.objects.held_texts import (
+    Held,
+    held_text,
+    missed_text,
+    read_held,
+    read_missed,
+)
 
 labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
 domains = st.lists(labels, min_size=1, max_size=3).map(".".join)
@@ -24,14 +30,15 @@ moments = st.integers(1_700_000_000, 1_900_000_000).map(lambda s: datetime.fromt
     before=st.text(max_size=60),
 )
 def test_what_is_held_is_read_back(held: dict[DeviceId, int], node: str, before: str) -> None:
-    said = f"{before} {held_text(tuple(held.items()), node)}"
+    slots = (("akri.sh/camera", 2),) if before else ()
+    what = Held(tuple(held.items()), slots, node)
 
-    assert read_held(said) == (tuple(held.items()), node)
+    assert what == Held() or read_held(f"{before} {held_text(what)}") == what
 
 
 def test_room_without_a_device_is_read_back_as_none() -> None:
-    assert held_text((), "") == ""
-    assert read_held(held_text((), "node-a")) == ((), "node-a")
+    assert held_text(Held()) == ""
+    assert read_held(held_text(Held(node="node-a"))) == Held(node="node-a")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +46,7 @@ def test_room_without_a_device_is_read_back_as_none() -> None:
     ["", "What an earlier version wrote.", 'Held: a/b/c (1) on node "n". And more.', "Held: "],
 )
 def test_other_text_says_nothing(text: str) -> None:
-    assert read_held(text) == ((), "")
+    assert read_held(text) is None
 
 
 @given(nodes=st.dictionaries(domains | st.just(""), moments, max_size=4))

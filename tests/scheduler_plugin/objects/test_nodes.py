@@ -31,7 +31,7 @@ def test_what_a_node_has_is_read_in_thousandths() -> None:
     body = a_node_object("n", {"zone": "a"}, allocatable={"cpu": "1500m", "pods": "110"})
     node = node_view(body)
 
-    assert (node.name, node.labels, node.is_open) == ("n", {"zone": "a"}, True)
+    assert (node.name, node.labels, node.closed) == ("n", {"zone": "a"}, "")
     assert node.allocatable == {"cpu": 1500, "pods": 110_000}
 
 
@@ -58,7 +58,6 @@ def test_heartbeats_and_images_change_nothing() -> None:
 def test_a_node_that_is_closed_says_why(change: dict[str, Any], why: str) -> None:
     node = node_view({**a_node_object("n"), **change})
 
-    assert not node.is_open
     assert why_not(node) == why
 
 

@@ -24,7 +24,7 @@ from scheduler_plugin.objects.claims import ClaimConstraint, claim_template_view
 from scheduler_plugin.objects.devices.devices import InstanceView, instance_view
 from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, QueueName
-from scheduler_plugin.objects.node_selection import tolerations_of
+from scheduler_plugin.objects.node_fields import Toleration
 from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodGroupView,
@@ -305,7 +305,7 @@ def test_what_a_claim_asks_of_devices_is_known_in_full() -> None:
 
     fine, plain = claim.requests[0].alternatives
     assert fine.selectors == ("true", None)
-    assert fine.tolerations == tolerations_of([toleration])
+    assert fine.tolerations == (Toleration(**toleration),)
     assert (fine.names_slots, fine.odd_capacity) == (True, ("memory",))
     assert (plain.selectors, plain.tolerations, plain.odd_capacity) == ((), (), ())
     assert not plain.names_slots

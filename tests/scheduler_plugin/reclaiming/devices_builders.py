@@ -155,7 +155,7 @@ class Cluster:
         stock, missed = self.stock(), MissedNodes()
         for pod in self._all_waiting():
             for node in self.left_out:
-                missed.miss(placement_class(pod, self.world.facts), node, NOW)
+                missed.miss(placement_class(pod, self.world.facts), [node], NOW)
         return NodeSupply(self.world, stock, away, LeftOut(self.world, missed, NOW))
 
     def decide(self, name: str = "w", away: Away | None = None) -> Decision:
@@ -193,6 +193,7 @@ def a_pod_view(obj: Any) -> PodView:
 
 def _evaluate(stock: Stock, ask: Ask) -> None:
     """What the process that evaluates CEL would say, by the same library."""
-    while (missing := stock.answers.missing(ask.request, stock.offers_for(ask))) is not None:
+    offers = [*filter(None, map(stock.devices.offer, stock.devices.of_drivers(ask.drivers)))]
+    while (missing := stock.answers.missing(ask.request, offers)) is not None:
         answers = evaluated(list(missing.expressions), [offer.body for offer in missing.offers])
         stock.answers.put(missing, [{TRUE: True, FALSE: False}.get(each) for each in answers])

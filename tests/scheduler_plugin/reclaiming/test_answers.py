@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.objects.node_selection import tolerations_of
+from scheduler_plugin.objects.node_fields import Toleration
 from scheduler_plugin.reclaiming.places.answers import Answers, Unanswered, evaluable
 from scheduler_plugin.reclaiming.places.offers import DeviceRequest, Offer
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
@@ -127,7 +127,7 @@ def test_a_device_that_no_such_request_gets_is_refused_without_cel(
 def test_a_taint_that_is_tolerated_keeps_no_device_away() -> None:
     tainted = an_offer(taints=[TAINT])
 
-    tolerations = tolerations_of([{"operator": "Exists"}])
+    tolerations = (Toleration(operator="Exists"),)
 
     assert Answers().accepts(a_request(OWN, tolerations=tolerations), tainted)
 

@@ -9,7 +9,7 @@ import pytest
 from scheduler_plugin.objects.claims import Alternative, claim_view
 from scheduler_plugin.objects.devices.devices import expressions
 from scheduler_plugin.objects.names import QUEUE_LABEL
-from scheduler_plugin.objects.node_selection import tolerations_of
+from scheduler_plugin.objects.node_fields import Toleration
 from scheduler_plugin.reclaiming.places.offers import (
     Constraint,
     DeviceRequest,
@@ -49,7 +49,7 @@ def device_request(claim: Any, alternative: Alternative) -> DeviceRequest:
         selectors=(CLASS_SELECTORS, expressions(exactly.get("selectors", ()))),
         slots=alternative.slots,
         names_slots="capacity" in exactly,
-        tolerations=tolerations_of(exactly.get("tolerations")),
+        tolerations=tuple(Toleration(**each) for each in exactly.get("tolerations") or ()),
         constraints=tuple(
             Constraint(number, each["matchAttribute"])
             for number, each in enumerate(devices["constraints"])

@@ -136,6 +136,16 @@ def test_of_a_group_that_needs_them_all_no_one_is_taken_alone() -> None:
     assert is_still_due(decision, world)
 
 
+def test_a_member_that_is_about_to_be_bound_spares_nobody() -> None:
+    late = waiting("robots", "g3", **of("job"))
+    world = a_world_with(working("g1", "g2"), late, waiting(), groups={"job": 2})
+    pod = world.facts.pod(pod_uid("g3"))
+    assert pod is not None
+    assume(pod, admit(world, pod), world, NOW)
+
+    assert taken(world) == ["g1", "g2"]
+
+
 def test_whoever_names_a_group_that_is_not_there_is_not_spared() -> None:
     world = a_world_with(working("g1", "g2", "g3"), waiting(), groups={"another": 3})
 

@@ -173,3 +173,53 @@ def test_of_a_device_with_slots_what_is_not_held_is_for_others(
     why = devices.why_taken(pod, [granted(cluster, "next", "d1", slots + is_refused)], "n")
 
     assert bool(why) == is_refused
+
+
+@pytest.mark.parametrize(("offered", "kept"), [(["d1"], {"n", "m"}), (["d1", "d2"], set())])
+def test_a_held_device_that_several_nodes_see_is_held_on_all_of_them(
+    offered: list[str], kept: set[str]
+) -> None:
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["here"]}]}]
+    seen = {"allNodes": None, "nodeSelector": {"nodeSelectorTerms": terms}}
+    shared = a_slice_object("d1", node="", **seen)
+    cluster = a_cluster(
+        use("robots", "r1", on="d1", pool="shared"), waiting(), queues=QUEUES, slices=[shared]
+    )
+    cluster.nodes |= {"m": a_node_object("m"), "far": a_node_object("far", labels={"zone": "far"})}
+    take = cluster.decide()
+    assert isinstance(take, Take)
+    cluster.world.hold(take.hold)
+    cluster.world.delete_pod(pod_uid("r1"))
+    put(cluster.world, a_claim("r1"))
+    cluster.slices = (a_slice_object(*offered, node="", **seen),)
+
+    assert set(kept_off(cluster, asks(cluster))) == kept
+
+
+def test_whoever_joins_a_claim_that_is_used_gets_nothing_that_is_held() -> None:
+    shared = a_slice_object(a_device("d1", slots=3))
+    cluster = held(use("robots", "r1", on="d1", slots=3), slices=[shared])
+    used, own = use("robots", "team", on="d1", slots=2)
+    put(cluster.world, used, own)
+    joiner = a_pod("joiner", queue="robots", claims=["team"])
+    put(cluster.world, joiner)
+    devices = HeldDevices(cluster.world, cluster.stock())
+    claims = cluster.world.facts.claims_of(joiner)
+
+    assert devices.why_taken(joiner, claims, "n") == ""
+
+
+def test_slots_that_are_left_for_the_hold_are_not_counted_beside_it() -> None:
+    shared = a_slice_object(a_device("d1", slots=3))
+    cluster = a_cluster(
+        use("robots", "r1", on="d1", slots=2), waiting(slots=2), queues=QUEUES, slices=[shared]
+    )
+    cluster.request = {"slots": 2}
+    take = cluster.decide()
+    assert isinstance(take, Take)
+    cluster.world.hold(take.hold)
+    devices = HeldDevices(cluster.world, cluster.stock())
+    pod = asks(cluster, slots=1)
+
+    assert devices.why_taken(pod, [granted(cluster, "next", "d1", 1)], "n") == ""
+    assert devices.why_taken(pod, [granted(cluster, "next", "d1", 2)], "n") != ""

@@ -39,7 +39,6 @@ class NodesMachine(RuleBasedStateMachine):
         self.nodes = Nodes()
         self.views: dict[str, NodeView] = {}
         self.pods: dict[PodUid, PodOnNode] = {}
-        self.states: dict[tuple[str, int], object] = {}
 
     @rule(name=st.sampled_from(NAMES), allocatable=AMOUNTS)
     def put_node(self, name: str, allocatable: dict[str, int]) -> None:
@@ -66,9 +65,7 @@ class NodesMachine(RuleBasedStateMachine):
     @rule(uid=st.sampled_from(UIDS))
     def put_same_pod(self, uid: PodUid) -> None:
         if uid in self.pods:
-            latest = self.nodes.latest
             self.nodes.put_pod(self.pods[uid]._replace())
-            assert self.nodes.latest == latest
 
     @rule(uid=st.sampled_from(UIDS))
     def delete_pod(self, uid: PodUid) -> None:
@@ -76,19 +73,18 @@ class NodesMachine(RuleBasedStateMachine):
         self.pods.pop(uid, None)
 
     @rule(asked=AMOUNTS, gone=GONE, beside=st.lists(AMOUNTS, max_size=2))
-    def ask_what_is_missing(
+    def ask_what_it_lacks(
         self, asked: dict[str, int], gone: list[PodUid], beside: list[dict[str, int]]
     ) -> None:
         for name in NAMES:
             stay = [p.asked for p in self._on(name) if p.uid not in gone]
             used = summed(*stay, *beside)
             has = self.views[name].allocatable if name in self.views else {}
-            expected = {
-                resource: over
+            expected = [
+                resource
                 for resource, more in asked.items()
-                if more and (over := used.get(resource, 0) + more - has.get(resource, 0)) > 0
-            }
-            assert dict(self.nodes.missing(name, asked, gone, beside)) == expected
+                if more and used.get(resource, 0) + more > has.get(resource, 0)
+            ]
             assert self.nodes.lacks(name, asked, set(gone), beside) == next(iter(expected), "")
 
     @invariant()
@@ -98,19 +94,8 @@ class NodesMachine(RuleBasedStateMachine):
             there = self._on(name)
             assert self.nodes.get(name) == self.views.get(name)
             assert set(self.nodes.pods_on(name)) == {pod.uid for pod in there}
-            assert self.nodes.leaving(name) == {pod.uid for pod in there if pod.is_leaving}
             assert self.nodes.used(name) == summed(*(pod.asked for pod in there))
-        for uid in UIDS:
-            assert self.nodes.asked(uid) == (self.pods[uid].asked if uid in self.pods else {})
-
-    @invariant()
-    def a_version_is_one_state(self) -> None:
-        for name in NAMES:
-            state = self.views.get(name), {pod.uid: pod for pod in self._on(name)}
-            version = self.nodes.version(name)
-            assert self.states.setdefault((name, version), state) == state
-            assert (version == 0) == (state == (None, {}))
-            assert version <= self.nodes.latest
+            assert self.nodes.leaving(name) == {pod.uid for pod in there if pod.is_leaving}
 
     def _on(self, name: str) -> list[PodOnNode]:
         return [pod for pod in self.pods.values() if pod.node == name]
@@ -126,29 +111,8 @@ def test_a_node_lacks_what_it_has_too_little_of_once_pods_are_gone() -> None:
     nodes.put_pod(a_pod_on("n", "b", cpu=1000, pods=1000))
     asked = {"cpu": 2000, "pods": 1000}
 
-    assert dict(nodes.missing("n", asked)) == {"cpu": 2000, "pods": 1000}
+    assert nodes.lacks("n", asked) == "cpu"
+    assert nodes.lacks("n", {"pods": 1000}) == "pods"
     assert nodes.lacks("n", asked, {PodUid("b")}) == "cpu"
     assert nodes.lacks("n", asked, {PodUid("a"), PodUid("elsewhere")}) == ""
     assert nodes.lacks("n", asked, {PodUid("a")}, [{"cpu": 2000}]) == "cpu"
-
-
-def test_a_version_tells_that_a_pod_of_the_node_is_leaving() -> None:
-    nodes = Nodes()
-    nodes.put_node(a_node("n"))
-    nodes.put_node(a_node("m"))
-    nodes.put_pod(a_pod_on("n", "a", cpu=1))
-    versions = {name: nodes.version(name) for name in NAMES}
-    nodes.put_pod(a_pod_on("n", "a", is_leaving=True, cpu=1))
-
-    assert nodes.version("n") > versions["n"]
-    assert nodes.version("m") == versions["m"]
-
-
-def test_what_is_used_cannot_be_written_and_follows() -> None:
-    nodes = Nodes()
-    nodes.put_pod(a_pod_on("n", "a", cpu=1))
-    used = nodes.used("n")
-    nodes.put_pod(a_pod_on("n", "b", cpu=2))
-
-    assert used == {"cpu": 3}
-    assert not hasattr(used, "__setitem__")

@@ -146,7 +146,7 @@ def test_what_is_on_its_way_out_is_counted_on() -> None:
     put(world, a_used_pod("r3", "robots", "r3", deleting=True))
 
     # It is no place where it could be already, and is not.
-    assert decided(world) == OnItsWay(holds=())
+    assert decided(world) == OnItsWay(holds=(), is_guaranteed=True)
 
 
 def test_a_claim_whose_last_user_is_gone_is_on_its_way_until_it_is_cleared() -> None:

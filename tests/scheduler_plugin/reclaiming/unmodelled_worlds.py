@@ -169,7 +169,7 @@ class UnmodelledWorld:
 
     def _miss(self, name: str, node: str) -> None:
         if self._remembers:
-            self._missed.miss(self._kind(name), node, NOW)
+            self._missed.miss(self._kind(name), [node], NOW)
 
     def _kind(self, name: str) -> Hashable:
         return placement_class(self._pod(name), self._world.facts)

@@ -21,6 +21,7 @@ from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
+from scheduler_plugin.reclaiming.places.accepted_devices import AcceptedDevices
 from scheduler_plugin.reclaiming.places.device_counts import too_few_for
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from scheduler_plugin.reclaiming.places.stock import Stock
@@ -64,7 +65,8 @@ class Scene:
         self.now = NOW
         self.refusals = RefusedPods()
         self.stock = Stock()
-        too_few = partial(too_few_for, world=self.world, stock=self.stock)
+        accepted = AcceptedDevices(self.stock)
+        too_few = partial(too_few_for, world=self.world, accepted=accepted)
         self.keeper = GateKeeper(self.world, self.refusals, too_few=too_few)
         self.offer(*(f"d{number}" for number in range(20)))
         for group in groups:
@@ -419,3 +421,16 @@ def test_where_devices_come_a_group_is_looked_at_again_soon() -> None:
     scene.now += timedelta(seconds=5)
 
     assert sorted(scene.gone()) == ["g0", "g1"]
+
+
+def test_two_gangs_do_not_go_for_the_same_devices() -> None:
+    scene = Scene(9, a_group(2, "g"), a_group(2, "h"))
+    scene.offer("d1", "d2", "d3")
+    for group in "gh":
+        for name in (f"{group}1", f"{group}2"):
+            scene.claim(a_claim(name))
+            scene.pods(a_member(name, group=group, claims=[name]))
+
+    assert scene.gone() == ["g1", "g2"]
+    assert scene.gone() == []
+    assert scene.why("h1")[0] == "NoDeviceFree"

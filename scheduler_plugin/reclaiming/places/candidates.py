@@ -1,0 +1,138 @@
+"""Which nodes are looked at for a pod: where something that would do may be free.
+
+A node that did not do is looked at again only when a pod leaves it, so that of pods that are alike
+each costs what it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, TypeVar
+
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.steps import STRIDE
+from scheduler_plugin.reclaiming.missed_nodes import LeftOut
+from scheduler_plugin.reclaiming.places.places import Place
+from scheduler_plugin.reclaiming.places.seekers import Seeker, nodes_of_resources
+from scheduler_plugin.reclaiming.places.stock import Stock
+
+T = TypeVar("T")
+
+Nodes: TypeAlias = Iterator[str | None]
+"""Nodes one after the other, and None where there is a pause."""
+
+
+@dataclass(slots=True)
+class _OfKind:
+    """The nodes that were found for a kind until now, and where the others come from."""
+
+    found: list[str]
+    more: Nodes
+
+    def __iter__(self) -> Nodes:
+        number = 0
+        while True:
+            yield from self.found[number:]
+            number = len(self.found)
+            node = next(self.more, "")
+            if node == "":
+                return
+            if node is None:
+                yield None
+            else:
+                self.found.append(node)
+
+
+class Candidates:
+    """The nodes of one cycle; kinds are numbers of pods that the same nodes serve."""
+
+    def __init__(self, world: WorldView, stock: Stock, left_out: LeftOut) -> None:
+        self._world = world
+        self._stock = stock
+        self._left_out = left_out
+        self._kinds: dict[int, _OfKind] = {}
+        self._failed: dict[int, dict[str, None]] = {}
+        self._seen: dict[int, frozenset[PodUid]] = {}
+        self._left: dict[PodUid, tuple[str, ...]] = {}
+
+    def of(
+        self, kind: int, seeker: Seeker, own: Sequence[Place], gone: Collection[PodUid]
+    ) -> Nodes:
+        """Nodes where something may be free once these are gone; those the pod names go first.
+
+        `own` are the places of those that go with it.
+        """
+        if seeker.beside:
+            yield from [place.node for place in own if place.pod == seeker.beside]
+            return
+        if kind not in self._kinds:
+            self._kinds[kind] = _OfKind([], self.free_for(seeker))
+        yield from self._kinds[kind]
+        missed = frozenset(self._left_out.missed(seeker.pod))
+        left = dict.fromkeys(node for uid in gone for node in self._left_by(uid))
+        yield from (node for node in left if node not in missed)
+
+    def failed(self, kind: int, gone: Collection[PodUid]) -> dict[str, None]:
+        """Nodes that did not do, but for those that a pod left since; to be added to."""
+        failed, now = self._failed.setdefault(kind, {}), frozenset(gone)
+        for uid in now - self._seen.get(kind, frozenset()):
+            for node in self._left_by(uid):
+                failed.pop(node, None)
+        self._seen[kind] = now
+        return failed
+
+    def free_for(self, seeker: Seeker) -> Nodes:
+        """Nodes with something that is free as it is, is held for the pod, or on its way."""
+        seen = dict.fromkeys(self._left_out.missed(seeker.pod))
+        for nodes in self._sources(seeker):
+            yield None
+            yield from (node for node in nodes if node not in seen)
+            seen |= dict.fromkeys(nodes)
+
+    def _sources(self, seeker: Seeker) -> Iterator[Collection[str]]:
+        """A few at a time."""
+        needs = seeker.pod.needs
+        yield [n for n in (needs.names if needs else ()) if self._stock.nodes.get(n) is not None]
+        if not seeker.asks and not seeker.resources:
+            yield from _parts([*self._stock.nodes])
+            return
+        held = self._world.assumptions.holds.get(seeker.pod.uid)
+        yield [held.node] if held is not None and held.node else []
+        yield from _parts([*nodes_of_resources(seeker, self._world)])
+        used = self._world.facts.devices_in_use()
+        for part in _parts(self._stock.devices.whole() if seeker.asks else ()):
+            yield self._stock.nodes_of(d for d in part if d not in used and self._may(seeker, d))
+        for part in _parts(self._stock.devices.shared() if seeker.asks else ()):
+            yield self._stock.nodes_of(device for device in part if self._may(seeker, device))
+        yield self._being_left
+
+    def _may(self, seeker: Seeker, device: DeviceId) -> bool:
+        return any(self._stock.accepts(ask, device) for ask in seeker.asks)
+
+    @cached_property
+    def _being_left(self) -> tuple[str, ...]:
+        leaving = self._world.facts.pods_leaving()
+        return tuple(dict.fromkeys(node for uid in leaving for node in self._left_by(uid)))
+
+    def _left_by(self, uid: PodUid) -> tuple[str, ...]:
+        if uid not in self._left:
+            self._left[uid] = tuple(self._leaves(uid))
+        return self._left[uid]
+
+    def _leaves(self, uid: PodUid) -> Iterator[str]:
+        """Where something is free once a pod is gone: on its node, and where its devices are."""
+        pod = self._world.facts.pod(uid)
+        if pod is not None and pod.node:
+            yield pod.node
+        for name in self._world.facts.claims_consumed_by(uid):
+            claim = self._world.facts.claim(name)
+            yield from self._stock.nodes_of(claim.devices if claim is not None else ())
+
+
+def _parts(things: Sequence[T]) -> Iterator[Sequence[T]]:
+    for begin in range(0, len(things), STRIDE):
+        yield things[begin : begin + STRIDE]
