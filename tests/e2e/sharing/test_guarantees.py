@@ -171,7 +171,10 @@ def test_a_leader_that_dies_between_two_evictions_is_followed_by_one_that_knows(
         assert story.evictions() == [first]
 
 
-def test_a_device_stays_held_while_the_plugin_that_took_it_is_killed(story: Story) -> None:
+@pytest.mark.parametrize("as_written_by", ["this version", "the version before"])
+def test_a_device_stays_held_while_the_plugin_that_took_it_is_killed(
+    story: Story, as_written_by: str
+) -> None:
     """Its node takes nobody until then but pods that do not mind."""
     mine, robots = queues(story)
     others = story.queue("others", quota=0)
@@ -181,6 +184,8 @@ def test_a_device_stays_held_while_the_plugin_that_took_it_is_killed(story: Stor
     story.wait_told("owner", "Reclaimed")
     with cordoned(story):
         story.until("the device is free", lambda: not story.bound())
+        if as_written_by == "the version before":
+            name_no_device(story, "w")
         story.plugin.kill()
         story.plugin.wait_ready()
 
@@ -191,6 +196,18 @@ def test_a_device_stays_held_while_the_plugin_that_took_it_is_killed(story: Stor
     story.wait_running("w")
     assert story.bound() == {"w"}
     assert story.evictions() == ["owner"]
+
+
+def name_no_device(story: Story, pod: str) -> None:
+    """What the version before wrote: that something is held, and not what."""
+    _, said = condition(story, pod)
+    told = said.partition(" Held: ")[0]
+    found = story.get("pod", pod)["status"]["conditions"]
+    others = [c for c in found if c.get("message") != said]
+    (held,) = (c for c in found if c.get("message") == said)
+    conditions = [*others, {**held, "message": told}]
+    story.patch("pod", pod, {"status": {"conditions": conditions}}, part="/status")
+    assert condition(story, pod) == ("True", told)
 
 
 @contextmanager
