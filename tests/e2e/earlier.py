@@ -15,7 +15,7 @@ from pathlib import Path
 from local_cluster.image_build import build_into
 from moorage_demo.installation import ROOT
 
-COMMIT = "985bf20cfb6a0b92a2097ad53e0b6437d132fc1c"
+COMMIT = "9a2d58e8a52ee560adf4d84f3a9e71201251786d"
 TAG = "earlier"
 
 
