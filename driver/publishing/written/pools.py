@@ -7,7 +7,8 @@ each of them says. So a change that is one write keeps the generation; for any o
 are written with the next generation, and until the last of them is there the pool is incomplete
 and none of its devices is to be had. At no moment does a complete pool show a mixture, but of
 which nodes see devices that say so themselves: that is a matter of each alone. Slices of older
-generations are deleted last, when nobody sees them.
+generations are deleted last, when nobody sees them: so is one that gives devices to another, so
+that between two writes no device is in none, which a claim may have.
 
 Writes go out in the plan's order. After one that fails, read again and plan again; after one
 that succeeds, give the answer to `adoption.adopt`. These are the rules of the Go helper's
@@ -131,7 +132,7 @@ def plan_slices(
 ) -> PoolPlan:
     """The plan of a pool whose division into slices is given, whatever its groups hold."""
     ours = _ours(desired, existing)
-    current = {i: view for i, view in _current(desired, ours).items() if i < len(contents)}
+    current = _that_lose_nothing(_current(desired, ours), contents)
     missing = [i for i in range(len(contents)) if i not in current]
     changed = _changed(desired, contents, current, adopted)
     newest = max((view.generation for view in ours), default=0)
@@ -148,6 +149,19 @@ def plan_slices(
         creates=tuple(writer.create(i, contents[i]) for i in missing),
         outdated=_deletes(view for view in gone if view.generation != generation),
     )
+
+
+def _that_lose_nothing(
+    stored: Mapping[int, SliceView], contents: Sequence[SliceContent]
+) -> dict[int, SliceView]:
+    """The slices of which no device is to be in another one; any other is written anew."""
+    where = {device.name: i for i, content in enumerate(contents) for device in content.devices}
+    return {
+        index: view
+        for index, view in stored.items()
+        if index < len(contents)
+        and all(where.get(device.name, index) == index for device in view.content.devices)
+    }
 
 
 def _shrinks(

@@ -129,6 +129,7 @@ def check_history(store: Store, history: list[Step]) -> None:
         goal = scheduler_sees(sync(store, step.desired, adopted).store)
         synced = sync(store, step.desired, adopted, disturbance=step.disturbance)
         assert set(synced.seen) <= {synced.seen[0], goal, None}
+        assert not synced.lost, "a claim may have them"
 
         adopted = {} if step.forgets else synced.adopted
         names = sorted(synced.store.objects)

@@ -158,6 +158,25 @@ def test_updates_come_first_then_creates_then_deletes_of_what_is_out_of_date() -
     ]
 
 
+def test_devices_that_move_are_in_a_slice_at_each_moment() -> None:
+    """As where an older version goes on, for which each set of nodes has a slice of its own."""
+    scopes = [hostnames(frozenset(names)) for names in ("a", "ab", "abc")]
+    together = a_pool(*many(3), scope=scopes[0])
+    apart = replace(together, groups=tuple(map(_group_of, many(3), scopes)))
+    before = sync(Store(), together)
+
+    after = sync(before.store, apart, before.adopted)
+    back = sync(after.store, together, after.adopted)
+
+    assert writes(after.plan) == (1, 0, 3)
+    assert (after.lost, back.lost) == (frozenset(), frozenset())
+    assert [len(synced.seen[-1] or ()) for synced in (after, back)] == [3, 3]
+
+
+def _group_of(body: dict[str, Any], scope: Scope) -> DeviceGroup:
+    return DeviceGroup(scope, (slice_device(body),))
+
+
 def test_what_is_too_many_in_the_newest_generation_is_deleted_first() -> None:
     current = a_slice(generation=2, owner=OWNER)
     twin = a_slice("00000-driver-owner-y", generation=2, owner=OWNER)

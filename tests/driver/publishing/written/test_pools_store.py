@@ -87,12 +87,14 @@ class Synced:
 
     Attributes:
         seen: What kube-scheduler saw before the first write and after each.
+        lost: Devices that are to stay and were in no slice between two writes.
     """
 
     plan: PoolPlan
     store: Store
     adopted: Adopted
     seen: tuple[Any, ...]
+    lost: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +139,12 @@ def sync(
     """Plan once and carry it out, as the shell does."""
     plan = planner(store.views, adopted) if planner else plan_pool(desired, store.views, adopted)
     seen = [scheduler_sees(store)]
+    stay, lost = _listed(store.views) & _asked(desired), set[str]()
     for done, write in enumerate(plan.writes):
         if disturbance and disturbance.after == done:
             store = _disturbed(store, disturbance)
             seen.append(scheduler_sees(store))
+            stay &= _listed(store.views)
             if disturbance.crash:
                 break
         try:
@@ -148,8 +152,18 @@ def sync(
         except ApiError:
             break
         seen.append(scheduler_sees(store))
+        lost |= stay - _listed(store.views)
         adopted = _adopted(adopted, write, before, store)
-    return Synced(plan, store, adopted, tuple(seen))
+    return Synced(plan, store, adopted, tuple(seen), frozenset(lost))
+
+
+def _listed(views: Iterable[SliceView]) -> set[str]:
+    return {device.name for view in views for device in view.content.devices}
+
+
+def _asked(desired: DesiredPool | None) -> set[str]:
+    groups = desired.groups if desired is not None else ()
+    return {device.name for group in groups for device in group.devices}
 
 
 def _disturbed(store: Store, disturbance: Disturbance) -> Store:
