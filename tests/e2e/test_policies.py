@@ -44,7 +44,7 @@ GATE = "moorage.dev/quota"
 CONDITION = "moorage.dev/Admitted"
 OWN_CONDITIONS = ", ".join(
     f"moorage.dev/{name}"
-    for name in ("Admitted", "PodGroupStale", "Reclaiming", "SelectorsTooSlow")
+    for name in ("Admitted", "PodGroupStale", "ReclaimMissed", "Reclaiming", "SelectorsTooSlow")
 )
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
