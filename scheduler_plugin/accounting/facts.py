@@ -56,6 +56,8 @@ class Facts(FactsView):
         enter(self._consuming, set(claim.reserved_for), claim.uid, sign)
         enter(self._written_for, [claim.owner_pod] if claim.owner_pod else [], claim.uid, sign)
         enter(self._of_class, claim.classes, claim.uid, sign)
+        labels = [claim.label] if claim.label and not claim.is_allocated else []
+        enter(self._asked_of, labels, claim.uid, sign)
         enter(self._asking_all, claim.classes_asked_whole, claim.uid, sign)
         enter(self._with_device, claim.devices, claim.uid, sign)
         names = {device.name for device in claim.devices if device.driver == DRIVER_NAME}

@@ -43,6 +43,8 @@ class FactsView:
         self._consuming: Index[PodUid, ClaimUid] = {}
         self._written_for: Index[PodUid, ClaimUid] = {}
         self._of_class: Index[ClassName, ClaimUid] = {}
+        # Claims that are not allocated, by the queue of their label.
+        self._asked_of: Index[QueueName, ClaimUid] = {}
         self._asking_all: Index[ClassName, ClaimUid] = {}
         self._with_device: Index[DeviceId, ClaimUid] = {}
         self._with_device_named: Index[str, ClaimUid] = {}
@@ -84,6 +86,16 @@ class FactsView:
     def pods_unjudged(self) -> list[PodUid]:
         """The pods with requests that got a node without a verdict of ours."""
         return list(self._unjudged)
+
+    def admitted_by(self, queue: QueueName) -> Iterator[PodUid]:
+        """The pods that count by whom a queue admits, but for those that wait in it.
+
+        Those without a verdict of ours, and those that name a claim which is not allocated yet and
+        has the queue's label.
+        """
+        yield from self._unjudged
+        for uid in self._asked_of.get(queue, ()):
+            yield from (pod.uid for pod in self.pods_naming(self._claims[uid]))
 
     def pods_leaving(self) -> Collection[PodUid]:
         """The pods with a node that are being deleted."""

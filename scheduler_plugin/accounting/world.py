@@ -224,14 +224,14 @@ class World(DecidingWorld):
                 with self._moving(queue.name):
                     self.facts.tree.put(queue)
         if before is None or before.namespaces != queue.namespaces:
-            self._recount_pods((*self.facts.pods_unjudged(), *self._waiting.of(queue.name)))
+            self._recount_pods((*self._waiting.of(queue.name), *self.facts.admitted_by(queue.name)))
 
     def delete_queue(self, name: QueueName) -> None:
         before = self.facts.tree.get(name)
         if before is not None:
             with self._listing(before.shares), self._moving(name):
                 self.facts.tree.remove(name)
-            self._recount_pods((*self.facts.pods_unjudged(), *self._waiting.of(name)))
+            self._recount_pods((*self._waiting.of(name), *self.facts.admitted_by(name)))
 
     @contextmanager
     def _moving(self, name: QueueName) -> Iterator[None]:

@@ -87,7 +87,8 @@ class Synced:
 
     Attributes:
         seen: What kube-scheduler saw before the first write and after each.
-        lost: Devices that are to stay and were in no slice between two writes.
+        lost: Devices that are to stay and were in no slice between two writes, while nobody else
+            deleted any.
     """
 
     plan: PoolPlan
@@ -144,7 +145,8 @@ def sync(
         if disturbance and disturbance.after == done:
             store = _disturbed(store, disturbance)
             seen.append(scheduler_sees(store))
-            stay &= _listed(store.views)
+            if disturbance.deleted:
+                stay = set()  # The rest of the plan does not know of it.
             if disturbance.crash:
                 break
         try:
