@@ -16,6 +16,7 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.dashboard.snapshots import Line
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.viewing.free_devices import free_devices
 from scheduler_plugin.viewing.instance_rows import InstanceRow, instance_rows
 from scheduler_plugin.viewing.pod_rows import pod_row
 from scheduler_plugin.viewing.queue_rows import queue_rows
@@ -82,8 +83,13 @@ def _device_line(row: InstanceRow) -> Line:
 
 def waiting_lines(world: WorldView) -> Lines:
     """The pods that wait, those that have waited the longest first."""
+    free = None
+    for found in free_devices(world):
+        free = found
+        yield None
+    assert free is not None, "it comes last"
     for pod in _in_order(world.facts.pods(), lambda pod: (pod.created, pod.namespace, pod.name)):
-        row = pod_row(world, pod) if pod is not None else None
+        row = pod_row(world, pod, free) if pod is not None else None
         if row is None:
             yield None
             continue

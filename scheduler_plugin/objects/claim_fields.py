@@ -89,6 +89,7 @@ class Given(msgspec.Struct, frozen=True, rename="camel"):
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
+    share_id: str | None = msgspec.field(default=None, name="shareID")
     consumed_capacity: dict[str, Any] | None = None
     admin_access: bool | None = None
 

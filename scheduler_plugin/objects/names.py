@@ -92,6 +92,7 @@ class Reason(StrEnum):
     """Why a pod is refused, in the order in which the rules are asked."""
 
     NOT_KNOWN_YET = "NotKnownYet"
+    CLAIM_NOT_FOUND = "ClaimNotFound"
     GONE = "Gone"
     POD_GROUP_INCOMPLETE = "PodGroupIncomplete"
     CLAIM_INVALID = "ClaimInvalid"

@@ -11,6 +11,7 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.judging.ceilings import usage_added
 from scheduler_plugin.judging.gangs import waiting_refusal
+from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
@@ -20,10 +21,17 @@ from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.supplies import LimitsAlone
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
 from scheduler_plugin.reclaiming.wants import Nobody
-from scheduler_plugin.viewing.remedies import remedies
+from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
+from scheduler_plugin.viewing.remedies import device_remedies, remedies
 from scheduler_plugin.viewing.rules import RuleRow, rule_rows
+from scheduler_plugin.waiting.decisions import Wait
 
 RUNNING, ENDED, ADMITTED, OTHER_SCHEDULER = "Running", "Ended", "Admitted", "OtherScheduler"
+
+NO_NODE = (
+    "kube-scheduler found no node for it when it tried last: the pod's condition PodScheduled says"
+    " why."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +51,8 @@ class Why:
     """What is to be said of a pod.
 
     Attributes:
-        reason: Of the verdict; `Admitted`, `Running` or `Ended` where there is no refusal.
+        reason: Of the verdict. Where there is no refusal: `Running`, `Ended`, `OtherScheduler`,
+            `NoDeviceFree`, `Unschedulable`, else `Admitted`.
         queue: The pod's; "" where it has none.
         claims: Each of its claims with who pays for it.
         figures: From who is charged up to the root; none once it runs.
@@ -105,15 +114,11 @@ def _why_waiting(
 ) -> Why:
     case = case_of(pod, claims, world, at_bind=False)
     refused = waiting_refusal(pod, world)
-    reason, sentence = ADMITTED, _admitted(pod)
-    ways: tuple[str, ...] = ()
     if refused is not None:
         reason, sentence = str(refused.reason), refused.sentence
         ways = remedies(refused.reason, case)
-    elif why_not := why_not_ours(pod, world.facts.settings):
-        reason, sentence = OTHER_SCHEDULER, f"No rule of queues keeps it. {why_not}"
-        ours = " or ".join(sorted(world.facts.settings.scheduler_names))
-        ways = (f"Create the pod anew with spec.schedulerName: {ours}.",)
+    else:
+        reason, sentence, ways = _unrefused(world, pod)
     asks = bool(case.claims or case.requests)
     return _why(
         world,
@@ -124,8 +129,31 @@ def _why_waiting(
         figures=tuple(_figures(world, pod, claims)),
         rules=rule_rows(case, claims) if asks or refused else (),
         remedies=ways,
-        reclaim=_reclaim(world, pod, now) if now is not None and refused is not None else "",
+        reclaim=_reclaim(world, pod, refused, now) if now is not None and refused else "",
     )
+
+
+def _unrefused(world: WorldView, pod: PodView) -> tuple[str, str, tuple[str, ...]]:
+    """Reason, sentence and remedies of a pod that no rule of queues keeps."""
+    if why_not := why_not_ours(pod, world.facts.settings):
+        ours = " or ".join(sorted(world.facts.settings.scheduler_names))
+        way = f"Create the pod anew with spec.schedulerName: {ours}."
+        return OTHER_SCHEDULER, f"No rule of queues keeps it. {why_not}", (way,)
+    free = free_now(world)
+    reason, sentence = without_refusal(pod, free)
+    short = free.shortage(pod)
+    ways = device_remedies(pod, short, free, world) if short is not None else ()
+    return reason, sentence, tuple(ways)
+
+
+def without_refusal(pod: PodView, free: FreeDevices) -> tuple[str, str]:
+    """Reason and sentence for a pod that no rule of queues keeps, by what devices are free."""
+    short = free.shortage(pod)
+    if short is not None:
+        return Wait.NO_DEVICE_FREE, f"No rule of queues keeps it. {short.sentence}"
+    if pod.unschedulable and not pod.gates:
+        return Wait.UNSCHEDULABLE, f"No rule of queues keeps it. {NO_NODE}"
+    return ADMITTED, _admitted(pod)
 
 
 def decision(world: WorldView, pod: PodView, now: datetime) -> Decision:
@@ -133,10 +161,11 @@ def decision(world: WorldView, pod: PodView, now: datetime) -> Decision:
     return Cycle(world, now, NOBODY_AWAY, LimitsAlone()).serve(pod)
 
 
-def _reclaim(world: WorldView, pod: PodView, now: datetime) -> str:
+def _reclaim(world: WorldView, pod: PodView, refused: Refused, now: datetime) -> str:
+    """Of what another rule refuses no pod goes, and the refusal says why."""
     found = decision(world, pod, now)
     if isinstance(found, Take | Nobody):
-        return found.sentence
+        return "" if found.sentence == refused.sentence else found.sentence
     return "What it lacks is about to be free: those who use it are on their way out."
 
 

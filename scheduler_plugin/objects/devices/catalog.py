@@ -245,6 +245,11 @@ class Catalog:
         view = self._classes.get(name)
         return self._counts.most(view) if view is not None else 0
 
+    def published(self, name: ClassName) -> int:
+        """How many devices are published that may be of a class, anywhere."""
+        view = self._classes.get(name)
+        return self._counts.total(view) if view is not None else 0
+
 
 def _of_pool(pool: str) -> ResourceKey | None:
     """The Configuration that the name of a pool ends with; None for the pool of a whole node."""
