@@ -199,6 +199,38 @@ def test_what_is_simulated_is_what_happens_then(story: Story, tmp_path: Path) ->
     assert wait_seen(story, "queues", queue=queue, usage=2)["limit"] == 2
 
 
+def test_a_pod_without_a_free_device_is_told_who_has_them(story: Story, tmp_path: Path) -> None:
+    """`why` before and after kube-scheduler looked for a node, and `simulate` of one more."""
+    queue = story.queue("team", quota=4, limit=4)
+    story.devices(1)
+    story.claim()
+    story.pod("first", queue)
+    story.wait_bound("first")
+    story.claim("more")
+    story.pod("second", queue, "more")
+    story.claim("third")
+    pods = _written(
+        tmp_path / "pod", objects.pod("third", ("third",), labels={objects.QUEUE: queue})
+    )
+    where = f"--namespace={story.namespace}"
+
+    def is_told() -> bool:
+        return bool(answer(story, "why", "second", where)["reason"] == "NoDeviceFree")
+
+    story.until("the pod is told that no device is free", is_told)
+    found = answer(story, "why", "second", where)
+    (simulated,) = answer(story, "simulate", f"--pod={pods}", where)["pods"]
+
+    assert "there is 1, of which 1 is in use" in found["sentence"]
+    assert f"ResourceClaim {story.namespace}/shared" in found["remedies"][0]
+    assert f"used by {story.namespace}/first" in found["remedies"][0]
+    assert (simulated["reason"], simulated["charged"]) == ("NoDeviceFree", [])
+    story.delete("pod", "first")
+    story.delete("claim", "shared")
+    story.wait_bound("second")
+    assert answer(story, "why", "second", where)["reason"] == "Running"
+
+
 def _written(path: Path, obj: Any) -> Path:
     path.write_text(yaml.safe_dump(obj))
     return path
