@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -36,7 +37,13 @@ from driver.preparing.grants.claims import (
     plan_prepare,
 )
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.grants.renewals import concerned, current, renew, with_real_paths
+from driver.preparing.grants.renewals import (
+    Resolve,
+    concerned,
+    current,
+    renew,
+    with_real_paths,
+)
 from driver.preparing.grants.rival_claims import Renewal, kept_apart
 from driver.preparing.grants.sight import InstanceSource, Sight
 from driver.preparing.grants.whereabouts import Whereabouts
@@ -70,6 +77,21 @@ class ClaimReader(Protocol):
         """Which node and cluster this is; asked once."""
 
 
+@dataclass(frozen=True, slots=True)
+class HostPaths:
+    """Paths of the host.
+
+    Attributes:
+        mounts: Below which folders may be mounted.
+        resolve: Where paths lead.
+    """
+
+    mounts: tuple[str, ...] = ()
+    resolve: Resolve = real_path
+
+
+PLAIN_PATHS = HostPaths()
+
 OnRenewed = Callable[[tuple[Renewal, ...]], None]
 """Hears of claims whose containers get something else from now on; returns at once."""
 
@@ -90,14 +112,13 @@ class KubeletClaims:
         source: InstanceSource,
         *,
         pools: frozenset[str],
-        mount_paths: tuple[str, ...] = (),
+        paths: HostPaths = PLAIN_PATHS,
     ) -> None:
-        """`mount_paths` are those of the host below which folders may be mounted."""
         self.pools = pools
         self._node = node
         self._reader = reader
         self._source = source
-        self._mount_paths = mount_paths
+        self._paths = paths
         self._on_renewed: list[OnRenewed] = []
         self._on_prepared: list[Callable[[], None]] = []
         self._renewed: Whereabouts | None = None
@@ -193,7 +214,7 @@ class KubeletClaims:
         plan = partial(
             renew,
             where=sight.where,
-            resolve=cache(real_path),  # of a thousand claims many have one device
+            resolve=cache(self._paths.resolve),  # of a thousand claims many have one device
             refuse_mount=self._refuse_mount,
             only=only,
         )
@@ -340,19 +361,21 @@ class KubeletClaims:
             return as_prepared(prepared[claim.reference.uid])
         known = {(d.pool, d.device): self._instance(d) for d in claim.devices}
         found = {key: instance for key, instance in known.items() if instance}
-        instances = {key: with_real_paths(i, real_path) for key, i in found.items()}
+        instances = {key: with_real_paths(i, self._paths.resolve) for key, i in found.items()}
         planned = plan_prepare(claim, instances, prepared, boot_id, self._refuse_mount)
         if sight is None or isinstance(planned, Failure):
             return planned
         if all(sight.where.named(i.name) is i for i in found.values()):
             return planned
         # What is published still may be where another device is by now.
-        moved = Renewal(planned, current(planned, sight.where, real_path, self._refuse_mount))
+        moved = Renewal(
+            planned, current(planned, sight.where, self._paths.resolve, self._refuse_mount)
+        )
         others = (Renewal(c, c) for uid, c in prepared.items() if uid != claim.reference.uid)
         return as_prepared(next(kept_apart([moved, *others])).after)
 
     def _refuse_mount(self, path: str) -> str | None:
-        return mount_refusal(path, self._mount_paths, real_paths([path]))
+        return mount_refusal(path, self._paths.mounts, real_paths([path]))
 
 
 def _said(error: Exception) -> str:

@@ -189,9 +189,12 @@ def test_the_node_driver_sees_the_kubelet_s_folders_under_their_own_paths() -> N
     (container,) = pod["containers"]
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     volumes = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
+    (dev,) = (mount for mount in container["volumeMounts"] if mount["name"] == "dev")
 
-    assert mounts == volumes
     assert isinstance(settings, NodeSettings)
+    assert dev["readOnly"]
+    assert (mounts.pop("dev"), volumes.pop("dev")) == (str(settings.host_dev), "/dev")
+    assert mounts == volumes
     assert {
         str(settings.kubelet_root / "plugins" / DRIVER_NAME),
         str(settings.kubelet_root / "plugins_registry"),

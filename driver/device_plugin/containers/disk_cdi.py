@@ -17,7 +17,7 @@ from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile,
 from driver.device_plugin.containers.responses import Files
 from driver.instances.instances import Instance
 from driver.plumbing.disk import Folder, real_path
-from driver.preparing.grants.renewals import with_real_paths
+from driver.preparing.grants.renewals import Resolve, with_real_paths
 from driver.preparing.grants.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,9 @@ class InstanceCdiFiles:
     listed, is of one that is gone.
     """
 
-    def __init__(self, folder: Folder, links: Links) -> None:
+    def __init__(self, folder: Folder, links: Links, resolve: Resolve = real_path) -> None:
+        """`resolve` says where the host's paths lead."""
+        self._resolve = resolve
         self._folder = folder
         self._links = links
         # Of an earlier process, or of one that still runs.
@@ -191,7 +193,7 @@ class InstanceCdiFiles:
             instance = where.named(name)
             try:
                 change = (
-                    self._renew(with_real_paths(instance, real_path), where)
+                    self._renew(with_real_paths(instance, self._resolve), where)
                     if instance
                     else self._withdraw_if(name, where, shared=held[name])
                 )
@@ -263,6 +265,6 @@ class InstanceCdiFiles:
         self._heard = self._found.keys() | self._links.instances()
 
 
-def instance_files(cdi_root: Path) -> InstanceCdiFiles:
+def instance_files(cdi_root: Path, resolve: Resolve = real_path) -> InstanceCdiFiles:
     """Those where the container runtime looks for them; both folders are empty after a boot."""
-    return InstanceCdiFiles(Folder(cdi_root, lasting=False), Links(cdi_root / DRIVER_NAME))
+    return InstanceCdiFiles(Folder(cdi_root, lasting=False), Links(cdi_root / DRIVER_NAME), resolve)

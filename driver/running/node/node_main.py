@@ -23,7 +23,7 @@ from driver.preparing.apiserver_status import ClaimStatuses
 from driver.preparing.files.disk_metadata import MetadataFiles
 from driver.preparing.files.prepared import VERSION, PreparedClaim, prepared_homes
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.kubelet_claims import HostPaths, KubeletClaims
 from driver.preparing.kubelet_plugin import Registration, serve
 from driver.preparing.node_claims import NodeClaims
 from driver.preparing.node_stale_claims import StaleClaims
@@ -114,7 +114,10 @@ def _stale(
 def _external(settings: NodeSettings, paths: KubeletPaths) -> ExternalHandlers:
     """Handlers of other processes, those that registered with an earlier one included."""
     external = ExternalHandlers(
-        Folder(paths.data), limits=settings.handler_limits, tls=settings.handler_tls
+        Folder(paths.data),
+        limits=settings.handler_limits,
+        tls=settings.handler_tls,
+        dev=settings.dev,
     )
     external.recall()
     return external
@@ -142,6 +145,7 @@ def _place(settings: NodeSettings, node: Node, path: NodePath) -> OfferPlace:
         int(settings.instance_hash_digits),
         prepared_homes(node.glance(), settings.node_name),
         settings.environment_rules,
+        settings.dev,
     )
 
 
@@ -153,7 +157,7 @@ def _claims(
         ClaimReader(client, settings.node_name),
         cluster,
         pools=frozenset({settings.node_name}),
-        mount_paths=settings.handler_limits.mount_paths,
+        paths=HostPaths(settings.handler_limits.mount_paths, settings.dev.resolve),
     )
 
 
@@ -222,7 +226,9 @@ async def _offer_slots(
 ) -> None:
     """Offer devices through device plugins, or free what is left of that, by the path."""
     cluster, path = standing.cluster, standing.path
-    place = NodePlace(settings.node_name, settings.kubelet_root, settings.cdi_root)
+    place = NodePlace(
+        settings.node_name, settings.kubelet_root, settings.cdi_root, settings.dev.resolve
+    )
     if (await path.taken()).is_dra:
         await cluster.decided()
         await free_leftovers(client, place, cluster.stored_instances, record, cluster)

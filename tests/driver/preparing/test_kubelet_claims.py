@@ -249,7 +249,7 @@ async def test_bug_is_one_claims_error_and_is_logged(
 
     assert answers == {
         WANTED.uid: prepared(WANTED),
-        OTHER.uid: Failure("the driver failed: KeyError('driver')"),
+        OTHER.uid: Failure("the driver failed, and its log says where: KeyError: 'driver'"),
     }
     assert f"Claim {OTHER} failed" in caplog.text
 
