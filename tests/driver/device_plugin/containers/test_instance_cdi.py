@@ -276,6 +276,8 @@ def test_pods_are_told_what_their_containers_hold() -> None:
         f" is back.{held.replace(': start them anew', '')}",
         True,
     )
+    often = notice(GivenChange(CAMERA_1, before, after), "/dev/x", "/dev/a")[1]
+    assert often.endswith("'s now, or an earlier path: start them anew.")
     assert notice(GivenChange(CAMERA_1, None, after)) == (
         "DeviceBack",
         f"The device of Instance {CAMERA_1} is back at /dev/b.",
