@@ -179,6 +179,9 @@ class NodeReport(Model):
     devices_distinct: bool | None = None
     """False while a device is another Configuration's, too, and one of them offers it to one user
     at a time."""
+    devices_complete: bool | None = None
+    """False while its handler reports a problem, or devices are left out or not as their handler
+    says; the message tells which, and what mends it."""
     message: Annotated[str, Field(max_length=1024)] | None = None
     """Why, as a sentence for people."""
 
@@ -203,7 +206,8 @@ class ConfigurationStatus(Model):
     HandlerRegistered says on which nodes no handler of its name is registered; PropertiesRead says
     which nodes cannot read a Secret or ConfigMap that discoveryProperties need; DevicesDistinct
     says which devices another Configuration offers, too, so that a claim has them through one of
-    the two at a time; FieldsIgnored names fields that are kept and not acted on."""
+    the two at a time; DevicesComplete says what handlers report to be wrong, and which devices are
+    left out; FieldsIgnored names fields that are kept and not acted on."""
 
 
 class ConfigurationModel(Model):

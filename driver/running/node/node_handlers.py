@@ -14,7 +14,7 @@ from typing import Any
 
 from driver.api import Configuration, ConfigurationName, NodeName
 from driver.configurations.configurations import DEVICES_DISTINCT, Verdict, holders
-from driver.handlers.reports import Report, entry_of, status_apply
+from driver.handlers.reports import PROPERTIES_READ, Report, entry_of, status_apply
 from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
@@ -107,9 +107,15 @@ class NodeHandlers:
         reports = self._reporter.reports(handler, verdict.name)
         unread = self._reporter.unread(verdict.configuration)
         rivals = self._reporter.rivals(verdict.name)
-        problems = (*unread, *rivals, *self._reporter.unnamed(verdict.name))
-        entry = entry_of(self._node, handler, reports, problems, properties_read=not unread)
-        return {**entry, DEVICES_DISTINCT: False} if entry and rivals else entry
+        entry = entry_of(
+            self._node,
+            handler,
+            reports,
+            (*unread, *rivals),
+            left_out=self._reporter.unnamed(verdict.name),
+        )
+        marks = {PROPERTIES_READ: unread, DEVICES_DISTINCT: rivals}
+        return entry and {**entry, **{name: False for name, told in marks.items() if told}}
 
     def _settles_in(self, uid: str, entry: _Entry, now: float) -> float:
         """Seconds until this has stood long enough; 0 if it has."""

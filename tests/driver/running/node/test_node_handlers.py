@@ -62,18 +62,24 @@ class FakeApi:
         return {**stored, "status": body.get("status", {})} if self.keeps else stored
 
 
-ENTRY = {"name": NODE, "handler": "Offline", "since": "2026-11-21T12:00:00Z", "message": "Gone."}
+ENTRY = {
+    "name": NODE,
+    "handler": "Offline",
+    "since": "2026-11-21T12:00:00Z",
+    "message": "Gone.",
+    "devicesComplete": False,
+}
 
 
 class World:
     """A node's handlers and the API server."""
 
-    def __init__(self, rivals: tuple[str, ...] = ()) -> None:
+    def __init__(self, rivals: tuple[str, ...] = (), unread: tuple[str, ...] = ()) -> None:
         self.api, self.sources = FakeApi(), FakeSources()
         self._handlers = NodeHandlers(
             cast(ApiClient, self.api),
             NODE,
-            Reporter(self.sources.reports, lambda _: (), lambda _: (), lambda _: rivals),
+            Reporter(self.sources.reports, lambda _: unread, lambda _: (), lambda _: rivals),
             cast("Store[Verdict]", self.api),
         )
 
@@ -118,6 +124,17 @@ async def test_devices_that_are_another_configurations_too_are_told_and_marked()
 
     told = {"name": NODE, "handler": "Active", "message": "The device is theirs, too."}
     assert world.api.writes == [{"nodes": [{**told, "devicesDistinct": False}]}]
+
+
+@pytest.mark.usefixtures("settled")
+async def test_properties_that_are_not_read_are_told_and_marked() -> None:
+    world = World(unread=("Secret a/b is not read.",))
+    world.sources.report = [Report(ACTIVE)]
+    for _ in range(2):
+        await world.look()
+
+    told = {"name": NODE, "handler": "Active", "message": "Secret a/b is not read."}
+    assert world.api.writes == [{"nodes": [{**told, "propertiesRead": False}]}]
 
 
 @pytest.mark.usefixtures("settled")
