@@ -2,6 +2,11 @@
 
 A file whose device moved, and that cannot be written anew, is withheld: it gets a name that no
 runtime reads, which takes no room on a full disk, and keeps its record.
+
+A file that is not there was removed by another driver, which released the claim, or by somebody
+else, who released nothing: then memory has the record still, and the file is written again. Which
+of the two it was the lock tells, in which no other driver was since. A record of which not all is
+known cannot be written: without its file it is forgotten.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ class Files(Protocol):
     """A folder of files that are replaced whole or not at all; see `disk.Folder`."""
 
     def names(self) -> list[str]: ...
+    def problem(self, *, thoroughly: bool = False) -> str: ...
     def read(self, name: str) -> bytes | None: ...
     def signature(self, name: str) -> object: ...
     def write(self, name: str, content: bytes) -> None: ...
@@ -53,14 +59,45 @@ class RecordFiles:
         """Claims whose files are withheld until they can be written."""
         return tuple(uid for uid in self.claims if cdi.withheld_name(uid) in self._seen)
 
-    def read(self) -> None:
-        """Read what other processes wrote. Raises OSError."""
+    @property
+    def lost(self) -> tuple[ClaimUid, ...]:
+        """Claims that are known, and have no file as far as `look` saw."""
+        seen = self._seen.keys()
+        return tuple(
+            uid
+            for uid, claim in self.claims.items()
+            if not claim.doubt
+            if cdi.file_name(uid) not in seen and cdi.withheld_name(uid) not in seen
+        )
+
+    def look(self) -> tuple[ClaimUid, ...]:
+        """Those claims, by a look at the folder, which no other driver changed. Raises OSError."""
+        for gone in self._seen.keys() - frozenset(self._files.names()):
+            del self._seen[gone]
+        return self.lost
+
+    def problem(self, *, thoroughly: bool = False) -> str:
+        """Why files cannot be written; "" if nothing speaks for that."""
+        return self._files.problem(thoroughly=thoroughly)
+
+    def read(self, *, is_foreign: bool = True) -> None:
+        """Read what other processes wrote. Raises OSError.
+
+        Args:
+            is_foreign: Whether another driver may have released claims since. No driver removes
+                the folder, so one that is gone releases none.
+        """
+        is_released = is_foreign and self.claims and not self.problem()
+        known = {} if is_released else self.claims
         ours = ((name, uid) for name in self._files.names() if (uid := cdi.claim_of(name)))
         found = {name: seen for name, uid in ours if (seen := self._look(name, uid))}
         claims: dict[ClaimUid, PreparedClaim] = {}
         for _, claim in found.values():  # of two files of a claim the withheld one is the older
             if claim.boot_id == self._boot_id:
                 claims.setdefault(claim.reference.uid, claim)
+        for uid, claim in known.items():
+            if not claim.doubt:
+                claims.setdefault(uid, claim)
         self._seen = found
         self._use(claims)
 

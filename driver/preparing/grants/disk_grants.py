@@ -1,6 +1,7 @@
 """What this node has granted: the record of each claim in its CDI file, and device metadata.
 
-What a kill between two writes leaves behind is told in `records`. While an old and a new process
+What a kill between two writes leaves behind is told in `records`. CDI files that somebody removes
+while this process runs are written again, see `RecordFiles`. While an old and a new process
 overlap (a rolling update), each reads the files again when the other was inside the lock.
 """
 
@@ -21,6 +22,7 @@ from driver.preparing.files import cdi
 from driver.preparing.files.disk_checkpoint import EarlierCheckpoint
 from driver.preparing.files.disk_metadata import MetadataFiles
 from driver.preparing.files.disk_records import Files, RecordFiles
+from driver.preparing.files.disk_rescue import Rescue
 from driver.preparing.files.metadata import Known, nothing_known
 from driver.preparing.files.prepared import VERSION, Home, PreparedClaim, PreparedClaims
 from driver.preparing.grants.claims import Failure
@@ -46,6 +48,8 @@ class Node:
     Attributes:
         boot_id: The boot that claims are prepared in.
         home: Where they are prepared, or why that is not known. Nothing new is granted before.
+        folder_problem: Why CDI files cannot be written, as a part of a sentence; "" if they can,
+            as far as is known.
         metadata: What containers can read of their devices; None if they get none of it. To be set
             before `recover`.
     """
@@ -56,9 +60,11 @@ class Node:
         """`data` is the driver's own folder, where an earlier driver had its checkpoint."""
         self.boot_id = boot_id
         self.home: Home | str = "the API server was not asked yet"
+        self.folder_problem = ""
         self.metadata: MetadataFiles | None = None
         self._checkpoint = EarlierCheckpoint(data, name)
         self._records = RecordFiles(cdi_files, boot_id, self._dump)
+        self._rescue = Rescue(data)
         self._lock = lock
         self._writing = asyncio.Lock()
         self._is_slow = False
@@ -96,9 +102,20 @@ class Node:
 
     def _recover(self) -> None:
         self._read()
+        self._write_rescued()
         if self.metadata is not None:
             self.metadata.tidy(self.prepared.values())
         self._records.tidy()
+
+    def _write_rescued(self) -> None:
+        """What another process could not write is prepared still, unless it is known better."""
+        for claim in self._rescue.claims():
+            if claim.boot_id == self.boot_id and claim.reference.uid not in self.prepared:
+                self._records.hold(claim)
+        for uid in self._records.lost:
+            for error in _tried(partial(self._records.put, self.prepared[uid])):
+                logger.error("CDI file of claim %s cannot be written: %s", uid, error)
+        self._rescue.keep(self.prepared[uid] for uid in self._records.lost)
 
     def _read(self) -> None:
         self._records.read()
@@ -135,7 +152,9 @@ class Node:
             try:
                 await self._disk(partial(self._put, granted, known))
             except OSError as error:
+                self.folder_problem = str(error)
                 return Failure(f"the node cannot record what it grants: {error}")
+            self.folder_problem = ""
             return granted
 
     def _is_granted(self, claim: PreparedClaim) -> bool:
@@ -144,7 +163,7 @@ class Node:
     def _new(self, granted: PreparedClaim) -> PreparedClaim | Failure:
         """Nothing new is granted while it is not known which devices some claim has."""
         if self._records.doubtful:
-            self._records.read()  # somebody may have removed a file
+            self._records.read(is_foreign=False)  # somebody may have removed a file
         for uid, claim in self._records.doubtful.items():
             if uid != granted.reference.uid or claim.version > VERSION:
                 return _in_doubt(claim)
@@ -171,6 +190,8 @@ class Node:
 
     def _remove(self, claim: PreparedClaim) -> None:
         self._records.remove(claim.reference.uid)
+        if self._rescue.is_needed:
+            self._rescue.keep(self.prepared[uid] for uid in self._records.lost)
         if self.metadata is not None:
             self.metadata.remove(claim)
 
@@ -207,7 +228,9 @@ class Node:
         only: Collection[ClaimUid] | None,
     ) -> Iterator[OSError]:
         """One that fails keeps no other from being carried out."""
-        for uid in dict.fromkeys((*self._records.withheld, *changes)):
+        if lost := self._records.look() if only is None else ():
+            logger.warning("CDI files of %d claims were removed; writing them again", len(lost))
+        for uid in dict.fromkeys((*self._records.withheld, *lost, *changes)):
             claim = changes[uid].after if uid in changes else self.prepared[uid]
             if failures := _tried(partial(self._records.put, claim)):
                 yield from (*failures, *_tried(partial(self._records.withhold, uid)))
@@ -216,6 +239,13 @@ class Node:
         for uid in self.prepared if only is None else only:
             if (kept := self.prepared.get(uid)) is not None:
                 yield from _tried(partial(self._keep_metadata, kept, known))
+        yield from _tried(self._mind_folder)
+
+    def _mind_folder(self) -> None:
+        """See whether files can be written, and keep the records of those that cannot be."""
+        had_failed = bool(self.folder_problem)
+        self.folder_problem = self._records.problem(thoroughly=had_failed)
+        self._write_rescued()
 
     def _keep_metadata(self, claim: PreparedClaim, known: Known) -> None:
         if self.metadata is not None and not claim.doubt:

@@ -207,8 +207,18 @@ class Standing:
             return "" if self._was_introduced else "The kubelet does not know the devices yet."
         if self.registration is None:
             return "The sockets for the kubelet are not open yet."
+        if problem := self.node.folder_problem:
+            return _unwritable(problem)
         newer = (c for c in self.node.doubtful.values() if c.version > VERSION)
         return next(map(_newer, newer), self.registration.problem)
+
+
+def _unwritable(problem: str) -> str:
+    return (
+        f"CDI files cannot be written: {problem}. No claim is prepared on this node until they"
+        " can be. If the folder was removed under the driver's pod, delete the pod: the next one"
+        " has a new folder, and writes there what is prepared."
+    )
 
 
 def _newer(claim: PreparedClaim) -> str:

@@ -175,6 +175,39 @@ class Histories(RuleBasedStateMachine):
         self.disk.fail = lambda name, size: False
         self.unprepare(wanted)
 
+    @precondition(lambda self: self.older is None)  # of two nothing tells which released them
+    @rule(wanted=several)
+    def remove_files_by_hand(self, wanted: list[ClaimReference]) -> None:
+        """What is told is told again, and its device is given to no other claim meanwhile."""
+        before = dict(self.plugin.prepared)
+        for claim in wanted:
+            self.cdi.files.pop(cdi.file_name(claim.uid), None)
+        self.runner.run(self.plugin.renew(again=True))
+        assert self.plugin.prepared == before
+        self.assert_files_are_those_of_the_claims()
+
+    @precondition(lambda self: self.older is None)
+    @rule(wanted=several, restarts=st.booleans())
+    def lose_the_folder(self, wanted: list[ClaimReference], restarts: bool) -> None:
+        """It is gone under the driver; the next one has a new folder, or it comes back."""
+        before = self.plugin.prepared.keys()
+        self.cdi.files.clear()
+        self.cdi.trouble = "it was removed"
+        with suppress(OSError):
+            self.runner.run(self.plugin.renew(again=True))
+        answers = self.runner.run(self.plugin.prepare(wanted))
+        assert all(isinstance(answer, Failure) for answer in answers.values())
+        assert self.plugin.prepared.keys() == before
+        self.runner.run(self.plugin.unprepare(wanted[:1]))
+        self.told.pop(wanted[0].uid, None)
+        self.cdi.trouble = ""
+        if restarts:
+            self.start()
+        else:
+            self.runner.run(self.plugin.renew(again=True))
+        assert self.plugin.prepared.keys() == before - {wanted[0].uid}
+        self.assert_files_are_those_of_the_claims()
+
     @rule()
     def restart(self) -> None:
         self.start()

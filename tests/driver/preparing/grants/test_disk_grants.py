@@ -17,6 +17,7 @@ from driver.devices import DeviceSpec
 from driver.plumbing.disk import ProcessLock
 from driver.preparing.files import cdi
 from driver.preparing.files.checkpoint import NAME as CHECKPOINT
+from driver.preparing.files.disk_rescue import NAME as RESCUED
 from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim, PreparedClaims
 from driver.preparing.grants import disk_grants
 from driver.preparing.grants.claims import Failure, plan_prepare
@@ -583,3 +584,163 @@ async def test_earlier_driver_that_serves_still_sees_what_this_one_grants(
     assert third == a_grant(a_reference(3))
     assert CHECKPOINT not in machine.data.files
     assert node.prepared.keys() == {OTHER.uid, a_reference(3).uid}
+
+
+async def looked_at(node: Node) -> None:
+    """As the driver does every ten seconds."""
+    async with node.exclusively():
+        await node.renew(lambda claims: {})
+
+
+async def test_a_file_that_somebody_removed_is_written_again(machine: Machine) -> None:
+    """Nothing is given twice meanwhile, and nothing but its claim's end releases the device."""
+    node = await machine.start()
+    await grant(node, WANTED)
+    await grant(node, OTHER, "loop-bbbbbb")
+
+    del machine.cdi.files[FILE]
+    refused = await grant(node, a_reference(3))
+    assert isinstance(refused, Failure)
+    assert "is still prepared for" in refused.sentence
+    await looked_at(node)
+
+    machine.assert_files_are_those_of(a_grant(WANTED), a_grant(OTHER, "loop-bbbbbb"))
+    machine.disk.steps.clear()
+    await looked_at(node)
+    assert machine.disk.steps == []
+
+
+async def test_a_file_that_somebody_removed_is_written_by_the_next_prepare(
+    machine: Machine,
+) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+
+    del machine.cdi.files[FILE]
+
+    assert await grant(node, WANTED) == a_grant(WANTED)
+    machine.assert_files_are_those_of(a_grant(WANTED))
+
+
+async def test_a_claim_that_ends_without_its_file_stays_released(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+
+    del machine.cdi.files[FILE]
+    assert await release(node, WANTED) == a_grant(WANTED)
+    await looked_at(node)
+
+    machine.assert_files_are_those_of()
+    assert isinstance(await grant(node, OTHER), PreparedClaim)
+
+
+async def test_a_file_that_another_driver_removed_is_of_a_released_claim(machine: Machine) -> None:
+    older, newer = await machine.start(), machine.process()
+    await grant(older, WANTED)
+    await newer.recover()
+    await release(newer, WANTED)
+
+    await looked_at(older)
+
+    machine.assert_files_are_those_of()
+    assert older.prepared == {}
+
+
+async def test_while_there_is_a_record_of_which_not_all_is_known_the_others_are_kept(
+    machine: Machine,
+) -> None:
+    """The unreadable one is forgotten with its file, the other is not."""
+    node = await machine.start()
+    await grant(node, WANTED)
+    machine.cdi.files[cdi.file_name(OTHER.uid)] = b"{"
+    node = await machine.start()
+    assert list(node.doubtful) == [OTHER.uid]
+
+    machine.cdi.files.clear()
+    assert isinstance(await grant(node, a_reference(3), "loop-bbbbbb"), PreparedClaim)
+
+    assert node.doubtful == {}
+    assert isinstance(await grant(node, a_reference(4)), Failure)
+    await looked_at(node)
+    assert WANTED.uid in machine.records()
+
+
+async def test_while_the_folder_is_gone_nothing_is_granted_and_what_is_prepared_outlives_the_driver(
+    machine: Machine,
+) -> None:
+    """A pod has the removed folder mounted until its end; the next pod has a new one."""
+    node = await machine.start()
+    await grant(node, WANTED)
+    await grant(node, OTHER, "loop-bbbbbb")
+    assert node.folder_problem == ""
+
+    machine.cdi.files.clear()
+    machine.cdi.trouble = "/cdi was removed on the node"
+    for _ in range(2):
+        with pytest.raises(OSError, match="No such file"):
+            await looked_at(node)
+    assert node.folder_problem == "/cdi was removed on the node"
+    assert isinstance(await grant(node, a_reference(3)), Failure)
+    assert await release(node, OTHER) == a_grant(OTHER, "loop-bbbbbb")
+
+    still = await machine.start()
+    assert still.prepared == {WANTED.uid: a_grant(WANTED)}
+    machine.cdi.trouble = ""
+    node = await machine.start()
+
+    machine.assert_files_are_those_of(a_grant(WANTED))
+    assert machine.data.files == {}
+    assert isinstance(await grant(node, a_reference(3)), Failure)
+    await looked_at(still)
+    assert still.folder_problem == ""
+
+
+async def test_a_folder_that_is_there_again_has_all_files_again(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    machine.cdi.files.clear()
+    machine.cdi.trouble = "/cdi is read-only"
+    with pytest.raises(OSError, match="No such file"):
+        await looked_at(node)
+
+    machine.cdi.trouble = ""
+    await looked_at(node)
+
+    assert node.folder_problem == ""
+    machine.assert_files_are_those_of(a_grant(WANTED))
+    assert machine.data.files == {}
+
+
+async def test_a_rescued_record_of_an_earlier_boot_holds_nothing(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    machine.cdi.files.clear()
+    machine.cdi.trouble = "/cdi was removed on the node"
+    with pytest.raises(OSError, match="No such file"):
+        await looked_at(node)
+    machine.cdi.trouble = ""
+
+    node = await machine.start("boot-2")
+
+    assert node.prepared == machine.cdi.files == machine.data.files == {}
+
+
+async def test_a_rescue_that_is_unreadable_keeps_no_driver_from_starting(machine: Machine) -> None:
+    machine.data.files[RESCUED] = b"{"
+    machine.data.write(RESCUED, b"[]")
+
+    node = await machine.start()
+
+    assert isinstance(await grant(node, WANTED), PreparedClaim)
+
+
+async def test_a_write_that_failed_is_told_until_one_does_not(machine: Machine) -> None:
+    node = await machine.start()
+    machine.disk.fail = lambda name, size: True
+    assert isinstance(await grant(node, WANTED), Failure)
+    assert "No space left" in node.folder_problem
+
+    machine.disk.fail = lambda name, size: False
+    assert isinstance(await grant(node, WANTED), PreparedClaim)
+
+    assert node.folder_problem == ""
