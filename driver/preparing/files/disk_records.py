@@ -88,7 +88,7 @@ class RecordFiles:
                 the folder, so one that is gone releases none.
         """
         is_released = is_foreign and self.claims and not self.problem()
-        known = {} if is_released else self.claims
+        known: PreparedClaims = {} if is_released else self.claims
         ours = ((name, uid) for name in self._files.names() if (uid := cdi.claim_of(name)))
         found = {name: seen for name, uid in ours if (seen := self._look(name, uid))}
         claims: dict[ClaimUid, PreparedClaim] = {}

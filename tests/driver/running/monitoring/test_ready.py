@@ -72,8 +72,9 @@ def path(*, is_dra: bool = True, awaits_turn: bool = False) -> Any:
     return SimpleNamespace(is_dra=is_dra, awaits_turn=awaits_turn)
 
 
-def node(*doubtful: PreparedClaim) -> Any:
-    return SimpleNamespace(doubtful={claim.reference.uid: claim for claim in doubtful})
+def node(*doubtful: PreparedClaim, folder_problem: str = "") -> Any:
+    found = {claim.reference.uid: claim for claim in doubtful}
+    return SimpleNamespace(doubtful=found, folder_problem=folder_problem)
 
 
 def registered(problem: str) -> Registration:
@@ -111,6 +112,16 @@ def test_it_is_not_ready_beside_what_a_newer_driver_prepared() -> None:
     assert "claim-1" in why_not(newer)
     assert "is of version 2, and this driver reads 1: a newer driver prepared it" in why_not(newer)
     assert why_not(lost) == ""
+
+
+def test_it_is_not_ready_while_cdi_files_cannot_be_written() -> None:
+    unwritable = node(folder_problem="/var/run/cdi was removed on the node")
+
+    why = Standing(cluster(object()), path(), unwritable, registered("")).why_not()
+
+    assert why.startswith(
+        "CDI files cannot be written: /var/run/cdi was removed on the node. No claim is prepared"
+    )
 
 
 def test_beside_device_plugins_it_is_ready_once_the_kubelet_was_told_of_all() -> None:
