@@ -90,6 +90,7 @@ class Node:
         self._records.read()
         yield from self._records.claims.values()
         yield from self._checkpoint.claims()
+        yield from self._rescued()
 
     async def recover(self) -> None:
         """Read what an earlier process left; call once, before anything else."""
@@ -102,20 +103,26 @@ class Node:
 
     def _recover(self) -> None:
         self._read()
-        self._write_rescued()
+        for error in _tried(self._write_rescued):
+            logger.error("Records without CDI files cannot be kept: %s", error)
         if self.metadata is not None:
             self.metadata.tidy(self.prepared.values())
         self._records.tidy()
 
     def _write_rescued(self) -> None:
         """What another process could not write is prepared still, unless it is known better."""
-        for claim in self._rescue.claims():
-            if claim.boot_id == self.boot_id and claim.reference.uid not in self.prepared:
-                self._records.hold(claim)
+        for claim in self._rescued():
+            self._records.hold(claim)
         for uid in self._records.lost:
             for error in _tried(partial(self._records.put, self.prepared[uid])):
                 logger.error("CDI file of claim %s cannot be written: %s", uid, error)
         self._rescue.keep(self.prepared[uid] for uid in self._records.lost)
+
+    def _rescued(self) -> Iterator[PreparedClaim]:
+        """Claims of this boot that have no CDI file, and that this process does not know yet."""
+        for claim in self._rescue.claims():
+            if claim.boot_id == self.boot_id and claim.reference.uid not in self.prepared:
+                yield claim
 
     def _read(self) -> None:
         self._records.read()

@@ -686,6 +686,7 @@ async def test_while_the_folder_is_gone_nothing_is_granted_and_what_is_prepared_
     still = await machine.start()
     assert still.prepared == {WANTED.uid: a_grant(WANTED)}
     machine.cdi.trouble = ""
+    assert list(machine.process().glance()) == [a_grant(WANTED)]
     node = await machine.start()
 
     machine.assert_files_are_those_of(a_grant(WANTED))
