@@ -58,8 +58,12 @@ class FakeCamera:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._tasks.add(asyncio.current_task())
-        head = await reader.readuntil(b"\r\n\r\n")
-        body = await reader.readuntil(b"Envelope>")
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            body = await reader.readuntil(b"Envelope>")
+        except asyncio.IncompleteReadError:  # the other side has gone
+            writer.close()
+            return
         self.asked.append(head + body)
         tells_all = self.secretive is None or b"GetSystemDateAndTime" in body
         writer.write(self.answer if tells_all else self.secretive or b"")
