@@ -51,16 +51,17 @@ class Views:
         return self.snapshots.latest.number if self.snapshots.latest else 0
 
     async def state(self, who: Viewer, text: str, namespace: str) -> dict[str, Any]:
-        """What a viewer may see, and how much there is of it."""
+        """What a viewer may see, how much of it matches, and how much there is without a filter."""
         snapshot = await self._snapshot()
         parts: dict[str, dict[str, Any]] = {}
         for part in Part:
             wanted = access(part, namespace)
             if await self.reviews.may(who, wanted):
                 asked = await self._asked(who, part, text, namespace)
-                parts[part] = {"total": snapshot.total(asked), "denied": ""}
+                all_of_it = snapshot.total(await self._unfiltered(who, part, namespace))
+                parts[part] = {"total": snapshot.total(asked), "all": all_of_it, "denied": ""}
             else:
-                parts[part] = {"total": 0, "denied": wanted.denied(who.name)}
+                parts[part] = {"total": 0, "all": 0, "denied": wanted.denied(who.name)}
         return {
             "number": snapshot.number,
             "viewer": who.name,
@@ -77,6 +78,12 @@ class Views:
         beside = access_beside(part, namespace)
         whole = beside is not None and await self.reviews.may(who, beside)
         return Asked(part, tuple(text.lower().split()), namespace, whole)
+
+    async def _unfiltered(self, who: Viewer, part: Part, namespace: str) -> Asked:
+        """All rows that a viewer may see; of one namespace where he may list no other."""
+        wanted = access(part, "")
+        everywhere = wanted == access(part, namespace) or await self.reviews.may(who, wanted)
+        return Asked(part, namespace="" if everywhere else namespace)
 
     async def rows(self, asked: Asked, offset: int, limit: int) -> bytes:
         """A window, as JSON: its rows are that already."""

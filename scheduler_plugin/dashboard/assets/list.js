@@ -19,6 +19,7 @@ export class List {
     this.active = -1;
     this.open = null;
     this.opened = { index: 0, row: null };
+    this.awaited = -1; // What was chosen before it was loaded.
     this.space = document.createElement("div");
     this.space.className = "space";
     root.replaceChildren(this.space);
@@ -75,6 +76,7 @@ export class List {
     // What is open is followed, wherever the list was scrolled to.
     const { index: place } = this.opened;
     if (this.open !== null && place < this.total) this.need(place - (place % WINDOW));
+    if (this.awaited >= 0 && this.awaited < this.total) this.need(this.awaited - (this.awaited % WINDOW));
     for (let index = first; index < last; index += 1) this.place(index, height);
   }
 
@@ -118,6 +120,7 @@ export class List {
         if (this.windows.size > MOST_WINDOWS) this.windows.delete(this.windows.keys().next().value);
         if (number === this.number) this.total = total;
         this.follow(start, rows);
+        if (this.row(this.awaited)) this.choose(this.awaited);
         this.later();
       })
       .catch((error) => {
@@ -150,6 +153,7 @@ export class List {
 
   move(index) {
     if (!this.total) return;
+    this.awaited = -1;
     this.active = Math.min(this.total - 1, Math.max(0, index));
     const top = this.active * this.height;
     const { scrollTop, clientHeight } = this.root;
@@ -159,10 +163,12 @@ export class List {
     this.later();
   }
 
+  /* A row that still loads is opened once it is there, unless another is chosen meanwhile. */
   choose(index) {
     const row = this.row(index);
-    if (!row) return;
     this.active = index;
+    this.awaited = row ? -1 : index;
+    if (!row) return this.later();
     this.open = this.key(row);
     this.opened = { index, row };
     this.chosen(row);
@@ -171,6 +177,7 @@ export class List {
 
   close() {
     this.open = null;
+    this.awaited = -1;
     this.later();
   }
 }

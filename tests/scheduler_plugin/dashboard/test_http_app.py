@@ -208,6 +208,23 @@ async def test_who_may_list_in_one_namespace_sees_that_one(app: ASGIApp) -> None
     assert (await ask(app, "api/rows/queues?namespace=default", "carol"))[0] == 403
 
 
+async def test_a_filter_does_not_change_how_much_there_is(app: ASGIApp) -> None:
+    _, said, _ = await ask(app, "api/state?text=cam&namespace=elsewhere")
+    found = {part: (one["total"], one["all"]) for part, one in said["parts"].items()}
+
+    assert (found["claims"], found["queues"], found["waiting"]) == ((0, 3), (0, 2), (0, 1))
+
+
+async def test_of_other_namespaces_it_is_not_told_how_much_there_is(app: ASGIApp) -> None:
+    """Carol may list claims in one namespace only."""
+    _, said, _ = await ask(app, "api/state?text=cam&namespace=default", "carol")
+    _, denied, _ = await ask(app, "api/state", "carol")
+
+    claims = said["parts"]["claims"]
+    assert (claims["total"], claims["all"]) == (1, 2)
+    assert (denied["parts"]["claims"]["total"], denied["parts"]["claims"]["all"]) == (0, 0)
+
+
 async def test_sharers_are_for_those_who_may_list_pods(app: ASGIApp) -> None:
     _, alice, _ = await ask(app, "api/claims/default/cam")
     _, bob, _ = await ask(app, "api/claims/default/cam", "bob")
