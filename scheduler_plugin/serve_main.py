@@ -111,7 +111,7 @@ class Plugin:
         )
         self._recent = Recent()
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
-        self._snapshots = Snapshots(world, self._recent)
+        self._snapshots = Snapshots(world, self._recent, self._cluster.stock.devices)
         self._reviews = Reviews(client)
         upkeep = Upkeep(world, settings.leftover_grace)
         record = counting_evictions(self._record)

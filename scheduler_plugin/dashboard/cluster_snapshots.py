@@ -28,6 +28,7 @@ from scheduler_plugin.dashboard.lines import (
 )
 from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.snapshots import Line, Recent, Snapshot
+from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
 from scheduler_plugin.viewing.queue_rows import queue_rows
 
 T = TypeVar("T")
@@ -72,12 +73,14 @@ class Snapshots:
         self,
         world: WorldView,
         recent: Recent,
+        devices: OfferedDevices | None = None,
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
         clock: Callable[[], float] = time.time,  # noqa: TID251
     ) -> None:
+        """`devices` are what slices offer, which say in what state devices are."""
         self.history = History()
         self.latest: Snapshot | None = None
-        self._world, self._recent = world, recent
+        self._world, self._recent, self._devices = world, recent, devices
         self._monotonic, self._clock = monotonic, clock
         self._shares = ShareFigures(world)
         # Of another replica, or of the process before this one, no snapshot has such a number.
@@ -188,7 +191,7 @@ class Snapshots:
             Part.QUEUES: queue_lines(self._world, lambda name: self._shares.of(name, moment)),
             Part.WAITING: waiting_lines(self._world),
             Part.CLAIMS: claim_lines(self._world),
-            Part.DEVICES: device_lines(self._world),
+            Part.DEVICES: device_lines(self._world, self._devices),
             Part.EVENTS: self._recent.lines(),
         }
         for part, source in sources.items():

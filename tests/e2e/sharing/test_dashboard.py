@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Route, expect
 
+from tests.e2e.driver.stories import Story as DriverStory
 from tests.e2e.sharing import browsers, objects
 from tests.e2e.sharing.browsers import PORT, Board
 from tests.e2e.sharing.installation import NODE
+from tests.e2e.sharing.stories import NODE as FAKE_NODE
 from tests.e2e.sharing.stories import Story
 from tests.e2e.sharing.viewers import READ, Viewers, looking
 
@@ -62,7 +65,7 @@ def test_who_shares_who_pays_and_what_waits_is_seen(story: Story, viewers: Viewe
     assert "uses it for free" in said
 
     board.show("devices", namespace="", text=f"{story.namespace}/shared")
-    assert "anywhere" in board.row("shared")
+    assert FAKE_NODE in board.row("shared", "Ready")
 
     board.show("waiting", namespace=story.namespace)
     assert "OverLimit" in board.row("third")
@@ -255,6 +258,50 @@ def test_escape_takes_the_filter_off_and_tabs_say_how_much_there_is(
     expect(rows).to_have_count(1)
     expect(there).to_have_text(before)
     expect(page.locator("#count")).to_have_text(f"1 of {before} rows")
+    assert board.errors == []
+
+
+def test_a_device_that_is_pulled_says_since_when_and_where_it_was(
+    story: Story, disk: DriverStory, viewers: Viewers
+) -> None:
+    payer = story.queue("payer", quota=1, limit=1)
+    story.claim()
+    story.pod("holder", payer, **objects.on(NODE))
+    story.wait_running("holder")
+    board = viewers.board(viewers.token("viewer", *READ))
+    holder = f"{story.namespace}/shared"
+    board.show("devices", story.name)
+    board.row(holder, NODE, "Ready")
+
+    disk.unplug(disk.disks[0])
+    board.row(holder, "Offline")
+    board.show("devices", f"{story.name} offline noschedule {NODE}")
+    board.row(holder, f"no longer on {NODE}")
+    since = board.page.locator("#list .row time").first.get_attribute("title")
+    assert datetime.now(UTC) - datetime.fromisoformat(since or "") < timedelta(minutes=5)
+    said = board.open(holder)
+    assert "moorage.dev/offline:NoSchedule" in said
+    assert f"no longer on {NODE}" in said
+    board.show("devices", f"{story.name} ready")
+    board.says("No row matches the filter. Without it there")
+    assert board.errors == []
+
+
+def test_a_device_says_what_it_is_tainted_by(story: Story, viewers: Viewers) -> None:
+    payer = story.queue("payer", quota=1, limit=1)
+    story.devices(1)
+    story.claim()
+    story.pod("first", payer)
+    story.wait_bound("first")
+    (found,) = (one for one in story.all("slice") if one["spec"]["driver"] == story.driver)
+    worn = {"key": "example.com/worn", "value": "much", "effect": "NoSchedule"}
+    devices = [{**device, "taints": [worn]} for device in found["spec"]["devices"]]
+    story.patch("slice", found["metadata"]["name"], {"spec": {"devices": devices}})
+
+    board = viewers.board(viewers.token("viewer", *READ))
+    board.show("devices", f"example.com/worn {story.name}")
+    board.row(f"{story.namespace}/shared", "Tainted")
+    assert "example.com/worn=much:NoSchedule" in board.open("Tainted")
     assert board.errors == []
 
 

@@ -23,6 +23,8 @@ from scheduler_plugin.dashboard.snapshots import Line, Recent
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.pods import NamespaceView
+from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -32,6 +34,7 @@ from tests.scheduler_plugin.builders import (
     a_queue,
     a_request,
     a_result,
+    a_slice_object,
     an_allocated_claim,
     put,
 )
@@ -120,6 +123,25 @@ def test_devices_of_other_drivers_are_those_that_claims_have(world: World) -> No
     other = shown(device_lines(world))[-1]
     assert (other["driver"], other["pool"], other["name"]) == ("gpu.example.com", "node-b", "gpu-0")
     assert (other["slots"], other["nodes"]) == (None, ["*"])
+
+
+def test_a_device_is_found_by_its_state_its_taints_and_where_it_was(world: World) -> None:
+    taint = {
+        "key": "moorage.dev/offline",
+        "effect": "NoSchedule",
+        "timeAdded": "2026-11-21T11:00:00Z",
+    }
+    found = a_slice_object("s", ("onvif", CAMERA), nodeName="node-z")
+    found["spec"]["devices"][0]["taints"] = [taint]
+    devices = OfferedDevices()
+    devices.put_slice(published_slice(found))
+    lines = lines_of(device_lines(world, devices))
+    (row,) = shown(iter(lines))
+
+    assert (row["state"], row["since"]) == ("Offline", "2026-11-21T11:00:00Z")
+    assert row["taints"] == ["moorage.dev/offline:NoSchedule"]
+    for word in ("offline", "noschedule", "node-z"):
+        assert lines[0].has((word,), whole=False)
 
 
 def test_one_of_several_devices_of_an_instance_is_that_instance(world: World) -> None:
