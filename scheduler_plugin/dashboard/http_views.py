@@ -14,6 +14,7 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews, Viewer
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
+from scheduler_plugin.dashboard.http_leader import CannotAskError, LeaderPages
 from scheduler_plugin.dashboard.parts import (
     Access,
     Part,
@@ -37,6 +38,7 @@ class Views:
 
     Attributes:
         why_not_ready: Why the world is not known yet; "" where it is.
+        leader: Where a replica that stands by asks for places in line.
     """
 
     world: WorldView
@@ -44,6 +46,7 @@ class Views:
     reviews: Reviews
     waiting: GateWriter
     why_not_ready: Callable[[], str]
+    leader: LeaderPages
 
     @property
     def number(self) -> int:
@@ -62,12 +65,19 @@ class Views:
                 parts[part] = {"total": snapshot.total(asked), "all": all_of_it, "denied": ""}
             else:
                 parts[part] = {"total": 0, "all": 0, "denied": wanted.denied(who.name)}
+        standby = self.waiting.why_not_told()
         return {
             "number": snapshot.number,
             "viewer": who.name,
-            "standby": self.waiting.why_not_told(),
+            "standby": standby,
+            "leader": await self.leader.why_not() if standby else "",
+            "events": self._events_problem(),
             "parts": parts,
         }
+
+    def _events_problem(self) -> str:
+        others = self.snapshots.others_events
+        return others.why_not() if others is not None else ""
 
     async def asked(self, who: Viewer, part: Part, text: str, namespace: str) -> Asked:
         """What a viewer wants to see of a list, which he must be allowed to."""
@@ -105,9 +115,22 @@ class Views:
             return {"claim": row, "sharers": None, "denied": pods.denied(who.name)}
         return {"claim": row, "sharers": sharers(self.world, found), "denied": ""}
 
-    async def pod(self, who: Viewer, namespace: str, name: str) -> dict[str, Any]:
-        """Why a pod runs or waits, as `kubectl moorage why` says it, and its place in line."""
+    async def pod(self, who: Viewer, token: str, namespace: str, name: str) -> dict[str, Any]:
+        """Why a pod runs or waits, as `kubectl moorage why` says it, and its place in line.
+
+        A replica that stands by asks the leader, with the viewer's token, if there is one; else
+        it tells what it knows, and the problem.
+        """
         await self._must(who, Access(PODS, namespace))
+        problem = self.waiting.why_not_told()
+        if problem and token:
+            try:
+                return await self.leader.pod(token, namespace, name)
+            except CannotAskError as error:
+                problem = str(error)
+        return {**self._own_pod(namespace, name), "problem": problem}
+
+    def _own_pod(self, namespace: str, name: str) -> dict[str, Any]:
         self._needs_world()
         found = why(self.world, namespace, name)
         if found is None:

@@ -89,7 +89,12 @@ function connection(how, why) {
   notice();
 }
 
-const standby = () => `This replica is not the elected one, so places in line and events are known to another. ${page.state.standby}`;
+// What a replica that stands by cannot show: where the leader answers, that is nothing.
+function lacking() {
+  const { standby, leader, events } = page.state ?? {};
+  const places = standby && leader ? `This replica is not the elected one, which alone knows places in line. ${leader}` : "";
+  return [places, events].filter(Boolean).join(" ");
+}
 
 function unread(error) {
   page.unread = error ? error.message : "";
@@ -99,9 +104,10 @@ function unread(error) {
 // What is wrong with what is seen, and else what this replica does not know.
 function notice() {
   const problem = page.how === "lost" ? page.why : page.unread;
-  const text = problem ? `${problem} What you see is from before; it is tried again.` : page.state?.standby ? standby() : "";
+  const text = problem ? `${problem} What you see is from before; it is tried again.` : lacking();
   document.body.classList.toggle("stale", Boolean(problem));
   byId("notice").textContent = text;
+  byId("notice").title = page.state?.standby ?? "";
   show(byId("notice"), Boolean(text));
 }
 

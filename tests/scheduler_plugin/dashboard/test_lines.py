@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from kube.api import Event, ObjectReference
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.dashboard.cluster_snapshots import event_line
 from scheduler_plugin.dashboard.lines import (
     Lines,
     claim_lines,
@@ -19,14 +16,13 @@ from scheduler_plugin.dashboard.lines import (
     queue_lines,
     waiting_lines,
 )
-from scheduler_plugin.dashboard.snapshots import Line, Recent
+from scheduler_plugin.dashboard.snapshots import Line
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.pods import NamespaceView
 from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from tests.scheduler_plugin.builders import (
-    NOW,
     SETTINGS,
     a_claim,
     a_class,
@@ -166,20 +162,3 @@ def test_claims_are_in_the_order_of_their_names(world: World) -> None:
 
     assert names == sorted(names)
     assert len(names) == 452
-
-
-def test_the_newest_event_is_the_first_and_old_ones_are_forgotten() -> None:
-    recent = Recent(2)
-    for number in range(3):
-        about = ObjectReference(api_version="v1", kind="Pod", name=f"p{number}", namespace="ns")
-        event = Event.warning(about, "Reclaimed", "Evicted", f"note {number}")
-        recent.add(event_line(event, NOW + timedelta(seconds=number)))
-
-    rows = shown(recent.lines())
-    assert [row["note"] for row in rows] == ["note 2", "note 1"]
-    assert (rows[0]["at"], rows[0]["kind"], rows[0]["name"]) == (
-        "2026-11-21T12:00:02Z",
-        "Pod",
-        "p2",
-    )
-    assert recent.count == 3
