@@ -196,7 +196,7 @@ class Plugin:
 def _snapshots(
     client: ApiClient, instance: str, cluster: ClusterWorld, recent: Recent
 ) -> Snapshots:
-    """What the dashboard shows: own Events and, while somebody looks, those of all replicas."""
+    """What the dashboard shows: own Events and, while a page is watched, those of all."""
     found = Snapshots(cluster.world, recent, cluster.stock.devices)
     found.others_events = ClusterEvents(client, recent, instance)
     return found

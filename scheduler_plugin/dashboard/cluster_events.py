@@ -1,4 +1,4 @@
-"""The Events of all replicas, read from the API server while somebody looks.
+"""The Events of all replicas, read from the API server while a page is watched.
 
     this process ──as it records them──┐
     API server ──those of the others───┴──► Recent ──► the page
@@ -53,7 +53,7 @@ class ClusterEvents:
             self._task = tasks.create_task(self._store.run())
 
     def stop(self) -> None:
-        """Nobody looks."""
+        """No page is watched any more."""
         if self._task is not None:
             self._task.cancel()
             self._store = self._task = None

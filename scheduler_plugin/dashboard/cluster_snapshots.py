@@ -64,7 +64,7 @@ class Snapshots:
         self.history = History()
         self.latest: Snapshot | None = None
         self.others_events: ClusterEvents | None = None
-        """Follows the Events of other replicas, which come to `recent`, while somebody looks."""
+        """Follows the Events of other replicas, which come to `recent`, while a page is watched."""
         self._world, self._recent, self._devices = world, recent, devices
         self._monotonic, self._clock = monotonic, clock
         self._shares = ShareFigures(world)

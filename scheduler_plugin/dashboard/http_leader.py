@@ -99,7 +99,7 @@ class LeaderPages:
             raise CannotAskError(f"{error}.") from error
 
     async def _get(self, url: URL, path: tuple[str, ...], headers: Mapping[str, str]) -> bytes:
-        # It answers what it knows itself, and asks nobody: else two that wait for each other do.
+        # It answers what it knows itself: two replicas never wait for each other.
         wanted = url.joinpath(*path).with_query(here="true")
         async with (
             ClientSession() as session,

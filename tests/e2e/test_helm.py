@@ -263,14 +263,33 @@ def the_dashboard_is_reached_by_its_service(cluster: Cluster) -> None:
     asked = ("wget", "-q", "-T", "20", "-O", "-", f"--header=Authorization: Bearer {reader}")
     shown = json.loads(cluster.node(NODE).exec((*asked, inside)).stdout)
     assert shown["viewer"] == "system:serviceaccount:default:reader"
-    assert shown["parts"]["queues"] == {"total": 1, "denied": ""}
+    assert shown["parts"]["queues"] == {"total": 1, "all": 1, "denied": ""}
     assert 'verb "list" on "pods"' in shown["parts"]["waiting"]["denied"]
+
+    cluster.wait_until("a standby asks the leader", lambda: a_standby_asks(cluster, asked))
 
     with forwarded(cluster):
         (row,) = json.loads(told("rows/queues", reader))["rows"]
         assert (row["queue"], row["usage"]) == ("team", 1)
         assert 'verb "list" on "queues.moorage.dev"' in told("rows/queues", stranger)
         assert "The cluster does not know this token" in told("state", "nonsense")
+
+
+def a_standby_asks(cluster: Cluster, asked: tuple[str, ...]) -> bool:
+    """Whether a replica that is not the elected one reaches the one that is."""
+    pods = [pod for pod in cluster.list("pods", namespace=SYSTEM) if is_scheduler(pod)]
+    urls = (f"http://{pod['status']['podIP']}:10262/dashboard/api/state" for pod in pods)
+    answers = [cluster.node(NODE).exec((*asked, url), check=False).stdout for url in urls]
+    states = [json.loads(answer) for answer in answers if answer]
+    standbys = [state for state in states if state["standby"]]
+    return [state["leader"] for state in standbys] == [""] and len(states) == 2
+
+
+def is_scheduler(pod: dict[str, Any]) -> bool:
+    """Whether that is a replica of Moorage's scheduler that runs."""
+    labels, status = pod["metadata"].get("labels", {}), pod.get("status", {})
+    is_ours = labels.get("app.kubernetes.io/name") == "moorage-scheduler-plugin"
+    return is_ours and "deletionTimestamp" not in pod["metadata"] and bool(status.get("podIP"))
 
 
 @contextmanager

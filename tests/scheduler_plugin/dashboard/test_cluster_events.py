@@ -9,14 +9,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kube.api import ApiClient, Event, ObjectReference, connect
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.dashboard import cluster_snapshots
 from scheduler_plugin.dashboard.cluster_events import ClusterEvents, told_now
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.told_events import Recent
-from tests.kube.fake_apiserver import event, fake_apiserver, hangs, lists, refuses
-from tests.kube.fake_apiserver import streams as streams_
+from tests.kube.fake_apiserver import event, fake_apiserver, hangs, lists, refuses, streams
 from tests.scheduler_plugin.builders import NOW, SETTINGS
 
 OURS, OTHER = "plugin-0", "plugin-1"
@@ -68,7 +70,7 @@ async def test_what_others_told_is_added_and_what_this_process_told_is_not(
     )
     news = an_event("news", OTHER, LATER, version=6)
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
-        fake.will(lists(*listed, version=5), streams_(event("ADDED", news), then=hangs))
+        fake.will(lists(*listed, version=5), streams(event("ADDED", news), then=hangs))
         async with reading(client, recent):
             async with asyncio.timeout(5):
                 while recent.count < 3:  # noqa: ASYNC110  The watch brings it.
@@ -111,6 +113,28 @@ async def test_while_nobody_looks_nothing_is_asked_and_the_first_look_has_them(
     assert asked_before == 0
     assert found is not None
     assert len(found.lines[Part.EVENTS]) == 1
+
+
+async def test_once_nobody_looks_any_more_they_are_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LEAST_SECONDS", "MOST_SECONDS", "WATCHED_SECONDS"):
+        monkeypatch.setattr(cluster_snapshots, name, 0.05)
+    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+        fake.will(lists(version=5), streams(then=hangs))
+        snapshots = Snapshots(World(SETTINGS), Recent())
+        snapshots.others_events = ClusterEvents(client, Recent(), OURS)
+        running = asyncio.create_task(snapshots.run())
+        with snapshots.listening():
+            await snapshots.now()
+            await fake.has_seen(2)
+        async with asyncio.timeout(5):
+            while not fake.hung_up:  # noqa: ASYNC110  Its connection ends.
+                await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.wait((running,))
+
+    assert snapshots.latest is None
 
 
 def test_what_is_told_now_says_about_what() -> None:
