@@ -125,7 +125,10 @@ class Plugin:
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)
-        self._gates = GateWriter(writes, self.extender.refusals, wall_clock)
+        # Past the dashboard's recent Events: thousands of waiting pods would push out all others.
+        self._gates = GateWriter(
+            writes, self.extender.refusals, wall_clock, record=self._events.record
+        )
         stock = self._cluster.stock
         reclaims = ReclaimConfig(
             lacking=self._gates.lacking_room,
