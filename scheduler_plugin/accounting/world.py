@@ -165,6 +165,10 @@ class World(DecidingWorld):
         self._label_edits.clear()
         return edits
 
+    def waiting_pods(self, queue: QueueName) -> int:
+        """How many pods of a queue and of those below it have no node yet."""
+        return sum(map(self._waiting.count, self.facts.tree.below(queue)))
+
     # What is held for pods, and what cannot be had.
 
     def hold(self, hold: Hold) -> None:

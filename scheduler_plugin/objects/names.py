@@ -117,6 +117,7 @@ class QueueCondition(StrEnum):
     PARENT_CYCLE = "ParentCycle"
     UNATTRIBUTED = "Unattributed"
     QUOTA_UNMET = "QuotaUnmet"
+    QUOTA_EXCEEDS_DEVICES = "QuotaExceedsDevices"
     OVER_QUOTA = "OverQuota"
     NEAR_LIMIT = "NearLimit"
     UNGUARDED = "Unguarded"

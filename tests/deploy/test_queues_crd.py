@@ -72,9 +72,20 @@ def test_lists_have_an_end_and_a_kind() -> None:
 
 
 def test_the_columns_that_kubectl_shows() -> None:
-    columns = [column["name"] for column in version()["additionalPrinterColumns"]]
+    columns = version()["additionalPrinterColumns"]
 
-    assert columns == ["Parent", "Owned", "Usage", "Quota", "Age"]
+    shown = [column["name"] for column in columns if not column.get("priority")]
+    wide = [column["name"] for column in columns if column.get("priority")]
+    assert shown == ["Parent", "Usage/Quota/Limit", "Waiting", "Accepted", "Age"]
+    assert wide == ["Owned", "Shared", "Priority"]
+
+
+def test_no_column_shows_a_map_or_a_list() -> None:
+    """These kubectl would show as JSON."""
+    for column in version()["additionalPrinterColumns"]:
+        path = column["jsonPath"].split("[")[0].removeprefix(".").split(".")
+        if path[0] != "metadata" and path[-1] != "conditions":
+            assert schema(*path)["type"] == column["type"], column
 
 
 def test_the_fields_are_those_of_the_design() -> None:
@@ -104,6 +115,8 @@ def test_the_fields_are_those_of_the_design() -> None:
         "reclaimable",
         "held",
         "claims",
+        "summary",
+        "waiting",
         "conditions",
     }
 

@@ -24,3 +24,7 @@ class PodsByQueue:
     def of(self, queue: QueueName) -> tuple[PodUid, ...]:
         """Those of a queue."""
         return tuple(self._pods.get(queue, ()))
+
+    def count(self, queue: QueueName) -> int:
+        """How many there are of a queue."""
+        return len(self._pods.get(queue, ()))

@@ -83,6 +83,10 @@ class Catalog:
     def remove_configuration(self, name: ResourceKey) -> None:
         count(self._configurations, name, -1)
 
+    def has_configuration(self, name: ResourceKey) -> bool:
+        """Whether there is a Configuration of this name, in whatever namespace."""
+        return name in self._configurations
+
     def instance_named(self, name: str) -> InstanceView | None:
         return self._instances.get(name)
 
