@@ -8,6 +8,7 @@ value means, and whether it makes sense, is said by the driver in the condition 
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue
@@ -36,11 +37,43 @@ from kube.models import (
     extra,
     flaw,
     flaws,
+    rule,
 )
 
 _KEPT = extensions(preserve_unknown_fields=True) | {"nullable": True}
 Kept = Annotated[dict[str, Any] | None, Field(json_schema_extra=_KEPT)]
 """A part of Akri's objects that is not looked into."""
+
+NO_DURATION = "is no duration; write it like 90s, 5m or 1h30m"
+"""What is said of a text that is none, after the text."""
+
+
+def duration(units: str, *rules: tuple[str, str]) -> tuple[Any, ...]:
+    """What is said of a field that holds a duration: the API server refuses others in words.
+
+    A `pattern` would be shown to users as it is. The rules stand in the definition, so they hold
+    while no webhook answers.
+
+    Args:
+        units: Those that may be written, such as `h|m|s`.
+        rules: Conditions in CEL that a duration must meet besides, each with its message.
+    """
+    pattern = rf"^(0|([0-9]{{1,9}}([.][0-9]{{1,9}})?({units}))+)$"
+    is_one = f"self.matches('{pattern}')"
+    whole = re.compile(pattern.removesuffix("$"))
+
+    def met(text: str) -> str:
+        if not whole.fullmatch(text):
+            raise flaw(f'"{text}" {NO_DURATION}.')
+        return text
+
+    validations = [
+        rule(is_one, f"it {NO_DURATION}")
+        | {"messageExpression": f"""'"' + self + '" {NO_DURATION}'"""},
+        *(rule(f"!{is_one} || {expression}", message) for expression, message in rules),
+    ]
+    return Field(max_length=64), extra(validations=validations), AfterValidator(met)
+
 
 ShortText = Annotated[str, Field(max_length=64)]
 
@@ -130,13 +163,7 @@ class ConfigurationSpec(Model):
     """Whether whoever asks for several devices of this Configuration gets different ones, never two
     slots of one device. Absent means what the driver is set to, which is true unless an
     administrator changed it."""
-    offline_grace_period: (
-        Annotated[
-            str,
-            Field(max_length=64, pattern=r"^(0|([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms|us))+)$"),
-        ]
-        | None
-    ) = None
+    offline_grace_period: Annotated[str, *duration("h|m|s|ms|us")] | None = None
     """How long the Instance of a device that went away is kept for its return, such as 30s or 5m.
     Absent means five minutes for devices that several nodes see, and no time for those of one
     node."""

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from driver.api import Problem, parse_duration
+from driver.models import duration
 from kube.models import (
     OBJECT_NAME,
     OBJECT_NAME_OR_NONE,
@@ -51,14 +52,8 @@ def _short_enough(text: str) -> str:
 
 Duration = Annotated[
     str,
-    Field(max_length=64, pattern=r"^(0|([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms))+)$"),
-    extra(
-        validations=[
-            rule(
-                "duration(self) <= duration('8784h')",
-                "it may last at most 8784h, a year",
-            )
-        ]
+    *duration(
+        "h|m|s|ms", ("duration(self) <= duration('8784h')", "it may last at most 8784h, a year")
     ),
     AfterValidator(_short_enough),
 ]

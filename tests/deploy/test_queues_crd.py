@@ -10,6 +10,7 @@ import pytest
 
 from driver.times import parse_duration
 from tests.deploy.documents import CRDS, documents_in, schema_nodes
+from tests.schema_objects import pattern_of
 
 NAME = "queues.moorage.dev"
 INT64 = {"type": "integer", "format": "int64"}
@@ -190,7 +191,7 @@ def test_only_a_parent_may_be_empty() -> None:
 
 @pytest.mark.parametrize("text", ["0", "30s", "5m", "1h30m", "1.5h", "250ms"])
 def test_grace_periods_of_sense_are_admitted(text: str) -> None:
-    pattern = schema("spec", "claimSharing", "ownerExitGracePeriod")["pattern"]
+    pattern = pattern_of(schema("spec", "claimSharing", "ownerExitGracePeriod"))
 
     assert parse_duration(text) is not None
     assert re.search(pattern, text)
@@ -198,6 +199,27 @@ def test_grace_periods_of_sense_are_admitted(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "5 m", "-5m", "5d", "m5", "5m ", "10ns", "0m0", "10us"])
 def test_grace_periods_of_no_sense_are_not(text: str) -> None:
-    pattern = schema("spec", "claimSharing", "ownerExitGracePeriod")["pattern"]
+    pattern = pattern_of(schema("spec", "claimSharing", "ownerExitGracePeriod"))
 
     assert not re.search(pattern, text)
+
+
+DURATIONS = (
+    ("preemptMinRuntime",),
+    ("reclaimMinRuntime",),
+    ("claimSharing", "ownerExitGracePeriod"),
+)
+
+
+@pytest.mark.parametrize("path", DURATIONS)
+def test_what_is_no_duration_is_refused_in_words(path: tuple[str, ...]) -> None:
+    """A `pattern` would be shown as it is; the rules hold while no webhook answers."""
+    field = schema("spec", *path)
+    first, second = field["x-kubernetes-validations"]
+
+    assert "pattern" not in field
+    words = "is no duration; write it like 90s, 5m or 1h30m"
+    assert first["message"] == f"it {words}"
+    assert first["messageExpression"] == f"""'"' + self + '" {words}'"""
+    assert second["rule"] == f"!{first['rule']} || duration(self) <= duration('8784h')"
+    assert second["message"] == "it may last at most 8784h, a year"
