@@ -1,0 +1,9 @@
+"""Command lines, as a door of their own beside `api`: they need no HTTP and no TLS.
+
+A command that runs for a moment, such as `kubectl moorage`, reads its flags before it knows whether
+it asks a cluster at all.
+"""
+
+from kube.processes.command_settings import commands as commands
+from kube.processes.command_settings import refuse as refuse
+from kube.processes.command_settings import settings_of as settings_of
