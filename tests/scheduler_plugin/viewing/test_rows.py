@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import Any
 
-from rich.console import Console
-
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.asking.columns import Part, lines_of
 from scheduler_plugin.asking.tables import charge_table, objects, queue_table, why_text
 from scheduler_plugin.objects.devices.devices import instance_view
 from scheduler_plugin.objects.names import QueueName
@@ -46,12 +44,8 @@ def with_cameras(world: World, *names: str, **spec: Any) -> World:
     return world
 
 
-def shown(*parts: object) -> str:
-    out = StringIO()
-    console = Console(file=out, width=200)
-    for part in parts:
-        console.print(part)
-    return out.getvalue()
+def shown(*parts: Part) -> str:
+    return "".join(f"{line}\n" for line in lines_of(parts))
 
 
 def test_queues_stand_below_their_parents_with_what_they_pay_for() -> None:
