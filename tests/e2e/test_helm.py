@@ -18,6 +18,7 @@ import yaml
 from local_cluster import service_accounts
 from local_cluster.api import Cluster
 from local_cluster.helm import run_helm
+from local_cluster.settings import CLUSTER_PARTS
 from moorage_demo.release import CHART
 from tests.e2e import documented, others, rights
 from tests.e2e.charts import SYSTEM, bare_cluster
@@ -102,6 +103,7 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
 
     every_view_says_what_the_api_says(bare)
     a_look_at_it_finds_what_is_wrong(bare, tmp_path)
+    a_second_scheduler_of_the_name_is_found(bare, tmp_path)
     an_upgrade_changes_what_it_says(bare, tmp_path)
     the_dashboard_is_reached_by_its_service(bare)
     prometheus_reaches_whom_it_is_told_of(bare, tmp_path)
@@ -201,6 +203,25 @@ def a_look_at_it_finds_what_is_wrong(cluster: Cluster, folder: Path) -> None:
     fails_and_says(cluster, "moorage-claims is not there")
     helm(cluster, "rollback", "moorage", "1", *OPTIONS)
     documented.run(cluster, WHOLE, folder)
+
+
+def a_second_scheduler_of_the_name_is_found(cluster: Cluster, folder: Path) -> None:
+    """By the Lease that elected it, before it has bound anything."""
+    with cluster.reconfigured(parts=CLUSTER_PARTS):
+        said = "by the Lease kube-system/kube-scheduler-moorage, has the schedulerName moorage, too"
+        cluster.wait_until("it is told", lambda: said in not_whole(cluster))
+        fails_and_says(cluster, said)
+
+    cluster.wait_until("its Lease has ended", lambda: not not_whole(cluster), seconds=60)
+    documented.run(cluster, WHOLE, folder)
+
+
+def not_whole(cluster: Cluster) -> str:
+    """What `check` says where something is wrong; "" where nothing is."""
+    program = str(Path(sys.executable).parent / "moorage-scheduler-plugin")
+    command = (program, "check", f"--kubeconfig={cluster.kubeconfig}")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode else ""
 
 
 def fails_and_says(cluster: Cluster, sentence: str) -> None:

@@ -104,6 +104,8 @@ def whole() -> Setup:
         endpoints=({"endpoints": [{"conditions": {"ready": True}}, {"conditions": {}}]},),
         lease_name=(SYSTEM, "moorage-scheduler"),
         lease={"spec": lease},
+        scheduler_events=(),
+        rival_leases=(),
         configuration=configuration(),
         configuration_source="ConfigMap moorage-scheduler",
         expected=configuration(),
