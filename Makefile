@@ -10,7 +10,7 @@ MINUTES ?= 10
 KUBERNETES ?= 1.36
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy e2e-oldest crash-test hostile-test chaos demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
+.PHONY: help install check format unit test e2e-devices e2e-queues e2e-legacy e2e-oldest crash-test hostile-test chaos demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +123,9 @@ lock: $(READY) ## Resolve the dependencies anew into the two lock files
 
 advisories: $(READY) ## Look for flaws that PyPI knows of in the locked packages (network; no part of the tests)
 	$(BIN)/uv tool run pip-audit --strict --require-hashes --disable-pip -r requirements.lock
+
+install: $(READY) ## A throw-away Kubernetes with Moorage and a first Queue; again: an upgrade
+	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo.install --dir $(CLUSTER)
 
 cluster-up: $(READY) ## Start the throw-away Kubernetes (see deploy/local)
 	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster --dir $(CLUSTER) up

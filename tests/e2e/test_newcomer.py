@@ -1,0 +1,100 @@
+"""The README as the only page that is known: from a checkout to a claim that is charged."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_cluster import lifecycle
+from local_cluster.api import Cluster
+from local_cluster.progress import say
+from tests.e2e import documented, rights
+from tests.e2e.documented import README, ROOT
+
+NOT_OF_A_CLONE = (".artifacts", ".cluster*", ".git", ".*_cache", ".hypothesis")
+COMMANDS = 5
+
+
+@pytest.fixture(scope="module")
+def checkout() -> Iterator[Path]:
+    """As a clone, with the venv of this one, so that its packages are not fetched once more."""
+    folder = ROOT.resolve() / f".cluster-newcomer-{os.getpid()}"
+    folder.mkdir()
+    for entry in ROOT.resolve().iterdir():
+        if not any(entry.match(pattern) for pattern in NOT_OF_A_CLONE):
+            (folder / entry.name).symlink_to(entry)
+    try:
+        yield folder
+    finally:
+        lifecycle.down(folder / ".cluster", purge=True)
+        shutil.rmtree(folder)
+
+
+def quick_start() -> list[str]:
+    """The lines of the block, without what they say of themselves."""
+    _, _, rest = README.partition("\n## Quick start\n")
+    block = documented.blocks("", rest)[0]
+    return [line.partition(" #")[0].strip() for line in block.splitlines()]
+
+
+def typed(folder: Path, *lines: str) -> tuple[str, float]:
+    """What the last line prints, and the seconds that all took; the shell knows of no cluster."""
+    env = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
+    started = time.monotonic()
+    done = subprocess.run(
+        ("bash", "-euxc", "\n".join(lines)),
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout, time.monotonic() - started
+
+
+def test_five_commands_of_the_readme_lead_from_a_checkout_to_a_claim_that_is_charged(
+    checkout: Path,
+) -> None:
+    lines = quick_start()
+    assert len(lines) == COMMANDS
+    assert lines[0] == "make install"
+
+    said, seconds = typed(checkout, *lines)
+    say(f"from `make install` to the first charge: {seconds:.0f} s")
+
+    cluster = Cluster.open(checkout / ".cluster")
+    assert said.splitlines()[-1].startswith("team ")
+    cluster.wait_until("the queue is charged", lambda: usage(cluster) == {"team": {"echo": 1}})
+    assert "kube-scheduler-moorage" not in cluster.parts
+    rights.note(cluster.logs)
+
+
+def usage(cluster: Cluster) -> dict[str, Any]:
+    """Of each queue, as its status says."""
+    found = cluster.list("queues")
+    return {queue["metadata"]["name"]: queue.get("status", {}).get("usage") for queue in found}
+
+
+def test_the_second_time_it_upgrades_and_pods_keep_their_devices(checkout: Path) -> None:
+    cluster = Cluster.open(checkout / ".cluster")
+    pod = cluster.get("pod", "first", namespace="default") or {}
+
+    typed(checkout, "make install")
+
+    found, _ = typed(
+        checkout, "source .cluster/env", "helm list --namespace moorage-system --output json"
+    )
+    (release,) = json.loads(found)
+    assert (release["status"], int(release["revision"])) == ("deployed", 2)
+    again = cluster.get("pod", "first", namespace="default") or {}
+    assert again["metadata"]["uid"] == pod["metadata"]["uid"]
+    assert again["status"]["phase"] == "Running"
