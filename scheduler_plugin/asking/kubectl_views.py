@@ -6,7 +6,7 @@ into imports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from scheduler_plugin.asking.tables import (
 )
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.objects.fields import JsonObject
-from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.objects.names import QueueCondition, QueueName
 
 if TYPE_CHECKING:
     from scheduler_plugin.viewing.why import Why
@@ -243,7 +243,20 @@ def why_of(settings: ViewSettings, snapshot: Snapshot, world: World) -> Why | No
     found = why(world, settings.namespace, settings.name, taken_at(snapshot))
     if found is None:
         return None
-    return replace(found, told=told_by(pod_in(snapshot, settings)))
+    told = (*told_by(pod_in(snapshot, settings)), *_told_by_queue(snapshot, found))
+    return replace(found, told=told)
+
+
+def _told_by_queue(snapshot: Snapshot, found: Why) -> Iterator[str]:
+    """Why nothing is taken back for a pod that waits, as the Queue's condition says."""
+    from scheduler_plugin.viewing.why import ENDED, RUNNING
+
+    waits = found.reason not in (ENDED, RUNNING)
+    for queue in snapshot.of("queues") if waits else ():
+        conditions = (queue.get("status") or {}).get("conditions") or ()
+        for condition in conditions if queue["metadata"]["name"] == found.queue else ():
+            if condition.get("type") == QueueCondition.QUOTA_UNMET and condition.get("message"):
+                yield f"Queue {found.queue}, {condition['type']}: {condition['message']}"
 
 
 def pod_in(snapshot: Snapshot, settings: ViewSettings) -> JsonObject:

@@ -168,13 +168,16 @@ def why_text(found: Why, not_read: Sequence[str] = ()) -> list[Part]:
     said += ["", _figures(found.figures)] if found.figures else []
     said += ["", _checks(found.rules)] if found.rules else []
     said += _list("What would have to change:", found.remedies)
+    for row in found.rules:
+        if row.remedies and row.reason != found.reason:
+            said += _list(f"And for {row.reason}:", row.remedies)
     said += _list("Evictions:", (found.reclaim,) if found.reclaim else ())
     said += _list("What it is told:", found.told)
     return said + _list("Not read:", not_read)
 
 
 def _checks(rules: Sequence[RuleRow]) -> Table:
-    """Those that fail first, then those that pass, then those that were not looked at."""
+    """Those that fail first, then those that pass, then how many were not looked at and why."""
     results: dict[bool | None, Cell] = {
         False: styled("FAIL", RED),
         True: styled("pass", GREEN),
@@ -182,7 +185,11 @@ def _checks(rules: Sequence[RuleRow]) -> Table:
     }
     places = list(results)
     ordered = sorted(rules, key=lambda row: places.index(row.holds))
-    lines = ((row.reason, results[row.holds], row.sentence) for row in ordered)
+    skipped = [row for row in ordered if row.holds is None]
+    looked_at = [row for row in ordered if row.holds is not None]
+    lines: list[tuple[Cell, ...]] = [(r.reason, results[r.holds], r.sentence) for r in looked_at]
+    if skipped:
+        lines.append((f"{len(skipped)} more", "", skipped[0].sentence))
     return table(("CHECK", "RESULT", "BECAUSE"), lines)
 
 

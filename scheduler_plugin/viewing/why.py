@@ -22,6 +22,7 @@ from scheduler_plugin.reclaiming.supplies import LimitsAlone
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
 from scheduler_plugin.reclaiming.wants import Nobody
 from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
+from scheduler_plugin.viewing.instance_rows import instance_of
 from scheduler_plugin.viewing.remedies import device_remedies, remedies
 from scheduler_plugin.viewing.rules import RuleRow, rule_rows
 from scheduler_plugin.waiting.decisions import Wait
@@ -179,8 +180,19 @@ def _paid(world: WorldView, claim: ClaimView) -> str:
     if entry is None:
         return f"{claim} is not accounted."
     state = "allocated" if claim.is_allocated else "not allocated"
-    payer = f"charged to {entry.owner}" if entry.owner else "charged to nobody"
-    return f"{claim} is {state} and {payer}."
+    payer = f"charged to {entry.owner}" if entry.owner else "charged to no queue"
+    return f"{claim} is {state} and {payer}.{_away(world, claim)}"
+
+
+def _away(world: WorldView, claim: ClaimView) -> str:
+    """Which of its devices no node sees, as a sentence after a blank; "" for none."""
+    found = []
+    for device in claim.devices:
+        instance = instance_of(device, world.facts.catalog.instance_named)
+        if instance is not None and not instance.nodes:
+            since = f" since {instance.offline_since}" if instance.offline_since else ""
+            found.append(f"{device.name}{since}")
+    return f" Away, seen by no node: {', '.join(found)}." if found else ""
 
 
 def _figures(world: WorldView, pod: PodView, claims: tuple[ClaimView, ...]) -> Iterator[Figure]:

@@ -91,6 +91,18 @@ def test_a_device_that_is_away_is_told_and_is_not_free() -> None:
     assert "Or one that is away has to come back (1 device is)" in found.remedies[1]
 
 
+def test_a_claim_whose_device_is_away_says_so() -> None:
+    world = with_cameras(cameras(), FIRST, nodes=[])
+
+    found = why(world, "default", "a", NOW)
+
+    assert found is not None
+    assert found.claims == (
+        "ResourceClaim default/cam is allocated and charged to robots."
+        f" Away, seen by no node: {FIRST}.",
+    )
+
+
 def test_slots_that_are_left_are_free_and_more_than_are_left_are_not() -> None:
     world = with_cameras(cameras(), FIRST, capacity=3)
     assert of_p(world).reason == "Admitted"

@@ -108,7 +108,9 @@ def test_why_of_a_pod_that_is_refused_tells_rule_and_figures() -> None:
         ("vision", 1, 1, 1),
         ("research", 1, 1, 4),
     ]
-    assert found.claims == ("ResourceClaim default/second is not allocated and charged to nobody.",)
+    assert found.claims == (
+        "ResourceClaim default/second is not allocated and charged to no queue.",
+    )
     assert "OverLimit" in shown(*why_text(found))
 
 
