@@ -41,7 +41,6 @@ from scheduler_plugin.api import (
     NamespaceView,
     QueueName,
     QueueTree,
-    ResourceKey,
     claim_template_view,
     claim_view,
     class_view,
@@ -50,6 +49,7 @@ from scheduler_plugin.api import (
     parse_queue,
 )
 from webhook.lookups import Lookups
+from webhook.rules.configurations import configuration_view
 from webhook.rules.surroundings import PodSettings, Surroundings
 
 logger = logging.getLogger(__name__)
@@ -86,8 +86,8 @@ class Cluster:
         self._configurations = Store(
             client,
             CONFIGURATIONS.select(),
-            lambda body: ResourceKey(body["metadata"]["name"]),
-            indexes={BY_NAME: lambda name: (name,)},
+            configuration_view,
+            indexes={BY_NAME: lambda view: (view.name,)},
         )
         self.instances = Store(client, INSTANCES.select(), instance_view)
         self._stores: Mapping[Resource, Store[Any]] = {
@@ -169,6 +169,10 @@ class Cluster:
             return ()
         return tuple(self._read_claim(body) for body in found.items)
 
+    def reported_handlers(self) -> frozenset[str]:
+        """The names of discovery handlers that serve some Configuration, as their statuses say."""
+        return frozenset(view.handler for view in self._configurations if view.is_served)
+
     async def _find(self, store: Store[T], path: ObjectPath, namespace: str) -> T | None:
         """What the store has, or what the API server has."""
 
@@ -225,7 +229,10 @@ class Cluster:
         )
         self.instances.subscribe(_told(catalog.put_instance, self._remove_instance))
         self._configurations.subscribe(
-            _told(catalog.put_configuration, catalog.remove_configuration)
+            _told(
+                lambda view: catalog.put_configuration(view.name),
+                lambda view: catalog.remove_configuration(view.name),
+            )
         )
 
 

@@ -58,7 +58,7 @@ class World(DecidingWorld):
             self.facts.tree.path, self.ledger.claim, ended=self._recount_claims
         )
         self.unmet = {}
-        self._waiting = PodsByQueue()
+        self.waiting = PodsByQueue()
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
         self._deleted = self._gone = FIFOCache[PodUid, None](MOST_REMEMBERED)
 
@@ -131,7 +131,7 @@ class World(DecidingWorld):
         claims = {claim.uid: None for pod in formerly for claim in facts.claims_of(pod)}
         for uid in self._with_mirrors(uids, formerly):
             pod = facts.pod(uid)
-            self._waiting.put(uid, facts.waits_in(uid))
+            self.waiting.put(uid, facts.waits_in(uid))
             self.ledger.post_pod(uid, pod_entry(pod, facts) if pod else None)
             claims |= dict.fromkeys(
                 (*facts.claims_consumed_by(uid), *facts.claims_written_for(uid))
@@ -164,10 +164,6 @@ class World(DecidingWorld):
         edits = tuple(self._label_edits.values())
         self._label_edits.clear()
         return edits
-
-    def waiting_pods(self, queue: QueueName) -> int:
-        """How many pods of a queue and of those below it have no node yet."""
-        return sum(map(self._waiting.count, self.facts.tree.below(queue)))
 
     # What is held for pods, and what cannot be had.
 
@@ -228,14 +224,14 @@ class World(DecidingWorld):
                 with self._moving(queue.name):
                     self.facts.tree.put(queue)
         if before is None or before.namespaces != queue.namespaces:
-            self._recount_pods((*self._waiting.of(queue.name), *self.facts.admitted_by(queue.name)))
+            self._recount_pods((*self.waiting.of(queue.name), *self.facts.admitted_by(queue.name)))
 
     def delete_queue(self, name: QueueName) -> None:
         before = self.facts.tree.get(name)
         if before is not None:
             with self._listing(before.shares), self._moving(name):
                 self.facts.tree.remove(name)
-            self._recount_pods((*self._waiting.of(name), *self.facts.admitted_by(name)))
+            self._recount_pods((*self.waiting.of(name), *self.facts.admitted_by(name)))
 
     @contextmanager
     def _moving(self, name: QueueName) -> Iterator[None]:

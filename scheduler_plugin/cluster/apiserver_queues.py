@@ -131,7 +131,7 @@ class QueueStatusWriter:
 
     def _recount(self, found: QueueObject) -> None:
         name, shown = found.queue.name, found.status.get("waiting")
-        if not self._without() and shown != self._world.waiting_pods(name):
+        if not self._without() and shown != self._waiting_pods(name):
             self._recounted.add(name)
             self._ask_all((name,))
 
@@ -212,7 +212,7 @@ class QueueStatusWriter:
         name, shown = found.queue.name, found.status.get("waiting")
         besides = Besides(
             share=self._shares.of(name, self._now()),
-            waiting=self._world.waiting_pods(name),
+            waiting=self._waiting_pods(name),
             excess=self._excess.of(name),
             without=self._without(),
         )
@@ -222,6 +222,9 @@ class QueueStatusWriter:
         as_shown = replace(besides, waiting=shown)
         is_worth_it = queue_status(found, self._world, wall_clock(), as_shown) is not None
         return status if is_worth_it else None
+
+    def _waiting_pods(self, name: QueueName) -> int:
+        return self._world.waiting.count(self._world.facts.tree.below(name))
 
     def _without(self) -> frozenset[str]:
         return LATE_FIELDS if self._now() < self._plain_until else frozenset()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from scheduler_plugin.objects.names import NO_QUEUE, PodUid, QueueName
 from scheduler_plugin.objects.tables import Index, enter
 
@@ -25,6 +27,6 @@ class PodsByQueue:
         """Those of a queue."""
         return tuple(self._pods.get(queue, ()))
 
-    def count(self, queue: QueueName) -> int:
-        """How many there are of a queue."""
-        return len(self._pods.get(queue, ()))
+    def count(self, queues: Iterable[QueueName]) -> int:
+        """How many there are of these queues together."""
+        return sum(len(self._pods.get(queue, ())) for queue in queues)

@@ -1,0 +1,131 @@
+"""Configurations: who writes one is told what the driver will not accept; none is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from driver.handler_checks import HANDLER_NAMES, configuration_flaws
+from tests.webhook.builders import a_review
+from webhook.findings import NOTHING_FOUND, Findings
+from webhook.rules.configurations import configuration_view, judge_written
+
+DETAILS = "spec.discoveryHandler.discoveryDetails"
+CONSEQUENCE = "Until that is mended, Moorage discovers no devices for this Configuration."
+UDEV = """udevRules: ['KERNEL=="video[0-9]*"']"""
+
+
+def a_configuration(handler: str = "udev", details: str = UDEV, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "akri.sh/v0",
+        "kind": "Configuration",
+        "metadata": {"name": "camera", "namespace": "default"},
+        "spec": {"discoveryHandler": {"name": handler, "discoveryDetails": details}, **spec},
+    }
+
+
+def written(new: Any, old: Any = None, reported: tuple[str, ...] = ()) -> Findings:
+    review = a_review("Configuration", new, old)
+    return judge_written(review, configuration_flaws(new), HANDLER_NAMES, reported)
+
+
+def test_one_that_will_be_accepted_gets_no_warning() -> None:
+    assert written(a_configuration(capacity=5, offlineGracePeriod="5m")) == NOTHING_FOUND
+
+
+@pytest.mark.parametrize(
+    ("configuration", "said"),
+    [
+        (a_configuration(capacity=0), "spec.capacity: 0 is not a number from 1 to 1024."),
+        (a_configuration(details="udevRules: ["), f"{DETAILS}: Line 1, column 13: this is not"),
+        (a_configuration(details="udevRule: []"), f"{DETAILS}.udevRule: Line 1, column 1: unknown"),
+        (
+            a_configuration(details="udevRules: 7"),
+            f"{DETAILS}.udevRules: Line 1, column 12: a list",
+        ),
+        (a_configuration("onvif", "discoveryTimeoutSeconds: x"), f"{DETAILS}.discoveryTimeoutSec"),
+        (a_configuration("debugEcho", "descriptions: no"), f"{DETAILS}.descriptions: Line 1"),
+        (a_configuration(""), "spec.discoveryHandler.name: A discovery handler must be named."),
+    ],
+)
+def test_what_the_driver_will_not_accept_is_said_with_its_field(
+    configuration: Any, said: str
+) -> None:
+    found = written(configuration)
+
+    assert found.problems == ()
+    assert any(warning.startswith(said) for warning in found.warnings), found.warnings
+    assert found.warnings[-1] == CONSEQUENCE
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    found = written(a_configuration(capacity=0, details="udevRule: []"))
+
+    assert [warning.partition(": ")[0] for warning in found.warnings[:3]] == [
+        "spec.capacity",
+        f"{DETAILS}.udevRule",
+        f"{DETAILS}.udevRules",
+    ]
+
+
+def test_a_handler_that_no_node_reports_may_register_yet() -> None:
+    found = written(a_configuration("barcode", "anything: [at all"))
+
+    assert found.warnings == (
+        'spec.discoveryHandler.name: No node reports a discovery handler "barcode" yet. Built in'
+        " are debugEcho, onvif, opcua, udev; others register on nodes themselves.",
+    )
+
+
+def test_a_handler_that_serves_a_configuration_is_known() -> None:
+    assert written(a_configuration("barcode", ""), reported=("barcode",)) == NOTHING_FOUND
+
+
+def test_a_name_that_differs_by_its_case_is_pointed_at() -> None:
+    (warning,) = written(a_configuration("ONVIF", "")).warnings
+
+    assert 'handler "ONVIF" yet. Did you mean "onvif"? Built in' in warning
+
+
+@pytest.mark.parametrize("change", [{}, {"labels": {"a": "b"}}, {"finalizers": []}])
+def test_an_update_that_leaves_the_spec_alone_gets_no_warning(change: dict[str, Any]) -> None:
+    old = a_configuration(capacity=0)
+    new = {**old, "metadata": {**old["metadata"], **change}}
+
+    assert written(new, old) == NOTHING_FOUND
+
+
+def test_one_that_is_being_deleted_gets_no_warning() -> None:
+    old = a_configuration()
+    new = a_configuration(capacity=0)
+    new["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+
+    assert written(new, old) == NOTHING_FOUND
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_served"),
+    [
+        ({}, False),
+        ({"Accepted": "True"}, True),
+        ({"Accepted": "False"}, False),
+        ({"Accepted": "True", "HandlerRegistered": "False"}, False),
+    ],
+)
+def test_a_handler_is_known_by_a_configuration_that_it_serves(
+    conditions: dict[str, str], is_served: bool
+) -> None:
+    status = {"conditions": [{"type": kind, "status": is_so} for kind, is_so in conditions.items()]}
+
+    view = configuration_view({**a_configuration("barcode"), "status": status})
+
+    assert (view.name, view.handler, view.is_served) == ("camera", "barcode", is_served)
+
+
+@pytest.mark.parametrize("spec", [None, {}, {"discoveryHandler": None}, {"capacity": None}])
+def test_one_that_says_nothing_is_looked_at_all_the_same(spec: Any) -> None:
+    body = {"metadata": {"name": "camera", "namespace": "default"}, "spec": spec}
+
+    assert written(body).problems == ()
+    assert configuration_view(body).handler == ""
