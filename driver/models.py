@@ -75,6 +75,7 @@ def duration(units: str, *rules: tuple[str, str]) -> tuple[Any, ...]:
     return Field(max_length=64), extra(validations=validations), AfterValidator(met)
 
 
+GracePeriod = Annotated[str, *duration("h|m|s|ms|us")]
 ShortText = Annotated[str, Field(max_length=64)]
 
 
@@ -163,7 +164,7 @@ class ConfigurationSpec(Model):
     """Whether whoever asks for several devices of this Configuration gets different ones, never two
     slots of one device. Absent means what the driver is set to, which is true unless an
     administrator changed it."""
-    offline_grace_period: Annotated[str, *duration("h|m|s|ms|us")] | None = None
+    offline_grace_period: GracePeriod | None = None
     """How long the Instance of a device that went away is kept for its return, such as 30s or 5m.
     Absent means five minutes for devices that several nodes see, and no time for those of one
     node."""

@@ -217,8 +217,8 @@ def _figures(queue: Queue, world: WorldView, besides: Besides) -> dict[str, Any]
     claims = {"owned": usage.owned, "sharedOut": usage.shared_out}
     if usage.orphans:
         claims["orphans"] = usage.orphans
-    told = {**amounts, "summary": summary(amounts["usage"], queue)}
-    figures: dict[str, Any] = {name: found for name, found in told.items() if found}
+    told: dict[str, Any] = {**amounts, "summary": summary(amounts["usage"], queue)}
+    figures = {name: found for name, found in told.items() if found}
     if besides.waiting is not None:
         figures["waiting"] = besides.waiting
     kept = {name: found for name, found in figures.items() if name not in besides.without}

@@ -11,7 +11,7 @@ Devices come and go, and are found one after the other: an excess counts once it
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduler_plugin.accounting.queues.queues import QueueTree
@@ -148,6 +148,6 @@ def _quota(queue: Queue, key: ResourceKey, tree: QueueTree) -> int:
     return (tree.guaranteed(queue.name, key) if share is None else share.quota.most) or 0
 
 
-def _listed(names: list[str] | list[QueueName]) -> str:
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - QUEUES_NAMED} more" if len(names) > QUEUES_NAMED else ""
     return ", ".join(f'"{name}"' for name in names[:QUEUES_NAMED]) + more
