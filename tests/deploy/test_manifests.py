@@ -17,6 +17,7 @@ from driver.running.settings import (
     SharedSettings,
     parse_settings,
 )
+from scheduler_plugin.asking.apiserver_snapshots import BESIDE, NEEDED, OPTIONAL
 from tests.deploy.documents import EXAMPLES, MANIFESTS, documents_in, objects_of_kind
 
 NAMESPACE = "moorage-system"
@@ -121,6 +122,44 @@ def test_only_the_scheduler_plugin_writes_pods() -> None:
         ("moorage-scheduler-plugin", "pods/status", "patch"),
         ("moorage-scheduler-plugin", "pods/eviction", "create"),
     ]
+
+
+def granted(name: str) -> set[str]:
+    """What a ClusterRole lets users list, as resource.group."""
+    return {
+        f"{resource}.{group}".rstrip(".")
+        for role, rule in rules()
+        if role == name
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if "list" in rule["verbs"]
+    }
+
+
+def test_the_role_for_the_whole_cluster_reads_all_that_kubectl_moorage_does() -> None:
+    read = {f"{kind.plural}.{kind.group}".rstrip(".") for kind in (*NEEDED, *OPTIONAL, *BESIDE)}
+
+    assert granted("moorage-cluster-view") >= {*read, "events.events.k8s.io"}
+
+
+def test_the_roles_for_users_only_read_and_keep_properties_from_those_who_read_no_secrets() -> None:
+    users = ("moorage-view", "moorage-view-properties", "moorage-cluster-view")
+    verbs = {verb for name, rule in rules() if name in users for verb in rule["verbs"]}
+
+    assert verbs == {"get", "list", "watch"}
+    assert not [kind for kind in granted("moorage-view") if kind.endswith(".akri.sh")]
+    aggregated = {
+        name: [
+            key for key in named("ClusterRole", name)["metadata"]["labels"] if "aggregate" in key
+        ]
+        for name in users
+    }
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    assert aggregated == {
+        users[0]: [f"{prefix}view"],
+        users[1]: [f"{prefix}edit"],
+        users[2]: [],
+    }
 
 
 def test_a_node_reads_configurations_and_only_patches_their_status() -> None:
