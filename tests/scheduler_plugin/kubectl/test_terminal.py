@@ -36,7 +36,6 @@ QUEUES = ("robotics-research-and-development", "vision-quality-assurance-of-line
 PODS = tuple(f"inspection-of-the-front-door-{number}" for number in range(4))
 CLASS = "camera-with-a-long-name-and-a-long-class"
 DEVICE = "camera-317-at-the-front-door-of-the-second-floor"
-MESSAGE = "The handler went away while it looked for devices behind the router of floor two."
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -49,14 +48,15 @@ def long_names() -> Objects:
         "cam", queue=QUEUES[0], requests=[a_request(CLASS)], results=[result], pods=list(PODS)
     )
     device = a_device(DEVICE)
+    device["attributes"]["configuration"]["string"] = CLASS
     report = {"name": "n", "handler": "Offline", "since": "2026-11-21T23:00:00Z"}
     return {
         **raw(),
         "pods": [*pods, waiting],
         "resourceclaims": [claim, a_claim_object("more", requests=[a_request(CLASS)])],
-        "deviceclasses": [a_class_object(CLASS, configuration="onvif")],
+        "deviceclasses": [a_class_object(CLASS, configuration=CLASS)],
         "resourceslices": [a_slice_object(device, nodeName="n")],
-        "configurations": [a_configuration(nodes=[{**report, "message": MESSAGE}])],
+        "configurations": [a_configuration(nodes=[report])],
         "queues": [a_queue_object(name, **{CLASS: (0, 1)}) for name in QUEUES],
     }
 
@@ -67,7 +67,7 @@ CASES = [
     (("claims",), (QUEUES[0], CLASS, DEVICE, *PODS, "USERS")),
     (("charge", QUEUES[0]), (QUEUES[0], CLASS, *PODS, "USERS")),
     (("devices", "-o", "wide"), (DEVICE, QUEUES[0], "default/cam", *PODS, "INSTANCE")),
-    (("handlers",), ("default/onvif", MESSAGE, "60m ago", "REGISTERED")),
+    (("handlers",), ("default/onvif", "60m ago", "REGISTERED", "MESSAGE")),
     (("why", "waits-for-a-camera"), (QUEUES[1], CLASS, "CHECK", "RESULT", "IT ADDS")),
 ]
 
