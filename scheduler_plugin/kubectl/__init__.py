@@ -1,6 +1,8 @@
 """`kubectl moorage`: the command line of who asks what a cluster does with its devices.
 
-`commands` has a function for each view, `main` reads the cluster once, or a snapshot of it, and
-prints; `completion` is what kubectl asks when somebody presses Tab. What is told is
-room `asking`'s and `viewing`'s. Start reading at `commands`.
+`commands` has a function for each view, `main` reads a snapshot and `live` the cluster once,
+`printing` prints; `completion` is what kubectl asks when a user presses Tab. What is told is room
+`asking`'s and `viewing`'s. A call lasts a moment and spends it on imports, so each module imports
+at its head what every call needs, and what one view needs when it is asked for. Start reading at
+`commands`.
 """

@@ -57,13 +57,15 @@ def test_who_pays_who_uses_and_why_a_pod_waits_is_answered(story: Story) -> None
 
     (claim,) = [
         c
-        for c in answer(story, "claims")
+        for c in answer(story, "claims", "-n", story.namespace)
         if (c["namespace"], c["payer"])
         == (
             story.namespace,
             payer,
         )
     ]
+    (result,) = story.get("claim", "shared")["status"]["allocation"]["devices"]["results"]
+    assert claim["devices"] == ["/".join(result[key] for key in ("driver", "pool", "device"))]
     users = [f"{story.namespace}/{name}" for name in ("first", "second")]
     assert sorted(claim["users"]) == users
 
@@ -147,7 +149,7 @@ def test_a_snapshot_says_what_the_cluster_said_and_nothing_secret(
     assert "hunter2" not in text
     assert f'"{queue}"' in text
     why = ("why", "second", f"--namespace={story.namespace}")
-    for words in (("queues",), ("claims",), ("charge", queue), ("devices",), ("handlers",)):
+    for words in (("queues",), ("claims", "-A"), ("charge", queue), ("devices",), ("handlers",)):
         mine = [row for row in answer(story, *words) if queue in str(row)]
         again = answer(story, *words, f"--snapshot={file}")
         assert [row for row in again if queue in str(row)] == mine
@@ -269,6 +271,63 @@ def test_whoever_may_not_read_is_told_what(story: Story) -> None:
     assert done.returncode == 2
     assert 'cannot list resource "queues" in API group "moorage.dev"' in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def ask_as(story: Story, kubeconfig: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    command = (sys.executable, "-c", MAIN, *words)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_why_works_with_view_in_one_namespace(story: Story) -> None:
+    """With Kubernetes' own ClusterRole: what the plugin said is told, and what was not read."""
+    queue = story.queue("team", quota=1, limit=1)
+    story.devices(2)
+    story.claim()
+    story.pod("first", queue)
+    story.wait_bound("first")
+    story.claim("more")
+    story.pod("second", queue, "more")
+    story.wait_refused("second", "OverLimit")
+    api = "rbac.authorization.k8s.io"
+    binding = {
+        "apiVersion": f"{api}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "views", "namespace": story.namespace},
+        "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": story.namespace}],
+    }
+    story.cluster.apply([binding])
+    kubeconfig = story.cluster.service_account_kubeconfig("default", namespace=story.namespace)
+    words = ("why", "second", "-n", story.namespace, "-o", "json")
+    story.until("it may read", lambda: ask_as(story, kubeconfig, *words).returncode == 0)
+
+    found = json.loads(ask_as(story, kubeconfig, *words).stdout)
+
+    assert "would pass its limit of 1" in found["sentence"]
+    assert found["rules"] == []
+    *unread, meaning = found["not_read"]
+    assert any(line.startswith("queues: ") for line in unread)
+    assert any(line.startswith("pods of all namespaces: ") for line in unread)
+    assert meaning.startswith("So no check is made here.")
+    assert any("OverLimit" in told for told in found["told"])
+
+
+def test_why_tells_no_events_of_an_earlier_pod_of_that_name(story: Story) -> None:
+    queue = story.queue("team", quota=0, limit=0)
+    story.devices(1)
+    story.claim()
+    story.pod("waits", queue)
+    story.wait_refused("waits", "OverLimit")
+    where = f"--namespace={story.namespace}"
+    story.until("an Event tells", lambda: len(answer(story, "why", "waits", where)["told"]) > 1)
+    story.delete("pod", "waits")
+    story.until("it is gone", lambda: story.find("pod", "waits") is None)
+    story.plain_pod("waits")
+
+    found = answer(story, "why", "waits", where)
+
+    assert not [told for told in found["told"] if "OverLimit" in told]
 
 
 @pytest.mark.parametrize("view", ["queues", "devices", "top", "handlers"])
