@@ -58,7 +58,7 @@ OLDEST_STORIES := $(addprefix tests/e2e/driver/test_,bad_nodes.py claims.py devi
 # Slots, taints, extended resources and health in a pod's status are switched off there, see INSTALL.md.
 NOT_IN_OLDEST := with_slots or on_the_network or comes_back_is_offered_again or written_for_the_device_plugin or extended_resource or status_of_a_pod or without_dra
 
-RELEASE_STORIES := $(addprefix tests/,e2e/test_air_gapped.py e2e/test_chaos.py e2e/test_documentation.py e2e/test_helm.py e2e/test_own_control_plane.py e2e/test_upgrade.py)
+RELEASE_STORIES := $(addprefix tests/,e2e/test_air_gapped.py e2e/test_chaos.py e2e/test_documentation.py e2e/test_helm.py e2e/test_newcomer.py e2e/test_own_control_plane.py e2e/test_upgrade.py)
 
 e2e-devices: $(READY)
 	$(BIN)/pytest -q -m e2e $(addprefix --ignore=,$(QUEUE_STORIES) $(RELEASE_STORIES)) --ignore-glob='*/legacy/test_[!fp]*'

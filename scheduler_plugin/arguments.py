@@ -26,6 +26,7 @@ from kube.api import (
     settings_of,
 )
 from scheduler_plugin import settings_texts as texts
+from scheduler_plugin import uninstall_arguments
 from scheduler_plugin.common_arguments import (
     ADDRESS,
     CLUSTERS_LEASE,
@@ -72,6 +73,7 @@ from scheduler_plugin.objects.names import (
 )
 from scheduler_plugin.settings import (
     CheckSettings,
+    InUseSettings,
     LeaveSettings,
     PrintStaticPodSettings,
     ServeSettings,
@@ -86,6 +88,7 @@ Settings = (
     | PrintStaticPodSettings
     | WriteCertificatesSettings
     | CheckSettings
+    | InUseSettings
     | LeaveSettings
 )
 
@@ -382,17 +385,5 @@ def check(
     )
 
 
-@app.command(help="Take back what nobody else will, once Moorage is uninstalled.")
-def leave(
-    kubeconfig: Kubeconfig = None,
-    log_level: LogLevel = "INFO",
-    purge: Annotated[
-        bool,
-        typer.Option(
-            "--purge",
-            help="Delete the definitions, and so all Queues, Configurations and Instances.",
-        ),
-    ] = False,
-    config: Config = "",
-) -> LeaveSettings:
-    return LeaveSettings(kubeconfig=kubeconfig, log_level=log_level, purge=purge)
+app.command("in-use", help=uninstall_arguments.IN_USE)(uninstall_arguments.in_use)
+app.command(help=uninstall_arguments.LEAVE)(uninstall_arguments.leave)

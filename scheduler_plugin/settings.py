@@ -99,6 +99,20 @@ class CheckSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InUseSettings:
+    """Settings of `moorage-scheduler-plugin in-use`.
+
+    Attributes:
+        kubeconfig: See `ServeSettings`.
+        remedy: What is printed last where a pod uses a device.
+    """
+
+    kubeconfig: Path | None
+    log_level: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveSettings:
     """Settings of `moorage-scheduler-plugin leave`.
 

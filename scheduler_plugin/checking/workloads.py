@@ -27,7 +27,7 @@ def judge_pods(setup: Setup) -> Iterator[Finding]:
     if isinstance(setup.pods, Unread):
         yield unread("pods", setup.pods)
         return
-    running = [body for body in setup.pods if _HOOK not in body["metadata"].get("annotations", {})]
+    running = [body for body in setup.pods if _is_to_serve(body["metadata"])]
     unready = [body for body in running if not _ready(body)]
     for body in unready:
         mend = f"kubectl --namespace {body['metadata']['namespace']} describe pod {name_of(body)}"
@@ -42,6 +42,11 @@ def judge_pods(setup: Setup) -> Iterator[Finding]:
 
 _HOOK = "helm.sh/hook"
 """On what a release runs once, such as its test."""
+
+
+def _is_to_serve(metadata: JsonObject) -> bool:
+    """Not what runs once, nor what terminates: an upgrade leaves pods for a grace period."""
+    return _HOOK not in metadata.get("annotations", {}) and "deletionTimestamp" not in metadata
 
 
 def _ready(body: JsonObject) -> bool:

@@ -60,7 +60,12 @@ def prepare(folder: Path, path: str = "auto") -> None:
 
 def run(cluster: Cluster, heading: str, folder: Path) -> str:
     """Type the commands of a section of INSTALL.md; returns what they print."""
-    done = _type(cluster, commands(heading), folder)
+    return run_text(cluster, commands(heading), folder)
+
+
+def run_text(cluster: Cluster, typed: str, folder: Path) -> str:
+    """The same of any commands."""
+    done = _type(cluster, typed, folder)
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import urllib.error
@@ -110,6 +111,7 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
     a_rollback_takes_it_back(bare)
     assert uid_of_user(bare) == uid
 
+    an_uninstallation_is_refused_while_a_pod_uses_a_device(bare, tmp_path)
     documented.run(bare, "Uninstall", tmp_path)
     what_stays_is_free(bare)
     assert uid_of_user(bare) == uid
@@ -396,6 +398,21 @@ def a_rollback_takes_it_back(cluster: Cluster) -> None:
     assert authorities(cluster) == believed
 
 
+def an_uninstallation_is_refused_while_a_pod_uses_a_device(cluster: Cluster, folder: Path) -> None:
+    """Until a value lifts that, as the refusal itself says."""
+    with pytest.raises(AssertionError) as refused:
+        documented.run(cluster, "Uninstall", folder)
+
+    said = str(refused.value)
+    assert "ResourceClaim default/door: Pod first" in said
+    back = re.search(r"`(helm rollback moorage \d+ --namespace moorage-system)`", said)
+    assert back, said
+    assert cluster.list("deployments", namespace=SYSTEM)
+    documented.run_text(cluster, f"{back[1]} --wait --timeout=4m", folder)
+    forced = ("--reset-then-reuse-values", "--set=uninstall.force=true")
+    helm(cluster, "upgrade", "moorage", str(CHART), *OPTIONS, *forced)
+
+
 def what_stays_is_free(cluster: Cluster) -> None:
     assert [o["metadata"]["name"] for o in cluster.list("queues")] == ["team"]
     assert [o["metadata"]["name"] for o in cluster.list("akric")] == ["echo"]
@@ -413,7 +430,8 @@ def what_stays_is_free(cluster: Cluster) -> None:
 
 
 def everything_goes_if_asked_for(cluster: Cluster, folder: Path) -> None:
-    asked = ("--set=uninstall.purge=true", f"--values={folder / VALUES}")
+    """And whatever uses devices: the pod is there still, which no kubelet ends without a driver."""
+    asked = ("--set=uninstall.purge=true,uninstall.force=true", f"--values={folder / VALUES}")
     helm(cluster, "install", "moorage", str(CHART), *OPTIONS, *asked)
 
     helm(cluster, "uninstall", "moorage", *OPTIONS)

@@ -8,19 +8,22 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from local_cluster import lifecycle
-from local_cluster.api import Cluster
+from local_cluster.api import Cluster, ConditionTimeoutError
 from local_cluster.progress import say
 from tests.e2e import documented, rights
 from tests.e2e.documented import README, ROOT
 
 NOT_OF_A_CLONE = (".artifacts", ".cluster*", ".git", ".*_cache", ".hypothesis")
 COMMANDS = 5
+NOT_A_SHELLS = ("KUBECONFIG", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+"""Those of `make test` are for its own jobs."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +50,7 @@ def quick_start() -> list[str]:
 
 def typed(folder: Path, *lines: str) -> tuple[str, float]:
     """What the last line prints, and the seconds that all took; the shell knows of no cluster."""
-    env = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
+    env = {name: value for name, value in os.environ.items() if name not in NOT_A_SHELLS}
     started = time.monotonic()
     done = subprocess.run(
         ("bash", "-euxc", "\n".join(lines)),
@@ -98,3 +101,49 @@ def test_the_second_time_it_upgrades_and_pods_keep_their_devices(checkout: Path)
     again = cluster.get("pod", "first", namespace="default") or {}
     assert again["metadata"]["uid"] == pod["metadata"]["uid"]
     assert again["status"]["phase"] == "Running"
+
+
+EVENTS = ("events", "events.events.k8s.io")
+"""They end by themselves, an hour later."""
+
+FOLDERS = ("/var/lib/kubelet", "/var/lib/akri", "/run/cdi")
+
+
+def test_no_trace_is_left_after_the_documented_commands(checkout: Path) -> None:
+    """But claims of users, images, and what ends by itself."""
+    cluster = Cluster.open(checkout / ".cluster")
+    cluster.kubectl("label", "namespace", "default", "moorage.dev/queue=team")
+    in_the_cluster, on_nodes = documented.blocks("sh", documented.section("Remove every trace"))
+    assert named_moorage(cluster), "nothing was there to be removed"
+
+    typed(checkout, "source .cluster/env", in_the_cluster)
+    for node in cluster.nodes:
+        node.exec(("sh", "-euxc", on_nodes))
+
+    with suppress(ConditionTimeoutError):
+        cluster.wait_until("nothing is named so", lambda: not named_moorage(cluster))
+    assert named_moorage(cluster) == []
+    kept = cluster.list("namespaces,resourceclaims")
+    for body in kept:
+        for field in ("labels", "annotations", "finalizers"):
+            assert "moorage" not in json.dumps(body["metadata"].get(field, {})), body
+    find = f"find {' '.join(FOLDERS)} -name '*moorage*' 2>/dev/null || true"
+    for node in cluster.nodes:
+        cluster.wait_until(
+            f"{node.name} keeps nothing", lambda n=node: n.exec(("sh", "-c", find)).stdout == ""
+        )
+    rights.note(cluster.logs)
+
+
+def named_moorage(cluster: Cluster) -> list[str]:
+    """Every object of every kind whose name or namespace says so."""
+    kinds = cluster.kubectl("api-resources", "--verbs=list", "--output=name").stdout.split()
+    listed = ",".join(kind for kind in kinds if kind not in EVENTS)
+    found = cluster.kubectl("get", listed, "--all-namespaces", "--output=json", check=False)
+    if found.returncode != 0:  # A kind has gone in between.
+        return [found.stderr]
+    names = (
+        f"{o['kind']} {o['metadata'].get('namespace', '')}/{o['metadata']['name']}"
+        for o in json.loads(found.stdout)["items"]
+    )
+    return [name for name in names if "moorage" in name.lower()]

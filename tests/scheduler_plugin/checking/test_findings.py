@@ -509,6 +509,16 @@ def test_what_is_wrong_is_said_and_nothing_else(case: str) -> None:
     assert is_whole(findings_of(setup)) == (level is Level.WARNING)
 
 
+def test_a_pod_that_terminates_need_not_be_ready() -> None:
+    """As after an upgrade, of which `helm test` is the next step."""
+    old = pod("driver-0", "moorage-driver-node") | {"status": {"phase": "Running"}}
+    old["metadata"]["deletionTimestamp"] = "2026-05-01T11:59:59Z"
+
+    assert bad(replace(whole(), pods=(*PODS, old))) == []
+    alone = bad(replace(whole(), pods=(old,)))
+    assert alone == [(Level.ERROR, f"pods: There are none of Moorage's in {SYSTEM}.")]
+
+
 def test_times_and_connections_are_the_administrators() -> None:
     for path, value in (("clientConnection", {}), ("leaderElection.retryPeriod", "2s")):
         assert bad(changed(whole(), path, value)) == []
