@@ -25,7 +25,7 @@ from typing import Annotated
 
 import typer
 
-from kube.command_lines import commands, refuse, settings_of
+from kube.command_settings import commands, refuse, settings_of
 from scheduler_plugin.asking.view_settings import Output, Reading, ViewSettings
 from scheduler_plugin.kubectl.flag_order import command_first
 

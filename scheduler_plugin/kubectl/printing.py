@@ -37,7 +37,8 @@ def show(shown: Shown, reading: Reading) -> None:
 def _yaml(plain: Any) -> str:
     import yaml
 
-    return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False)
+    text: str = yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False)
+    return text
 
 
 def _has_lines(part: Part) -> bool:

@@ -37,9 +37,12 @@ def test_an_age_is_as_kubectl_rounds_it(passed: timedelta, said: str) -> None:
     assert duration(passed) == said
 
 
-@pytest.mark.parametrize("since", ["2026-11-21T20:48:00.123456Z", "2026-11-21T21:48:00+01:00"])
-def test_a_time_of_the_api_is_told_as_an_age(since: str) -> None:
-    assert (age(since, NOW), ago(since, NOW)) in {("3h11m", "3h11m ago"), ("3h12m", "3h12m ago")}
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [("2026-11-21T20:48:00.123456Z", "3h11m"), ("2026-11-21T21:48:00+01:00", "3h12m")],
+)
+def test_a_time_of_the_api_is_told_as_an_age(since: str, said: str) -> None:
+    assert (age(since, NOW), ago(since, NOW)) == (said, f"{said} ago")
 
 
 def test_what_is_no_time_stays_as_it_is() -> None:
