@@ -18,7 +18,7 @@ from kube.api import PODS, Event, ObjectReference
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.due import Due
 from scheduler_plugin.objects.bindings import Fence
-from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.names import ADMIT, PodUid
 from scheduler_plugin.waiting.decisions import GateCondition
 
 WRITE_SECONDS = 5.0
@@ -83,5 +83,5 @@ class GateEvents:
             return False
         about = ObjectReference.of(PODS, "Pod", pod)
         note = f"The pod waits at its scheduling gate. {condition.message}"
-        self._record(Event.warning(about, str(condition.reason), "Admit", note))
+        self._record(Event.warning(about, str(condition.reason), ADMIT, note))
         return True

@@ -113,6 +113,8 @@ class QueueStatusWriter:
             tasks.create_task(self._queues.run())
             await self._queues.synced.wait()
             self._queues.subscribe(self._queue_changed)
+            # Before a status is written: what was told of quotas and devices may still be so.
+            await self._look_for_excess()
             tasks.create_task(self._look_now_and_then())
             while True:
                 await self._step()
@@ -120,14 +122,25 @@ class QueueStatusWriter:
 
     async def _look_now_and_then(self) -> NoReturn:
         """See to what no event touches."""
-        next_excess = self._now()
+        next_excess = self._now() + EXCESS_SECONDS
         while True:
             if self._now() >= next_excess:
                 next_excess = self._now() + EXCESS_SECONDS
-                self._ask_all(self._excess.look(self._now()))
+                await self._look_for_excess()
             await asyncio.sleep(RECOUNT_SECONDS)
             for found in self._queues:
                 self._recount(found)
+
+    async def _look_for_excess(self) -> None:
+        """In steps, so that Filter and Bind go on meanwhile."""
+        steps = self._excess.steps(self._now())
+        while True:
+            try:
+                next(steps)
+            except StopIteration as ended:
+                self._ask_all(ended.value)
+                return
+            await asyncio.sleep(0)
 
     def _recount(self, found: QueueObject) -> None:
         name, shown = found.queue.name, found.status.get("waiting")

@@ -17,7 +17,7 @@ from typing import Any
 from driver.api import timestamp
 from kube.api import EVENTS, ApiClient, Event, Store, wall_clock
 from scheduler_plugin.dashboard.told_events import About, Recent, ToldEvent, stored_event
-from scheduler_plugin.objects.names import FIELD_MANAGER
+from scheduler_plugin.objects.names import ADMIT, FIELD_MANAGER
 
 OURS = EVENTS.select(field_selector=f"reportingController={FIELD_MANAGER}")
 
@@ -77,5 +77,6 @@ class ClusterEvents:
     def _take(self, obj: Any) -> None:
         event = stored_event(obj)
         is_own = obj.get("reportingInstance") == self._instance and event.at >= self._began
-        if not is_own:
+        # Thousands of pods that wait would push out all others; the list of those shows them.
+        if not is_own and event.action != ADMIT:
             self._recent.add(event, str((obj.get("metadata") or {}).get("uid") or ""))

@@ -26,6 +26,7 @@ from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.snapshots import Line, Snapshot
 from scheduler_plugin.dashboard.told_events import Recent
 from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.viewing.free_devices import FreeDevices
 from scheduler_plugin.viewing.queue_rows import queue_rows
 
 T = TypeVar("T")
@@ -63,6 +64,8 @@ class Snapshots:
         """`devices` are what slices offer, which say in what state devices are."""
         self.history = History()
         self.latest: Snapshot | None = None
+        # The devices as the latest look found them.
+        self.free: FreeDevices | None = None
         self.others_events: ClusterEvents | None = None
         """Follows the Events of other replicas, which come to `recent`, while a page is watched."""
         self._world, self._recent, self._devices = world, recent, devices
@@ -187,7 +190,7 @@ class Snapshots:
     def _lines(self, moment: float) -> Iterator[tuple[Part, Line] | None]:
         sources = {
             Part.QUEUES: queue_lines(self._world, lambda name: self._shares.of(name, moment)),
-            Part.WAITING: waiting_lines(self._world),
+            Part.WAITING: waiting_lines(self._world, self._note_free),
             Part.CLAIMS: claim_lines(self._world),
             Part.DEVICES: device_lines(self._world, self._devices),
             Part.EVENTS: self._recent.lines(),
@@ -195,6 +198,9 @@ class Snapshots:
         for part, source in sources.items():
             for line in source:
                 yield (part, line) if line is not None else None
+
+    def _note_free(self, free: FreeDevices) -> None:
+        self.free = free
 
     async def _sample(self) -> NoReturn:
         while True:

@@ -24,6 +24,7 @@ from scheduler_plugin.dashboard.parts import (
 from scheduler_plugin.dashboard.snapshots import Asked, Snapshot
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.viewing.sharing_rows import claim_row, sharers
+from scheduler_plugin.viewing.why import Viewer as Viewing
 from scheduler_plugin.viewing.why import why
 from scheduler_plugin.waiting.decisions import WaitingPod
 
@@ -128,11 +129,18 @@ class Views:
                 return await self.leader.pod(token, namespace, name)
             except CannotAskError as error:
                 problem = str(error)
-        return {**self._own_pod(namespace, name), "problem": problem}
+        accesses = (Access(CLAIMS, ""), Access(PODS, ""))
+        sees_all = all([await self.reviews.may(who, access) for access in accesses])
+        found = await self._own_pod(namespace, name, sees_all=sees_all)
+        return {**found, "problem": problem}
 
-    def _own_pod(self, namespace: str, name: str) -> dict[str, Any]:
-        self._needs_world()
-        found = why(self.world, namespace, name)
+    async def _own_pod(self, namespace: str, name: str, *, sees_all: bool) -> dict[str, Any]:
+        """What holds the devices is named where it is in the pod's namespace, or the viewer's."""
+        await self._snapshot()  # Which looks at the devices, in steps.
+        viewer = Viewing(
+            free=self.snapshots.free, may_name=lambda other: sees_all or other == namespace
+        )
+        found = why(self.world, namespace, name, viewer=viewer)
         if found is None:
             sentence = f"There is no pod {namespace}/{name} that asks for accounted devices."
             raise HTTPException(404, sentence)

@@ -17,7 +17,7 @@ from scheduler_plugin.dashboard.snapshots import Line
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
-from scheduler_plugin.viewing.free_devices import free_devices
+from scheduler_plugin.viewing.free_devices import FreeDevices, free_devices
 from scheduler_plugin.viewing.instance_rows import InstanceRow, instance_rows
 from scheduler_plugin.viewing.pod_rows import pod_row
 from scheduler_plugin.viewing.queue_rows import queue_rows
@@ -83,13 +83,17 @@ def _device_line(row: InstanceRow) -> Line:
     )
 
 
-def waiting_lines(world: WorldView) -> Lines:
-    """The pods that wait, those that have waited the longest first."""
+def waiting_lines(world: WorldView, note: Callable[[FreeDevices], None]) -> Lines:
+    """The pods that wait, those that have waited the longest first.
+
+    `note` takes the devices as they are looked at for that.
+    """
     free = None
     for found in free_devices(world):
         free = found
         yield None
     assert free is not None, "it comes last"
+    note(free)
     for pod in _in_order(world.facts.pods(), lambda pod: (pod.created, pod.namespace, pod.name)):
         row = pod_row(world, pod, free) if pod is not None else None
         if row is None:

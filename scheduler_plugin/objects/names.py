@@ -88,6 +88,10 @@ DEFAULT_PRIORITY = 100
 NO_POD = PodUid("")
 
 
+ADMIT = "Admit"
+"""The action of Events of pods that wait at the gate, and of no others."""
+
+
 class Reason(StrEnum):
     """Why a pod is refused, in the order in which the rules are asked."""
 

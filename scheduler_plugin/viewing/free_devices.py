@@ -19,6 +19,7 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX, MOST_OF_A_NAME
 from scheduler_plugin.objects.devices.device_counts import Selection, selection_of
+from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.words import some_of
 from scheduler_plugin.viewing.device_needs import Choice, Need, Wanted, device_needs
@@ -32,12 +33,14 @@ class Counts(NamedTuple):
         there: How many there are.
         away: How many of them no node sees.
         free: How many requests find room on one node, as far as is known where devices are.
+        free_in_all: How many find room on all nodes together.
         in_use: How many have no room for a request, and are not away.
     """
 
     there: int = 0
     away: int = 0
     free: int = 0
+    free_in_all: int = 0
     in_use: int = 0
 
 
@@ -48,10 +51,12 @@ class Holder:
     Attributes:
         what: A ResourceClaim with those that use it, or the node whose pods hold slots.
         namespace: Of the claim; "" for a node.
+        queue: That is charged for the claim; "" for none, and for a node.
     """
 
     what: str
     namespace: str = ""
+    queue: QueueName = NO_QUEUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,11 @@ class FreeDevices:
         self._rows = rows
         self._counts: dict[Wanted, Counts | None] = {}
         self._taken: Counter[Wanted] = Counter()
+        self._counted: set[ClaimUid] = set()
 
     def shortage(self, pod: PodView) -> Shortage | None:
         """What is short for a pod that waits; None where there may be enough."""
-        for choice in device_needs(pod, self._world.facts):
+        for choice in device_needs(pod, self._world.facts, self._counted):
             if (found := self._short(choice)) is not None:
                 return found
         return None
@@ -91,15 +97,20 @@ class FreeDevices:
 
         Of what has alternatives it is not known which is taken, so none is.
         """
-        before = self._taken.copy()
+        before = self._taken.copy(), self._counted.copy()
         for pod in pods:
             if (found := self.shortage(pod)) is not None:
-                self._taken = before
+                self._taken, self._counted = before
                 return found
-            choices = device_needs(pod, self._world.facts)
-            for need in (choice[0] for choice in choices if len(choice) == 1):
-                self._taken[need.wanted] += need.devices
+            self._take(pod)
         return None
+
+    def _take(self, pod: PodView) -> None:
+        facts = self._world.facts
+        for choice in device_needs(pod, facts, self._counted):
+            if len(choice) == 1:
+                self._taken[choice[0].wanted] += choice[0].devices
+        self._counted |= {claim.uid for claim in facts.claims_of(pod)}
 
     def holders(self, wanted: Wanted) -> Iterator[Holder]:
         """What uses devices that may be of a kind, the claims by name and then the nodes."""
@@ -114,7 +125,7 @@ class FreeDevices:
         for name in sorted(named):
             claim_found = world.facts.claim_named(*name.split("/", 1))
             if claim_found is not None:
-                yield Holder(_used_by(claim_found, world), claim_found.namespace)
+                yield _holder(claim_found, world)
         for node in sorted(nodes):
             yield Holder(f"pods on node {node or '(not told)'}, through the device plugin")
 
@@ -129,7 +140,7 @@ class FreeDevices:
             return Shortage(f"{need.wanted} does not exist.", need.wanted, 0)
         if not counts.there:
             return Shortage(f"There is no device of {need.wanted}.", need.wanted, 0)
-        free = max(0, counts.free - self._taken[need.wanted])
+        free = max(0, min(counts.free, counts.free_in_all - self._taken[need.wanted]))
         if free >= need.devices:
             return None
         missing = need.devices - free
@@ -149,7 +160,8 @@ class FreeDevices:
             return _counts(list(self._selected(selection)), wanted.slots)
         there = self._world.facts.catalog.published(wanted.device_class)
         in_use = min(there, self._used_whole(selection))
-        return Counts(there=there, free=there - in_use, in_use=in_use)
+        free = there - in_use
+        return Counts(there=there, free=free, free_in_all=free, in_use=in_use)
 
     def _selection(self, wanted: Wanted) -> Selection | None:
         """What the devices of a kind have in common; None for a class that does not exist."""
@@ -161,8 +173,8 @@ class FreeDevices:
         view = catalog.class_named(wanted.device_class)
         if view is None:
             return None
-        if len(view.configuration) >= MOST_OF_A_NAME:
-            return (DRIVER_NAME,)  # The label has only the first part of the name.
+        if max(len(view.configuration), len(view.selects)) >= MOST_OF_A_NAME:
+            return (DRIVER_NAME,)  # Label and attribute have only the first part of the name.
         is_anyones = view.selects and not view.configuration
         return (DRIVER_NAME, view.selects) if is_anyones else selection_of(view) or ()
 
@@ -177,7 +189,7 @@ class FreeDevices:
                     yield row
 
     def _used_whole(self, selection: Selection) -> int:
-        """How many of other drivers' devices one claim has alone."""
+        """How many of other drivers' devices one claim has alone, in pools that are there."""
         facts = self._world.facts
         of_driver = (d for d in facts.devices_in_use() if d.driver in (selection or (d.driver,)))
         return sum(map(self._has_one_owner, of_driver))
@@ -187,7 +199,8 @@ class FreeDevices:
         claims = self._world.facts.claims_with(device)
         results = (result for claim in claims for result in claim.results or ())
         mine = (r for r in results if r.device_id == device and not r.admin_access)
-        return device.driver != DRIVER_NAME and any(not result.is_part for result in mine)
+        is_shown = device.driver != DRIVER_NAME and self._world.facts.catalog.has_pool(device)
+        return is_shown and any(not result.is_part for result in mine)
 
     def _other_claims(self, selection: Selection | None) -> Iterator[ClaimView]:
         """The claims that have other drivers' devices of a selection."""
@@ -228,7 +241,8 @@ def _counts(rows: Sequence[InstanceRow], slots: int) -> Counts:
         else:
             anywhere += room
     free = anywhere + max(on.values(), default=0)
-    return Counts(there=len(rows), away=away, free=free, in_use=in_use)
+    in_all = anywhere + sum(on.values())
+    return Counts(there=len(rows), away=away, free=free, free_in_all=in_all, in_use=in_use)
 
 
 def _sentence(need: Need, counts: Counts, free: int) -> str:
@@ -252,9 +266,10 @@ def _of_all(counts: Counts) -> str:
     return f"{there}, of which {' and '.join(told)}" if told else there
 
 
-def _used_by(claim: ClaimView, world: WorldView) -> str:
+def _holder(claim: ClaimView, world: WorldView) -> Holder:
     entry = world.ledger.claim(claim.uid)
-    queue = f'queue "{entry.owner}"' if entry is not None and entry.owner else "no queue is charged"
+    owner = entry.owner if entry is not None else NO_QUEUE
+    queue = f'queue "{owner}"' if owner else "no queue is charged"
     pods = [f"{pod.namespace}/{pod.name}" for pod in world.facts.consumers(claim)]
     used = f"used by {some_of(pods)}" if pods else "no pod uses it"
-    return f"{claim} ({queue}; {used})"
+    return Holder(f"{claim} ({queue}; {used})", claim.namespace, owner)

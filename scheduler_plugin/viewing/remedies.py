@@ -24,44 +24,18 @@ from scheduler_plugin.objects.names import (
     Reason,
     Share,
 )
-from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.objects.words import number_of, some_of
-from scheduler_plugin.viewing.free_devices import FreeDevices, Shortage
-
-NAMED = 3
-"""How many of those that hold something are named."""
+from scheduler_plugin.objects.words import number_of
+from scheduler_plugin.viewing.named_holders import MayName, anyone, named
 
 
-def remedies(reason: Reason, case: Case) -> tuple[str, ...]:
-    """Each on its own would do for this reason; another rule may be in the way then."""
+def remedies(reason: Reason, case: Case, may_name: MayName = anyone) -> tuple[str, ...]:
+    """Each on its own would do for this reason; another rule may be in the way then.
+
+    Claims and pods of a namespace that `may_name` does not allow are counted only.
+    """
+    if reason is Reason.OVER_LIMIT:
+        return tuple(_over_limit(case, may_name))
     return tuple(_REMEDIES[reason](case))
-
-
-def device_remedies(
-    pod: PodView, short: Shortage, free: FreeDevices, world: WorldView
-) -> Iterator[str]:
-    """What would free a device for a pod that lacks one; any one of these does."""
-    counts = free.counts(short.wanted)
-    if counts is None:
-        yield f"Create {short.wanted}, or ask for one that exists."
-        return
-    if not counts.there:
-        yield f"A node has to publish a device of {short.wanted}: kubectl moorage devices."
-        return
-    holders = [holder.what for holder in free.holders(short.wanted)]
-    devices = number_of(short.missing, "device")
-    if holders:
-        yield f"{devices} of these {_has(short.missing)} to be released: {some_of(holders, NAMED)}."
-    if counts.away:
-        away = number_of(counts.away, "device")
-        is_are = "is" if counts.away == 1 else "are"
-        yield f"Or one that is away has to come back ({away} {is_are}): kubectl moorage devices."
-    queue = world.facts.queue_of(pod)
-    if queue and holders:
-        yield (
-            f'Or wait: what queues use above their quotas is taken back while queue "{queue}" is'
-            " below its own; the condition QuotaUnmet of the Queue says why nothing is."
-        )
 
 
 def _not_known(case: Case) -> Iterator[str]:
@@ -178,7 +152,7 @@ def _non_preemptible(case: Case) -> Iterator[str]:
     yield f'Or use a claim of its own, which queue "{case.queue}" pays for.'
 
 
-def _over_limit(case: Case) -> Iterator[str]:
+def _over_limit(case: Case, may_name: MayName = anyone) -> Iterator[str]:
     world = case.world
     sums = (world.ledger.usage, world.assumptions.usage, case.counted_usage)
     for overrun, share in _worst(case, usage_added(case), sums, lambda share: share.most):
@@ -189,7 +163,7 @@ def _over_limit(case: Case) -> Iterator[str]:
         if overrun.more <= most:
             missing = overrun.used + overrun.more - most
             devices = f"{number_of(missing, 'device')} of {overrun.key}"
-            holders = _holders(overrun.place, overrun.key, world)
+            holders = _holders(overrun.place, overrun.key, world, may_name)
             release = (
                 f'{devices} that queue "{overrun.place}" uses {_has(missing)} to be'
                 f" released{holders}; or "
@@ -224,19 +198,19 @@ def _worst(
     return {(overrun.place, overrun.key): (overrun, share) for overrun, share in found}.values()
 
 
-def _holders(place: QueueName, key: ResourceKey, world: WorldView) -> str:
+def _holders(place: QueueName, key: ResourceKey, world: WorldView, may_name: MayName) -> str:
     """What is charged there, in brackets; "" while it is only assumed of pods on their way."""
     found = []
     for queue in world.facts.tree.below(place):
         for uid in world.ledger.owned_by(queue):
             claim, entry = world.facts.claim(uid), world.ledger.claim(uid)
             if claim is not None and entry is not None and entry.cost[key]:
-                found.append(f"{claim}: {entry.cost[key]}")
+                found.append((claim.namespace, f"{claim}: {entry.cost[key]}"))
         for pod_uid in world.ledger.bound_of(queue):
             pod, own = world.facts.pod(pod_uid), world.ledger.pod(pod_uid)
             if pod is not None and own is not None and own.cost[key]:
-                found.append(f"{pod}: {own.cost[key]}")
-    return f" (held by {some_of(found, NAMED)})" if found else ""
+                found.append((pod.namespace, f"{pod}: {own.cost[key]}"))
+    return f" (held by {named(found, may_name)})" if found else ""
 
 
 def _has(count: int) -> str:

@@ -16,6 +16,7 @@ from scheduler_plugin.judging.verdicts import RULES, Refused, missing_refusals, 
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import QueueName, Reason
+from scheduler_plugin.viewing.named_holders import MayName, anyone
 from scheduler_plugin.viewing.remedies import remedies
 
 IN_ORDER = tuple(reason for reason in Reason if reason is not Reason.POD_GROUP_INCOMPLETE)
@@ -45,14 +46,16 @@ class RuleRow:
     remedies: tuple[str, ...] = ()
 
 
-def rule_rows(case: Case, claims: tuple[ClaimView, ...]) -> tuple[RuleRow, ...]:
-    """All rules in the order in which they are asked."""
+def rule_rows(
+    case: Case, claims: tuple[ClaimView, ...], may_name: MayName = anyone
+) -> tuple[RuleRow, ...]:
+    """All rules in the order in which they are asked. For `may_name` see `remedies`."""
     refused = _refusals(case, claims)
     ends = next((r for r in IN_ORDER if r in refused and r in _LEAVE_NOTHING), None)
     found = []
     for reason in IN_ORDER:
         if reason in refused:
-            sentence, ways = refused[reason].sentence, remedies(reason, case)
+            sentence, ways = refused[reason].sentence, remedies(reason, case, may_name)
             found.append(RuleRow(reason=reason, holds=False, sentence=sentence, remedies=ways))
         elif ends is not None and IN_ORDER.index(reason) > IN_ORDER.index(ends):
             sentence = f"Not looked at: {ends} comes first."

@@ -21,9 +21,11 @@ from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.supplies import LimitsAlone
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
 from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.viewing.device_remedies import device_remedies
 from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
 from scheduler_plugin.viewing.instance_rows import instance_of
-from scheduler_plugin.viewing.remedies import device_remedies, remedies
+from scheduler_plugin.viewing.named_holders import MayName, anyone
+from scheduler_plugin.viewing.remedies import remedies
 from scheduler_plugin.viewing.rules import RuleRow, rule_rows
 from scheduler_plugin.waiting.decisions import Wait
 
@@ -75,10 +77,37 @@ class Why:
     told: tuple[str, ...] = ()
 
 
-def why(world: WorldView, namespace: str, name: str, now: datetime | None = None) -> Why | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """For whom it is looked.
+
+    Attributes:
+        free: The devices; None to look at all of them now.
+        may_name: Whether claims and pods of a namespace may be named to the viewer.
+    """
+
+    free: FreeDevices | None = None
+    may_name: MayName = anyone
+
+
+ANYONE = Viewer()
+
+
+def why(
+    world: WorldView,
+    namespace: str,
+    name: str,
+    now: datetime | None = None,
+    viewer: Viewer = ANYONE,
+) -> Why | None:
     """None where there is no such pod, or none that has to do with devices.
 
-    Without `now` it is not looked who would be evicted for it, which may take long.
+    Args:
+        world: All that is known.
+        namespace: Of the pod.
+        name: Of the pod.
+        now: Without it it is not looked who would be evicted for the pod, which may take long.
+        viewer: What is known already, and what may be told.
     """
     pod = world.facts.pod_named(namespace, name)
     if pod is None:
@@ -89,7 +118,7 @@ def why(world: WorldView, namespace: str, name: str, now: datetime | None = None
     if pod.is_bound:
         sentence = f"It was bound to {pod.node}; who runs is not judged again."
         return _why(world, pod, claims, RUNNING, sentence)
-    return _why_waiting(world, pod, claims, now)
+    return _why_waiting(_Asked(world, now, viewer), pod, claims)
 
 
 def _why(
@@ -110,16 +139,24 @@ def _why(
     )
 
 
-def _why_waiting(
-    world: WorldView, pod: PodView, claims: tuple[ClaimView, ...], now: datetime | None
-) -> Why:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """See `why`."""
+
+    world: WorldView
+    now: datetime | None
+    viewer: Viewer
+
+
+def _why_waiting(asked: _Asked, pod: PodView, claims: tuple[ClaimView, ...]) -> Why:
+    world, now, may_name = asked.world, asked.now, asked.viewer.may_name
     case = case_of(pod, claims, world, at_bind=False)
     refused = waiting_refusal(pod, world)
     if refused is not None:
         reason, sentence = str(refused.reason), refused.sentence
-        ways = remedies(refused.reason, case)
+        ways = remedies(refused.reason, case, may_name)
     else:
-        reason, sentence, ways = _unrefused(world, pod)
+        reason, sentence, ways = _unrefused(asked, pod)
     asks = bool(case.claims or case.requests)
     return _why(
         world,
@@ -128,22 +165,25 @@ def _why_waiting(
         reason,
         sentence,
         figures=tuple(_figures(world, pod, claims)),
-        rules=rule_rows(case, claims) if asks or refused else (),
+        rules=rule_rows(case, claims, may_name) if asks or refused else (),
         remedies=ways,
         reclaim=_reclaim(world, pod, refused, now) if now is not None and refused else "",
     )
 
 
-def _unrefused(world: WorldView, pod: PodView) -> tuple[str, str, tuple[str, ...]]:
+def _unrefused(asked: _Asked, pod: PodView) -> tuple[str, str, tuple[str, ...]]:
     """Reason, sentence and remedies of a pod that no rule of queues keeps."""
+    world = asked.world
     if why_not := why_not_ours(pod, world.facts.settings):
         ours = " or ".join(sorted(world.facts.settings.scheduler_names))
         way = f"Create the pod anew with spec.schedulerName: {ours}."
         return OTHER_SCHEDULER, f"No rule of queues keeps it. {why_not}", (way,)
-    free = free_now(world)
+    free = asked.viewer.free or free_now(world)
     reason, sentence = without_refusal(pod, free)
     short = free.shortage(pod)
-    ways = device_remedies(pod, short, free, world) if short is not None else ()
+    ways = (
+        device_remedies(pod, short, free, world, asked.viewer.may_name) if short is not None else ()
+    )
     return reason, sentence, tuple(ways)
 
 

@@ -20,6 +20,7 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.names import NO_QUEUE, Queue, QueueName
+from scheduler_plugin.objects.steps import Steps, at_once
 
 LASTING_SECONDS = 300.0
 """How long there are too few devices before it is told."""
@@ -57,7 +58,16 @@ class QuotaExcess:
 
     def look(self, now: float) -> set[QueueName]:
         """Look at all queues; returns those about which something else is found than before."""
-        found = dict(_excesses(self._facts.tree, self._facts.catalog))
+        return at_once(self.steps(now))
+
+    def steps(self, now: float) -> Steps[set[QueueName]]:
+        """The same in small steps: what changes between them is found at the next look."""
+        found: dict[tuple[QueueName, ResourceKey], str] = {}
+        for each in _excesses(self._facts.tree, self._facts.catalog):
+            if each is None:
+                yield
+            else:
+                found[each[0]] = each[1]
         self._since = {about: self._since.get(about, now) for about in found}
         before, self._found = self._found, self._by_queue(found, now)
         names = {*before, *self._found}
@@ -87,13 +97,27 @@ def uses_by_configuration(catalog: Catalog) -> Mapping[ResourceKey, int]:
 
 def _excesses(
     tree: QueueTree, catalog: Catalog
-) -> Iterator[tuple[tuple[QueueName, ResourceKey], str]]:
+) -> Iterator[tuple[tuple[QueueName, ResourceKey], str] | None]:
+    """What is too much, and None before each level and class."""
     uses = uses_by_configuration(catalog)
+    parents = {queue.parent for queue in tree}
     for level in _levels(tree):
-        for key in {key for queue in level for key in queue.shares}:
+        for key, listing in _listing(level).items():
+            yield None
+            # One that does not list a class has what those below it have.
+            above = [q for q in level if q.name in parents and key not in q.shares]
             there = _published(key, catalog, uses)
             if there is not None:
-                yield from _excesses_of(level, key, there, tree)
+                yield from _excesses_of([*listing, *above], key, there, tree)
+
+
+def _listing(level: Sequence[Queue]) -> Mapping[ResourceKey, list[Queue]]:
+    """The queues of a level that list each class."""
+    found: defaultdict[ResourceKey, list[Queue]] = defaultdict(list)
+    for queue in level:
+        for key in queue.shares:
+            found[key].append(queue)
+    return found
 
 
 def _levels(tree: QueueTree) -> list[list[Queue]]:

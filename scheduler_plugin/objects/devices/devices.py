@@ -72,6 +72,7 @@ class SliceView:
 
     Attributes:
         node: The node that alone can use them; "" for devices that several nodes can use.
+        pool: In which their names mean them.
         counts: Devices by Configuration and Instance; "" for other drivers' devices.
         configurations: Of each of our driver's devices the Configuration.
     """
@@ -79,6 +80,7 @@ class SliceView:
     name: str
     driver: str
     node: str = ""
+    pool: str = ""
     counts: tuple[tuple[tuple[str, str], int], ...] = ()
     configurations: tuple[tuple[DeviceId, ResourceKey], ...] = ()
 
@@ -137,6 +139,7 @@ def slice_view(obj: JsonObject) -> SliceView:
         name=obj["metadata"]["name"],
         driver=driver,
         node=intern(spec.get("nodeName") or ""),
+        pool=pool,
         counts=tuple(sorted(Counter(origin for _, origin in origins).items())),
         configurations=tuple(
             (DeviceId(driver, pool, intern(name)), ResourceKey(configuration))

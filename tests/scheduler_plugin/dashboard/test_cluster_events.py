@@ -67,6 +67,8 @@ async def test_what_others_told_is_added_and_what_this_process_told_is_not(
         an_event("other", OTHER, LATER),
         an_event("own", OURS, LATER),
         an_event("before", OURS, BEFORE),
+        # Of a pod that waits at the gate, of which there may be thousands.
+        {**an_event("waits", OTHER, LATER), "action": "Admit"},
     )
     news = an_event("news", OTHER, LATER, version=6)
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:

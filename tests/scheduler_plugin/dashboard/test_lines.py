@@ -149,7 +149,7 @@ def test_one_of_several_devices_of_an_instance_is_that_instance(world: World) ->
 
 
 def test_who_waits_is_told_the_sentence_of_the_verdict(world: World) -> None:
-    (row,) = shown(waiting_lines(world))
+    (row,) = shown(waiting_lines(world, lambda _: None))
 
     assert (row["name"], row["queue"], row["reason"]) == ("w", "vision", "OverLimit")
     assert row["sentence"].endswith("uses 1 onvif, 3 more would pass its limit of 2.")

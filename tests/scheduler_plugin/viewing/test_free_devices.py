@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import NamespaceView, PodView
 from scheduler_plugin.viewing.free_devices import free_now
 from scheduler_plugin.viewing.pod_rows import pod_row
-from scheduler_plugin.viewing.why import Why, why
+from scheduler_plugin.viewing.why import Viewer, Why, why
 from tests.scheduler_plugin.builders import (
     a_choice,
     a_claim,
@@ -78,7 +78,40 @@ def test_a_pod_without_a_free_device_is_told_how_many_there_are_and_what_uses_th
         "1 device of these has to be released: ResourceClaim default/cam"
         ' (queue "robots"; used by default/a).'
     )
-    assert 'queue "vision" is below its own' in wait
+    assert 'queue "vision" is below its quota, and others above theirs' in wait
+
+
+def test_a_wait_is_no_remedy_where_nothing_is_taken_back() -> None:
+    world = with_cameras(cameras(a_queue("robots", onvif=(1, 4))), FIRST)
+
+    assert not any("Or wait" in way for way in of_p(world).remedies)
+
+
+def test_claims_of_other_namespaces_are_counted_for_who_may_not_list_them() -> None:
+    own = a_pod("p", namespace="team", queue="vision", claims=("own",))
+    world = cameras(own, a_claim("own", namespace="team", uid="own-of-team"))
+    world.put_namespace(NamespaceView("team", {}))
+    found = why(with_cameras(world, FIRST), "team", "p", NOW, Viewer(may_name="team".__eq__))
+
+    assert found is not None
+    assert found.reason == "NoDeviceFree"
+    told = " ".join((found.sentence, *found.remedies))
+    assert "1 claim or pod in other namespaces" in told
+    assert "default" not in told
+
+
+def test_claims_at_a_limit_are_counted_for_who_may_not_list_them() -> None:
+    own = a_pod("p", namespace="team", queue="robots", claims=("own",))
+    world = cameras(own, a_claim("own", namespace="team", uid="own-of-team"))
+    world.put_namespace(NamespaceView("team", {}))
+    put(world, a_queue("robots", onvif=(0, 1)))
+    found = why(world, "team", "p", NOW, Viewer(may_name="team".__eq__))
+
+    assert found is not None
+    assert found.reason == "OverLimit"
+    rows = (way for row in found.rules for way in row.remedies)
+    assert "cam" not in " ".join((*found.remedies, *rows)).replace("cameras", "")
+    assert "(held by 1 claim or pod in other namespaces)" in found.remedies[0]
 
 
 def test_a_device_that_is_away_is_told_and_is_not_free() -> None:
@@ -152,7 +185,7 @@ def test_devices_of_other_drivers_are_counted_by_driver(part: bool) -> None:
     result = a_result(driver=GPU, pool="n", device="gpu-0", **({"shareID": "x"} if part else {}))
     world = cameras(
         gpu,
-        a_slice("s", ("", ""), driver=GPU, nodeName="n"),
+        a_slice("s", ("", ""), driver=GPU, pool={"name": "n"}, nodeName="n"),
         an_allocated_claim("used", "a", requests=[a_request("gpu")], results=[result]),
         a_claim("own", requests=[a_request("gpu")]),
     )
@@ -195,6 +228,56 @@ def test_a_pod_whose_claim_is_missing_is_in_the_waiting_list() -> None:
 
     assert row is not None
     assert row.reason == "ClaimNotFound"
+
+
+def test_pods_may_be_taken_to_several_nodes() -> None:
+    world = cameras(a_claim("two"), a_pod("q", queue="vision", claims=("two",)))
+    with_cameras(world, FIRST, SECOND)
+    with_cameras(world, "onvif-cccccc", nodes=["m"])
+    free = free_now(world)
+    pods = [pod for name in "pq" if (pod := world.facts.pod_named("default", name))]
+
+    assert free.take(pods) is None, "one on each node"
+    assert free.take(pods[:1]) is None, "its claim was counted"
+
+
+def test_a_claim_that_pods_share_is_taken_once() -> None:
+    world = with_cameras(cameras(a_pod("q", queue="vision", claims=("own",))), FIRST, SECOND)
+    pods = [pod for name in "pq" if (pod := world.facts.pod_named("default", name))]
+
+    assert free_now(world).take(pods) is None
+
+
+def test_a_claim_that_bears_taints_may_get_a_device_that_is_away() -> None:
+    bears = a_request(tolerations=[{"key": "moorage.dev/offline", "operator": "Exists"}])
+    world = with_cameras(cameras(a_claim("own", requests=[bears])), FIRST, nodes=[])
+
+    assert of_p(world).reason == "Admitted"
+
+
+def test_allocated_devices_of_a_pool_that_is_gone_take_none_that_is_there() -> None:
+    """As those of a node that died."""
+    gpu = their_class("gpu", f'device.driver == "{GPU}"')
+    world = cameras(
+        gpu,
+        a_slice("s", ("", ""), driver=GPU, pool={"name": "n"}, nodeName="n"),
+        an_allocated_claim(
+            "used",
+            requests=[a_request("gpu")],
+            results=[a_result(driver=GPU, pool="dead", device="gpu-0")],
+        ),
+        a_claim("own", requests=[a_request("gpu")]),
+    )
+
+    assert of_p(world).reason == "Admitted"
+
+
+def test_a_resource_that_device_plugins_may_offer_is_no_need_of_a_class() -> None:
+    spec = {"extendedResourceName": "example.com/gpu"}
+    gpu = their_class("gpu", f'device.driver == "{GPU}"', spec=spec)
+    pod = a_pod("p", queue="vision", requests={"example.com/gpu": "1"})
+
+    assert of_p(cameras(gpu, pod, a_queue("vision", gpu=(4, 4)))).reason == "Admitted"
 
 
 def test_pods_that_are_taken_together_are_taken_whole_or_not_at_all() -> None:
