@@ -165,6 +165,21 @@ async def ask(app: ASGIApp, path: str, who: str = "alice") -> tuple[int, Any, di
     return start["status"], said, found
 
 
+async def test_claims_of_other_namespaces_are_named_to_who_may_list_them(
+    world: World, app: ASGIApp
+) -> None:
+    secret = an_allocated_claim("secret", namespace="elsewhere", queue="vision", uid="secret")
+    put(world, secret, a_claim("one"), a_pod("x", queue="vision", claims=["one"]))
+
+    _, all_of_it, _ = await ask(app, "api/pods/default/x")
+    _, own, _ = await ask(app, "api/pods/default/x", "carol")
+
+    assert own["why"]["reason"] == "OverLimit"
+    assert "ResourceClaim elsewhere/secret" in str(all_of_it["why"]["remedies"])
+    assert "elsewhere" not in str(own)
+    assert "ResourceClaim default/cam: 1 and 1 claim or pod in other namespaces" in str(own)
+
+
 async def test_the_page_is_for_everybody_and_its_data_is_not(app: ASGIApp) -> None:
     status, page, headers = await ask(app, "", who="")
 
