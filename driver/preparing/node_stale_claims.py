@@ -30,6 +30,7 @@ from driver.preparing.stale_claims import (
     Evidence,
     Listing,
     Staleness,
+    is_allocated,
     is_of_other_cluster,
     staleness,
     uids_of,
@@ -108,27 +109,31 @@ class StaleClaims:
     ) -> Mapping[ClaimUid, Evidence]:
         if not suspects:
             return {}
-        exists = dict(await asyncio.gather(*(self._exists(c) for c in suspects)))
+        found = dict(await asyncio.gather(*(self._exists(c) for c in suspects)))
         pods = (await self.client.list(self._selection)).items
         return {
             uid: Evidence(
-                None if listing is None else listing.has(claim.reference),
-                exists[uid],
-                any(pods_of(pods, claim.reference)),
+                is_listed=None if listing is None else listing.has(claim.reference),
+                exists=found[uid][0],
+                is_named=any(pods_of(pods, claim.reference)),
+                is_allocated=found[uid][1],
             )
             for claim in suspects
             for uid in (claim.reference.uid,)
         }
 
-    async def _exists(self, claim: PreparedClaim) -> tuple[ClaimUid, bool | None]:
+    async def _exists(
+        self, claim: PreparedClaim
+    ) -> tuple[ClaimUid, tuple[bool | None, bool | None]]:
+        """Whether the API server has it, and its devices in it."""
         uid = claim.reference.uid
         found = await self.claims.read(claim.reference)
         if isinstance(found, Failure):
-            return uid, None
+            return uid, (None, None)
         exists = found is not None and found["metadata"]["uid"] == uid
         if found is not None and exists and not claim.devices and claim.version <= VERSION:
             await self._learn(found)
-        return uid, exists
+        return uid, (exists, found is not None and exists and is_allocated(claim, found))
 
     async def _learn(self, found: Mapping[str, Any]) -> None:
         """Prepare a claim whose record is unreadable, as if the kubelet asked."""

@@ -3,21 +3,29 @@
 A file whose device moved, and that cannot be written anew, is withheld: it gets a name that no
 runtime reads, which takes no room on a full disk, and keeps its record.
 
-A file that is not there was removed by another driver, which released the claim, or by somebody
-else, who released nothing: then memory has the record still, and the file is written again. Which
-of the two it was the lock tells, in which no other driver was since. A record of which not all is
-known cannot be written: without its file it is forgotten.
+A file that is not there was removed by another driver, which released the claim and noted that in
+the lock file, or by hand, which releases nothing: then memory has the record still, and the file is
+written again. A driver of an earlier version notes nothing. What it releases stays in memory, too,
+until the kubelet, the API server and the pods of the node all deny it, see `stale_claims`: to keep
+a device too long is better than to give it twice. A record of which not all is known cannot be
+written: without its file it is forgotten, unless it is kept elsewhere (`hold_rescued`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from driver.api import ClaimUid
+from driver.api import ClaimUid, DeviceName
 from driver.preparing.files import cdi
-from driver.preparing.files.prepared import VERSION, PreparedClaim, PreparedClaims, lost_claim
+from driver.preparing.files.prepared import (
+    VERSION,
+    AllocatedDevice,
+    PreparedClaim,
+    PreparedClaims,
+    lost_claim,
+)
 from driver.preparing.files.records import Unreadable
 
 logger = logging.getLogger(__name__)
@@ -33,6 +41,31 @@ class Files(Protocol):
     def write(self, name: str, content: bytes) -> None: ...
     def remove(self, name: str) -> None: ...
     def rename(self, name: str, other: str) -> None: ...
+
+
+def _given(claims: Iterable[PreparedClaim]) -> Mapping[DeviceName, list[AllocatedDevice]]:
+    """What claims have, by device: a thousand are not compared with a thousand."""
+    found: dict[DeviceName, list[AllocatedDevice]] = {}
+    for claim in claims:
+        for device in claim.devices:
+            found.setdefault(device.allocated.device, []).append(device.allocated)
+    return found
+
+
+def _is_given_on(claim: PreparedClaim, given: Mapping[DeviceName, list[AllocatedDevice]]) -> bool:
+    """Whether a device of a claim without a file is another claim's by now.
+
+    No driver grants a device before it released the claim that had it. So that claim has ended.
+    """
+    return any(
+        device.allocated.excludes(other)
+        for device in claim.devices
+        for other in given.get(device.allocated.device, ())
+    )
+
+
+def _is_not_released(uid: ClaimUid) -> bool:
+    return False
 
 
 class RecordFiles:
@@ -53,6 +86,7 @@ class RecordFiles:
         self._boot_id = boot_id
         self._dump = dump
         self._seen: dict[str, tuple[object, PreparedClaim]] = {}
+        self._rescued: set[ClaimUid] = set()
 
     @property
     def withheld(self) -> tuple[ClaimUid, ...]:
@@ -61,14 +95,21 @@ class RecordFiles:
 
     @property
     def lost(self) -> tuple[ClaimUid, ...]:
-        """Claims that are known, and have no file as far as `look` saw."""
-        seen = self._seen.keys()
+        """Claims of which all is known, and that have no file as far as `look` saw."""
+        return tuple(uid for uid in self.without_files if not self.claims[uid].doubt)
+
+    @property
+    def without_files(self) -> tuple[ClaimUid, ...]:
+        """Those, and the ones of which not all is known, whose records are kept elsewhere."""
         return tuple(
             uid
             for uid, claim in self.claims.items()
-            if not claim.doubt
-            if cdi.file_name(uid) not in seen and cdi.withheld_name(uid) not in seen
+            if not self.has_file(uid) and (not claim.doubt or uid in self._rescued)
         )
+
+    def has_file(self, uid: ClaimUid) -> bool:
+        """Whether a claim has a file, as far as `look` saw."""
+        return cdi.file_name(uid) in self._seen or cdi.withheld_name(uid) in self._seen
 
     def look(self) -> tuple[ClaimUid, ...]:
         """Those claims, by a look at the folder, which no other driver changed. Raises OSError."""
@@ -80,25 +121,27 @@ class RecordFiles:
         """Why files cannot be written; "" if nothing speaks for that."""
         return self._files.problem(thoroughly=thoroughly)
 
-    def read(self, *, is_foreign: bool = True) -> None:
+    def read(self, is_released: Callable[[ClaimUid], bool] = _is_not_released) -> None:
         """Read what other processes wrote. Raises OSError.
 
         Args:
-            is_foreign: Whether another driver may have released claims since. No driver removes
-                the folder, so one that is gone releases none.
+            is_released: Whether another driver has said that it released this claim. A claim that
+                has a file is prepared all the same.
         """
-        is_released = is_foreign and self.claims and not self.problem()
-        known: PreparedClaims = {} if is_released else self.claims
+        known = {uid: claim for uid, claim in self.claims.items() if not is_released(uid)}
         ours = ((name, uid) for name in self._files.names() if (uid := cdi.claim_of(name)))
         found = {name: seen for name, uid in ours if (seen := self._look(name, uid))}
         claims: dict[ClaimUid, PreparedClaim] = {}
         for _, claim in found.values():  # of two files of a claim the withheld one is the older
             if claim.boot_id == self._boot_id:
                 claims.setdefault(claim.reference.uid, claim)
+        given = _given(claims.values())
         for uid, claim in known.items():
-            if not claim.doubt:
-                claims.setdefault(uid, claim)
+            is_kept = not claim.doubt or uid in self._rescued
+            if is_kept and uid not in claims and not _is_given_on(claim, given):
+                claims[uid] = claim
         self._seen = found
+        self._rescued &= claims.keys()
         self._use(claims)
 
     def _look(self, name: str, uid: ClaimUid) -> tuple[object, PreparedClaim] | None:
@@ -119,23 +162,42 @@ class RecordFiles:
         self.claims = claims
         self.doubtful = {uid: claim for uid, claim in claims.items() if claim.doubt}
 
-    def put(self, claim: PreparedClaim) -> None:
-        """Write a claim's file, unless it is that already. Raises OSError."""
+    def put(self, claim: PreparedClaim) -> bool:
+        """Write a claim's file, unless it is that already. Raises OSError.
+
+        Returns:
+            Whether it was written.
+        """
         uid = claim.reference.uid
         name = cdi.file_name(uid)
-        if claim.version <= VERSION and self._seen.get(name) != self._as_now(name, claim):
+        is_new = claim.version <= VERSION and self._seen.get(name) != self._as_now(name, claim)
+        if is_new:
             self._files.write(name, self._dump(claim))
             self._seen[name] = self._as_now(name, claim)
         if self._seen.pop(withheld := cdi.withheld_name(uid), None):
             self._files.remove(withheld)
         if self.claims.get(uid) is not claim:
             self.hold(claim)
+        return is_new
 
     def _as_now(self, name: str, claim: PreparedClaim) -> tuple[object, PreparedClaim]:
         return self._files.signature(name), claim
 
+    def hold_rescued(self, claim: PreparedClaim) -> None:
+        """Know a claim whose record is kept elsewhere, be it in doubt; `read` keeps it.
+
+        One whose device is another claim's by now has ended: a driver of an earlier version, which
+        knows no such record, ran in between.
+        """
+        with_files = [c for uid, c in self.claims.items() if self.has_file(uid)]
+        if _is_given_on(claim, _given(with_files)):
+            logger.warning("Claim %s has ended: its device is another's", claim.reference)
+            return
+        self._rescued.add(claim.reference.uid)
+        self.hold(claim)
+
     def hold(self, claim: PreparedClaim) -> None:
-        """Know a claim though its file cannot be written; `read` forgets it."""
+        """Know a claim though its file cannot be written; one in doubt `read` forgets."""
         uid = claim.reference.uid
         self.claims = {**self.claims, uid: claim}
         if uid in self.doubtful or claim.doubt:

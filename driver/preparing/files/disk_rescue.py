@@ -4,22 +4,33 @@ The kubelet asks to prepare a claim once. So while the folder of CDI files is go
 knows of prepared claims is the only record of them, and would end with its process. It is kept in
 the driver's own folder meanwhile, and the next process begins with it. It holds no claim that has
 a CDI file, and nothing new is granted while there is one: a write of that file would fail.
+
+Each entry is read on its own. One that cannot be read, or that a newer driver wrote, is in doubt,
+and stays as it is until its claim has ended. A process leaves entries alone that it never read:
+another driver wrote them.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from driver.api import ClaimUid
 from driver.preparing.files import records
 from driver.preparing.files.disk_records import Files
-from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.files.prepared import PreparedClaim, lost_claim
 from driver.preparing.files.records import MALFORMED
 
 logger = logging.getLogger(__name__)
 
 NAME = "claims-without-cdi-files.json"
+
+UNREADABLE = NAME + ".unreadable"
+"""What such a file is called that is no JSON: it stays for people to read."""
+
+_Entries = list[Any]
 
 
 class Rescue:
@@ -27,29 +38,77 @@ class Rescue:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._kept: tuple[PreparedClaim, ...] = ()
+        self._known: set[ClaimUid] = set()
+        self._kept: frozenset[ClaimUid] = frozenset()
+        self._as_found: dict[ClaimUid, Any] = {}
 
-    @property
-    def is_needed(self) -> bool:
-        """Whether this process keeps any."""
-        return bool(self._kept)
+    def has(self, uid: ClaimUid) -> bool:
+        """Whether this process read or wrote an entry of a claim that is there still."""
+        return uid in self._kept
 
     def claims(self) -> tuple[PreparedClaim, ...]:
-        """What is kept, be it another process's; nothing of an unreadable file. Raises OSError."""
-        if self._files.signature(NAME) is None:
-            return ()
-        try:
-            return tuple(map(records.load, json.loads(self._files.read(NAME) or b"")["claims"]))
-        except MALFORMED:
-            logger.exception("%s is unreadable, and left out", NAME)
-            return ()
+        """What is kept, be it another process's. Raises OSError.
+
+        Of an entry that cannot be read as much as is known: its claim's UID and boot.
+        """
+        found = tuple(self._load(entry) for entry in self._entries())
+        claims = tuple(claim for claim in found if claim is not None)
+        self._kept = frozenset(claim.reference.uid for claim in claims)
+        self._known |= self._kept
+        return claims
 
     def keep(self, claims: Iterable[PreparedClaim]) -> None:
-        """These are all that have no file; without any, the file is removed. Raises OSError."""
+        """These are all that this process knows of; without any entry the file is removed.
+
+        Raises:
+            OSError: If that failed; the file is then as it was.
+        """
+        before = self._entries()
         kept = tuple(claims)
-        if kept and kept != self._kept:
-            content = {"claims": [records.dump(claim) for claim in kept]}
-            self._files.write(NAME, json.dumps(content).encode())
-        elif not kept and self._files.signature(NAME) is not None:
+        wanted = frozenset(claim.reference.uid for claim in kept)
+        self._known |= wanted
+        others = [entry for entry in before if _uid_of(entry) not in self._known]
+        entries = [*others, *map(self._entry, kept)]
+        if entries and entries != before:
+            self._files.write(NAME, json.dumps({"claims": entries}).encode())
+        elif not entries and self._files.signature(NAME) is not None:
             self._files.remove(NAME)
-        self._kept = kept
+        self._kept = wanted
+
+    def _entry(self, claim: PreparedClaim) -> Any:
+        as_found = self._as_found.get(claim.reference.uid) if claim.doubt else None
+        return records.dump(claim) if as_found is None else as_found
+
+    def _entries(self) -> _Entries:
+        if self._files.signature(NAME) is None:
+            return []
+        try:
+            entries = json.loads(self._files.read(NAME) or b"")["claims"]
+            return list(entries) if isinstance(entries, list) else self._put_aside("no list")
+        except MALFORMED as error:
+            return self._put_aside(repr(error))
+
+    def _put_aside(self, why: str) -> _Entries:
+        logger.error("%s is unreadable, and called %s from now on: %s", NAME, UNREADABLE, why)
+        self._files.rename(NAME, UNREADABLE)
+        return []
+
+    def _load(self, entry: Any) -> PreparedClaim | None:
+        """None for one that tells no claim; it stays in the file."""
+        try:
+            claim = records.load(entry)
+        except MALFORMED:
+            uid = _uid_of(entry)
+            logger.exception("%s: the entry of claim %s is unreadable", NAME, uid or "?")
+            boot = entry.get("bootID") if uid else None
+            if uid is None or not isinstance(boot, str):
+                return None
+            claim = lost_claim(uid, boot)
+        if claim.doubt:
+            self._as_found[claim.reference.uid] = entry
+        return claim
+
+
+def _uid_of(entry: Any) -> ClaimUid | None:
+    uid = entry.get("uid") if isinstance(entry, Mapping) else None
+    return ClaimUid(uid) if isinstance(uid, str) else None

@@ -1,8 +1,9 @@
 """What this node has granted: the record of each claim in its CDI file, and device metadata.
 
-What a kill between two writes leaves behind is told in `records`. CDI files that somebody removes
-while this process runs are written again, see `RecordFiles`. While an old and a new process
-overlap (a rolling update), each reads the files again when the other was inside the lock.
+What a kill between two writes leaves behind is told in `records`. CDI files that are removed by
+hand while this process runs are written again, see `RecordFiles`. While an old and a new process
+overlap (a rolling update), each reads the files again when the other was inside the lock, and notes
+in the lock file which claims it released.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from functools import partial
 from typing import TypeVar
 
 from driver.api import ClaimUid, NodeName
-from driver.plumbing.disk import ProcessLock
+from driver.plumbing.disk import ProcessLock, digest_of
 from driver.plumbing.worker_threads import to_the_end
 from driver.preparing.files import cdi
 from driver.preparing.files.disk_checkpoint import EarlierCheckpoint
 from driver.preparing.files.disk_metadata import MetadataFiles
 from driver.preparing.files.disk_records import Files, RecordFiles
+from driver.preparing.files.disk_rescue import NAME as RESCUED
 from driver.preparing.files.disk_rescue import Rescue
 from driver.preparing.files.metadata import Known, nothing_known
 from driver.preparing.files.prepared import VERSION, Home, PreparedClaim, PreparedClaims
@@ -49,7 +51,8 @@ class Node:
         boot_id: The boot that claims are prepared in.
         home: Where they are prepared, or why that is not known. Nothing new is granted before.
         folder_problem: Why CDI files cannot be written, as a part of a sentence; "" if they can,
-            as far as is known.
+            as far as is known: by the last write of one, or by a look at their folder.
+        metadata_problem: The same of device metadata.
         metadata: What containers can read of their devices; None if they get none of it. To be set
             before `recover`.
     """
@@ -61,6 +64,7 @@ class Node:
         self.boot_id = boot_id
         self.home: Home | str = "the API server was not asked yet"
         self.folder_problem = ""
+        self.metadata_problem = ""
         self.metadata: MetadataFiles | None = None
         self._checkpoint = EarlierCheckpoint(data, name)
         self._records = RecordFiles(cdi_files, boot_id, self._dump)
@@ -68,6 +72,7 @@ class Node:
         self._lock = lock
         self._writing = asyncio.Lock()
         self._is_slow = False
+        self._released: frozenset[bytes] = frozenset()
         self._renewals: list[Renewal] = []
 
     @property
@@ -103,20 +108,31 @@ class Node:
 
     def _recover(self) -> None:
         self._read()
-        for error in _tried(self._write_rescued):
+        for error in _tried(self._adopt_rescued):
             logger.error("Records without CDI files cannot be kept: %s", error)
         if self.metadata is not None:
             self.metadata.tidy(self.prepared.values())
         self._records.tidy()
 
-    def _write_rescued(self) -> None:
-        """What another process could not write is prepared still, unless it is known better."""
+    def _adopt_rescued(self) -> None:
+        """What an earlier process could not write is prepared still, unless it is known better.
+
+        Only a process that starts does so. What is rescued later this one has in memory, or has
+        released.
+        """
         for claim in self._rescued():
-            self._records.hold(claim)
+            self._records.hold_rescued(claim)
+        self._write_lost()
+
+    def _write_lost(self) -> None:
         for uid in self._records.lost:
             for error in _tried(partial(self._records.put, self.prepared[uid])):
                 logger.error("CDI file of claim %s cannot be written: %s", uid, error)
-        self._rescue.keep(self.prepared[uid] for uid in self._records.lost)
+        self._keep_rescued()
+
+    def _keep_rescued(self, without: ClaimUid | None = None) -> None:
+        uids = (uid for uid in self._records.without_files if uid != without)
+        self._rescue.keep([self.prepared[uid] for uid in uids])
 
     def _rescued(self) -> Iterator[PreparedClaim]:
         """Claims of this boot that have no CDI file, and that this process does not know yet."""
@@ -125,8 +141,13 @@ class Node:
                 yield claim
 
     def _read(self) -> None:
-        self._records.read()
+        self._released |= self._lock.noted()
+        self._records.read(self._is_released)
+        self._released = frozenset()
         self._checkpoint.take_over(self._records, self.boot_id)
+
+    def _is_released(self, uid: ClaimUid) -> bool:
+        return bool(self._released) and digest_of(uid) in self._released
 
     @asynccontextmanager
     async def exclusively(self) -> AsyncIterator[PreparedClaims]:
@@ -159,9 +180,7 @@ class Node:
             try:
                 await self._disk(partial(self._put, granted, known))
             except OSError as error:
-                self.folder_problem = str(error)
                 return Failure(f"the node cannot record what it grants: {error}")
-            self.folder_problem = ""
             return granted
 
     def _is_granted(self, claim: PreparedClaim) -> bool:
@@ -170,24 +189,38 @@ class Node:
     def _new(self, granted: PreparedClaim) -> PreparedClaim | Failure:
         """Nothing new is granted while it is not known which devices some claim has."""
         if self._records.doubtful:
-            self._records.read(is_foreign=False)  # somebody may have removed a file
+            self._records.read()  # a file may have been removed by hand
         for uid, claim in self._records.doubtful.items():
             if uid != granted.reference.uid or claim.version > VERSION:
-                return _in_doubt(claim)
+                return self._in_doubt(claim)
         if isinstance(self.home, str):
             return Failure(f"it is not known which node and cluster this is: {self.home}")
         return replace(granted, home=self.home)
 
     def _put(self, claim: PreparedClaim, known: Known) -> None:
-        self._keep_metadata(claim, known)
-        self._records.put(claim)
+        try:
+            self._keep_metadata(claim, known)
+        except OSError as error:
+            self.metadata_problem = str(error)
+            raise
+        self.metadata_problem = ""
+        self._put_record(claim)
+
+    def _put_record(self, claim: PreparedClaim) -> None:
+        """Nothing is known of the folder by a file that is right already."""
+        try:
+            if self._records.put(claim):
+                self.folder_problem = ""
+        except OSError as error:
+            self.folder_problem = str(error)
+            raise
 
     async def release(self, uid: ClaimUid) -> PreparedClaim | Failure | None:
         """Forget a claim: CDI file, then metadata. None if it was not prepared."""
         async with self._writing:
             claim = self.prepared.get(uid)
             if claim is not None and claim.version > VERSION:
-                return _in_doubt(claim)
+                return self._in_doubt(claim)
             if claim is not None:
                 try:
                     await self._disk(partial(self._remove, claim))
@@ -196,11 +229,22 @@ class Node:
             return claim
 
     def _remove(self, claim: PreparedClaim) -> None:
-        self._records.remove(claim.reference.uid)
-        if self._rescue.is_needed:
-            self._rescue.keep(self.prepared[uid] for uid in self._records.lost)
+        uid = claim.reference.uid
+        if self._rescue.has(uid) or not self._records.has_file(uid):
+            # Before memory: a claim that is rescued still comes back with the next process.
+            self._keep_rescued(without=uid)
+        self._records.remove(uid)
+        self._lock.note(uid)
         if self.metadata is not None:
             self.metadata.remove(claim)
+
+    def _in_doubt(self, claim: PreparedClaim) -> Failure:
+        uid = claim.reference.uid
+        place = f"CDI file {cdi.file_name(uid)}" if self._records.has_file(uid) else RESCUED
+        return Failure(
+            f"the record of claim {uid} in {place} {claim.doubt}: nothing new is prepared on this"
+            " node until that claim has ended, or a driver runs that can read it"
+        )
 
     async def renew(
         self,
@@ -252,7 +296,9 @@ class Node:
         """See whether files can be written, and keep the records of those that cannot be."""
         had_failed = bool(self.folder_problem)
         self.folder_problem = self._records.problem(thoroughly=had_failed)
-        self._write_rescued()
+        if self.metadata_problem and self.metadata is not None:
+            self.metadata_problem = self.metadata.problem()
+        self._write_lost()
 
     def _keep_metadata(self, claim: PreparedClaim, known: Known) -> None:
         if self.metadata is not None and not claim.doubt:
@@ -274,11 +320,3 @@ def _tried(work: Callable[[], None]) -> tuple[OSError, ...]:
     except OSError as error:
         return (error,)
     return ()
-
-
-def _in_doubt(claim: PreparedClaim) -> Failure:
-    uid = claim.reference.uid
-    return Failure(
-        f"the record of claim {uid} in CDI file {cdi.file_name(uid)} {claim.doubt}: nothing new is"
-        " prepared on this node until that claim has ended, or a driver runs that can read it"
-    )

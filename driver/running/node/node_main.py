@@ -209,6 +209,8 @@ class Standing:
             return "The sockets for the kubelet are not open yet."
         if problem := self.node.folder_problem:
             return _unwritable(problem)
+        if problem := self.node.metadata_problem:
+            return _no_metadata(problem)
         newer = (c for c in self.node.doubtful.values() if c.version > VERSION)
         return next(map(_newer, newer), self.registration.problem)
 
@@ -218,6 +220,13 @@ def _unwritable(problem: str) -> str:
         f"CDI files cannot be written: {problem}. No claim is prepared on this node until they"
         " can be. If the folder was removed under the driver's pod, delete the pod: the next one"
         " has a new folder, and writes there what is prepared."
+    )
+
+
+def _no_metadata(problem: str) -> str:
+    return (
+        f"Device metadata cannot be written: {problem}. No claim is prepared on this node whose"
+        " containers get device metadata, until it can be."
     )
 
 

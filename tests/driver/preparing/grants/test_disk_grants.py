@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from driver.devices import DeviceSpec
 from driver.plumbing.disk import ProcessLock
 from driver.preparing.files import cdi
 from driver.preparing.files.checkpoint import NAME as CHECKPOINT
+from driver.preparing.files.disk_metadata import MetadataFiles
 from driver.preparing.files.disk_rescue import NAME as RESCUED
 from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim, PreparedClaims
 from driver.preparing.grants import disk_grants
@@ -727,7 +729,6 @@ async def test_a_rescued_record_of_an_earlier_boot_holds_nothing(machine: Machin
 
 
 async def test_a_rescue_that_is_unreadable_keeps_no_driver_from_starting(machine: Machine) -> None:
-    machine.data.files[RESCUED] = b"{"
     machine.data.write(RESCUED, b"[]")
 
     node = await machine.start()
@@ -745,3 +746,186 @@ async def test_a_write_that_failed_is_told_until_one_does_not(machine: Machine) 
     assert isinstance(await grant(node, WANTED), PreparedClaim)
 
     assert node.folder_problem == ""
+
+
+async def test_a_driver_that_only_looked_released_nothing(machine: Machine) -> None:
+    """Absent files tell no release: each of the two drivers keeps what it knows."""
+    ours, theirs = await machine.start(), machine.process()
+    await grant(ours, WANTED)
+    await theirs.recover()
+
+    machine.cdi.files.clear()
+    await looked_at(theirs)
+    machine.cdi.files.clear()
+    await looked_at(ours)
+
+    machine.assert_files_are_those_of(a_grant(WANTED))
+    for node in (ours, theirs):
+        assert isinstance(await grant(node, OTHER), Failure)
+
+
+async def test_a_driver_that_starts_without_files_takes_none_from_the_one_before(
+    machine: Machine,
+) -> None:
+    older = await machine.start()
+    await grant(older, WANTED)
+
+    machine.cdi.files.clear()
+    newer = await machine.start()
+    await looked_at(older)
+
+    assert isinstance(await grant(newer, OTHER), Failure)
+    machine.assert_files_are_those_of(a_grant(WANTED))
+
+
+async def test_what_an_earlier_driver_released_is_kept_until_another_claim_has_the_device(
+    machine: Machine,
+) -> None:
+    """It notes no release. That it grants the device again tells as much."""
+    ours, earlier = await machine.start(), await machine.start()
+    await grant(ours, WANTED)
+
+    async with earlier.exclusively():
+        machine.cdi.remove(FILE)
+    await looked_at(ours)
+    assert list(ours.prepared) == [WANTED.uid]
+
+    async with earlier.exclusively():
+        machine.cdi.remove(FILE)
+        machine.cdi.write(cdi.file_name(OTHER.uid), cdi.dump(a_grant(OTHER)))
+    await looked_at(ours)
+    machine.assert_files_are_those_of(a_grant(OTHER))
+    assert list(ours.prepared) == [OTHER.uid]
+
+
+async def test_a_release_that_the_rescue_has_no_room_for_is_not_told_as_done(
+    machine: Machine,
+) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    await grant(node, OTHER, "loop-bbbbbb")
+    await without_folder(machine, node)
+
+    machine.disk.fail = lambda name, size: name == RESCUED
+    for _ in range(2):
+        assert isinstance(await release(node, OTHER), Failure)
+    assert OTHER.uid in node.prepared
+
+    machine.disk.fail = lambda name, size: False
+    assert await release(node, OTHER) == a_grant(OTHER, "loop-bbbbbb")
+    machine.cdi.trouble = ""
+    assert (await machine.start()).prepared == {WANTED.uid: a_grant(WANTED)}
+
+
+async def without_folder(machine: Machine, node: Node) -> None:
+    machine.cdi.files.clear()
+    machine.cdi.trouble = "/cdi was removed on the node"
+    with pytest.raises(OSError, match="No such file"):
+        await looked_at(node)
+
+
+async def test_a_rescued_claim_whose_device_an_older_driver_gave_away_has_ended(
+    machine: Machine,
+) -> None:
+    """A driver of before there were rescued records ran in between, and left them alone."""
+    node = await machine.start()
+    await grant(node, WANTED)
+    await without_folder(machine, node)
+    machine.cdi.trouble = ""
+    machine.cdi.write(cdi.file_name(OTHER.uid), cdi.dump(a_grant(OTHER)))
+
+    newer = await machine.start()
+
+    assert newer.prepared == {OTHER.uid: a_grant(OTHER)}
+    assert machine.data.files == {}
+    machine.assert_files_are_those_of(a_grant(OTHER))
+
+
+async def test_rescued_records_of_another_driver_are_left_to_the_next_start(
+    machine: Machine,
+) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    await without_folder(machine, node)
+    rescued = machine.data.files[RESCUED]
+    machine.data.remove(RESCUED)
+    machine.cdi.trouble = ""
+
+    other = await machine.start()
+    machine.data.write(RESCUED, rescued)
+    await looked_at(other)
+
+    assert other.prepared == {}
+    assert machine.data.files == {RESCUED: rescued}
+
+
+def newer_entry(entry: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in {**entry, "version": 2}.items() if name != "devices"}
+
+
+def damaged_entry(entry: dict[str, object]) -> dict[str, object]:
+    return {**entry, "devices": None}
+
+
+@pytest.mark.parametrize("spoiled", [newer_entry, damaged_entry])
+async def test_a_rescued_entry_in_doubt_stays_and_takes_none_with_it(
+    machine: Machine, spoiled: Callable[[dict[str, object]], dict[str, object]]
+) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    await grant(node, OTHER, "loop-bbbbbb")
+    await without_folder(machine, node)
+    machine.cdi.trouble = ""
+    ours, others = json.loads(machine.data.files[RESCUED])["claims"]
+    doubtful = spoiled(ours)
+    machine.data.write(RESCUED, json.dumps({"claims": [doubtful, 7, others]}).encode())
+
+    for _ in range(2):
+        node = await machine.start()
+        await looked_at(node)
+
+        assert list(node.doubtful) == [WANTED.uid]
+        assert json.loads(machine.data.files[RESCUED]) == {"claims": [7, doubtful]}
+        machine.assert_files_are_those_of(a_grant(OTHER, "loop-bbbbbb"))
+        refused = await grant(node, a_reference(3))
+        assert isinstance(refused, Failure)
+        assert f"{WANTED.uid} in {RESCUED} is " in refused.sentence
+
+
+async def test_a_rescue_that_is_no_json_is_put_aside(machine: Machine) -> None:
+    machine.data.write(RESCUED, b"{")
+
+    await machine.start()
+
+    assert machine.data.files == {f"{RESCUED}.unreadable": b"{"}
+
+
+async def test_only_a_write_of_a_cdi_file_tells_that_one_can_be_written(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, OTHER, "loop-bbbbbb")
+    machine.disk.fail = lambda name, size: True
+    assert isinstance(await grant(node, WANTED), Failure)
+
+    assert await grant(node, OTHER, "loop-bbbbbb") == a_grant(OTHER, "loop-bbbbbb")
+
+    assert "No space left" in node.folder_problem
+
+
+async def test_metadata_that_cannot_be_written_speaks_not_against_the_cdi_folder(
+    machine: Machine, tmp_path: Path
+) -> None:
+    node = await machine.start()
+    (tmp_path / "file").touch()
+    node.metadata = MetadataFiles(tmp_path / "file" / "metadata")
+    claim = replace(allocated(WANTED, a_result("loop-aaaaaa")), pod_claim="")
+
+    async with node.exclusively():
+        refused = await node.grant(partial(plan_prepare, claim, INSTANCES, boot_id=BOOT))
+
+    assert isinstance(refused, Failure)
+    assert "Not a directory" in node.metadata_problem
+    assert node.folder_problem == ""
+
+    (tmp_path / "file").unlink()
+    await looked_at(node)
+    assert node.metadata_problem == ""

@@ -72,9 +72,11 @@ def path(*, is_dra: bool = True, awaits_turn: bool = False) -> Any:
     return SimpleNamespace(is_dra=is_dra, awaits_turn=awaits_turn)
 
 
-def node(*doubtful: PreparedClaim, folder_problem: str = "") -> Any:
+def node(*doubtful: PreparedClaim, folder_problem: str = "", metadata_problem: str = "") -> Any:
     found = {claim.reference.uid: claim for claim in doubtful}
-    return SimpleNamespace(doubtful=found, folder_problem=folder_problem)
+    return SimpleNamespace(
+        doubtful=found, folder_problem=folder_problem, metadata_problem=metadata_problem
+    )
 
 
 def registered(problem: str) -> Registration:
@@ -122,6 +124,14 @@ def test_it_is_not_ready_while_cdi_files_cannot_be_written() -> None:
     assert why.startswith(
         "CDI files cannot be written: /var/run/cdi was removed on the node. No claim is prepared"
     )
+
+
+def test_device_metadata_that_cannot_be_written_has_a_sentence_of_its_own() -> None:
+    unwritable = node(metadata_problem="/metadata: No space left on device")
+
+    why = Standing(cluster(object()), path(), unwritable, registered("")).why_not()
+
+    assert why.startswith("Device metadata cannot be written: /metadata: No space left on device.")
 
 
 def test_beside_device_plugins_it_is_ready_once_the_kubelet_was_told_of_all() -> None:
