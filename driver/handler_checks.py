@@ -21,7 +21,8 @@ _NOT_STORED = {"uid": "", "creationTimestamp": "1970-01-01T00:00:00Z"}
 def configuration_flaws(body: Mapping[str, Any]) -> tuple[Problem, ...]:
     """All that keeps a Configuration from being accepted, as its condition Accepted would say it.
 
-    It may take two tenths of a second for details that are as long as they may be.
+    Some details take 40 microseconds a character, such as a list of one-letter descriptions: a
+    second for 25,000.
     """
     verdict = judge(
         {**body, "metadata": {**_NOT_STORED, **body["metadata"]}},

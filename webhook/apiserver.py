@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from driver.api import AKRI_GROUP
+from driver.api import AKRI_GROUP, Problem
 from driver.handler_checks import HANDLER_NAMES, configuration_flaws
 from kube.api import ApiError, JsonObject
 from scheduler_plugin.api import GROUP, PodClaim, UnreadableError
@@ -34,6 +34,7 @@ class Admission:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._around = cluster.surroundings
+        self._parsing: asyncio.Task[Sequence[Problem]] | None = None
         self._judges: dict[tuple[str, str, str], Judge] = {
             (DRA_GROUP, "ResourceClaim", "CREATE"): self._claim,
             (DRA_GROUP, "ResourceClaimTemplate", "CREATE"): self._claim,
@@ -67,7 +68,11 @@ class Admission:
             return reviews.answer(review, await judge(review))
 
     async def warn(self, review: Review) -> Answer:
-        """Answer what is odd about a Configuration. Nothing is refused here, whatever comes."""
+        """Answer what is odd about a Configuration. Nothing is refused here, whatever comes.
+
+        One is read at a time. While it is, and for a spec that is long, the answer is no warning:
+        the condition Accepted says the same later.
+        """
         asked = (review.kind.group, review.kind.kind)
         found = NOTHING_FOUND
         if asked == (AKRI_GROUP, "Configuration") and review.new and not review.sub_resource:
@@ -132,8 +137,12 @@ class Admission:
     async def _configuration(self, review: Review, body: JsonObject) -> Findings:
         if not configurations.is_to_be_judged(review):
             return NOTHING_FOUND
-        # Details that are long take long to parse, and others wait for their answers.
-        flaws = await asyncio.to_thread(configuration_flaws, body)
+        # Python runs one thread at a time: while a text is parsed, pods wait for their answers.
+        is_busy = self._parsing is not None and not self._parsing.done()
+        if is_busy or configurations.is_too_long(review):
+            return NOTHING_FOUND
+        self._parsing = asyncio.create_task(asyncio.to_thread(configuration_flaws, body))
+        flaws = await asyncio.shield(self._parsing)  # a thread goes on though its asker has gone
         reported = self._cluster.reported_handlers()
         return configurations.judge_written(review, flaws, HANDLER_NAMES, reported)
 

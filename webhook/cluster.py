@@ -49,7 +49,7 @@ from scheduler_plugin.api import (
     parse_queue,
 )
 from webhook.lookups import Lookups
-from webhook.rules.configurations import configuration_view
+from webhook.rules.configurations import configuration_view, handler_reports
 from webhook.rules.surroundings import PodSettings, Surroundings
 
 logger = logging.getLogger(__name__)
@@ -169,9 +169,9 @@ class Cluster:
             return ()
         return tuple(self._read_claim(body) for body in found.items)
 
-    def reported_handlers(self) -> frozenset[str]:
-        """The names of discovery handlers that serve some Configuration, as their statuses say."""
-        return frozenset(view.handler for view in self._configurations if view.is_served)
+    def reported_handlers(self) -> Mapping[str, str]:
+        """What the statuses of Configurations say of discovery handlers, see `handler_reports`."""
+        return handler_reports(self._configurations)
 
     async def _find(self, store: Store[T], path: ObjectPath, namespace: str) -> T | None:
         """What the store has, or what the API server has."""

@@ -121,14 +121,14 @@ class FakeCluster:
     templates: dict[str, ClaimTemplateView] = field(default_factory=dict)
     owned: tuple[ClaimView, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    handlers: frozenset[str] = frozenset()
+    handlers: Mapping[str, str] = field(default_factory=dict)
     not_ready: str = ""
     lost: ApiError | TimeoutError | RuntimeError | BusyError | None = None
 
     def why_not_ready(self) -> str:
         return self.not_ready
 
-    def reported_handlers(self) -> frozenset[str]:
+    def reported_handlers(self) -> Mapping[str, str]:
         return self.handlers
 
     async def look_for_queue(self, name: QueueName, namespace: str = "") -> None:

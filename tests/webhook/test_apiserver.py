@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from base64 import b64decode
 from typing import Any, cast
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driver.api import Problem
 from kube.api import UnavailableError
 from tests.asgi import status_and_body
 from tests.scheduler_plugin.builders import (
@@ -23,11 +26,13 @@ from tests.scheduler_plugin.builders import (
 from tests.webhook import test_reviews
 from tests.webhook.builders import (
     FakeCluster,
+    a_review,
     a_review_body,
     a_template,
     a_template_object,
     surroundings,
 )
+from webhook import apiserver
 from webhook.apiserver import Admission
 from webhook.cluster import Cluster
 from webhook.http_app import http_app
@@ -348,13 +353,54 @@ async def warned(cluster: FakeCluster, *objects: Any, **request: Any) -> Any:
 
 async def test_a_configuration_is_warned_about_and_never_refused() -> None:
     said = await warned(FakeCluster(), "Configuration", CAMERA)
-    known = await warned(FakeCluster(handlers=frozenset({"barcode"})), "Configuration", CAMERA)
+    known = await warned(FakeCluster(handlers={"barcode": ""}), "Configuration", CAMERA)
 
     assert [text.partition(":")[0] for text in said[:-1]] == [
         "spec.capacity",
         "spec.discoveryHandler.name",
     ]
     assert [said[0], said[-1]] == known
+
+
+async def test_one_configuration_is_read_at_a_time_and_the_others_get_no_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While a thread reads, the process judges pods with half a processor."""
+
+    async def warnings() -> tuple[str, ...]:
+        return tuple((await admission.warn(review)).response.warnings or ())
+
+    begun, on = threading.Event(), threading.Event()
+
+    def slowly(body: Any) -> tuple[Problem, ...]:
+        begun.set()
+        assert on.wait(30)
+        return (Problem("spec", "odd"),)
+
+    monkeypatch.setattr(apiserver, "configuration_flaws", slowly)
+    admission = Admission(cast(Cluster, FakeCluster()))
+    review = a_review("Configuration", CAMERA)
+
+    gone = asyncio.create_task(warnings())
+    await asyncio.to_thread(begun.wait, 30)
+    gone.cancel()
+    await asyncio.wait([gone])
+    for _ in range(5):
+        assert await warnings() == ()
+    on.set()
+
+    for _ in range(3000):
+        await asyncio.sleep(0.01)
+        if said := await warnings():
+            break
+    assert said[0] == "spec: odd"
+
+
+async def test_a_long_configuration_is_not_read() -> None:
+    handler = {"name": "udev", "discoveryDetails": "k: 1\n" * 800}
+    long = {**CAMERA, "spec": {"discoveryHandler": handler, "capacity": 0}}
+
+    assert await warned(FakeCluster(), "Configuration", long) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ nodes at any time: that a name is none can not be known, only that no node repor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,9 @@ from driver.api import Problem
 from scheduler_plugin.api import ResourceKey
 from webhook.findings import NOTHING_FOUND, Findings, listed
 from webhook.reviews import Review, part
+
+LONGEST_SPEC = 4096
+"""Characters of JSON. Some details take 40 microseconds a character to read."""
 
 _HANDLER = "spec.discoveryHandler.name"
 _NOT_ACCEPTED = "Until that is mended, Moorage discovers no devices for this Configuration."
@@ -26,24 +30,46 @@ class ConfigurationView:
 
     Attributes:
         handler: The name of its discovery handler; "" for none.
-        is_served: Whether its status says that it is accepted, and of no node that no such handler
-            is registered there.
+        is_accepted: Whether its status says so.
+        unregistered: On which nodes no such handler is registered, in a sentence of its status; ""
+            for none. Nodes that have one may be among the others.
     """
 
     name: ResourceKey
     handler: str = ""
-    is_served: bool = False
+    is_accepted: bool = False
+    unregistered: str = ""
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it is accepted, and no node lacks its handler."""
+        return self.is_accepted and not self.unregistered
 
 
 def configuration_view(body: Mapping[str, Any]) -> ConfigurationView:
     """Parse a stored Configuration."""
-    conditions = {c["type"]: c["status"] for c in part(body, "status", "conditions") or ()}
+    conditions = {c["type"]: c for c in part(body, "status", "conditions") or ()}
+    registered = conditions.get("HandlerRegistered", {})
+    is_missing = registered.get("status") == "False"
     return ConfigurationView(
         name=ResourceKey(body["metadata"]["name"]),
         handler=part(body, "spec", "discoveryHandler").get("name") or "",
-        is_served=conditions.get("Accepted") == "True"
-        and conditions.get("HandlerRegistered") != "False",
+        is_accepted=conditions.get("Accepted", {}).get("status") == "True",
+        unregistered=(registered.get("message") or "Some nodes have none.") if is_missing else "",
     )
+
+
+def handler_reports(views: Iterable[ConfigurationView]) -> dict[str, str]:
+    """By the name of each handler that a Configuration names: which nodes have none.
+
+    It is "" where a Configuration is served on all nodes. One that is not accepted tells nothing.
+    """
+    found: dict[str, str] = {}
+    for view in views:
+        if view.is_accepted:
+            before = found.get(view.handler, view.unregistered)
+            found[view.handler] = before and view.unregistered
+    return found
 
 
 def is_to_be_judged(review: Review) -> bool:
@@ -53,8 +79,16 @@ def is_to_be_judged(review: Review) -> bool:
     return not is_going and (review.old is None or body.get("spec") != review.old.get("spec"))
 
 
+def is_too_long(review: Review) -> bool:
+    """Whether its spec takes too long to read beside pods that are judged."""
+    return len(json.dumps((review.new or {}).get("spec"))) > LONGEST_SPEC
+
+
 def judge_written(
-    review: Review, flaws: Sequence[Problem], built_in: Collection[str], reported: Collection[str]
+    review: Review,
+    flaws: Sequence[Problem],
+    built_in: Collection[str],
+    reported: Mapping[str, str],
 ) -> Findings:
     """Judge a CREATE or an UPDATE: there are warnings alone.
 
@@ -62,15 +96,20 @@ def judge_written(
         review: The review.
         flaws: What the driver finds wrong with the object.
         built_in: The names of Moorage's own handlers.
-        reported: The names of handlers that serve some Configuration.
+        reported: What is known of other handlers, see `handler_reports`.
     """
     if not is_to_be_judged(review):
         return NOTHING_FOUND
     name = part(review.new, "spec", "discoveryHandler").get("name") or ""
     said = [str(flaw) for flaw in flaws]
-    if name and name not in built_in and name not in reported:
-        said += _unknown(name, built_in)
+    if name and name not in built_in:
+        said += _unregistered(reported[name]) if name in reported else _unknown(name, built_in)
     return Findings(warnings=(*said, *([_NOT_ACCEPTED] if flaws else ())))
+
+
+def _unregistered(told: str) -> Iterator[str]:
+    if told:
+        yield f"{_HANDLER}: {told} Nodes discover devices only where one is registered."
 
 
 def _unknown(name: str, built_in: Collection[str]) -> Iterator[str]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from driver.api import NodeName
 from driver.handler_checks import HANDLER_NAMES, configuration_flaws
+from driver.handlers.reports import entry_of, unregistered
+from scheduler_plugin.api import ResourceKey
 from tests.webhook.builders import a_review
 from webhook.findings import NOTHING_FOUND, Findings
-from webhook.rules.configurations import configuration_view, judge_written
+from webhook.rules.configurations import (
+    ConfigurationView,
+    configuration_view,
+    handler_reports,
+    judge_written,
+)
 
 DETAILS = "spec.discoveryHandler.discoveryDetails"
 CONSEQUENCE = "Until that is mended, Moorage discovers no devices for this Configuration."
@@ -25,9 +34,9 @@ def a_configuration(handler: str = "udev", details: str = UDEV, **spec: Any) -> 
     }
 
 
-def written(new: Any, old: Any = None, reported: tuple[str, ...] = ()) -> Findings:
+def written(new: Any, old: Any = None, reported: Mapping[str, str] | None = None) -> Findings:
     review = a_review("Configuration", new, old)
-    return judge_written(review, configuration_flaws(new), HANDLER_NAMES, reported)
+    return judge_written(review, configuration_flaws(new), HANDLER_NAMES, reported or {})
 
 
 def test_one_that_will_be_accepted_gets_no_warning() -> None:
@@ -79,7 +88,39 @@ def test_a_handler_that_no_node_reports_may_register_yet() -> None:
 
 
 def test_a_handler_that_serves_a_configuration_is_known() -> None:
-    assert written(a_configuration("barcode", ""), reported=("barcode",)) == NOTHING_FOUND
+    assert written(a_configuration("barcode", ""), reported={"barcode": ""}) == NOTHING_FOUND
+
+
+MISSING = 'No discovery handler "barcode" is registered on node-b.'
+
+
+def test_a_handler_that_some_nodes_lack_is_not_said_to_be_on_none() -> None:
+    """Nodes where all is well have no entry in a status: that node-a has one is not told there."""
+    entries = {"node-b": entry_of(NodeName("node-b"), "barcode", []) or {}}
+    told = unregistered("barcode", entries)
+    conditions = [
+        {"type": "Accepted", "status": "True"},
+        {"type": "HandlerRegistered", "status": "False", "message": told},
+    ]
+    view = configuration_view({**a_configuration("barcode"), "status": {"conditions": conditions}})
+
+    found = written(a_configuration("barcode", ""), reported=handler_reports([view]))
+
+    assert found.warnings == (
+        f"spec.discoveryHandler.name: {MISSING} Nodes discover devices only where one is"
+        " registered.",
+    )
+
+
+def test_a_handler_that_serves_one_configuration_everywhere_is_on_all_nodes() -> None:
+    views = [
+        ConfigurationView(ResourceKey(name), "barcode", is_accepted, told)
+        for name, is_accepted, told in (("a", True, MISSING), ("b", True, ""), ("c", True, MISSING))
+    ]
+
+    assert handler_reports(views) == {"barcode": ""}
+    assert handler_reports(views[:1]) == {"barcode": MISSING}
+    assert handler_reports([ConfigurationView(ResourceKey("a"), "barcode")]) == {}
 
 
 def test_a_name_that_differs_by_its_case_is_pointed_at() -> None:
