@@ -29,6 +29,9 @@ PROPERTIES_READ = "propertiesRead"
 _REGISTERED = "registered"
 _COMPLETE = "devicesComplete"
 
+LATE_FIELDS = frozenset({_COMPLETE})
+"""Of a node's entry: what definitions of earlier versions lack. Helm leaves definitions alone."""
+
 _GRAVITY = {HandlerState.ACTIVE: 0, HandlerState.WAITING: 1, HandlerState.OFFLINE: 2}
 
 

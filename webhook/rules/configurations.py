@@ -40,11 +40,6 @@ class ConfigurationView:
     is_accepted: bool = False
     unregistered: str = ""
 
-    @property
-    def is_served(self) -> bool:
-        """Whether it is accepted, and no node lacks its handler."""
-        return self.is_accepted and not self.unregistered
-
 
 def configuration_view(body: Mapping[str, Any]) -> ConfigurationView:
     """Parse a stored Configuration."""
