@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from local_cluster import lifecycle
-from local_cluster.api import Cluster, ConditionTimeoutError
+from local_cluster.api import Cluster, ConditionTimeoutError, Node
 from local_cluster.progress import say
 from tests.e2e import documented, rights
 from tests.e2e.documented import README, ROOT
@@ -108,6 +108,16 @@ EVENTS = ("events", "events.events.k8s.io")
 
 FOLDERS = ("/var/lib/kubelet", "/var/lib/akri", "/run/cdi")
 
+SHARED = (
+    "/run/cdi",
+    "/var/lib/kubelet/plugins",
+    "/var/lib/kubelet/plugins_registry",
+    "/var/lib/kubelet/device-plugins",
+)
+"""Folders in which drivers write: a node without any has in them what its kubelet wrote."""
+
+KUBELETS = ("kubelet.sock", "kubelet_internal_checkpoint", "DEPRECATION")
+
 
 def test_no_trace_is_left_after_the_documented_commands(checkout: Path) -> None:
     """But claims of users, images, and what ends by itself."""
@@ -132,7 +142,15 @@ def test_no_trace_is_left_after_the_documented_commands(checkout: Path) -> None:
         cluster.wait_until(
             f"{node.name} keeps nothing", lambda n=node: n.exec(("sh", "-c", find)).stdout == ""
         )
+        assert left_in_shared_folders(node) == []
     rights.note(cluster.logs)
+
+
+def left_in_shared_folders(node: Node) -> list[str]:
+    """What drivers left there, whatever it is called."""
+    find = f"find {' '.join(SHARED)} -mindepth 1 2>/dev/null || true"
+    found = node.exec(("sh", "-c", find)).stdout.splitlines()
+    return [path for path in found if Path(path).name not in KUBELETS]
 
 
 def named_moorage(cluster: Cluster) -> list[str]:
