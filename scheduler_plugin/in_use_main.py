@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import suppress
 
 from kube.api import (
     CLAIMS,
     INSTANCES,
     ApiClient,
-    JsonObject,
+    GoneError,
     NotFoundError,
-    Resource,
     connect,
 )
-from scheduler_plugin.checking.device_users import device_users
+from scheduler_plugin.checking.device_users import DeviceUsers
 from scheduler_plugin.settings import InUseSettings
 
 USER_AGENT = "moorage-in-use"
@@ -23,6 +23,9 @@ SETTLE_SECONDS = 10.0
 """For claims of pods that were deleted to be let go."""
 
 AGAIN_SECONDS = 1.0
+
+LISTS = 2
+"""How often a list is begun anew whose next page the API server has no more."""
 
 
 async def run_in_use(settings: InUseSettings) -> bool:
@@ -36,13 +39,12 @@ async def run_in_use(settings: InUseSettings) -> bool:
     if not users:
         sys.stdout.write("No pod uses a device of Moorage's.\n")
         return False
-    head = "Pods use devices of Moorage's. Without its driver a kubelet does not end them.\n"
     remedy = f"{settings.remedy}\n" if settings.remedy else ""
-    sys.stdout.writelines((head, *(f"  {user}\n" for user in users), remedy))
+    sys.stdout.writelines((*(f"{line}\n" for line in users.lines()), remedy))
     return True
 
 
-async def _lasting_users(client: ApiClient) -> tuple[str, ...]:
+async def _lasting_users(client: ApiClient) -> DeviceUsers:
     now = asyncio.get_running_loop().time
     until = now() + SETTLE_SECONDS
     while True:
@@ -52,14 +54,22 @@ async def _lasting_users(client: ApiClient) -> tuple[str, ...]:
         await asyncio.sleep(AGAIN_SECONDS)
 
 
-async def users_in(client: ApiClient) -> tuple[str, ...]:
-    """Who uses devices now; where the cluster does not have a kind, no object of it does."""
-    claims, instances = await asyncio.gather(_listed(client, CLAIMS), _listed(client, INSTANCES))
-    return device_users(claims, instances)
+async def users_in(client: ApiClient) -> DeviceUsers:
+    """Who uses devices now; where the cluster does not have a kind, no object of it does.
+
+    Objects go page by page: ten thousand claims take more memory than the Job may have.
+    """
+    for _ in range(LISTS):
+        with suppress(GoneError):
+            return await _users_in(client)
+    return await _users_in(client)
 
 
-async def _listed(client: ApiClient, resource: Resource) -> tuple[JsonObject, ...]:
-    try:
-        return tuple((await client.list(resource.select())).items)
-    except NotFoundError:
-        return ()
+async def _users_in(client: ApiClient) -> DeviceUsers:
+    users = DeviceUsers()
+    for resource, add in ((CLAIMS, users.add_claim), (INSTANCES, users.add_instance)):
+        with suppress(NotFoundError):
+            async for page in client.pages(resource.select()):
+                for body in page.items:
+                    add(body)
+    return users
