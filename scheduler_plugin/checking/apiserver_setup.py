@@ -14,7 +14,6 @@ from kube.api import (
     CONFIG_MAPS,
     DAEMON_SETS,
     DEFINITIONS,
-    EVENTS,
     LEASES,
     MUTATING_WEBHOOKS,
     PODS,
@@ -30,7 +29,7 @@ from kube.api import (
     Selection,
     wall_clock,
 )
-from scheduler_plugin.checking.rivals import rival_leases
+from scheduler_plugin.checking.apiserver_rivals import read_rivals
 from scheduler_plugin.checking.setups import Objects, Permission, Setup, Unread
 from scheduler_plugin.checking.workloads import PART_OF, PERMISSIONS
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
@@ -66,14 +65,15 @@ async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
         "slices": SLICES.select(),
         "claims": CLAIMS.select(),
     }
-    listed, lease, rivals, (configuration, source), denied, serves_dra = await asyncio.gather(
+    listed, lease, (configuration, source), denied, serves_dra = await asyncio.gather(
         asyncio.gather(*(_listed(client, selection) for selection in selections.values())),
         _object(client, LEASES.at(lease_name, lease_namespace)),
-        _rivals(client, settings),
         _configuration(client, settings),
         _denied(client, settings.account),
         _serves(client, SLICES),
     )
+    found = dict(zip(selections, listed, strict=True))
+    rivals = await read_rivals(client, settings, found["pods"])
     return Setup(
         namespace=settings.namespace,
         git_version=server.git_version,
@@ -82,14 +82,15 @@ async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
         serves_dra=serves_dra,
         lease_name=settings.expected.lease,
         lease=lease,
-        scheduler_events=rivals[0],
-        rival_leases=rivals[1],
+        scheduler_events=rivals.scheduler_events,
+        rival_leases=rivals.rival_leases,
+        decided_pods=rivals.decided_pods,
         configuration=configuration,
         configuration_source=source,
         expected=scheduler_configuration(settings.expected),
         account=settings.account,
         denied=denied,
-        **dict(zip(selections, listed, strict=True)),
+        **found,
     )
 
 
@@ -100,24 +101,6 @@ async def _listed(client: ApiClient, selection: Selection) -> Objects:
         return ()
     except ApiError as error:
         return Unread(str(error))
-
-
-async def _rivals(client: ApiClient, settings: CheckSettings) -> tuple[Objects, Objects]:
-    """Events of kube-schedulers of the expected names, and the Leases of others that they name."""
-    events: list[JsonObject] = []
-    for name in settings.expected.scheduler_names:
-        listed = await _listed(client, EVENTS.select(field_selector=f"reportingController={name}"))
-        if isinstance(listed, Unread):
-            return listed, ()
-        events += listed
-    leases: list[JsonObject] = []
-    for namespace, name in rival_leases(events, settings.expected.lease):
-        found = await _object(client, LEASES.at(name, namespace))
-        if not isinstance(found, Unread):
-            leases.append(found)
-        elif not found.absent:
-            return tuple(events), found
-    return tuple(events), tuple(leases)
 
 
 async def _object(client: ApiClient, path: ObjectPath) -> JsonObject | Unread:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from kube.api import ApiClient, NotFoundError, ObjectPath, Selection
+from kube.calls.apiserver import Page
+from scheduler_plugin.arguments import parse_settings
+from scheduler_plugin.checking.apiserver_rivals import read_rivals
 from scheduler_plugin.checking.findings import findings_of, is_whole
-from scheduler_plugin.checking.rivals import rival_leases
+from scheduler_plugin.checking.rivals import (
+    MOST_DECISIONS,
+    deciding,
+    is_of_another,
+    rival_leases,
+)
 from scheduler_plugin.checking.setups import Level, Setup, Unread
-from tests.scheduler_plugin.checking.test_findings import NOW, SYSTEM, bad, whole
+from scheduler_plugin.settings import CheckSettings
+from tests.scheduler_plugin.checking.test_findings import NOW, PODS, SYSTEM, bad, whole
 
 OWN_POD = "moorage-scheduler-0"
 RIVAL = ("kube-system", "kube-scheduler-moorage")
@@ -38,7 +49,7 @@ def decision(host: str, reason: str = "Scheduled", ago: timedelta = timedelta(mi
         "reason": reason,
         "reportingController": "moorage",
         "reportingInstance": f"moorage-{host}",
-        "regarding": {"kind": "Pod", "namespace": "default", "name": "first"},
+        "regarding": {"kind": "Pod", "namespace": "default", "name": "first", "uid": "u-1"},
         "eventTime": stamp(ago),
     }
 
@@ -49,8 +60,14 @@ def lease(host: str = "vm", ago: timedelta = timedelta(seconds=2)) -> Any:
     return {"metadata": {"namespace": namespace, "name": name}, "spec": spec}
 
 
+def decided(scheduler: str = "moorage", uid: str = "u-1") -> Any:
+    metadata = {"namespace": "default", "name": "first", "uid": uid}
+    return {"metadata": metadata, "spec": {"schedulerName": scheduler}}
+
+
 def seen(*events: Any, leases: tuple[Any, ...] = (), **changes: Any) -> Setup:
-    return replace(whole(), scheduler_events=events, rival_leases=leases, **changes)
+    pods = {"decided_pods": (decided(),), **changes}
+    return replace(whole(), scheduler_events=events, rival_leases=leases, **pods)
 
 
 def test_the_release_s_own_replicas_are_no_rivals() -> None:
@@ -105,6 +122,73 @@ def test_what_was_bound_a_while_ago_is_told_and_fails_nothing() -> None:
     assert is_whole(findings_of(setup))
 
 
+def test_one_that_bound_a_while_ago_and_refuses_now_lives() -> None:
+    setup = seen(
+        decision("vm", ago=timedelta(minutes=50)),
+        decision("vm", "FailedScheduling", ago=timedelta(minutes=1)),
+    )
+
+    ((level, said),) = bad(setup)
+
+    assert level is Level.ERROR
+    assert "Scheduled, Pod default/first" in said
+
+
+@pytest.mark.parametrize("pods", [(), (decided("default-scheduler"),), (decided(uid="u-2"),)])
+def test_a_decision_that_no_pod_confirms_counts_for_nothing(pods: tuple[Any, ...]) -> None:
+    """Each user who may write Events in a namespace may write such ones."""
+    assert bad(seen(decision("vm"), decided_pods=pods)) == []
+
+
+ODD: list[Any] = [
+    {},
+    {"regarding": None},
+    {"regarding": {"kind": "Lease"}},
+    {"regarding": {"kind": "Lease", "namespace": "kube-system"}},
+    {"regarding": {"kind": "Pod"}, "reportingController": "moorage", "reportingInstance": "vm"},
+    {**decision("vm"), "regarding": {"kind": "Pod", "namespace": "default"}},
+    {**decision("vm"), "reportingInstance": None},
+    {name: value for name, value in decision("vm").items() if name in ("reason", "regarding")},
+]
+
+
+def test_odd_events_and_leases_tell_nothing() -> None:
+    assert bad(seen(*ODD, leases=({"metadata": {"name": "x"}},))) == []
+    assert rival_leases(ODD, SYSTEM, (SYSTEM, "moorage-scheduler")) == ()
+    assert not any(is_of_another(event, PODS, SYSTEM) for event in ODD)
+
+
+def test_a_replica_of_another_release_is_none_of_this_one_s() -> None:
+    """Told by its pod, while that is there; both names begin alike."""
+    other = {
+        **PODS[0],
+        "metadata": {**PODS[0]["metadata"], "name": "moorage-scheduler-7", "namespace": "other"},
+    }
+
+    ((level, said),) = bad(seen(decision("moorage-scheduler-7"), pods=(*PODS, other)))
+
+    assert level is Level.ERROR
+    assert "kube-scheduler moorage-scheduler-7, which is no pod of this release" in said
+    assert bad(seen(decision("moorage-scheduler-7"))) == []
+
+
+def test_of_each_host_the_newest_decisions_are_looked_at() -> None:
+    minutes = [timedelta(minutes=n) for n in range(20)]
+    events = [
+        decision(host, reason, ago)
+        for host in ("vm", "other")
+        for reason in ("Scheduled", "FailedScheduling")
+        for ago in minutes
+    ]
+
+    looked_at = list(deciding(events))
+
+    assert len(looked_at) == 2 * 2 * MOST_DECISIONS
+    assert {event["eventTime"] for event in looked_at} == {
+        stamp(ago) for ago in minutes[:MOST_DECISIONS]
+    }
+
+
 def test_one_is_told_once_although_lease_and_decisions_tell_of_it() -> None:
     assert len(bad(seen(election(*RIVAL), decision("vm"), leases=(lease(),)))) == 1
 
@@ -131,7 +215,63 @@ def test_events_that_may_not_be_read_are_told() -> None:
     assert bad(setup) == [(Level.WARNING, "scheduler: Not looked at: 403 Forbidden")]
 
 
-def test_leases_to_read_are_those_of_others() -> None:
-    events = (election(*RIVAL), election(*RIVAL), election(SYSTEM, "moorage-scheduler"))
+def test_leases_to_read_are_those_of_others_where_users_write_nothing() -> None:
+    own = (SYSTEM, "moorage-scheduler")
+    events = (election(*RIVAL), election(*RIVAL), election(*own), election("lab", "forged"))
 
-    assert rival_leases(events, (SYSTEM, "moorage-scheduler")) == (RIVAL,)
+    assert rival_leases(events, SYSTEM, own) == (RIVAL,)
+
+
+class FakeServer:
+    """An API server of Events, Leases and pods; notes what is asked of it."""
+
+    def __init__(self, *events: Any) -> None:
+        self.events = events
+        self.asked: list[str] = []
+
+    async def list(self, selection: Selection) -> Page:
+        return Page(tuple(self._chosen(selection)), 1)
+
+    async def pages(self, selection: Selection) -> AsyncIterator[Page]:
+        for event in self._chosen(selection):
+            yield Page((event,), 1)
+
+    def _chosen(self, selection: Selection) -> list[Any]:
+        self.asked.append(f"{selection.namespace} {selection.field_selector}")
+        kind = "Lease" if "regarding.kind=Lease" in selection.field_selector else "Pod"
+        of_kind = [e for e in self.events if e["regarding"]["kind"] == kind]
+        here = selection.namespace
+        return [e for e in of_kind if here in ("", e["regarding"]["namespace"])]
+
+    async def get(self, path: ObjectPath) -> Any:
+        found = {("pods", "first"): decided(), ("leases", RIVAL[1]): lease()}
+        if (body := found.get((path.resource.plural, path.name))) is None:
+            raise NotFoundError("none")
+        return body
+
+
+def settings() -> CheckSettings:
+    found = parse_settings(["check"], {})
+    assert isinstance(found, CheckSettings)
+    return found
+
+
+async def test_events_of_the_release_s_own_are_read_and_not_kept() -> None:
+    server = FakeServer(
+        election(*RIVAL), election("lab", "forged"), decision(OWN_POD), decision("vm")
+    )
+
+    found = await read_rivals(cast(ApiClient, server), settings(), PODS)
+
+    assert found.scheduler_events == (election(*RIVAL), decision("vm"))
+    assert (found.rival_leases, found.decided_pods) == ((lease(),), (decided(),))
+
+
+async def test_on_a_control_plane_of_ones_own_events_of_pods_are_not_read() -> None:
+    """They are as many as the cluster's pods."""
+    server = FakeServer(decision("vm"))
+
+    found = await read_rivals(cast(ApiClient, server), settings(), ())
+
+    assert found.scheduler_events == ()
+    assert not [asked for asked in server.asked if "kind=Pod" in asked]
