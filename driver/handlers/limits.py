@@ -234,7 +234,7 @@ def _spec_refusal(number: int, spec: DeviceSpec, limits: HandlerLimits, host: On
     if not spec.permissions or not set(spec.permissions) <= PERMISSION_LETTERS:
         return f"{field}.permissions {shown(spec.permissions)} are not some of rwm, such as r or rw"
     if look.seen is Seen.OTHER:
-        return f"{field}.host_path {shown(path)} is no device node"
+        return f"{field}.host_path {shown(path)} is no device node; of a folder name each node"
     if look.seen is Seen.MISSING:
         return f"{field}.host_path {shown(path)} {MISSING}"
     return None

@@ -60,6 +60,7 @@ ACTIVE = HandlerState.ACTIVE
 PORT = "127.0.0.1:23818"
 SECRET = ValueReference(kind="Secret", namespace="n", name="s", key="k")
 OPEN = HandlerLimits(device_paths=("/dev/video*", "/dev/bus"), mount_paths=("/srv/*/shelf",))
+FOLDER = "is no device node; of a folder name each node"
 
 
 @pytest.fixture(autouse=True)
@@ -180,7 +181,7 @@ def test_permissions_of_a_device_cgroup_are_given(permissions: str) -> None:
 def test_what_is_no_device_node_costs_the_device_and_one_that_may_come_is_awaited() -> None:
     what = 'Device "d" is left out: device_specs[0].host_path "/dev/bus"'
     assert why_not(node_of("/dev/bus"), HandlerLimits(), Seen.NODE) == ""
-    assert why_not(node_of("/dev/bus"), HandlerLimits(), Seen.OTHER) == f"{what} is no device node."
+    assert why_not(node_of("/dev/bus"), HandlerLimits(), Seen.OTHER) == f"{what} {FOLDER}."
     assert why_not(node_of("/dev/bus"), HandlerLimits(), Seen.MISSING) == f"{what} is not there."
     awaits = [judged(node_of("/dev/bus"), HandlerLimits(), seen).awaits for seen in Seen]
     assert dict(zip(Seen, awaits, strict=True)) == {seen: seen is Seen.MISSING for seen in Seen}
@@ -227,7 +228,7 @@ async def test_a_bad_device_node_costs_its_device_alone_until_it_is_one(
         await register(node.socket, str(path))
         await node.until_devices("good")
         assert node.problems() == (
-            'Device "folder" is left out: device_specs[0].host_path "/dev/bus" is no device node.'
+            f'Device "folder" is left out: device_specs[0].host_path "/dev/bus" {FOLDER}.'
             ' Device "late" is left out: device_specs[0].host_path "/dev/late" is not there.'
             ' Device "rwxz" is left out: device_specs[0].permissions "rwxz" are not some of rwm,'
             " such as r or rw."
