@@ -9,9 +9,10 @@ are told what they hold, and whose that is now.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from driver.devices import DeviceSpec
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
 from driver.preparing.grants.former_paths import ANEW, held_sentence, latest_of
 from driver.preparing.grants.rival_claims import Renewal
@@ -83,13 +84,27 @@ def _change(
     if before.withheld and not after.withheld:
         sentence = f"{name} is back{_places('at', after)}." + _held(before, after, where)
         return Notice(claim, "DeviceBack", sentence, is_warning=bool(after.left))
-    if before.device_specs != after.device_specs:
+    if _has_moved(before, after):
         sentence = f"{name} moved{_places('to', after)}." + _held(before, after, where)
         return Notice(claim, "DeviceMoved", sentence)
     if changed := _changed(before.properties, after.properties):
         sentence = f"{name} changed: containers that run have its old {', '.join(changed)}."
         return Notice(claim, "DeviceChanged", sentence)
     return None
+
+
+def _has_moved(before: PreparedDevice, after: PreparedDevice) -> bool:
+    """Not where a link became the node that it leads to, see `rival_claims.left`."""
+    pairs = tuple(zip(before.device_specs, after.device_specs, strict=False))
+    is_same = len(before.device_specs) == len(after.device_specs) and all(
+        old == new or (replace(old, host_path=new.host_path) == new and _is_link(old, after))
+        for old, new in pairs
+    )
+    return not is_same
+
+
+def _is_link(old: DeviceSpec, after: PreparedDevice) -> bool:
+    return old.host_path not in after.left and old.host_path not in after.paths
 
 
 def _places(word: str, device: PreparedDevice) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -209,13 +209,25 @@ class InstanceCdiFiles:
     def _renew(self, instance: Instance, where: Whereabouts) -> GivenChange | None:
         if self._as_it_was(instance) is not None:
             return None
-        before = self._given(instance.name)
+        given = self._given(instance.name)
         was_withdrawn = instance.name in self._withdrawn
         if self._write(instance).signature is None:
             self._remove_if_elsewhere(instance.name, where)
         after = given_file(instance_cdi.content(instance))
+        before = self._followed(given, after)
         changed = was_withdrawn or (before is not None and before != after)
         return GivenChange(instance.name, before, after) if changed else None
+
+    def _followed(self, before: GivenFile | None, after: GivenFile | None) -> GivenFile | None:
+        """With links, which an earlier driver wrote, that lead to where the device is now.
+
+        The runtime followed them: containers have the same device node.
+        """
+        if before is None or after is None:
+            return before
+        leads = ((path, self._resolve(path)) for path in before.paths)
+        paths = tuple(real if real in after.paths else path for path, real in leads)
+        return replace(before, paths=paths)
 
     def _remove_if_elsewhere(self, name: InstanceName, where: Whereabouts) -> None:
         """Whoever wrote it: nobody is to be started with another device."""

@@ -190,6 +190,36 @@ def test_links_are_followed() -> None:
     assert after.paths == ("/dev/b",)
 
 
+BY_ID = "/dev/serial/by-id/usb-Acme"
+
+
+def notices_of(before: PreparedClaim, resolve: Callable[[str], str]) -> tuple[Notice, ...]:
+    where = Whereabouts([disk(BY_ID)])
+    return change_notices(renew({WANTED.uid: before}, where, resolve).values(), where)
+
+
+def test_a_link_that_an_earlier_driver_wrote_is_where_it_leads() -> None:
+    """It did not see the host's links, and the runtime followed them: no device moved."""
+    before = holding(disk(BY_ID))
+    leads = {BY_ID: "/dev/ttyUSB0"}
+
+    after = only(renewed(before, [disk(BY_ID)], resolve=lambda path: leads.get(path, path)))
+
+    assert (after.paths, after.left) == (("/dev/ttyUSB0",), ())
+    notices = notices_of(before, lambda path: leads.get(path, path))
+    assert [notice.reason for notice in notices if notice.reason == "DeviceMoved"] == []
+
+
+def test_a_device_whose_link_leads_elsewhere_has_moved() -> None:
+    before = renewed(holding(disk(BY_ID)), [disk(BY_ID)], resolve=lambda _: "/dev/ttyUSB0")
+    leads = {BY_ID: "/dev/ttyUSB1"}
+
+    (notice,) = notices_of(before, lambda path: leads.get(path, path))
+
+    assert notice.reason == "DeviceMoved"
+    assert "/dev/ttyUSB0" in notice.sentence
+
+
 def test_network_device_that_is_away_keeps_its_address() -> None:
     claim = holding_camera(camera("http://10.0.0.7/"))
 
