@@ -29,6 +29,7 @@ from zeep.wsse import UsernameToken
 
 from driver.discovery.onvif.devices import Facts
 from driver.discovery.onvif.http_carrier import (
+    LOGIN_FAULTS,
     Carrier,
     RefusedError,
     Target,
@@ -197,10 +198,9 @@ class Cameras:
 
 
 def _is_of_login(fault: Fault) -> bool:
-    """ONVIF's code for it is `ter:NotAuthorized`, WS-Security's `FailedAuthentication`."""
     codes = [fault.code, *(fault.subcodes or ())]
     names = {str(code).rpartition("}")[2].rpartition(":")[2] for code in codes}
-    return not names.isdisjoint({"NotAuthorized", "FailedAuthentication"})
+    return not names.isdisjoint(LOGIN_FAULTS)
 
 
 @cache

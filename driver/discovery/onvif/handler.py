@@ -235,7 +235,7 @@ class _Follower:
     ) -> None:
         """A camera that is there, and does not know who asks, is told of; its Instance stays."""
         self._refusals.pop(address, None)
-        if login is not None and isinstance(refusal, UnauthorizedError):
+        if login is not None and isinstance(refusal, UnauthorizedError) and refusal.is_certain:
             self._refusals[address] = self._logins.refusal(address, refusal)
 
     async def _locate(self, address: Address, known: _Known) -> None:
@@ -246,7 +246,7 @@ class _Follower:
 
     def _fail(self, address: Address, login: Login | None, error: UnreachableError) -> None:
         why = f"{shown(address.url)}: {error}."
-        if login is not None and isinstance(error, UnauthorizedError):
+        if login is not None and isinstance(error, UnauthorizedError) and error.is_certain:
             why = self._logins.refusal(address, error)
         self.reasons.append(why)
         if not isinstance(error, UnauthorizedError):

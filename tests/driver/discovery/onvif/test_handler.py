@@ -105,12 +105,25 @@ FAULT = answer(
     'ver10/error">ter:NotAuthorized</s:Value></s:Subcode></s:Code><s:Reason><s:Text>No</s:Text>'
     "</s:Reason></s:Fault>"
 )
+
+
+def as_bad_request(fault: bytes) -> bytes:
+    """As SOAP over HTTP has it where the sender is at fault."""
+    return fault.replace(b" 200 OK", b" 400 Bad Request", 1)
+
+
+OTHER_FAULT = as_bad_request(FAULT.replace(b"ter:NotAuthorized", b"ter:ActionUnknown"))
 OWN = {"username_{uuid}": b"root", "password_{uuid}": b"geheim"}
 DEFAULTS = {"username_default": b"root", "password_default": b"geheim"}
 
 
 @pytest.mark.parametrize(
-    ("refusal", "said"), [(UNAUTHORIZED, "HTTP status 401"), (FAULT, "the fault NotAuthorized")]
+    ("refusal", "said"),
+    [
+        (UNAUTHORIZED, "HTTP status 401"),
+        (FAULT, "the fault NotAuthorized"),
+        (as_bad_request(FAULT), "HTTP status 400 with the fault NotAuthorized"),
+    ],
 )
 @pytest.mark.parametrize(
     ("properties", "named"),
@@ -162,6 +175,22 @@ async def test_a_camera_that_refuses_a_login_is_there_and_told_until_it_takes_it
             waiting.cancel()
             with suppress(asyncio.CancelledError):
                 await waiting
+
+
+@pytest.mark.parametrize("refusal", [b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n", OTHER_FAULT])
+async def test_a_camera_that_does_not_understand_is_not_said_to_refuse_a_password(
+    heard: Hearsay, refusal: bytes
+) -> None:
+    camera = FakeCamera(GOOD)
+    camera.secretive = refusal
+    async with camera.serving() as address:
+        heard[address] = TOLD
+        handler = OnvifHandler(SOON)
+        details = OnvifDetails(default_to_anyone=True)
+        async with asyncio.timeout(30), aclosing(handler.discover(details, DEFAULTS)) as answers:
+            (device,) = await anext(answers)
+            assert device.id == "-".join(address)
+            assert "password" not in (handler.problem or "")
 
 
 @pytest.mark.parametrize("properties", [{}, {"username_other": b"root"}])
