@@ -226,12 +226,16 @@ def test_the_node_driver_sees_the_kubelet_s_folders_under_their_own_paths() -> N
     pod = pod_spec("DaemonSet", "moorage-driver-node")
     settings = driver_settings(pod)
     (container,) = pod["containers"]
-    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-    volumes = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
-    (dev,) = (mount for mount in container["volumeMounts"] if mount["name"] == "dev")
+    empty = {volume["name"] for volume in pod["volumes"] if "emptyDir" in volume}
+    seen = [mount for mount in container["volumeMounts"] if mount["name"] not in empty]
+    mounts = {mount["name"]: mount["mountPath"] for mount in seen}
+    volumes = {
+        volume["name"]: volume["hostPath"]["path"]
+        for volume in pod["volumes"]
+        if volume["name"] not in empty
+    }
 
     assert isinstance(settings, NodeSettings)
-    assert dev["readOnly"]
     assert (mounts.pop("dev"), volumes.pop("dev")) == (str(settings.host_dev), "/dev")
     assert mounts == volumes
     assert {
@@ -240,6 +244,21 @@ def test_the_node_driver_sees_the_kubelet_s_folders_under_their_own_paths() -> N
         str(settings.cdi_root),
         str(settings.handler_registration_socket and settings.handler_registration_socket.parent),
     } <= set(mounts.values())
+
+
+def test_the_node_driver_writes_nowhere_in_the_host_s_dev() -> None:
+    """A device cgroup lets every container open terminals; in /dev/shm each root may write."""
+    pod = pod_spec("DaemonSet", "moorage-driver-node")
+    (container,) = pod["containers"]
+    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+    empty = {volume["name"] for volume in pod["volumes"] if "emptyDir" in volume}
+
+    dev = mounts["/host/dev"]
+    assert (dev["readOnly"], dev["recursiveReadOnly"]) == (True, "IfPossible")
+    assert "mountPropagation" not in dev, "the API server refuses both"
+    for hidden in ("/host/dev/pts", "/host/dev/shm"):
+        assert mounts[hidden]["readOnly"]
+        assert mounts[hidden]["name"] in empty
 
 
 def test_the_shared_driver_s_lease_is_in_its_namespace() -> None:
