@@ -2,8 +2,9 @@
 
 A container has a `/dev` of its own. The driver's pod has the host's at another path, read-only:
 so a link, such as those in `/dev/serial/by-id`, is followed here part by part, as the host does it.
-A container without privileges may look at device nodes, and open those alone that runtimes let every
-container open, such as `null` and the console. `/dev/pts` and `/dev/shm` are empty in its pod.
+A container without privileges may look at device nodes, and open those alone that runtimes let
+every container open, such as `null` and the console. `/dev/pts` and `/dev/shm` are empty in its
+pod.
 """
 
 from __future__ import annotations

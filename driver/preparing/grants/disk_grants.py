@@ -221,6 +221,8 @@ class Node:
             claim = self.prepared.get(uid)
             if claim is not None and claim.version > VERSION:
                 return self._in_doubt(claim)
+            # Before its file is removed: another driver, which may know it, believes the file.
+            self._lock.note(uid)
             if claim is not None:
                 try:
                     await self._disk(partial(self._remove, claim))
@@ -234,7 +236,6 @@ class Node:
             # Before memory: a claim that is rescued still comes back with the next process.
             self._keep_rescued(without=uid)
         self._records.remove(uid)
-        self._lock.note(uid)
         if self.metadata is not None:
             self.metadata.remove(claim)
 

@@ -778,6 +778,37 @@ async def test_a_driver_that_starts_without_files_takes_none_from_the_one_before
     machine.assert_files_are_those_of(a_grant(WANTED))
 
 
+async def test_what_the_kubelet_asks_another_driver_to_unprepare_is_released(
+    machine: Machine,
+) -> None:
+    """Though that one does not know it, as its file was removed by hand before it started."""
+    older = await machine.start()
+    await grant(older, WANTED)
+    machine.cdi.files.clear()
+    newer = await machine.start()
+
+    assert await release(newer, WANTED) is None
+    await looked_at(older)
+
+    assert older.prepared == machine.cdi.files == {}
+
+
+async def test_a_release_that_is_killed_leaves_no_claim_with_another_driver(
+    machine: Machine,
+) -> None:
+    ours, theirs = await machine.start(), await machine.start()
+    await grant(ours, WANTED)
+    await looked_at(theirs)
+    machine.disk.kill_at = 1  # the file is removed, and nothing done after that
+    with pytest.raises(KilledError):
+        await release(ours, WANTED)
+    machine.disk.kill_at = None
+
+    await looked_at(theirs)
+
+    assert theirs.prepared == machine.cdi.files == {}
+
+
 async def test_what_an_earlier_driver_released_is_kept_until_another_claim_has_the_device(
     machine: Machine,
 ) -> None:
