@@ -302,11 +302,17 @@ class ProcessLock:
             place = MARK_BYTES + _COUNT.size + count % NOTES * _NOTE_BYTES
             os.pwrite(self._descriptor, digest_of(key), place)
             os.pwrite(self._descriptor, _COUNT.pack(count + 1), MARK_BYTES)
+            if self._known_notes == count:
+                self._known_notes = count + 1
         except OSError as error:
             logger.warning("%s: other drivers are not told of %s: %s", self._path, key, error)
 
     def noted(self) -> frozenset[bytes]:
-        """Digests of the keys noted since the last call, its own too; to be called inside."""
+        """Digests of what others noted since the last call; to be called inside.
+
+        It is to be called whenever others were inside: what this process notes before that, counts,
+        too.
+        """
         count = self._count_of_notes()
         before = self._known_notes if self._known_notes <= count else 0
         self._known_notes = count

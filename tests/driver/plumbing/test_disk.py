@@ -208,6 +208,8 @@ async def test_processes_tell_each_other_keys_the_last_ones_at_least(tmp_path: P
     async with ours.held(nothing):
         assert ours.noted() == {digest_of("a"), digest_of("b")}
         assert ours.noted() == frozenset()
+        ours.note("c")
+        assert ours.noted() == frozenset(), "its own"
     async with theirs.held(nothing):
         for n in range(NOTES + 1):
             theirs.note(str(n))

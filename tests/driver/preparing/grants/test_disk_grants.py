@@ -793,6 +793,21 @@ async def test_what_the_kubelet_asks_another_driver_to_unprepare_is_released(
     assert older.prepared == machine.cdi.files == {}
 
 
+async def test_a_claim_that_is_prepared_once_more_is_not_released(machine: Machine) -> None:
+    """What this driver released itself before it granted that claim again, does not count."""
+    ours, theirs = await machine.start(), await machine.start()
+    await grant(ours, WANTED)
+    await release(ours, WANTED)
+    await grant(ours, WANTED)
+
+    machine.cdi.files.clear()
+    async with theirs.exclusively():
+        pass
+    await looked_at(ours)
+
+    machine.assert_files_are_those_of(a_grant(WANTED))
+
+
 async def test_a_release_that_is_killed_leaves_no_claim_with_another_driver(
     machine: Machine,
 ) -> None:
