@@ -315,7 +315,7 @@ class Node:
             self._is_slow = clock() - began > SLOW_SECONDS
 
 
-def _tried(work: Callable[[], None]) -> tuple[OSError, ...]:
+def _tried(work: Callable[[], object]) -> tuple[OSError, ...]:
     try:
         work()
     except OSError as error:

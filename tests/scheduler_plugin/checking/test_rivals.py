@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
@@ -236,7 +236,7 @@ class FakeServer:
         for event in self._chosen(selection):
             yield Page((event,), 1)
 
-    def _chosen(self, selection: Selection) -> list[Any]:
+    def _chosen(self, selection: Selection) -> Sequence[Any]:
         self.asked.append(f"{selection.namespace} {selection.field_selector}")
         kind = "Lease" if "regarding.kind=Lease" in selection.field_selector else "Pod"
         of_kind = [e for e in self.events if e["regarding"]["kind"] == kind]
