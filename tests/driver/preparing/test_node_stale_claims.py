@@ -120,6 +120,19 @@ async def test_claim_that_is_gone_everywhere_is_let_go_with_an_event(world: Worl
     )
 
 
+async def test_claim_that_has_its_devices_no_more_is_let_go(world: World) -> None:
+    """As where a driver of an earlier version released it beside this one, and told it nothing."""
+    world.reader.put(WANTED)
+    await (await world.start()).prepare([WANTED])
+    world.reader.put(WANTED, a_result("loop-bbbbbb"))
+
+    async with world.kubelet, world.looking():
+        await until(lambda: not world.cdi.files)
+        await until(lambda: bool(world.events))
+
+    assert "it has its devices no more, and neither the kubelet" in world.events[0].note
+
+
 async def test_claim_of_the_same_name_that_came_later_speaks_for_nothing(world: World) -> None:
     world.reader.put(WANTED)
     await (await world.start()).prepare([WANTED])
