@@ -19,6 +19,7 @@ export class List {
     this.active = -1;
     this.open = null;
     this.opened = { index: 0, row: null };
+    this.pressed = false;
     this.space = document.createElement("div");
     this.space.className = "space";
     root.replaceChildren(this.space);
@@ -27,6 +28,8 @@ export class List {
     const signal = this.aborter.signal;
     root.addEventListener("scroll", () => this.later(), { signal, passive: true });
     root.addEventListener("keydown", (event) => this.keyed(event), { signal });
+    root.addEventListener("pointerdown", (event) => (this.pressed = event.button === 0 && event.target !== root), { signal });
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => this.released(), { signal });
     new ResizeObserver((_, observer) => (signal.aborted ? observer.disconnect() : this.later())).observe(root);
   }
 
@@ -48,6 +51,11 @@ export class List {
 
   redraw() {
     for (const made of this.shown.values()) made.row = null;
+    this.later();
+  }
+
+  released() {
+    this.pressed = false;
     this.later();
   }
 
@@ -75,6 +83,8 @@ export class List {
     // What is open is followed, wherever the list was scrolled to.
     const { index: place } = this.opened;
     if (this.open !== null && place < this.total) this.need(place - (place % WINDOW));
+    // A browser makes no click of a press where what was pressed is replaced before the release.
+    if (this.pressed) return;
     for (let index = first; index < last; index += 1) this.place(index, height);
   }
 
@@ -160,7 +170,7 @@ export class List {
   }
 
   choose(index) {
-    const row = this.row(index);
+    const row = this.shown.get(index)?.row ?? this.row(index); // What is seen is what is chosen.
     if (!row) return;
     this.active = index;
     this.open = this.key(row);
