@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +116,7 @@ class Views:
             return {"claim": row, "sharers": None, "denied": pods.denied(who.name)}
         return {"claim": row, "sharers": sharers(self.world, found), "denied": ""}
 
-    async def pod(self, who: Viewer, token: str, namespace: str, name: str) -> dict[str, Any]:
+    async def pod(self, who: Viewer, token: str, namespace: str, name: str) -> Mapping[str, Any]:
         """Why a pod runs or waits, as `kubectl moorage why` says it, and its place in line.
 
         A replica that stands by asks the leader, with the viewer's token, if there is one; else

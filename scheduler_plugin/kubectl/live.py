@@ -110,11 +110,15 @@ async def _told(client: ApiClient, reading: Reading) -> ServeSettings:
         pass  # The plugin runs beside the cluster's own kube-scheduler, or elsewhere.
     except ForbiddenError as error:
         note(f"the settings of the release are not read, the defaults count: {error}")
-    return _parsed(words)
+    return plugin_settings(words)
 
 
-def _parsed(words: Sequence[str]) -> ServeSettings:
-    """Raises CannotTellError where this version does not understand what another was told."""
+def plugin_settings(words: Sequence[str]) -> ServeSettings:
+    """What these words tell a plugin.
+
+    Raises:
+        CannotTellError: This version does not understand what another was told.
+    """
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):

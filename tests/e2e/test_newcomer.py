@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ import pytest
 from local_cluster import lifecycle
 from local_cluster.api import Cluster, ConditionTimeoutError, Node
 from local_cluster.progress import say
+from moorage_demo.installation import ROOT
 from tests.e2e import documented, rights
-from tests.e2e.documented import README, ROOT
+from tests.e2e.documented import README
 
 NOT_OF_A_CLONE = (".artifacts", ".cluster*", ".git", ".*_cache", ".hypothesis")
 COMMANDS = 5
@@ -137,13 +139,15 @@ def test_no_trace_is_left_after_the_documented_commands(checkout: Path) -> None:
     for body in kept:
         for field in ("labels", "annotations", "finalizers"):
             assert "moorage" not in json.dumps(body["metadata"].get(field, {})), body
-    find = f"find {' '.join(FOLDERS)} -name '*moorage*' 2>/dev/null || true"
     for node in cluster.nodes:
-        cluster.wait_until(
-            f"{node.name} keeps nothing", lambda n=node: n.exec(("sh", "-c", find)).stdout == ""
-        )
+        cluster.wait_until(f"{node.name} keeps nothing", partial(keeps_nothing, node))
         assert left_in_shared_folders(node) == []
     rights.note(cluster.logs)
+
+
+def keeps_nothing(node: Node) -> bool:
+    find = f"find {' '.join(FOLDERS)} -name '*moorage*' 2>/dev/null || true"
+    return node.exec(("sh", "-c", find)).stdout == ""
 
 
 def left_in_shared_folders(node: Node) -> list[str]:

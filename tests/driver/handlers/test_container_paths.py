@@ -75,7 +75,7 @@ def test_places_of_their_own_are_given(device: Device) -> None:
 )
 def test_places_of_a_containers_own_take_a_setting(device: Device, why: str) -> None:
     field = "mounts[0]" if device.mounts else "device_specs[0]"
-    path = (*device.mounts, *device.device_specs)[0].container_path
+    path = (device.mounts or device.device_specs)[0].container_path
     told = place_refusal(device, ())
 
     assert told is not None

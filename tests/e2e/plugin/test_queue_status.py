@@ -241,13 +241,13 @@ async def test_kubectl_shows_a_queue_in_columns_that_people_read(stage: Stage) -
         await stage.until_status("vision", lambda s: s.get("usage", {}).get("onvif") == 1)
 
     name = stage.name("vision")
-    header, row = stage.cluster.kubectl("get", "queues.moorage.dev", name).splitlines()
+    header, row = stage.cluster.kubectl("get", "queues.moorage.dev", name).stdout.splitlines()
     wide = stage.cluster.kubectl("get", "queues.moorage.dev", name, "-o", "wide")
 
     columns = ["NAME", "PARENT", "USAGE/QUOTA/LIMIT", "WAITING", "ACCEPTED", "AGE"]
     assert header.split() == columns
     assert row.split()[:-1] == [name, "onvif", "1/1/2,", "gpu", "0/0/-", "0", "True"]
-    assert {"OWNED", "SHARED", "PRIORITY"} < set(wide.splitlines()[0].split())
+    assert {"OWNED", "SHARED", "PRIORITY"} < set(wide.stdout.splitlines()[0].split())
 
 
 async def test_an_older_definition_gets_its_status_and_later_the_new_fields(

@@ -95,7 +95,7 @@ def test_kubectl_describe_says_what_a_gated_pod_waits_for(story: Story) -> None:
 
     begin = f"The pod waits at its scheduling gate. ResourceClaim {story.key('second')} does not"
     assert note.startswith(begin)
-    assert begin in spoken
+    assert begin in spoken.stdout
     story.change_queue(vision, {"resources": [{"deviceClass": story.name, "limit": 0}]})
     story.wait_figures({vision: 2}, "requested")
     regarding = [event["involvedObject"]["name"] for event in story.all("event")]

@@ -725,7 +725,7 @@ async def test_a_rescued_record_of_an_earlier_boot_holds_nothing(machine: Machin
 
     node = await machine.start("boot-2")
 
-    assert node.prepared == machine.cdi.files == machine.data.files == {}
+    assert (dict(node.prepared), machine.cdi.files, machine.data.files) == ({}, {}, {})
 
 
 async def test_a_rescue_that_is_unreadable_keeps_no_driver_from_starting(machine: Machine) -> None:
@@ -790,7 +790,7 @@ async def test_what_the_kubelet_asks_another_driver_to_unprepare_is_released(
     assert await release(newer, WANTED) is None
     await looked_at(older)
 
-    assert older.prepared == machine.cdi.files == {}
+    assert (dict(older.prepared), machine.cdi.files) == ({}, {})
 
 
 async def test_a_claim_that_is_prepared_once_more_is_not_released(machine: Machine) -> None:
@@ -821,7 +821,7 @@ async def test_a_release_that_is_killed_leaves_no_claim_with_another_driver(
 
     await looked_at(theirs)
 
-    assert theirs.prepared == machine.cdi.files == {}
+    assert (dict(theirs.prepared), machine.cdi.files) == ({}, {})
 
 
 async def test_what_an_earlier_driver_released_is_kept_until_another_claim_has_the_device(

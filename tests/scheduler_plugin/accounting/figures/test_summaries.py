@@ -21,13 +21,13 @@ from tests.scheduler_plugin.builders import a_queue
 def test_each_class_has_its_usage_quota_and_limit(
     shares: dict[str, tuple[int, int]], usage: dict[str, int], text: str
 ) -> None:
-    assert summary(usage, a_queue(**shares)) == text
+    assert summary(usage, a_queue("vision", **shares)) == text
 
 
 def test_of_many_classes_those_in_use_are_told_and_the_number_of_the_rest() -> None:
     shares = {f"class-{number:03}": (1, 2) for number in range(100)}
 
-    text = summary({"class-007": 1, "class-070": 2}, a_queue(**shares))
+    text = summary({"class-007": 1, "class-070": 2}, a_queue("vision", **shares))
 
     assert text == "class-007 1/1/2, class-070 2/1/2, class-000 0/1/2, +97 more"
     assert len(text) <= LONGEST + len(", +97 more")
@@ -36,7 +36,9 @@ def test_of_many_classes_those_in_use_are_told_and_the_number_of_the_rest() -> N
 def test_a_name_is_never_cut() -> None:
     name = "c" * 253
 
-    assert summary({}, a_queue(**{name: (1, 2), "gpu": (1, 2)})) == f"{name} 0/1/2, +1 more"
+    assert (
+        summary({}, a_queue("vision", **{name: (1, 2), "gpu": (1, 2)})) == f"{name} 0/1/2, +1 more"
+    )
 
 
 def test_numbers_are_those_that_the_api_can_hold() -> None:
