@@ -20,6 +20,7 @@ export class List {
     this.open = null;
     this.opened = { index: 0, row: null };
     this.awaited = -1; // What was chosen before it was loaded.
+    this.pressed = false;
     this.space = document.createElement("div");
     this.space.className = "space";
     root.replaceChildren(this.space);
@@ -28,6 +29,8 @@ export class List {
     const signal = this.aborter.signal;
     root.addEventListener("scroll", () => this.later(), { signal, passive: true });
     root.addEventListener("keydown", (event) => this.keyed(event), { signal });
+    root.addEventListener("pointerdown", (event) => (this.pressed = event.button === 0 && event.target !== root), { signal });
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => this.released(), { signal });
     new ResizeObserver((_, observer) => (signal.aborted ? observer.disconnect() : this.later())).observe(root);
   }
 
@@ -49,6 +52,11 @@ export class List {
 
   redraw() {
     for (const made of this.shown.values()) made.row = null;
+    this.later();
+  }
+
+  released() {
+    this.pressed = false;
     this.later();
   }
 
@@ -77,6 +85,8 @@ export class List {
     const { index: place } = this.opened;
     if (this.open !== null && place < this.total) this.need(place - (place % WINDOW));
     if (this.awaited >= 0 && this.awaited < this.total) this.need(this.awaited - (this.awaited % WINDOW));
+    // A browser makes no click of a press where what was pressed is replaced before the release.
+    if (this.pressed) return;
     for (let index = first; index < last; index += 1) this.place(index, height);
   }
 
@@ -165,7 +175,7 @@ export class List {
 
   /* A row that still loads is opened once it is there, unless another is chosen meanwhile. */
   choose(index) {
-    const row = this.row(index);
+    const row = this.shown.get(index)?.row ?? this.row(index); // What is seen is what is chosen.
     this.active = index;
     this.awaited = row ? -1 : index;
     if (!row) return this.later();

@@ -21,6 +21,8 @@ from tests.e2e.sharing.stories import NODE as FAKE_NODE
 from tests.e2e.sharing.stories import Story
 from tests.e2e.sharing.viewers import READ, Viewers, looking
 
+TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
 
 @pytest.fixture
 def viewers(story: Story) -> Iterator[Viewers]:
@@ -326,6 +328,29 @@ def test_enter_on_a_row_that_still_loads_opens_it_once_it_is_there(
     for route in held:
         route.continue_()
     page.locator("#detail").get_by_text(f"{story.namespace}/shared").first.wait_for()
+
+
+def test_a_row_that_changes_under_a_pressed_button_is_opened(
+    story: Story, viewers: Viewers
+) -> None:
+    """A browser makes no click of a press whose target is gone at the release."""
+    story.queue("payer", quota=2, limit=2)
+    story.devices(1)
+    story.claim("pressed")
+    board = viewers.board(viewers.token("viewer", *READ))
+    board.show("claims", namespace=story.namespace)
+    board.row("pressed", "not allocated")
+
+    board.page.locator("#list .row").get_by_text("pressed", exact=True).hover()
+    board.page.mouse.down()
+    with board.page.expect_response(lambda r: "rows/claims" in r.url, timeout=60_000):
+        story.claim("more")
+    board.page.evaluate(TWO_FRAMES)
+    board.page.mouse.up()
+
+    board.page.locator("#detail").wait_for(timeout=60_000)
+    assert "pressed" in board.page.locator("#detail-body").inner_text()
+    board.row("more", "not allocated")
     assert board.errors == []
 
 
