@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -202,7 +203,7 @@ def serve(
         log_level=log_level,
         log_format=log_format,
         tracing_endpoint=tracing_endpoint,
-        instance=pod_name or socket.gethostname(),
+        instance=pod_name or f"{socket.gethostname()}_{os.getpid()}",
         listening=safe(parse_listening(listen_address, tls)),
         pages=safe(parse_pages_address(pages_address)),
         lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=scheduler_identity),

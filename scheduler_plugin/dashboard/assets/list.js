@@ -30,7 +30,7 @@ export class List {
     root.addEventListener("scroll", () => this.later(), { signal, passive: true });
     root.addEventListener("keydown", (event) => this.keyed(event), { signal });
     root.addEventListener("pointerdown", (event) => (this.pressed = event.button === 0 && event.target !== root), { signal });
-    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => this.released(), { signal });
+    for (const end of ["pointerup", "pointercancel", "contextmenu", "blur"]) window.addEventListener(end, () => this.released(), { signal });
     new ResizeObserver((_, observer) => (signal.aborted ? observer.disconnect() : this.later())).observe(root);
   }
 

@@ -316,7 +316,7 @@ def test_enter_on_a_row_that_still_loads_opens_it_once_it_is_there(
     page, held = board.page, list[Route]()
     board.show("queues", namespace=story.namespace)
     board.settle()
-    page.route("**/api/rows/claims?**", held.append)
+    page.route("**/api/rows/claims?**", lambda route: held.append(route))
     board.show("claims", namespace=story.namespace)
     page.locator("#list .row.loading").first.wait_for()
     page.locator("#list").focus()
@@ -324,9 +324,9 @@ def test_enter_on_a_row_that_still_loads_opens_it_once_it_is_there(
     page.keyboard.press("Enter")
     expect(page.locator("#detail")).to_be_hidden()
 
-    page.unroute("**/api/rows/claims?**")
     for route in held:
         route.continue_()
+    page.unroute("**/api/rows/claims?**")
     page.locator("#detail").get_by_text(f"{story.namespace}/shared").first.wait_for()
 
 
