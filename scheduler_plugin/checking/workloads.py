@@ -46,7 +46,9 @@ _HOOK = "helm.sh/hook"
 
 def _is_to_serve(metadata: JsonObject) -> bool:
     """Not what runs once, nor what terminates: an upgrade leaves pods for a grace period."""
-    return _HOOK not in metadata.get("annotations", {}) and "deletionTimestamp" not in metadata
+    owners = {owner["kind"] for owner in metadata.get("ownerReferences", ())}
+    runs_once = _HOOK in metadata.get("annotations", {}) or "Job" in owners
+    return not runs_once and "deletionTimestamp" not in metadata
 
 
 def _ready(body: JsonObject) -> bool:

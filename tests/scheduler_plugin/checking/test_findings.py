@@ -519,6 +519,14 @@ def test_a_pod_that_terminates_need_not_be_ready() -> None:
     assert alone == [(Level.ERROR, f"pods: There are none of Moorage's in {SYSTEM}.")]
 
 
+def test_a_pod_of_a_job_need_not_be_ready() -> None:
+    """Such as the one that refused to uninstall, which Helm leaves."""
+    once = pod("moorage-in-use-6gdj9", "moorage-scheduler-plugin") | {"status": {"phase": "Failed"}}
+    once["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "moorage-in-use"}]
+
+    assert bad(replace(whole(), pods=(*PODS, once))) == []
+
+
 def test_times_and_connections_are_the_administrators() -> None:
     for path, value in (("clientConnection", {}), ("leaderElection.retryPeriod", "2s")):
         assert bad(changed(whole(), path, value)) == []
