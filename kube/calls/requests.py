@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
 from typing import Any
+from urllib.parse import urlencode
 
 from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource, Selection
@@ -29,6 +30,11 @@ class Request:
     @property
     def what(self) -> str:
         return f"{self.method} {self.url_path}"
+
+    @property
+    def url(self) -> str:
+        """Path and query."""
+        return f"{self.url_path}?{urlencode(self.query)}" if self.query else self.url_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from kube.api import ApiClient, GoneError, NotFoundError, Selection
-from kube.calls.apiserver import Page
+from kube.calls.apiserver_reads import Page
 from scheduler_plugin import in_use_main
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.checking.device_users import CLAIMS_HEAD, MOST_NAMED, SLOTS_HEAD, DeviceUsers

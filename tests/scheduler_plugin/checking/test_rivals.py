@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from kube.api import ApiClient, NotFoundError, ObjectPath, Selection
-from kube.calls.apiserver import Page
+from kube.calls.apiserver_reads import Page
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.checking.apiserver_rivals import read_rivals
 from scheduler_plugin.checking.findings import findings_of, is_whole

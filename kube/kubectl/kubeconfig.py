@@ -1,0 +1,78 @@
+"""Which kubeconfig a user means, and what is current in it, as kubectl reads it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The cluster that a user chose.
+
+    Attributes:
+        file: None for kubectl's own choice: those of KUBECONFIG, else the one in the home folder.
+        context: "" for the current one.
+    """
+
+    file: Path | None = None
+    context: str = ""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """kubectl's."""
+        file = (f"--kubeconfig={self.file}",) if self.file else ()
+        return (*file, f"--context={self.context}") if self.context else file
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """In kubectl's order: what the first of them says counts."""
+        if self.file:
+            return (self.file,)
+        own = os.environ.get("KUBECONFIG", "")
+        return [Path(f) for f in own.split(os.pathsep) if f] or [Path.home() / ".kube" / "config"]
+
+    def has_file(self) -> bool:
+        """Whether one of them is there. Without one, kubectl asks a server on this machine."""
+        return any(file.exists() for file in self.files)
+
+
+def choice_of(file: Path | None, context: str) -> Choice:
+    """Of a file that may be named by KUBECONFIG, which may name several, and then is kubectl's."""
+    own = os.environ.get("KUBECONFIG")
+    return Choice(None if file and own and Path(own) == file else file, context)
+
+
+def current_context(choice: Choice) -> Mapping[str, Any] | None:
+    """Its cluster, user and namespace; None where there is none.
+
+    Raises:
+        OSError: If a file cannot be read.
+        ValueError: If one is no kubeconfig.
+    """
+    found = list(_read(choice.files))
+    name = choice.context or next((c["current-context"] for c in found if _names(c)), "")
+    contexts = (entry for config in found for entry in config.get("contexts") or ())
+    return next((entry["context"] for entry in contexts if entry["name"] == name), None)
+
+
+def _names(config: Mapping[str, Any]) -> bool:
+    return bool(config.get("current-context"))
+
+
+def _read(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
+    # Takes a tenth of a whole call, and only some need it.
+    import yaml
+
+    for file in files:
+        if file.exists():
+            try:
+                found = yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)
+            except yaml.YAMLError as error:
+                raise ValueError(f"{file}: {error}") from error
+            yield found if isinstance(found, Mapping) else {}
