@@ -25,7 +25,7 @@ class Choice:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """kubectl's."""
+        """By which kubectl is told the same."""
         file = (f"--kubeconfig={self.file}",) if self.file else ()
         return (*file, f"--context={self.context}") if self.context else file
 
@@ -49,30 +49,27 @@ def choice_of(file: Path | None, context: str) -> Choice:
 
 
 def current_context(choice: Choice) -> Mapping[str, Any] | None:
-    """Its cluster, user and namespace; None where there is none.
-
-    Raises:
-        OSError: If a file cannot be read.
-        ValueError: If one is no kubeconfig.
-    """
-    found = list(_read(choice.files))
-    name = choice.context or next((c["current-context"] for c in found if _names(c)), "")
-    contexts = (entry for config in found for entry in config.get("contexts") or ())
-    return next((entry["context"] for entry in contexts if entry["name"] == name), None)
+    """Its cluster, user and namespace; None where there is none that can be read."""
+    try:
+        return _context(list(_read(choice.files)), choice.context)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
-def _names(config: Mapping[str, Any]) -> bool:
-    return bool(config.get("current-context"))
+def _context(configs: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
+    name = name or next((c["current-context"] for c in configs if c.get("current-context")), "")
+    entries = (entry for config in configs for entry in config.get("contexts") or ())
+    return next((entry["context"] for entry in entries if entry["name"] == name), None)
 
 
 def _read(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
     # Takes a tenth of a whole call, and only some need it.
     import yaml
 
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for file in files:
         if file.exists():
             try:
-                found = yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)
+                yield yaml.load(file.read_bytes(), Loader=loader) or {}
             except yaml.YAMLError as error:
                 raise ValueError(f"{file}: {error}") from error
-            yield found if isinstance(found, Mapping) else {}

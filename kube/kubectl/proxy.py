@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +26,7 @@ LISTEN_SECONDS = 10.0
 """How long kubectl may take until it listens: a disk may be slow, a network disk more so."""
 
 END_SECONDS = 2.0
-_LOOK_SECONDS = 0.05
+_LOOK_SECONDS = 0.01
 _READ_BYTES = 2**16
 
 _WATCHED = """
@@ -61,30 +61,34 @@ class KubectlProxy:
         with theirs:
             self._process = subprocess.Popen(
                 ("/bin/sh", "-c", _WATCHED, "sh", str(folder), *kubectl),
-                stdout=theirs,
+                stdout=theirs.fileno(),
                 stderr=subprocess.PIPE,
             )
         assert self._process.stderr
         self._errors = self._process.stderr.fileno()
         self._has_errors = True
 
-    def connected(self) -> socket.socket | None:
-        """A new connection; None where kubectl ended, or does not listen in time."""
+    def listens(self) -> bool:
+        """Wait until it does; False where kubectl ended, or takes too long."""
         until = time.monotonic() + LISTEN_SECONDS
         while time.monotonic() < until:
-            found = socket.socket(socket.AF_UNIX)
-            try:
-                found.connect(self._path)
-            except OSError:
-                found.close()
-            else:
-                return found
+            with contextlib.suppress(OSError):
+                self.connection().close()
+                return True
             if self._process.poll() is not None:
-                return None
-            # Its first words, or its end, wake this; and its socket is looked for now and then.
-            select.select([self._pair, self._errors], [], [], _LOOK_SECONDS)
-            time.sleep(0.001)
-        return None
+                return False
+            time.sleep(_LOOK_SECONDS)
+        return False
+
+    def connection(self) -> socket.socket:
+        """A new connection. Raises OSError where there is none."""
+        found = socket.socket(socket.AF_UNIX)
+        try:
+            found.connect(self._path)
+        except OSError:
+            found.close()
+            raise
+        return found
 
     def received(self, connection: socket.socket, until: float) -> bytes:
         """What comes next, b"" at the end; what plugins tell the user meanwhile is shown.
@@ -92,15 +96,15 @@ class KubectlProxy:
         Raises:
             TimeoutError: If nothing comes until then, on the monotonic clock.
         """
-        while True:
-            waited = [connection, *([self._errors] if self._has_errors else [])]
-            readable, _, _ = select.select(waited, [], [], max(0.0, until - time.monotonic()))
+        answers = connection.fileno()
+        while (left := until - time.monotonic()) > 0:
+            waited = [answers, self._errors] if self._has_errors else [answers]
+            readable, _, _ = select.select(waited, [], [], left)
             if self._errors in readable:
                 self._show()
-            if connection in readable:
+            if answers in readable:
                 return connection.recv(_READ_BYTES)
-            if time.monotonic() >= until:
-                raise TimeoutError("no answer in time")
+        raise TimeoutError("no answer in time")
 
     def _show(self) -> None:
         text = os.read(self._errors, _READ_BYTES)
@@ -129,7 +133,7 @@ def _started(choice: Choice) -> KubectlProxy | None:
     if program is None or not choice.has_file():
         return None
     try:
-        folder = Path(tempfile.mkdtemp(prefix="moorage-"))
+        folder = Path(tempfile.mkdtemp(prefix="kubectl-moorage-"))
     except OSError:
         return None
     try:
@@ -137,9 +141,6 @@ def _started(choice: Choice) -> KubectlProxy | None:
     except OSError:
         shutil.rmtree(folder, ignore_errors=True)
         return None
-
-
-Started = Callable[[Choice], KubectlProxy | None]
 
 
 @contextmanager
