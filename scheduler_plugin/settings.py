@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from kube.api import Resource
+from kube.kinds import Resource
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.scheduler_configuration import PrintConfigSettings

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kube.api import (
-    CLAIMS,
-    EVENTS,
-    ApiClient,
-    ApiError,
-    ForbiddenError,
-    JsonObject,
-    NotFoundError,
-    Resource,
-)
+from kube.kinds import CLAIMS, EVENTS, Resource
+from kube.kubectl_client import ApiError, ApiReader, ForbiddenError, JsonObject, NotFoundError
 from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
 from scheduler_plugin.asking.shown import ToldEvent
 from scheduler_plugin.asking.view_settings import ViewSettings
@@ -45,7 +37,7 @@ class PodRead:
     not_read: tuple[str, ...]
 
 
-async def read_pod(client: ApiClient, pod: JsonObject) -> PodRead:
+async def read_pod(client: ApiReader, pod: JsonObject) -> PodRead:
     """Read what a user may read that may not read all that verdicts rest on.
 
     Raises:
@@ -69,7 +61,7 @@ async def read_pod(client: ApiClient, pod: JsonObject) -> PodRead:
 
 
 async def events_of(
-    client: ApiClient, settings: ViewSettings, pod: JsonObject | None
+    client: ApiReader, settings: ViewSettings, pod: JsonObject | None
 ) -> tuple[ToldEvent, ...]:
     """The newest Events about a pod, the oldest first; none where they may not be read.
 
@@ -82,7 +74,7 @@ async def events_of(
     return tuple(ToldEvent(_when(event), _sentence(event)) for event in newest)
 
 
-async def _listed(client: ApiClient, settings: ViewSettings) -> Sequence[JsonObject]:
+async def _listed(client: ApiReader, settings: ViewSettings) -> Sequence[JsonObject]:
     for resource, field in ((EVENTS, "regarding"), (CORE_EVENTS, "involvedObject")):
         selector = f"{field}.kind=Pod,{field}.name={settings.name}"
         try:

@@ -9,18 +9,18 @@ from rich.text import Text
 
 from kube.api import ApiClient, ForbiddenError, Resource, wall_clock
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting_arguments import ReleaseSettings
 from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
 from scheduler_plugin.asking.columns import BOLD, lines_of, styled
 from scheduler_plugin.asking.tables import queue_table, waiting_table
 from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.settings import ServeSettings
 from scheduler_plugin.viewing.pod_rows import waiting_rows
 from scheduler_plugin.viewing.queue_rows import queue_rows
 
 PODS_SHOWN = 20
 
 
-async def show_live(client: ApiClient, told: ServeSettings, every_seconds: float) -> None:
+async def show_live(client: ApiClient, told: ReleaseSettings, every_seconds: float) -> None:
     """Show it until cancelled. Raises ApiError if something that is needed cannot be read."""
     for resource in (*NEEDED, *OPTIONAL):
         await client.serves(resource)

@@ -25,20 +25,13 @@ from scheduler_plugin.asking.tables import (
     simulation_text,
     why_text,
 )
+from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QueueCondition, QueueName
 
 if TYPE_CHECKING:
     from scheduler_plugin.viewing.why import Why
-
-
-class NotThereError(Exception):
-    """Raised where what is asked about does not exist."""
-
-
-class CannotTellError(Exception):
-    """Raised where a file, a cluster, or what the release was told, cannot be read."""
 
 
 def no_pod(settings: ViewSettings) -> str:

@@ -9,6 +9,11 @@ from typing import Self
 from scheduler_plugin.asking.shown import Shown
 
 
+def client_version() -> str:
+    """Of this package."""
+    return version("moorage")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
     """What is known of versions; "" for what is not.
@@ -24,7 +29,7 @@ class Versions:
     @classmethod
     def of_client(cls, *, kubernetes: str = "", image: str = "") -> Self:
         """With the version of this package."""
-        return cls(client=version("moorage"), kubernetes=kubernetes, image=image)
+        return cls(client=client_version(), kubernetes=kubernetes, image=image)
 
     @property
     def server(self) -> str:

@@ -25,7 +25,7 @@ from typing import Annotated
 
 import typer
 
-from kube.command_settings import commands, refuse, settings_of
+from kube.command_settings import command_of, commands, refuse, settings_of
 from scheduler_plugin.asking.view_settings import Output, Reading, ViewSettings
 from scheduler_plugin.kubectl.flag_order import command_first
 
@@ -281,10 +281,10 @@ def version(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what is asked for; 1 where there is no such thing, 2 where it cannot be told."""
-    words = command_first(typer.main.get_command(app), sys.argv[1:] if argv is None else argv)
+    words = command_first(command_of(app), sys.argv[1:] if argv is None else argv)
     settings: ViewSettings = settings_of(app, words, os.environ)
     # Not before: `--help` and a flag that makes no sense need none of it.
-    from scheduler_plugin.asking.kubectl_views import CannotTellError, NotThereError
+    from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
     from scheduler_plugin.kubectl.main import run_view
 
     try:

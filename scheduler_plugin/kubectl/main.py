@@ -1,18 +1,11 @@
-"""Runs `kubectl moorage`: prints one view of a snapshot, or of the cluster as it is now."""
+"""Runs `kubectl moorage`: prints one view of a snapshot, or of the cluster as it is now.
+
+What a view needs is imported where it is known which one it is: imports are most of a call.
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from pathlib import Path
-
-from scheduler_plugin.asking.kubectl_views import CannotTellError, view
-from scheduler_plugin.asking.snapshots import Snapshot, SnapshotError, read_document
 from scheduler_plugin.asking.view_settings import ViewSettings
-from scheduler_plugin.kubectl.printing import show
-
-OF_ONE_NAMESPACE = frozenset({"why", "simulate"})
-"""Views that need a namespace; a snapshot has no current one, so that others show all."""
 
 
 def run_view(settings: ViewSettings) -> None:
@@ -22,27 +15,15 @@ def run_view(settings: ViewSettings) -> None:
         NotThereError: If there is no such object, or no Moorage.
         CannotTellError: If something that is needed cannot be read.
     """
-    file = settings.reading.snapshot
     if settings.only_client:
-        from scheduler_plugin.asking.versions import Versions, shown_versions
+        from scheduler_plugin.kubectl.versions import show_client_version
 
-        show(shown_versions(Versions.of_client()), settings.reading)
-        return
-    if file is None:
-        # HTTP, TLS and kubeconfigs take longer to import than a snapshot takes to read.
+        show_client_version(settings.reading)
+    elif settings.reading.snapshot:
+        from scheduler_plugin.kubectl.snapshot_files import show_from_file
+
+        show_from_file(settings, settings.reading.snapshot)
+    else:
         from scheduler_plugin.kubectl.live import run_live
 
         run_live(settings)
-        return
-    if settings.view in OF_ONE_NAMESPACE and not settings.namespace:
-        settings = replace(settings, namespace="default")
-    show(view(settings, _from_file(file)), settings.reading)
-
-
-def _from_file(path: Path) -> Snapshot:
-    try:
-        return read_document(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, SnapshotError) as error:
-        raise CannotTellError(f"{path}: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise CannotTellError(f"{path}: this is not JSON: {error}") from None

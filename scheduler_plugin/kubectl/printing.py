@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from scheduler_plugin.asking.columns import Part, Table, lines_of
-from scheduler_plugin.asking.kubectl_views import CannotTellError
 from scheduler_plugin.asking.shown import Shown
-from scheduler_plugin.asking.snapshots import Snapshot, document
 from scheduler_plugin.asking.view_settings import Reading
 
 _ERASED = "\r\x1b[K"
@@ -24,7 +19,7 @@ _ERASED = "\r\x1b[K"
 def show(shown: Shown, reading: Reading) -> None:
     """Print one view. A table without lines is a sentence on standard error, as with kubectl."""
     if reading.output == "json":
-        sys.stdout.write(json.dumps(shown.plain, indent=2) + "\n")
+        sys.stdout.write(_json(shown.plain))
     elif reading.output == "yaml":
         sys.stdout.write(_yaml(shown.plain))
     elif shown.nothing and not any(_has_lines(part) for part in shown.parts):
@@ -34,7 +29,15 @@ def show(shown: Shown, reading: Reading) -> None:
         sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
+def _json(plain: Any) -> str:
+    import json
+
+    return json.dumps(plain, indent=2) + "\n"
+
+
 def _yaml(plain: Any) -> str:
+    import json
+
     import yaml
 
     text: str = yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False)
@@ -72,24 +75,3 @@ def progress() -> Iterator[Any]:
     finally:
         sys.stderr.write(_ERASED)
         sys.stderr.flush()
-
-
-def write(snapshot: Snapshot, file: str) -> None:
-    """Write a snapshot for the user alone; "-" prints it.
-
-    Raises:
-        CannotTellError: If the file cannot be written.
-    """
-    text = json.dumps(document(snapshot, version("moorage")), indent=1) + "\n"
-    if file == "-":
-        sys.stdout.write(text)
-        return
-    path = Path(file)
-    part = path.with_name(f"{path.name}.part")
-    try:
-        # It names pods and claims of all namespaces: it is for the user that asked.
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
-            out.write(text)
-        part.replace(path)
-    except OSError as error:
-        raise CannotTellError(f"{path}: {error.strerror}") from None

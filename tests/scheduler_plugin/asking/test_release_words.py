@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.asking.kubectl_views import CannotTellError
 from scheduler_plugin.asking.release_words import plugin_words
-from scheduler_plugin.kubectl.live import plugin_settings
+from scheduler_plugin.asking.view_errors import CannotTellError
+from scheduler_plugin.kubectl.release import plugin_settings
 
 
 def a_deployment(*command: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.fakes.fake_kubectl import fake_kubectl
 from tests.kube.fake_apiserver import kubeconfig_for
 from tests.scheduler_plugin.kubectl.snapshots import RUN
 
@@ -64,13 +65,16 @@ class FakeCluster:
         selected = [obj for obj in found if _matches(obj, request.query)]
         return web.json_response({"metadata": {"resourceVersion": "1"}, "items": selected})
 
-    async def ask(self, *words: str) -> tuple[int, str, str]:
-        """The status of `kubectl moorage`, and what it wrote."""
+    async def ask(self, *words: str, run: str = RUN, **environment: str) -> tuple[int, str, str]:
+        """The status of `kubectl moorage`, and what it wrote; a kubectl is on PATH."""
+        kubectl = fake_kubectl(self.kubeconfig.parent)
+        path = f"{kubectl}{os.pathsep}{os.defpath}"
+        own = {k: v for k, v in os.environ.items() if not k.startswith(("MOORAGE_", "KUBE"))}
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", RUN, *words, f"--kubeconfig={self.kubeconfig}"),
+            *(sys.executable, "-c", run, *words),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={k: v for k, v in os.environ.items() if not k.startswith(("MOORAGE_", "KUBE"))},
+            env={**own, "PATH": path, "KUBECONFIG": str(self.kubeconfig), **environment},
         )
         out, err = await process.communicate()
         assert process.returncode is not None
