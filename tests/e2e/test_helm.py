@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -142,7 +143,9 @@ def moorage(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
     """`kubectl moorage`."""
     main = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
     command = (sys.executable, "-c", main, *words, f"--kubeconfig={cluster.kubeconfig}")
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    path = f"{Path(cluster.kubectl_program).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def rows(cluster: Cluster, *words: str) -> list[Any]:

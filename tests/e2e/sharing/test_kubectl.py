@@ -28,9 +28,16 @@ from tests.e2e.sharing.stories import NODE, Story
 MAIN = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
 
 
-def ask(story: Story, *words: str) -> subprocess.CompletedProcess[str]:
+def with_kubectl(story: Story) -> dict[str, str]:
+    """As users have it: kubectl runs this command, so it is on PATH."""
+    folder = Path(story.cluster.kubectl_program).parent
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def ask(story: Story, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = (sys.executable, "-c", MAIN, *words, f"--kubeconfig={story.cluster.kubeconfig}")
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    own = {**with_kubectl(story), **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=own)
 
 
 def answer(story: Story, *words: str) -> Any:
@@ -340,6 +347,27 @@ def test_no_cluster_is_a_sentence(view: str, tmp_path: Path) -> None:
     assert done.stderr.startswith(f"kubectl moorage {view}: kubeconfig")
 
 
+def test_what_kubectl_reads_is_what_is_read_without_it(story: Story) -> None:
+    """The kubeconfig has a client certificate. No kubectl is left running."""
+    queue = story.queue("team", quota=1, limit=1)
+    story.until("the queue is told", lambda: queue in ask(story, "queues").stdout)
+
+    for words in (("version",), ("queues", queue), ("handlers",), ("why", "absent")):
+        through, without = ask(story, *words), ask(story, *words, PATH="")
+        assert (through.returncode, through.stdout) == (without.returncode, without.stdout)
+        assert through.stderr == without.stderr
+    assert proxies_of(str(story.cluster.kubeconfig)) == []
+
+
+def proxies_of(kubeconfig: str) -> list[str]:
+    """The command lines of all `kubectl proxy` with this kubeconfig."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # A process that has ended meanwhile.
+            found.append(path.read_bytes().decode(errors="replace").replace("\0", " "))
+    return [line for line in found if f"--kubeconfig={kubeconfig} proxy " in line]
+
+
 def test_tables_have_no_colours_where_nobody_looks(story: Story) -> None:
     queue = story.queue("team", quota=1, limit=1)
     for words in (("queues", "-o", "wide"), ("top",), ("devices", "-o", "wide"), ("handlers",)):
@@ -362,7 +390,7 @@ class Terminal:
         self._pid, self._file = pty.fork()
         if not self._pid:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # Who tests in the background ignores it.
-            os.execve(argv[0], argv, {**os.environ, "TERM": "xterm"})
+            os.execve(argv[0], argv, {**with_kubectl(story), "TERM": "xterm"})
         fcntl.ioctl(self._file, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
         self.shown = ""
 
