@@ -1,11 +1,14 @@
-"""CPU of one call of `kubectl moorage`, beside a bare interpreter and Kubernetes' own client.
+"""CPU of one call of `kubectl moorage`, beside a bare interpreter, Kubernetes' client and kubectl.
 
     python -m bench.kubectl_calls [--rounds 15] [--claims 100]
 
-Each call is a process of its own that reads a snapshot of so many claims, as kubectl starts it. In
-every round each call and each peer runs once, one after the other; figures are user and system time
-together, medians over the rounds. The peers do nothing but start: `python -c pass`, and
-`import kubernetes.client`, which a plugin in Python commonly begins with.
+Each call is a process of its own, as kubectl starts it, that reads so many claims: `--snapshot`
+from a file, others from an API server (`bench.fake_lists`) through a `kubectl proxy`, whose time
+counts.
+In every round each call and each peer runs once, one after the other; figures are user and system
+time together, children included, medians over the rounds. Peers are `python -c pass`,
+`import kubernetes.client`, which a plugin in Python commonly begins with, and kubectl's own
+`get --raw /version` of the same server. kubectl is the one on PATH, else that of deploy/local.
 """
 
 from __future__ import annotations
@@ -13,20 +16,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from local_cluster.go_toolchain import ensure_built
+from local_cluster.programs import kubernetes
 from scheduler_plugin.asking.snapshots import Snapshot, document, kept
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings
 
 RUN = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
 NOTHING, CLIENT = "python -c pass", "import kubernetes.client"
-PEERS = {NOTHING: ("-c", "pass"), CLIENT: ("-c", CLIENT)}
+KUBECTL = "kubectl get --raw"
+NEWEST = "1.36"
 VIEWS = (("queues",), ("claims",), ("devices",), ("why", "pod-0"), ("--help",))
 
 
@@ -79,11 +87,40 @@ def _pod(number: int) -> dict[str, Any]:
     }
 
 
+def kubectl_program() -> Path:
+    """The user's, else the one that clusters of deploy/local are built with."""
+    found = shutil.which("kubectl")
+    return Path(found or Path(ensure_built(kubernetes(NEWEST)), "kubectl"))
+
+
+@contextmanager
+def fake_lists(snapshot: Path) -> Iterator[Path]:
+    """The kubeconfig of an API server that shows the objects of a snapshot."""
+    command = (sys.executable, "-m", "bench.fake_lists", str(snapshot))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        try:
+            file = snapshot.with_name("kubeconfig")
+            file.write_text(_kubeconfig(int(server.stdout.readline())))
+            yield file
+        finally:
+            server.terminate()
+
+
+def _kubeconfig(port: int) -> str:
+    context = {"cluster": "fake", "user": "fake"}
+    config = {
+        "current-context": "fake",
+        "clusters": [{"name": "fake", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "fake", "user": {}}],
+        "contexts": [{"name": "fake", "context": context}],
+    }
+    return json.dumps({"apiVersion": "v1", "kind": "Config", **config})
+
+
 def cpu_seconds(argv: tuple[str, ...]) -> float:
-    """User and system time of one process of this interpreter."""
-    process = subprocess.Popen(
-        (sys.executable, *argv), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    """User and system time of one process, and of the children that it waits for."""
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
@@ -102,13 +139,13 @@ def measured(calls: Mapping[str, tuple[str, ...]], rounds: int) -> dict[str, lis
     return found
 
 
-def told(found: Mapping[str, list[float]]) -> None:
+def told(found: Mapping[str, list[float]], peers: Sequence[str]) -> None:
     for name, seconds in found.items():
         ratios = " ".join(
             f"{statistics.median(a / b for a, b in zip(seconds, found[peer], strict=True)):8.2f}"
-            for peer in PEERS
+            for peer in peers
         )
-        print(f"{name:24} {statistics.median(seconds) * 1000:8.0f} ms   {ratios}")
+        print(f"{name:30} {statistics.median(seconds) * 1000:8.0f} ms   {ratios}")
 
 
 def main() -> None:
@@ -116,15 +153,27 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--claims", type=int, default=100)
     options = parser.parse_args()
+    kubectl = kubectl_program()
+    os.environ["PATH"] = f"{kubectl.parent}{os.pathsep}{os.environ['PATH']}"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "snapshot.json")
         file.write_text(json.dumps(document(a_snapshot(options.claims), "bench")))
-        calls = dict(PEERS)
-        for words in VIEWS:
-            source = () if words == ("--help",) else (f"--snapshot={file}",)
-            calls[f"kubectl moorage {words[0]}"] = ("-c", RUN, *words, *source)
-        print(f"{'CPU of one call':24} {'median':>11}   ratio to: {', '.join(PEERS)}")
-        told(measured(calls, options.rounds))
+        with fake_lists(file) as kubeconfig:
+            os.environ["KUBECONFIG"] = str(kubeconfig)
+            python = sys.executable
+            peers = {
+                NOTHING: (python, "-c", "pass"),
+                CLIENT: (python, "-c", CLIENT),
+                KUBECTL: (str(kubectl), "get", "--raw", "/version"),
+            }
+            calls = dict(peers)
+            for words in VIEWS:
+                calls[f"kubectl moorage {words[0]}"] = (python, "-c", RUN, *words)
+            for words in VIEWS[:-1]:
+                argv = (python, "-c", RUN, *words, f"--snapshot={file}")
+                calls[f"... {words[0]} --snapshot"] = argv
+            print(f"{'CPU of one call':30} {'median':>11}   ratio to: {', '.join(peers)}")
+            told(measured(calls, options.rounds), tuple(peers))
 
 
 if __name__ == "__main__":
