@@ -9,7 +9,7 @@ and `kubectl`, through which a command reads that runs for a moment. Modules nam
 `http_server` talk to the outside.
 
 It knows nothing of queues or devices. Others import `kube.api`; who has shapes of kinds to declare
-imports `kube.models`, too, and pays for pydantic; who serves HTTP, `kube.http_server` and uvicorn. A
-command that is over in a moment imports `kube.command_settings`, `kube.kinds` and
+imports `kube.models`, too, and pays for pydantic; who serves HTTP, `kube.http_server` and uvicorn.
+A command that is over in a moment imports `kube.command_settings`, `kube.kinds` and
 `kube.kubectl_client` in place of `kube.api`, and pays for no HTTP client.
 """
