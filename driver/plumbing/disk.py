@@ -207,13 +207,6 @@ def _opened(path: str, flags: int) -> int:
 
 MARK_BYTES = 16
 
-NOTES = 1024
-"""How many keys the lock file keeps, the last ones. A process that missed more knows only those."""
-
-_NOTE_BYTES = 16
-_COUNT = struct.Struct(">Q")
-"""How many keys were ever noted. It follows the mark, and the keys' digests follow it, in turn."""
-
 Entered = Callable[[bool], Awaitable[None]]
 """Is told whether another process may have been inside since this one was."""
 
@@ -223,8 +216,7 @@ class ProcessLock:
 
     Within the process any number of tasks may be inside at once. A process that is never empty
     lets others in all the same: it keeps its tasks out for a moment from time to time. In the file
-    is the mark of the process that was inside last, and what processes noted for each other there:
-    nothing that has to outlive them.
+    is the mark of the process that was inside last.
     """
 
     def __init__(self, path: Path) -> None:
@@ -235,7 +227,6 @@ class ProcessLock:
         self._left = asyncio.Event()
         self._descriptor = -1
         self._due = 0.0
-        self._known_notes = 0
 
     @asynccontextmanager
     async def held(self, entered: Entered) -> AsyncIterator[None]:
@@ -295,36 +286,6 @@ class ProcessLock:
         except OSError:
             os.ftruncate(self._descriptor, 0)
 
-    def note(self, key: str) -> None:
-        """Tell other processes of a key; to be called inside. Where it fails, they are not told."""
-        try:
-            count = self._count_of_notes()
-            place = MARK_BYTES + _COUNT.size + count % NOTES * _NOTE_BYTES
-            os.pwrite(self._descriptor, digest_of(key), place)
-            os.pwrite(self._descriptor, _COUNT.pack(count + 1), MARK_BYTES)
-            if self._known_notes == count:
-                self._known_notes = count + 1
-        except OSError as error:
-            logger.warning("%s: other drivers are not told of %s: %s", self._path, key, error)
-
-    def noted(self) -> frozenset[bytes]:
-        """Digests of what others noted since the last call; to be called inside.
-
-        It is to be called whenever others were inside: what this process notes before that, counts,
-        too.
-        """
-        count = self._count_of_notes()
-        before = self._known_notes if self._known_notes <= count else 0
-        self._known_notes = count
-        start = MARK_BYTES + _COUNT.size
-        ring = os.pread(self._descriptor, NOTES * _NOTE_BYTES, start)
-        places = ((n % NOTES) * _NOTE_BYTES for n in range(max(before, count - NOTES), count))
-        return frozenset(ring[place : place + _NOTE_BYTES] for place in places)
-
-    def _count_of_notes(self) -> int:
-        found = os.pread(self._descriptor, _COUNT.size, MARK_BYTES)
-        return int(_COUNT.unpack(found)[0]) if len(found) == _COUNT.size else 0
-
     async def _opened_when(self, lock: Callable[[int], None]) -> int:
         """The file, open and locked; closing it lets go of that."""
         descriptor = _opened(str(self._path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
@@ -339,11 +300,6 @@ class ProcessLock:
         except BaseException:
             os.close(descriptor)
             raise
-
-
-def digest_of(key: str) -> bytes:
-    """What the lock file has of a key that was noted."""
-    return hashlib.sha256(key.encode()).digest()[:_NOTE_BYTES]
 
 
 def _lock_all(descriptor: int) -> None:

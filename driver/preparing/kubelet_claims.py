@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Protocol
-from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
 from driver.handlers.limits import mount_refusal
 from driver.instances.instances import Instance
 from driver.plumbing.disk import real_path, real_paths
-from driver.preparing.files.cdi import unusable_properties
 from driver.preparing.files.prepared import (
     AllocatedDevice,
     ClaimReference,
@@ -47,7 +45,8 @@ from driver.preparing.grants.renewals import (
 from driver.preparing.grants.rival_claims import Renewal, kept_apart
 from driver.preparing.grants.sight import InstanceSource, Sight
 from driver.preparing.grants.whereabouts import Whereabouts
-from driver.preparing.kubelet_calls import CLAIM_SECONDS, ClaimCalls
+from driver.preparing.kubelet_calls import ClaimCalls, log_prepared, log_renewed
+from driver.preparing.lost_claims import Use
 from kube.api import naming, note_span, now_ns
 
 logger = logging.getLogger(__name__)
@@ -122,7 +121,6 @@ class KubeletClaims:
         self._on_renewed: list[OnRenewed] = []
         self._on_prepared: list[Callable[[], None]] = []
         self._renewed: Whereabouts | None = None
-        self._locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
         self._reads = asyncio.Semaphore(READS_AT_ONCE)
         self.calls = ClaimCalls()
 
@@ -141,6 +139,29 @@ class KubeletClaims:
     async def let_go(self, claim: ClaimReference) -> PreparedClaim | Failure | None:
         """Unprepare a claim that the kubelet will not ask about. Raises TimeoutError."""
         return await self._unprepare(claim)
+
+    async def settle(
+        self, claim: ClaimReference, use: Callable[[], Awaitable[Use | None]]
+    ) -> Use | None:
+        """Write the CDI file of a lost claim that is in use; forget one that is not.
+
+        Args:
+            claim: Which claim.
+            use: Says whether it is in use, while no other call or process works at the claim.
+
+        Returns:
+            By which use it was settled; None if it was not. Raises OSError, and what `use` raises.
+        """
+        uid = claim.uid
+        async with self.calls.one_at_a_time(uid) as deadline, self._node.alone_with(uid):
+            if (found := await use()) not in (Use.RUNNING, Use.NONE):
+                return None
+            async with self._node.exclusively():
+                deadline.reschedule(None)
+                if not await self._node.settle(uid, is_in_use=found is Use.RUNNING):
+                    return None
+        self._note_prepared()
+        return found
 
     def on_renewed(self, listener: OnRenewed) -> None:
         self._on_renewed.append(listener)
@@ -163,6 +184,11 @@ class KubeletClaims:
         """Those of which all is known."""
         doubtful = self._node.doubtful
         return {uid: c for uid, c in self._node.prepared.items() if uid not in doubtful}
+
+    @property
+    def lost(self) -> PreparedClaims:
+        """Those of which all is known, and whose CDI file is gone."""
+        return self._node.lost
 
     @property
     def doubtful(self) -> PreparedClaims:
@@ -222,7 +248,7 @@ class KubeletClaims:
         self._renewed = sight.where
         if not renewals:
             return
-        _log_renewed(renewals)
+        log_renewed(renewals)
         for listener in self._on_renewed:
             listener(renewals)
         self._note_prepared()
@@ -234,11 +260,8 @@ class KubeletClaims:
         # Other processes are kept from this claim from the first look to the last write, and from
         # the others only while those are read and written: what is waited for may take long.
         began = now_ns()
-        async with (
-            asyncio.timeout(CLAIM_SECONDS) as deadline,
-            self._lock(wanted.uid),
-            self._node.alone_with(wanted.uid),
-        ):
+        uid = wanted.uid
+        async with self.calls.one_at_a_time(uid) as deadline, self._node.alone_with(uid):
             found = await self.read(wanted)
             if not isinstance(found, Failure):
                 await self._learn_home()
@@ -249,7 +272,7 @@ class KubeletClaims:
                 granted = claim if isinstance(claim, Failure) else await self._grant(claim)
         pods = () if found is None or isinstance(found, Failure) else consumers(found)
         with naming(podUIDs=",".join(pods)):
-            _log_prepared(granted, prepared.get(wanted.uid))
+            log_prepared(granted, prepared.get(wanted.uid))
         failure = granted.sentence if isinstance(granted, Failure) else ""
         note_span("NodePrepareResources", began, pods, failure=failure, claim_uid=wanted.uid)
         self._note_prepared()
@@ -278,8 +301,7 @@ class KubeletClaims:
 
     async def _unprepare(self, wanted: ClaimReference) -> PreparedClaim | Failure | None:
         async with (
-            asyncio.timeout(CLAIM_SECONDS) as deadline,
-            self._lock(wanted.uid),
+            self.calls.one_at_a_time(wanted.uid) as deadline,
             self._node.alone_with(wanted.uid),
             self._node.exclusively(),
         ):
@@ -289,10 +311,6 @@ class KubeletClaims:
             logger.info("Unprepared claim %s", released.reference)
             self._note_prepared()
         return released
-
-    def _lock(self, uid: ClaimUid) -> asyncio.Lock:
-        """One at a time for each claim; it is gone when nobody waits for it."""
-        return self._locks.setdefault(uid, asyncio.Lock())
 
     async def read(self, wanted: ClaimReference) -> Mapping[str, Any] | Failure | None:
         """The claim as it is now; a failure if the API server cannot be asked."""
@@ -380,20 +398,3 @@ class KubeletClaims:
 
 def _said(error: Exception) -> str:
     return str(error) or type(error).__name__
-
-
-def _log_prepared(claim: PreparedClaim | Failure, before: PreparedClaim | None) -> None:
-    if isinstance(claim, Failure):
-        return
-    if before and before.allocation != claim.allocation:
-        logger.warning("Claim %s was allocated anew; its old devices are free", claim.reference)
-    devices = [f"{d.allocated.pool}/{d.allocated.device}" for d in claim.devices]
-    logger.info("Prepared claim %s: %s", claim.reference, ", ".join(devices))
-    if unusable := unusable_properties(claim):
-        logger.warning("Claim %s: no environment variables: %s", claim.reference, unusable)
-
-
-def _log_renewed(renewals: Iterable[Renewal]) -> None:
-    for renewal in renewals:
-        devices = [f"{d.allocated} {d.withheld or 'is up to date'}" for d in renewal.after.devices]
-        logger.info("Planned claim %s anew: %s", renewal.after.reference, ", ".join(devices))

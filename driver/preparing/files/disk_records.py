@@ -3,12 +3,11 @@
 A file whose device moved, and that cannot be written anew, is withheld: it gets a name that no
 runtime reads, which takes no room on a full disk, and keeps its record.
 
-A file that is not there was removed by another driver, which released the claim and noted that in
-the lock file, or by hand, which releases nothing: then memory has the record still, and the file is
-written again. A driver of an earlier version notes nothing. What it releases stays in memory, too,
-until the kubelet, the API server and the pods of the node all deny it, see `stale_claims`: to keep
-a device too long is better than to give it twice. A record of which not all is known cannot be
-written: without its file it is forgotten, unless it is kept elsewhere (`hold_rescued`).
+A file that is not there was removed by another driver, which released the claim, or by hand, which
+releases nothing. The folder does not tell which. So the claim is lost: it stays in memory, and its
+devices are given to no other claim, until it is known whether it is in use, see `lost_claims`. A
+record of which not all is known cannot be written: without its file it is forgotten, unless it is
+kept elsewhere (`hold_rescued`).
 """
 
 from __future__ import annotations
@@ -64,15 +63,11 @@ def _is_given_on(claim: PreparedClaim, given: Mapping[DeviceName, list[Allocated
     )
 
 
-def _is_not_released(uid: ClaimUid) -> bool:
-    return False
-
-
 class RecordFiles:
     """The records of a node.
 
     Attributes:
-        claims: What is prepared in this boot, as the files say.
+        claims: What is prepared in this boot, as the files say, and what is lost.
         doubtful: Those of which not all is known, see `PreparedClaim.doubt`.
     """
 
@@ -95,7 +90,7 @@ class RecordFiles:
 
     @property
     def lost(self) -> tuple[ClaimUid, ...]:
-        """Claims of which all is known, and that have no file as far as `look` saw."""
+        """Claims of which all is known, and that have no file as far as `look` and `read` saw."""
         return tuple(uid for uid in self.without_files if not self.claims[uid].doubt)
 
     @property
@@ -111,24 +106,17 @@ class RecordFiles:
         """Whether a claim has a file, as far as `look` saw."""
         return cdi.file_name(uid) in self._seen or cdi.withheld_name(uid) in self._seen
 
-    def look(self) -> tuple[ClaimUid, ...]:
-        """Those claims, by a look at the folder, which no other driver changed. Raises OSError."""
+    def look(self) -> None:
+        """See which files are gone, without reading the others. Raises OSError."""
         for gone in self._seen.keys() - frozenset(self._files.names()):
             del self._seen[gone]
-        return self.lost
 
     def problem(self, *, thoroughly: bool = False) -> str:
         """Why files cannot be written; "" if nothing speaks for that."""
         return self._files.problem(thoroughly=thoroughly)
 
-    def read(self, is_released: Callable[[ClaimUid], bool] = _is_not_released) -> None:
-        """Read what other processes wrote. Raises OSError.
-
-        Args:
-            is_released: Whether another driver has said that it released this claim. A claim that
-                has a file is prepared all the same.
-        """
-        known = {uid: claim for uid, claim in self.claims.items() if not is_released(uid)}
+    def read(self) -> None:
+        """Read what other processes wrote. Raises OSError."""
         ours = ((name, uid) for name in self._files.names() if (uid := cdi.claim_of(name)))
         found = {name: seen for name, uid in ours if (seen := self._look(name, uid))}
         claims: dict[ClaimUid, PreparedClaim] = {}
@@ -136,7 +124,7 @@ class RecordFiles:
             if claim.boot_id == self._boot_id:
                 claims.setdefault(claim.reference.uid, claim)
         given = _given(claims.values())
-        for uid, claim in known.items():
+        for uid, claim in self.claims.items():
             is_kept = not claim.doubt or uid in self._rescued
             if is_kept and uid not in claims and not _is_given_on(claim, given):
                 claims[uid] = claim

@@ -1,9 +1,9 @@
 """What this node has granted: the record of each claim in its CDI file, and device metadata.
 
-What a kill between two writes leaves behind is told in `records`. CDI files that are removed by
-hand while this process runs are written again, see `RecordFiles`. While an old and a new process
-overlap (a rolling update), each reads the files again when the other was inside the lock, and notes
-in the lock file which claims it released.
+What a kill between two writes leaves behind is told in `records`. While an old and a new process
+overlap (a rolling update), each reads the files again when the other was inside the lock. A claim
+whose file is gone is lost, see `RecordFiles`: it keeps its devices until it is known whether the
+other process released it, or the file was removed by hand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from typing import TypeVar
 
 from driver.api import ClaimUid, NodeName
-from driver.plumbing.disk import ProcessLock, digest_of
+from driver.plumbing.disk import ProcessLock
 from driver.plumbing.worker_threads import to_the_end
 from driver.preparing.files import cdi
 from driver.preparing.files.disk_checkpoint import EarlierCheckpoint
@@ -53,6 +53,8 @@ class Node:
         folder_problem: Why CDI files cannot be written, as a part of a sentence; "" if they can,
             as far as is known: by the last write of one, or by a look at their folder.
         metadata_problem: The same of device metadata.
+        rescue_problem: Why it is not known which claims without CDI files another process kept;
+            "" if it is. Nothing new is granted meanwhile.
         metadata: What containers can read of their devices; None if they get none of it. To be set
             before `recover`.
     """
@@ -65,14 +67,16 @@ class Node:
         self.home: Home | str = "the API server was not asked yet"
         self.folder_problem = ""
         self.metadata_problem = ""
+        self.rescue_problem = ""
         self.metadata: MetadataFiles | None = None
+        self._data = data
+        self._cdi_files = cdi_files
         self._checkpoint = EarlierCheckpoint(data, name)
         self._records = RecordFiles(cdi_files, boot_id, self._dump)
-        self._rescue = Rescue(data)
+        self._rescue = Rescue(data, boot_id)
         self._lock = lock
         self._writing = asyncio.Lock()
         self._is_slow = False
-        self._released: frozenset[bytes] = frozenset()
         self._renewals: list[Renewal] = []
 
     @property
@@ -90,12 +94,22 @@ class Node:
         """Those of which not all is known."""
         return self._records.doubtful
 
+    @property
+    def lost(self) -> PreparedClaims:
+        """Those of which all is known, and whose CDI file is gone, see `settle`."""
+        return {uid: self.prepared[uid] for uid in self._records.lost}
+
     def glance(self) -> Iterator[PreparedClaim]:
-        """What is prepared, without the lock: enough for a hint. Raises OSError."""
-        self._records.read()
-        yield from self._records.claims.values()
+        """What is prepared, without the lock: enough for a hint. Raises OSError.
+
+        Nothing of it stays in memory: until `recover` another process may release it.
+        """
+        records = RecordFiles(self._cdi_files, self.boot_id)
+        records.read()
+        yield from records.claims.values()
         yield from self._checkpoint.claims()
-        yield from self._rescued()
+        rescued = Rescue(self._data, self.boot_id).glance()
+        yield from (c for c in rescued if self._is_new(c, records.claims))
 
     async def recover(self) -> None:
         """Read what an earlier process left; call once, before anything else."""
@@ -108,46 +122,36 @@ class Node:
 
     def _recover(self) -> None:
         self._read()
-        for error in _tried(self._adopt_rescued):
+        for error in _tried(self._keep_rescued):
             logger.error("Records without CDI files cannot be kept: %s", error)
         if self.metadata is not None:
             self.metadata.tidy(self.prepared.values())
         self._records.tidy()
 
     def _adopt_rescued(self) -> None:
-        """What an earlier process could not write is prepared still, unless it is known better.
+        """What another process could not write is lost, unless it is known better."""
+        try:
+            found = self._rescue.found()
+            self.rescue_problem = self._rescue.problem()
+        except OSError as error:
+            self.rescue_problem = f"{RESCUED} cannot be read: {error}"
+            logger.error("Nothing new is prepared: %s", self.rescue_problem)  # noqa: TRY400
+            return
+        for claim in found:
+            if self._is_new(claim, self.prepared):
+                self._records.hold_rescued(claim)
 
-        Only a process that starts does so. What is rescued later this one has in memory, or has
-        released.
-        """
-        for claim in self._rescued():
-            self._records.hold_rescued(claim)
-        self._write_lost()
-
-    def _write_lost(self) -> None:
-        for uid in self._records.lost:
-            for error in _tried(partial(self._records.put, self.prepared[uid])):
-                logger.error("CDI file of claim %s cannot be written: %s", uid, error)
-        self._keep_rescued()
+    def _is_new(self, claim: PreparedClaim, known: PreparedClaims) -> bool:
+        return claim.boot_id == self.boot_id and claim.reference.uid not in known
 
     def _keep_rescued(self, without: ClaimUid | None = None) -> None:
         uids = (uid for uid in self._records.without_files if uid != without)
         self._rescue.keep([self.prepared[uid] for uid in uids])
 
-    def _rescued(self) -> Iterator[PreparedClaim]:
-        """Claims of this boot that have no CDI file, and that this process does not know yet."""
-        for claim in self._rescue.claims():
-            if claim.boot_id == self.boot_id and claim.reference.uid not in self.prepared:
-                yield claim
-
     def _read(self) -> None:
-        self._released |= self._lock.noted()
-        self._records.read(self._is_released)
-        self._released = frozenset()
+        self._records.read()
         self._checkpoint.take_over(self._records, self.boot_id)
-
-    def _is_released(self, uid: ClaimUid) -> bool:
-        return bool(self._released) and digest_of(uid) in self._released
+        self._adopt_rescued()
 
     @asynccontextmanager
     async def exclusively(self) -> AsyncIterator[PreparedClaims]:
@@ -172,6 +176,8 @@ class Node:
     async def grant(self, plan: Plan, known: Known = nothing_known) -> PreparedClaim | Failure:
         """Carry out a plan: device metadata, then the CDI file that mounts it."""
         async with self._writing:
+            if self.rescue_problem:
+                self._adopt_rescued()
             granted = plan(self.prepared)
             if isinstance(granted, PreparedClaim) and not self._is_granted(granted):
                 granted = self._new(granted)
@@ -188,6 +194,11 @@ class Node:
 
     def _new(self, granted: PreparedClaim) -> PreparedClaim | Failure:
         """Nothing new is granted while it is not known which devices some claim has."""
+        if self.rescue_problem:
+            return Failure(
+                "it is not known which claims are prepared on this node, so that nothing new is:"
+                f" {self.rescue_problem}"
+            )
         if self._records.doubtful:
             self._records.read()  # a file may have been removed by hand
         for uid, claim in self._records.doubtful.items():
@@ -221,8 +232,6 @@ class Node:
             claim = self.prepared.get(uid)
             if claim is not None and claim.version > VERSION:
                 return self._in_doubt(claim)
-            # Before its file is removed: another driver, which may know it, believes the file.
-            self._lock.note(uid)
             if claim is not None:
                 try:
                     await self._disk(partial(self._remove, claim))
@@ -238,6 +247,19 @@ class Node:
         self._records.remove(uid)
         if self.metadata is not None:
             self.metadata.remove(claim)
+
+    async def settle(self, uid: ClaimUid, *, is_in_use: bool) -> bool:
+        """Write the CDI file of a claim that is lost, or forget the claim. Raises OSError.
+
+        Returns:
+            False if it is not lost: it has a file by now, or was released.
+        """
+        async with self._writing:
+            if (claim := self.lost.get(uid)) is None:
+                return False
+            await self._disk(partial(self._put_record if is_in_use else self._remove, claim))
+            await self._disk(self._keep_rescued)
+            return True
 
     def _in_doubt(self, claim: PreparedClaim) -> Failure:
         uid = claim.reference.uid
@@ -280,11 +302,15 @@ class Node:
         only: Collection[ClaimUid] | None,
     ) -> Iterator[OSError]:
         """One that fails keeps no other from being carried out."""
-        if lost := self._records.look() if only is None else ():
-            logger.warning("CDI files of %d claims were removed; writing them again", len(lost))
-        for uid in dict.fromkeys((*self._records.withheld, *lost, *changes)):
+        if only is None:
+            self._records.look()
+        lost = frozenset(self._records.lost)
+        for uid in dict.fromkeys((*self._records.withheld, *changes)):
             claim = changes[uid].after if uid in changes else self.prepared[uid]
-            if failures := _tried(partial(self._records.put, claim)):
+            if uid in lost:
+                self._records.hold(claim)
+                self._renewals.append(changes[uid])
+            elif failures := _tried(partial(self._records.put, claim)):
                 yield from (*failures, *_tried(partial(self._records.withhold, uid)))
             elif uid in changes:
                 self._renewals.append(changes[uid])
@@ -294,12 +320,13 @@ class Node:
         yield from _tried(self._mind_folder)
 
     def _mind_folder(self) -> None:
-        """See whether files can be written, and keep the records of those that cannot be."""
+        """See whether files can be written, and keep the records of claims that have none."""
         had_failed = bool(self.folder_problem)
         self.folder_problem = self._records.problem(thoroughly=had_failed)
         if self.metadata_problem and self.metadata is not None:
             self.metadata_problem = self.metadata.problem()
-        self._write_lost()
+        self._adopt_rescued()
+        self._keep_rescued()
 
     def _keep_metadata(self, claim: PreparedClaim, known: Known) -> None:
         if self.metadata is not None and not claim.doubt:

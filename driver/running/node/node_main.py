@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from driver.api import DRIVER_NAME
 from driver.device_plugin.node_leftovers import NodePlace, free_leftovers
@@ -26,6 +27,7 @@ from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import HostPaths, KubeletClaims
 from driver.preparing.kubelet_plugin import Registration, serve
 from driver.preparing.node_claims import NodeClaims
+from driver.preparing.node_lost_claims import LostClaims
 from driver.preparing.node_stale_claims import StaleClaims
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.disk_path_lock import PathLock
@@ -71,7 +73,7 @@ async def run_node(settings: NodeSettings) -> None:
             tasks.create_task(runs)
         for socket in _registration_sockets(settings, external):
             tasks.create_task(socket.serve())
-        standing = Standing(cluster, path, node)
+        standing = Standing(cluster, path, node, paths.data)
         tasks.create_task(_offer_slots(client, settings, standing, events.record))
         tasks.create_task(
             ready_socket.serve(paths.data / socket_name(settings.pod_uid), standing.why_not)
@@ -89,6 +91,7 @@ async def run_node(settings: NodeSettings) -> None:
             keepers = (
                 node_claims,
                 ClaimStatuses(client, settings.node_name, claims),
+                LostClaims(client, settings.node_name, claims),
                 _stale(settings, claims, client, events.record),
             )
             async with serve(paths, claims, cluster) as standing.registration:
@@ -185,6 +188,7 @@ class Standing:
     """Whether this process does its work; an update ends its predecessor only when it does.
 
     Attributes:
+        data: The driver's own folder.
         registration: What the kubelet thinks of it as a plugin for claims; None until it may ask.
         introduced: Whether the kubelet was told of all device plugins; once is enough.
     """
@@ -192,6 +196,7 @@ class Standing:
     cluster: NodeCluster
     path: NodePath
     node: Node
+    data: Path
     registration: Registration | None = None
     introduced: Callable[[], bool] = lambda: False
     _was_introduced: bool = False
@@ -211,6 +216,8 @@ class Standing:
             return _unwritable(problem)
         if problem := self.node.metadata_problem:
             return _no_metadata(problem)
+        if problem := self.node.rescue_problem:
+            return _unread(self.data, problem)
         newer = (c for c in self.node.doubtful.values() if c.version > VERSION)
         return next(map(_newer, newer), self.registration.problem)
 
@@ -227,6 +234,14 @@ def _no_metadata(problem: str) -> str:
     return (
         f"Device metadata cannot be written: {problem}. No claim is prepared on this node whose"
         " containers get device metadata, until it can be."
+    )
+
+
+def _unread(data: Path, problem: str) -> str:
+    return (
+        f"It is not known which claims are prepared on this node: in {data}, {problem}. Nothing new"
+        " is prepared until it can be read, or is removed. Drain the node before you remove it:"
+        " it may name the devices of pods that run. What was put aside counts until a reboot."
     )
 
 

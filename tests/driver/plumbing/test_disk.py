@@ -15,11 +15,9 @@ import pytest
 from driver.plumbing import disk
 from driver.plumbing.disk import (
     ABANDONED_SECONDS,
-    NOTES,
     Folder,
     ProcessLock,
     boot_id,
-    digest_of,
 )
 from tests.driver.plumbing.writers import (
     ROUNDS,
@@ -198,34 +196,6 @@ def _fill(folder: Path) -> None:
     with suppress(OSError), (folder / "full").open("wb", buffering=0) as file:
         while file.write(bytes(512)):
             pass
-
-
-async def test_processes_tell_each_other_keys_the_last_ones_at_least(tmp_path: Path) -> None:
-    ours, theirs = ProcessLock(tmp_path / "lock"), ProcessLock(tmp_path / "lock")
-    async with theirs.held(nothing):
-        theirs.note("a")
-        theirs.note("b")
-    async with ours.held(nothing):
-        assert ours.noted() == {digest_of("a"), digest_of("b")}
-        assert ours.noted() == frozenset()
-        ours.note("c")
-        assert ours.noted() == frozenset(), "its own"
-    async with theirs.held(nothing):
-        for n in range(NOTES + 1):
-            theirs.note(str(n))
-    async with ours.held(nothing):
-        noted = ours.noted()
-    assert len(noted) == NOTES
-    assert digest_of("0") not in noted
-    assert (tmp_path / "lock").stat().st_size < 20_000
-
-
-async def test_on_a_full_disk_keys_are_told_to_no_process(tiny: Path) -> None:
-    lock = ProcessLock(tiny / "lock")
-    _fill(tiny)
-    async with lock.held(nothing):
-        lock.note("a")
-        assert lock.noted() == frozenset()
 
 
 async def test_entry_that_failed_counts_for_nothing(tmp_path: Path) -> None:

@@ -177,7 +177,6 @@ async def test_discovery_that_does_not_end_is_given_up(
 async def test_claim_is_answered_before_the_kubelet_hangs_up(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_claims, "CLAIM_SECONDS", 0.2)
     monkeypatch.setattr(kubelet_calls, "CLAIM_SECONDS", 0.2)
     world.reader.put(WANTED)
     plugin = await world.plugin()
