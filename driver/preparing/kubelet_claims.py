@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -46,7 +46,7 @@ from driver.preparing.grants.rival_claims import Renewal, kept_apart
 from driver.preparing.grants.sight import InstanceSource, Sight
 from driver.preparing.grants.whereabouts import Whereabouts
 from driver.preparing.kubelet_calls import ClaimCalls, log_prepared, log_renewed
-from driver.preparing.lost_claims import Use
+from driver.preparing.node_cleanup import Cleanup
 from kube.api import naming, note_span, now_ns
 
 logger = logging.getLogger(__name__)
@@ -102,6 +102,7 @@ class KubeletClaims:
         pools: The pools whose devices only this node prepares, see `claims.allocated_claim`; may
             be replaced at any time.
         calls: What runs now.
+        cleanup: What becomes of claims that the kubelet does not ask about.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class KubeletClaims:
         self._renewed: Whereabouts | None = None
         self._reads = asyncio.Semaphore(READS_AT_ONCE)
         self.calls = ClaimCalls()
+        self.cleanup = Cleanup(node, self.calls, self._note_prepared)
 
     async def prepare(
         self, wanted: Iterable[ClaimReference]
@@ -135,33 +137,6 @@ class KubeletClaims:
     ) -> Mapping[ClaimUid, PreparedClaim | Failure | None]:
         """An answer for each claim; one that is not prepared is fine."""
         return await self.calls.each(wanted, self._unprepare)
-
-    async def let_go(self, claim: ClaimReference) -> PreparedClaim | Failure | None:
-        """Unprepare a claim that the kubelet will not ask about. Raises TimeoutError."""
-        return await self._unprepare(claim)
-
-    async def settle(
-        self, claim: ClaimReference, use: Callable[[], Awaitable[Use | None]]
-    ) -> Use | None:
-        """Write the CDI file of a lost claim that is in use; forget one that is not.
-
-        Args:
-            claim: Which claim.
-            use: Says whether it is in use, while no other call or process works at the claim.
-
-        Returns:
-            By which use it was settled; None if it was not. Raises OSError, and what `use` raises.
-        """
-        uid = claim.uid
-        async with self.calls.one_at_a_time(uid) as deadline, self._node.alone_with(uid):
-            if (found := await use()) not in (Use.RUNNING, Use.NONE):
-                return None
-            async with self._node.exclusively():
-                deadline.reschedule(None)
-                if not await self._node.settle(uid, is_in_use=found is Use.RUNNING):
-                    return None
-        self._note_prepared()
-        return found
 
     def on_renewed(self, listener: OnRenewed) -> None:
         self._on_renewed.append(listener)

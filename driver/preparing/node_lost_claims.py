@@ -61,7 +61,9 @@ class LostClaims:
         """What is decided by this look is looked at once more, with all others kept out."""
         use = await self._use(claim)
         if use is Use.NONE or (use is Use.RUNNING and self._is_confirmed(claim.reference.uid)):
-            settled = await self.claims.settle(claim.reference, partial(self._use, claim))
+            settled = await self.claims.cleanup.settle(
+                claim.reference.uid, partial(self._use, claim)
+            )
             if settled is Use.RUNNING:
                 logger.warning(
                     "Wrote the CDI file of claim %s again: a pod has it", claim.reference

@@ -3,9 +3,9 @@
     PreparedClaim, Home, Evidence ──staleness──► Staleness: why, and after what time | None
 
 A kubelet that lost its state never asks to unprepare what it forgot, and CDI files outlive a
-cluster that is made anew without a reboot; and a driver of an earlier version tells the one beside
-it of no release. Their claims would keep devices from all others. But a container may run for a
-while after its pod and claim are gone from the API. So what is in doubt stays.
+cluster that is made anew without a reboot. Their claims would keep devices from all others. But a
+container may run for a while after its pod and claim are gone from the API. So what is in doubt
+stays. Of claims whose CDI file is gone, see `lost_claims`.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ def _obey(orders: Connection, root: Path, source: FakeSource, claims: KubeletCla
 
 async def _renew(orders: Connection, claims: KubeletClaims) -> None:
     await claims.renew(again=True)
-    for claim in claims.lost.values():
-        await claims.settle(claim.reference, _in_use)
+    for uid in claims.lost:
+        await claims.cleanup.settle(uid, _in_use)
     orders.send("renewed")
 
 

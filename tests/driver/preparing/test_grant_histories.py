@@ -102,8 +102,8 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         """The API server tells which of the lost claims pods have."""
-        for uid, claim in self.plugin.lost.items():
-            self.runner.run(self.plugin.settle(claim.reference, partial(self.use, uid)))
+        for uid in self.plugin.lost:
+            self.runner.run(self.plugin.cleanup.settle(uid, partial(self.use, uid)))
         self.runner.run(self.plugin.renew(again=True))
         assert self.plugin.lost == {}
         self.assert_files_are_those_of_the_claims()

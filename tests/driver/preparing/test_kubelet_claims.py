@@ -595,6 +595,10 @@ async def test_claim_that_was_allocated_anew_frees_its_old_device(
     assert f"Claim {WANTED} was allocated anew" in caplog.text
 
 
+async def stale(claim: PreparedClaim) -> bool:
+    return True
+
+
 async def test_claim_that_is_gone_keeps_its_device_until_it_is_let_go(world: World) -> None:
     plugin = await world.plugin()
     world.reader.put(OTHER)
@@ -603,7 +607,7 @@ async def test_claim_that_is_gone_keeps_its_device_until_it_is_let_go(world: Wor
     del world.reader.stored[OTHER.name]
 
     refused = (await plugin.prepare([WANTED]))[WANTED.uid]
-    await plugin.let_go(OTHER)
+    assert await plugin.cleanup.let_go(OTHER.uid, stale) == prepared(OTHER)
 
     assert isinstance(refused, Failure)
     assert "is still prepared for ResourceClaim default/claim-2" in refused.sentence
