@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from kube.api import (
@@ -13,13 +15,16 @@ from kube.api import (
     JsonObject,
     NotFoundError,
     ObjectPath,
-    Selection,
 )
 from scheduler_plugin.checking.rivals import (
+    by_identity,
+    decided_pod,
     deciding,
     has_replicas,
+    is_confirmed,
     is_of_another,
     lease_namespaces,
+    pod_of,
     rival_leases,
 )
 from scheduler_plugin.checking.setups import Objects, Unread
@@ -36,10 +41,10 @@ class Rivals:
 
 
 async def read_rivals(client: ApiClient, settings: CheckSettings, pods: Objects) -> Rivals:
-    """Read Events, the Leases and the pods that they name.
+    """Read Events, the Leases that they name, and the pods that have the names of the release.
 
-    Where the release has no kube-scheduler of its own, in mode Cluster, those of pods tell nothing:
-    they are as many as the cluster's pods, and are not read.
+    Where the release has no kube-scheduler of its own, in mode Cluster, Events of pods tell
+    nothing: they are as many as the cluster's pods, and are not read.
 
     Args:
         client: The API server's.
@@ -49,10 +54,7 @@ async def read_rivals(client: ApiClient, settings: CheckSettings, pods: Objects)
     try:
         elections = await _elections(client, settings)
         leases = await _leases(client, settings, elections)
-        decisions: list[JsonObject] = []
-        if has_replicas(pods, settings.namespace):
-            decisions = await _decisions(client, settings, pods)
-        decided = await _pods(client, decisions)
+        decisions, decided = await _decisions(client, settings, pods)
     except ApiError as error:
         return Rivals(scheduler_events=Unread(str(error)))
     return Rivals((*elections, *decisions), leases, decided)
@@ -67,23 +69,44 @@ async def _elections(client: ApiClient, settings: CheckSettings) -> list[JsonObj
     return found
 
 
-async def _decisions(client: ApiClient, settings: CheckSettings, pods: Objects) -> list[JsonObject]:
-    """The newest of each host that is none of the release's."""
-    found: list[JsonObject] = []
-    for name in settings.expected.scheduler_names:
-        chosen = f"reportingController={name},regarding.kind=Pod"
-        found += await _of_others(client, EVENTS.select(field_selector=chosen), settings, pods)
-    return list(deciding(found))
+async def _decisions(
+    client: ApiClient, settings: CheckSettings, pods: Objects
+) -> tuple[tuple[JsonObject, ...], Objects]:
+    """What hosts decided that are none of the release's, with the pods that confirm it.
+
+    Nearly always there is no such Event, and no pod is read. Where there is one, all pods are that
+    have the scheduler name, and Events once more: what no pod confirms is forged, and takes no
+    place of another, however many there are.
+    """
+    async with aclosing(_of_others(client, settings, pods)) as pages:
+        if await anext(pages, None) is None:
+            return (), ()
+    decided = by_identity([pod async for pod in _decided_pods(client, settings)])
+    found: tuple[JsonObject, ...] = ()
+    async for page in _of_others(client, settings, pods):
+        found = tuple(deciding((*found, *(e for e in page if is_confirmed(e, decided)))))
+    return found, tuple(decided[key] for key in dict.fromkeys(map(pod_of, found)))
 
 
 async def _of_others(
-    client: ApiClient, selection: Selection, settings: CheckSettings, pods: Objects
-) -> list[JsonObject]:
-    """Page by page: nearly all are of the release's own."""
-    found: list[JsonObject] = []
-    async for page in client.pages(selection):
-        found += (e for e in page.items if is_of_another(e, pods, settings.namespace))
-    return found
+    client: ApiClient, settings: CheckSettings, pods: Objects
+) -> AsyncGenerator[list[JsonObject], None]:
+    """Page by page, those with any: nearly all are of the release's own."""
+    if not has_replicas(pods, settings.namespace):
+        return
+    for name in settings.expected.scheduler_names:
+        chosen = f"reportingController={name},regarding.kind=Pod"
+        async for page in client.pages(EVENTS.select(field_selector=chosen)):
+            if found := [e for e in page.items if is_of_another(e, pods, settings.namespace)]:
+                yield found
+
+
+async def _decided_pods(client: ApiClient, settings: CheckSettings) -> AsyncIterator[JsonObject]:
+    for name in settings.expected.scheduler_names:
+        chosen = f"spec.schedulerName={name}"
+        async for page in client.pages(PODS.select(field_selector=chosen)):
+            for body in page.items:
+                yield decided_pod(body)
 
 
 async def _leases(
@@ -97,14 +120,6 @@ async def _leases(
         except ApiError as error:
             return Unread(str(error))
         found += lease
-    return tuple(found)
-
-
-async def _pods(client: ApiClient, decisions: list[JsonObject]) -> Objects:
-    named = {(e["regarding"]["namespace"], e["regarding"]["name"]): None for e in decisions}
-    found: list[JsonObject] = []
-    for namespace, name in named:
-        found += await _found(client, PODS.at(name, namespace))
     return tuple(found)
 
 

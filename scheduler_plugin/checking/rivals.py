@@ -7,12 +7,15 @@ seen.
 
 A user who may write Events may write such ones. So Leases count in `kube-system` and the release's
 namespace only, where users write nothing, and a decision counts only where its pod is there and has
-the scheduler name.
+the scheduler name; a binding, only where the pod is bound and bears no annotation of the plugin's
+binding, which users cannot write. What is left: a user who may write Events can make up a
+kube-scheduler that refuses a pod of that user.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from scheduler_plugin.checking.setups import (
@@ -26,6 +29,7 @@ from scheduler_plugin.checking.setups import (
 )
 from scheduler_plugin.checking.workloads import NAME_LABEL, SCHEDULER
 from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import QUEUE_ANNOTATION
 
 PART = "scheduler"
 REPLICA = "moorage-scheduler-"
@@ -34,8 +38,14 @@ REPLICA = "moorage-scheduler-"
 TRIES_AGAIN = timedelta(minutes=6)
 """kube-scheduler tries a pod that it refused every five minutes: one that lives says so."""
 
+SAYS_AGAIN = timedelta(minutes=35)
+"""What it says again is a series, whose time client-go brings up to date every 30 minutes."""
+
 NamespacedName = tuple[str, str]
 
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAMESPACE = re.compile(_LABEL)
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 MOST_DECISIONS = 3
 MOST_HOSTS = 10
@@ -55,7 +65,7 @@ def rival_leases(
     """Namespace and name of each Lease that elected a kube-scheduler, but for `own`."""
     trusted = lease_namespaces(namespace, own)
     elected = (_name_in(event) for event in events if _kind(event) == "Lease")
-    found = dict.fromkeys(each for each in elected if each[0] in trusted and each[1])
+    found = dict.fromkeys(each for each in elected if each[0] in trusted and _is_named(each))
     return tuple(each for each in found if each != own)
 
 
@@ -63,18 +73,66 @@ def is_of_another(event: JsonObject, pods: Objects, namespace: str) -> bool:
     """Whether it tells of a pod that a host decided which is no replica of this release."""
     host = _host(event)
     return (
-        bool(host and all(_name_in(event)))
+        bool(host and _is_named(_name_in(event)))
         and _kind(event) == "Pod"
         and not _is_replica(host, pods, namespace)
     )
 
 
+def _is_named(of: NamespacedName) -> bool:
+    """Whether an object of the API can have this name: of an Event it is any text."""
+    return bool(_NAMESPACE.fullmatch(of[0]) and _NAME.fullmatch(of[1]))
+
+
+def decided_pod(body: JsonObject) -> JsonObject:
+    """What tells who decided a pod, without the rest of it."""
+    metadata, spec = body["metadata"], body.get("spec") or {}
+    annotations = metadata.get("annotations") or {}
+    return {
+        "metadata": {
+            **{key: metadata[key] for key in ("namespace", "name", "uid")},
+            "annotations": {k: v for k, v in annotations.items() if k == QUEUE_ANNOTATION},
+        },
+        "spec": {key: spec.get(key) for key in ("schedulerName", "nodeName")},
+    }
+
+
+Decided = tuple[str, str, str]
+"""Namespace, name and UID of a pod."""
+
+
+def by_identity(bodies: Iterable[JsonObject]) -> Mapping[Decided, JsonObject]:
+    """Pods by what an Event says of them."""
+    metadata = ((body["metadata"], body) for body in bodies)
+    return {(m["namespace"], m["name"], m["uid"]): body for m, body in metadata}
+
+
+def pod_of(event: JsonObject) -> Decided:
+    """The pod that an Event is about."""
+    return (*_name_in(event), str(event["regarding"].get("uid") or ""))
+
+
+def is_confirmed(event: JsonObject, pods: Mapping[Decided, JsonObject]) -> bool:
+    """Whether what an Event tells of a pod may be so, by the pods that have the scheduler name."""
+    pod = pods.get(pod_of(event))
+    return pod is not None and (not _is_binding(event) or _is_bound_past_the_plugin(pod))
+
+
+def _is_bound_past_the_plugin(pod: JsonObject) -> bool:
+    annotations = pod["metadata"].get("annotations") or {}
+    return bool(pod["spec"].get("nodeName")) and QUEUE_ANNOTATION not in annotations
+
+
 def deciding(events: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """The newest of each host, bindings and others, as far as they are looked at."""
+    """The newest of each host, bindings and others, as far as they are looked at.
+
+    Hosts with bindings come before the others: users cannot make those up.
+    """
     found: dict[str, list[JsonObject]] = {}
-    for event in sorted(events, key=_time_of, reverse=True):
+    for event in sorted(events, key=_lives_until, reverse=True):
         found.setdefault(_host(event), []).append(event)
-    for of_host in [*found.values()][:MOST_HOSTS]:
+    hosts = sorted(found.values(), key=lambda of_host: not any(map(_is_binding, of_host)))
+    for of_host in hosts[:MOST_HOSTS]:
         for is_binding in (True, False):
             yield from [e for e in of_host if _is_binding(e) is is_binding][:MOST_DECISIONS]
 
@@ -91,8 +149,8 @@ def judge_rivals(setup: Setup) -> Iterator[Finding]:
     for host, decisions in _deciders(setup).items():
         if host not in leaders:
             # One that bound pods a while ago, and refuses others now, lives.
-            newest = max(map(_time_of, decisions))
-            level = Level.ERROR if setup.server_time - newest < TRIES_AGAIN else Level.WARNING
+            lives = setup.server_time < max(map(_lives_until, decisions))
+            level = Level.ERROR if lives else Level.WARNING
             event = max(decisions, key=lambda e: (_is_binding(e), _time_of(e)))
             when = _time_of(event)
             last = f"{event.get('reason')}, Pod {_namespaced(event['regarding'])}"
@@ -134,29 +192,17 @@ def _deciders(setup: Setup) -> dict[str, list[JsonObject]]:
         return found
     confirmed = _confirmed(setup)
     for event in events:
-        if is_of_another(event, setup.pods, setup.namespace) and _of(event) in confirmed:
+        is_another = is_of_another(event, setup.pods, setup.namespace)
+        if is_another and is_confirmed(event, confirmed):
             found.setdefault(_host(event), []).append(event)
     return found
 
 
-_Decided = tuple[str, str, str]
-"""Namespace, name and UID of a pod."""
-
-
-def _confirmed(setup: Setup) -> frozenset[_Decided]:
-    """Pods that have a name of the release's, with their UIDs."""
+def _confirmed(setup: Setup) -> Mapping[Decided, JsonObject]:
+    """Pods that have a name of the release's."""
     pods = setup.decided_pods if isinstance(setup.decided_pods, tuple) else ()
     names = _names(setup)
-    return frozenset(
-        (m["namespace"], m["name"], m["uid"])
-        for body in pods
-        if (body.get("spec") or {}).get("schedulerName") in names
-        for m in (body["metadata"],)
-    )
-
-
-def _of(event: JsonObject) -> _Decided:
-    return (*_name_in(event), str(event["regarding"].get("uid") or ""))
+    return by_identity(b for b in pods if (b.get("spec") or {}).get("schedulerName") in names)
 
 
 def _is_binding(event: JsonObject) -> bool:
@@ -220,6 +266,11 @@ def _time_of(event: JsonObject) -> datetime:
         or event.get("deprecatedLastTimestamp")
         or event.get("eventTime")
     )
+
+
+def _lives_until(event: JsonObject) -> datetime:
+    """Until when one that lives need not have said anything new."""
+    return _time_of(event) + (SAYS_AGAIN if event.get("series") else TRIES_AGAIN)
 
 
 def _parsed(stamp: object) -> datetime:

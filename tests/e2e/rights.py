@@ -65,9 +65,6 @@ UNSEEN: Mapping[Right, str] = {
     Right("scheduler-plugin", "patch", "resourceclaims/binding.resource.k8s.io"): (
         "No object: whoever changes these parts of a claim's status needs it, too."
     ),
-    Right("check", "get", "pods"): (
-        "A pod is read that another kube-scheduler decided; that of a story decides none."
-    ),
     Right("webhook", "get", "namespaces"): (
         "A namespace is read that its watch has not told of yet, which is seldom so."
     ),

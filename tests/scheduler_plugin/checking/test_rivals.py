@@ -9,18 +9,20 @@ from typing import Any, cast
 
 import pytest
 
-from kube.api import ApiClient, NotFoundError, ObjectPath, Selection
+from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, ObjectPath, Selection
 from kube.calls.apiserver_reads import Page
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.checking.apiserver_rivals import read_rivals
 from scheduler_plugin.checking.findings import findings_of, is_whole
 from scheduler_plugin.checking.rivals import (
     MOST_DECISIONS,
+    MOST_HOSTS,
     deciding,
     is_of_another,
     rival_leases,
 )
 from scheduler_plugin.checking.setups import Level, Setup, Unread
+from scheduler_plugin.objects.names import QUEUE_ANNOTATION
 from scheduler_plugin.settings import CheckSettings
 from tests.scheduler_plugin.checking.test_findings import NOW, PODS, SYSTEM, bad, whole
 
@@ -60,9 +62,17 @@ def lease(host: str = "vm", ago: timedelta = timedelta(seconds=2)) -> Any:
     return {"metadata": {"namespace": namespace, "name": name}, "spec": spec}
 
 
-def decided(scheduler: str = "moorage", uid: str = "u-1") -> Any:
-    metadata = {"namespace": "default", "name": "first", "uid": uid}
-    return {"metadata": metadata, "spec": {"schedulerName": scheduler}}
+def decided(
+    scheduler: str = "moorage",
+    uid: str = "u-1",
+    *,
+    node: str | None = "node-a",
+    queue: str = "",
+    name: str = "first",
+) -> Any:
+    annotations = {QUEUE_ANNOTATION: queue} if queue else {}
+    metadata = {"namespace": "default", "name": name, "uid": uid, "annotations": annotations}
+    return {"metadata": metadata, "spec": {"schedulerName": scheduler, "nodeName": node}}
 
 
 def seen(*events: Any, leases: tuple[Any, ...] = (), **changes: Any) -> Setup:
@@ -134,10 +144,40 @@ def test_one_that_bound_a_while_ago_and_refuses_now_lives() -> None:
     assert "Scheduled, Pod default/first" in said
 
 
-@pytest.mark.parametrize("pods", [(), (decided("default-scheduler"),), (decided(uid="u-2"),)])
+@pytest.mark.parametrize("minutes", [7, 29, 34])
+def test_one_that_says_the_same_again_lives_for_longer(minutes: int) -> None:
+    """The time of a series is brought up to date every half an hour."""
+    said = decision("vm", "FailedScheduling", ago=timedelta(minutes=50))
+    said["series"] = {"count": 9, "lastObservedTime": stamp(timedelta(minutes=minutes))}
+    once = [decision("vm", "FailedScheduling", ago=timedelta(minutes=n)) for n in (6, 7, 8)]
+    setup = seen(*deciding([decision("vm", ago=timedelta(minutes=50)), said, *once]))
+
+    assert [level for level, _ in bad(setup)] == [Level.ERROR]
+    assert not is_whole(findings_of(setup))
+
+    said["series"]["lastObservedTime"] = stamp(timedelta(minutes=36))
+    assert is_whole(findings_of(setup))
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        (),
+        (decided("default-scheduler"),),
+        (decided(uid="u-2"),),
+        (decided(node=None),),
+        (decided(queue="vision"),),
+    ],
+)
 def test_a_decision_that_no_pod_confirms_counts_for_nothing(pods: tuple[Any, ...]) -> None:
     """Each user who may write Events in a namespace may write such ones."""
     assert bad(seen(decision("vm"), decided_pods=pods)) == []
+
+
+def test_a_refusal_of_a_pod_that_waits_or_that_the_plugin_bound_counts() -> None:
+    for pod in (decided(node=None), decided(queue="vision")):
+        setup = seen(decision("vm", "FailedScheduling"), decided_pods=(pod,))
+        assert [level for level, _ in bad(setup)] == [Level.ERROR]
 
 
 ODD: list[Any] = [
@@ -148,6 +188,10 @@ ODD: list[Any] = [
     {"regarding": {"kind": "Pod"}, "reportingController": "moorage", "reportingInstance": "vm"},
     {**decision("vm"), "regarding": {"kind": "Pod", "namespace": "default"}},
     {**decision("vm"), "reportingInstance": None},
+    {**decision("vm"), "regarding": {"kind": "Pod", "namespace": "default", "name": "a/log"}},
+    {**decision("vm"), "regarding": {"kind": "Pod", "namespace": "default", "name": ".."}},
+    {**decision("vm"), "regarding": {"kind": "Pod", "namespace": "a.b", "name": "first"}},
+    election("kube-system", "../moorage"),
     {name: value for name, value in decision("vm").items() if name in ("reason", "regarding")},
 ]
 
@@ -227,14 +271,21 @@ class FakeServer:
 
     def __init__(self, *events: Any) -> None:
         self.events = events
+        self.pods = [decided()]
         self.asked: list[str] = []
+        self.error: ApiError | None = None
 
     async def list(self, selection: Selection) -> Page:
         return Page(tuple(self._chosen(selection)), 1)
 
     async def pages(self, selection: Selection) -> AsyncIterator[Page]:
-        for event in self._chosen(selection):
-            yield Page((event,), 1)
+        chosen = self.pods if selection.resource.plural == "pods" else self._chosen(selection)
+        if chosen is self.pods:
+            self.asked.append(selection.field_selector)
+            if self.error is not None:
+                raise self.error
+        for each in chosen:
+            yield Page((each,), 1)
 
     def _chosen(self, selection: Selection) -> Sequence[Any]:
         self.asked.append(f"{selection.namespace} {selection.field_selector}")
@@ -244,10 +295,9 @@ class FakeServer:
         return [e for e in of_kind if here in ("", e["regarding"]["namespace"])]
 
     async def get(self, path: ObjectPath) -> Any:
-        found = {("pods", "first"): decided(), ("leases", RIVAL[1]): lease()}
-        if (body := found.get((path.resource.plural, path.name))) is None:
+        if (path.resource.plural, path.name) != ("leases", RIVAL[1]):
             raise NotFoundError("none")
-        return body
+        return lease()
 
 
 def settings() -> CheckSettings:
@@ -265,6 +315,59 @@ async def test_events_of_the_release_s_own_are_read_and_not_kept() -> None:
 
     assert found.scheduler_events == (election(*RIVAL), decision("vm"))
     assert (found.rival_leases, found.decided_pods) == ((lease(),), (decided(),))
+
+
+async def test_where_no_other_decides_no_pod_is_read() -> None:
+    server = FakeServer(decision(OWN_POD), decision(OWN_POD))
+
+    found = await read_rivals(cast(ApiClient, server), settings(), PODS)
+
+    assert (found.scheduler_events, found.decided_pods) == ((), ())
+    assert not [asked for asked in server.asked if asked.startswith("spec.schedulerName")]
+
+
+async def test_one_forged_event_keeps_no_other_from_being_looked_at() -> None:
+    """Its name is any text: as a part of a path it would lead elsewhere, and be forbidden."""
+    forged = decision("x")
+    forged["regarding"] = {**forged["regarding"], "name": "first/log"}
+    server = FakeServer(forged, decision("vm"))
+
+    found = await read_rivals(cast(ApiClient, server), settings(), PODS)
+
+    assert found.scheduler_events == (decision("vm"),)
+
+
+async def test_forged_events_hide_no_other_and_cost_no_more_calls() -> None:
+    """What no pod confirms takes no place; of what pods confirm, bindings come first."""
+    soon = timedelta(seconds=1)
+    unconfirmed = [decision(f"a-{n}", ago=soon) for n in range(300)]
+    for event in unconfirmed:
+        event["regarding"] = {**event["regarding"], "uid": "u-9"}
+    refusals = [decision(f"b-{n}", "FailedScheduling", ago=soon) for n in range(300)]
+    bound = [decision(f"c-{n}", ago=soon) for n in range(300)]
+    for event in bound:
+        event["regarding"] = {**event["regarding"], "name": "ours", "uid": "u-3"}
+    rival = decision("vm", ago=timedelta(minutes=5))
+    server = FakeServer(*unconfirmed, *refusals, rival, *bound)
+    server.pods.append(decided(uid="u-3", queue="vision", name="ours"))
+
+    found = await read_rivals(cast(ApiClient, server), settings(), PODS)
+
+    assert isinstance(found.scheduler_events, tuple)
+    assert found.scheduler_events[0] == rival
+    assert len(found.scheduler_events) == MOST_HOSTS
+    assert found.decided_pods == (decided(),)
+    assert server.asked.count("spec.schedulerName=moorage") == 1
+    assert len(server.asked) < 8
+
+
+async def test_pods_that_may_not_be_listed_are_told() -> None:
+    server = FakeServer(decision("vm"))
+    server.error = ForbiddenError("pods is forbidden")
+
+    found = await read_rivals(cast(ApiClient, server), settings(), PODS)
+
+    assert found.scheduler_events == Unread("pods is forbidden")
 
 
 async def test_on_a_control_plane_of_ones_own_events_of_pods_are_not_read() -> None:
