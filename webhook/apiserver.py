@@ -143,7 +143,10 @@ class Admission:
             return NOTHING_FOUND
         self._parsing = asyncio.create_task(asyncio.to_thread(configuration_flaws, body))
         flaws = await asyncio.shield(self._parsing)  # a thread goes on though its asker has gone
-        reported = self._cluster.reported_handlers()
+        metadata = body["metadata"]
+        reported = self._cluster.reported_handlers(
+            metadata.get("namespace") or review.namespace, metadata.get("name") or ""
+        )
         return configurations.judge_written(review, flaws, HANDLER_NAMES, reported)
 
     async def _queue(self, review: Review) -> Findings:

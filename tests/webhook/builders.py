@@ -128,7 +128,7 @@ class FakeCluster:
     def why_not_ready(self) -> str:
         return self.not_ready
 
-    def reported_handlers(self) -> Mapping[str, str]:
+    def reported_handlers(self, namespace: str, name: str) -> Mapping[str, str]:
         return self.handlers
 
     async def look_for_queue(self, name: QueueName, namespace: str = "") -> None:

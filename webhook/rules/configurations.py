@@ -8,7 +8,7 @@ nodes at any time: that a name is none can not be known, only that no node repor
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,9 @@ from webhook.reviews import Review, part
 
 LONGEST_SPEC = 4096
 """Characters of JSON. Some details take 40 microseconds a character to read."""
+
+_REGISTERED = ("Active", "Offline")
+"""What nodes say only of handlers that are registered there."""
 
 _HANDLER = "spec.discoveryHandler.name"
 _NOT_ACCEPTED = "Until that is mended, Moorage discovers no devices for this Configuration."
@@ -32,13 +35,16 @@ class ConfigurationView:
         handler: The name of its discovery handler; "" for none.
         is_accepted: Whether its status says so.
         unregistered: On which nodes no such handler is registered, in a sentence of its status; ""
-            for none. Nodes that have one may be among the others.
+            where none says so. Nodes that have one may be among the others.
+        is_registered: Whether a node says something of such a handler that is registered there.
     """
 
     name: ResourceKey
     handler: str = ""
     is_accepted: bool = False
     unregistered: str = ""
+    is_registered: bool = False
+    namespace: str = ""
 
 
 def configuration_view(body: Mapping[str, Any]) -> ConfigurationView:
@@ -51,17 +57,30 @@ def configuration_view(body: Mapping[str, Any]) -> ConfigurationView:
         handler=part(body, "spec", "discoveryHandler").get("name") or "",
         is_accepted=conditions.get("Accepted", {}).get("status") == "True",
         unregistered=(registered.get("message") or "Some nodes have none.") if is_missing else "",
+        is_registered=any(
+            entry.get("handler") in _REGISTERED for entry in part(body, "status", "nodes") or ()
+        ),
+        namespace=body["metadata"].get("namespace") or "",
     )
 
 
-def handler_reports(views: Iterable[ConfigurationView]) -> dict[str, str]:
+def handler_reports(
+    views: Iterable[ConfigurationView], has_devices: Callable[[ResourceKey], bool]
+) -> dict[str, str]:
     """By the name of each handler that a Configuration names: which nodes have none.
 
-    It is "" where a Configuration is served on all nodes. One that is not accepted tells nothing.
+    It is "" where a Configuration is served on all nodes. One that is not accepted tells nothing,
+    nor does one whose nodes say nothing, and of which no device was found: it may be new, or no
+    node may have the handler.
+
+    Args:
+        views: Configurations.
+        has_devices: Whether devices of the Configuration of a name are known.
     """
     found: dict[str, str] = {}
     for view in views:
-        if view.is_accepted:
+        is_told = view.unregistered or view.is_registered or has_devices(view.name)
+        if view.is_accepted and is_told:
             before = found.get(view.handler, view.unregistered)
             found[view.handler] = before and view.unregistered
     return found
@@ -98,19 +117,20 @@ def judge_written(
     name = part(review.new, "spec", "discoveryHandler").get("name") or ""
     said = [str(flaw) for flaw in flaws]
     if name and name not in built_in:
-        said += _unregistered(reported[name]) if name in reported else _unknown(name, built_in)
+        said += _of_other(name, built_in, reported.get(name))
     return Findings(warnings=(*said, *([_NOT_ACCEPTED] if flaws else ())))
 
 
-def _unregistered(told: str) -> Iterator[str]:
-    if told:
-        yield f"{_HANDLER}: {told} Nodes discover devices only where one is registered."
-
-
-def _unknown(name: str, built_in: Collection[str]) -> Iterator[str]:
+def _of_other(name: str, built_in: Collection[str], told: str | None) -> Iterator[str]:
+    """Of a handler that is not built in, with what `handler_reports` tells; None for nothing."""
     meant = [one for one in built_in if one.lower() == name.lower()]
     hint = f' Did you mean "{meant[0]}"?' if meant else ""
-    yield (
-        f'{_HANDLER}: No node reports a discovery handler "{name:.60}" yet.{hint}'
-        f" Built in are {listed(sorted(built_in))}; others register on nodes themselves."
-    )
+    if told is None:
+        yield (
+            f'{_HANDLER}: No node reports a discovery handler "{name:.60}" yet.{hint}'
+            f" Built in are {listed(sorted(built_in))}; others register on nodes themselves."
+        )
+    elif told:
+        yield f"{_HANDLER}: {told}{hint} Nodes discover devices only where one is registered."
+    elif hint:
+        yield f'{_HANDLER}: The discovery handler "{name:.60}" is not built in.{hint}'

@@ -52,8 +52,13 @@ async def test_a_handler_that_no_node_reports_is_a_warning_until_one_serves(
         "lastTransitionTime": "2026-01-02T03:04:05Z",
     }
     await admin.merge_patch(path, {"status": {"conditions": [accepted]}})
+    body["spec"]["capacity"] = 2
+    later = warnings_of(server, *APPLY, body=body)
+    entry = {"name": "node-a", "handler": "Active", "message": "One device has no place."}
+    await admin.merge_patch(path, {"status": {"nodes": [entry]}})
 
-    assert f'No node reports a discovery handler "{handler}" yet.' in early
+    for said in (early, later):
+        assert f'No node reports a discovery handler "{handler}" yet.' in said
     another = ("create", "--dry-run=server", "-f", "-")
     server.wait_until(
         "the handler is known",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from driver.api import NodeName
 from driver.handler_checks import HANDLER_NAMES, configuration_flaws
-from driver.handlers.reports import entry_of, unregistered
+from driver.handlers.reports import Report, entry_of, unregistered
+from driver.handlers.table import HandlerState
 from scheduler_plugin.api import ResourceKey
 from tests.webhook.builders import a_review
 from webhook.findings import NOTHING_FOUND, Findings
@@ -94,6 +96,12 @@ def test_a_handler_that_serves_a_configuration_is_known() -> None:
 MISSING = 'No discovery handler "barcode" is registered on node-b.'
 
 
+def reports(
+    views: Iterable[ConfigurationView], with_devices: Collection[str] = ()
+) -> Mapping[str, str]:
+    return handler_reports(views, lambda name: name in with_devices)
+
+
 def test_a_handler_that_some_nodes_lack_is_not_said_to_be_on_none() -> None:
     """Nodes where all is well have no entry in a status: that node-a has one is not told there."""
     entries = {"node-b": entry_of(NodeName("node-b"), "barcode", []) or {}}
@@ -104,7 +112,7 @@ def test_a_handler_that_some_nodes_lack_is_not_said_to_be_on_none() -> None:
     ]
     view = configuration_view({**a_configuration("barcode"), "status": {"conditions": conditions}})
 
-    found = written(a_configuration("barcode", ""), reported=handler_reports([view]))
+    found = written(a_configuration("barcode", ""), reported=reports([view]))
 
     assert found.warnings == (
         f"spec.discoveryHandler.name: {MISSING} Nodes discover devices only where one is"
@@ -114,19 +122,54 @@ def test_a_handler_that_some_nodes_lack_is_not_said_to_be_on_none() -> None:
 
 def test_a_handler_that_serves_one_configuration_everywhere_is_on_all_nodes() -> None:
     views = [
-        ConfigurationView(ResourceKey(name), "barcode", is_accepted, told)
-        for name, is_accepted, told in (("a", True, MISSING), ("b", True, ""), ("c", True, MISSING))
+        ConfigurationView(ResourceKey(name), "barcode", True, told)
+        for name, told in (("a", MISSING), ("b", ""), ("c", MISSING))
     ]
 
-    assert handler_reports(views) == {"barcode": ""}
-    assert handler_reports(views[:1]) == {"barcode": MISSING}
-    assert handler_reports([ConfigurationView(ResourceKey("a"), "barcode")]) == {}
+    assert reports(views, ["b"]) == {"barcode": ""}
+    assert reports(views) == reports(views[:1]) == {"barcode": MISSING}
+    assert reports([ConfigurationView(ResourceKey("a"), "barcode")], ["a"]) == {}
 
 
-def test_a_name_that_differs_by_its_case_is_pointed_at() -> None:
-    (warning,) = written(a_configuration("ONVIF", "")).warnings
+def test_a_new_configuration_of_which_no_node_said_anything_tells_of_no_handler() -> None:
+    """It is accepted at once, and what a node has to say of a handler comes later, or never."""
+    view = ConfigurationView(ResourceKey("a"), "barcode", is_accepted=True)
 
-    assert 'handler "ONVIF" yet. Did you mean "onvif"? Built in' in warning
+    assert reports([view]) == {}
+    assert reports([view], ["a"]) == {"barcode": ""}
+    assert reports([replace(view, is_registered=True)]) == {"barcode": ""}
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_registered"),
+    [
+        (entry_of(NodeName("n"), "barcode", []), False),
+        (entry_of(NodeName("n"), "barcode", [Report(HandlerState.WAITING, problem="x")]), False),
+        (entry_of(NodeName("n"), "barcode", [Report(HandlerState.ACTIVE, problem="x")]), True),
+        (entry_of(NodeName("n"), "barcode", [Report(HandlerState.OFFLINE)]), True),
+    ],
+)
+def test_a_node_that_says_something_of_a_handler_has_it(entry: Any, is_registered: bool) -> None:
+    view = configuration_view({**a_configuration("barcode"), "status": {"nodes": [entry]}})
+
+    assert view.is_registered is is_registered
+
+
+@pytest.mark.parametrize(
+    ("reported", "said"),
+    [
+        ({}, 'No node reports a discovery handler "ONVIF" yet. Did you mean "onvif"? Built in'),
+        ({"ONVIF": "It is on no node."}, 'It is on no node. Did you mean "onvif"? Nodes discover'),
+        ({"ONVIF": ""}, 'The discovery handler "ONVIF" is not built in. Did you mean "onvif"?'),
+    ],
+)
+def test_a_name_that_differs_by_its_case_is_pointed_at_whatever_is_known(
+    reported: Mapping[str, str], said: str
+) -> None:
+    """Other Configurations may have it, too, and a status be written by then."""
+    (warning,) = written(a_configuration("ONVIF", ""), reported=reported).warnings
+
+    assert said in warning
 
 
 @pytest.mark.parametrize("change", [{}, {"labels": {"a": "b"}}, {"finalizers": []}])
@@ -161,8 +204,8 @@ def test_a_handler_is_known_by_a_configuration_that_it_serves(
 
     view = configuration_view({**a_configuration("barcode"), "status": status})
 
-    assert (view.name, view.handler) == ("camera", "barcode")
-    assert (handler_reports([view]) == {"barcode": ""}) is is_served
+    assert (view.name, view.namespace, view.handler) == ("camera", "default", "barcode")
+    assert (reports([view], ["camera"]) == {"barcode": ""}) is is_served
 
 
 @pytest.mark.parametrize("spec", [None, {}, {"discoveryHandler": None}, {"capacity": None}])
