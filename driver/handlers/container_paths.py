@@ -3,8 +3,8 @@
 A handler says where in a container a device node or a mount is to be. Over `/bin/sh`, `/etc/passwd`
 or a service account's token it would run what it likes there, or be believed as another. So
 
-* every path is absolute and normalized, but for a slash at its end, and neither `/`, `/proc` nor
-  `/sys`;
+* every path is absolute and normalized (of a folder's, the slash at its end is taken away before),
+  and neither `/`, `/proc` nor `/sys`;
 * device nodes are below `/dev`, and take no place of a node that every container has, but its own;
 * mounts are at no folder from which programs, libraries and their settings are read, nor at one
   with secrets, nor above one.
@@ -65,16 +65,11 @@ def place_refusal(device: Device, allowed: Iterable[str]) -> str | None:
 
 
 def _refusal(field: str, path: str, why: str, allowed: Iterable[str]) -> str | None:
-    if always := _always_refused(_plain(path)):
+    if always := _always_refused(path):
         return f"{field}.container_path {shown(path)} {always}"
-    if not why or lies_in(_plain(path), allowed):
+    if not why or lies_in(path, allowed):
         return None
     return f"{field}.container_path {shown(path)} {why}; {FLAG} would allow it"
-
-
-def _plain(path: str) -> str:
-    """Without the slash at its end, with which folders are written, too."""
-    return path.removesuffix("/") or path
 
 
 def _always_refused(path: str) -> str:
@@ -87,7 +82,7 @@ def _always_refused(path: str) -> str:
 
 
 def _spec_refusal(spec: DeviceSpec) -> str:
-    path = _plain(spec.container_path)
+    path = spec.container_path
     if not _is_below(path, _DEV) or path == _DEV:
         return f"is not below {_DEV}"
     return "" if path == spec.host_path else _takes_every_containers(path)
@@ -99,7 +94,7 @@ def _takes_every_containers(path: str) -> str:
 
 
 def _mount_refusal(mount: Mount) -> str:
-    path = _plain(mount.container_path)
+    path = mount.container_path
     if path == _DEV:
         return f"is {_DEV}, which every container has"
     if _is_below(path, _DEV):
