@@ -226,7 +226,7 @@ def _unwritable(problem: str) -> str:
     return (
         f"CDI files cannot be written: {problem}. No claim is prepared on this node until they"
         " can be. If the folder was removed under the driver's pod, delete the pod: the next one"
-        " has a new folder, and writes there what is prepared."
+        " has a new folder, and writes there the files of claims in use."
     )
 
 
