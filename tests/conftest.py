@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["local_cluster.fixtures"]
@@ -11,3 +13,11 @@ settings.register_profile(
     "moorage", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("moorage")
+
+
+def _is_of_this_test(record: logging.LogRecord) -> bool:
+    """The one poller of gRPC wakes loops of tests that have ended, and asyncio logs that."""
+    return "PollerCompletionQueue._handle_events" not in record.getMessage()
+
+
+logging.getLogger("asyncio").addFilter(_is_of_this_test)
