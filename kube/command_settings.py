@@ -4,7 +4,7 @@ A command that runs for a moment, such as `kubectl moorage`, reads its flags bef
 it asks a cluster at all.
 """
 
-from kube.processes.command_settings import command_of as command_of
+from kube.processes.built_commands import command_of as command_of
 from kube.processes.command_settings import commands as commands
 from kube.processes.command_settings import parsed as parsed
 from kube.processes.command_settings import refuse as refuse

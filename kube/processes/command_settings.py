@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 from typer.core import TyperGroup, TyperOption
 from typer.models import OptionInfo
+
+from kube.processes.built_commands import command_of
 
 T = TypeVar("T")
 
@@ -104,12 +105,6 @@ def refuse(message: str) -> typer.BadParameter:
     return typer.BadParameter(message)
 
 
-@cache
-def command_of(app: typer.Typer) -> Any:
-    """The command of a program whose commands are all there: it takes a while to build."""
-    return typer.main.get_command(app)
-
-
 def settings_of(app: typer.Typer, argv: Sequence[str], environ: Mapping[str, str]) -> Any:
     """What the command that the arguments name returns.
 
@@ -122,7 +117,7 @@ def settings_of(app: typer.Typer, argv: Sequence[str], environ: Mapping[str, str
             list(argv),
             prog_name=app.info.name,
             standalone_mode=False,
-            default_map=_of_environment(command, environ),
+            default_map=_of_environment(command, environ, argv),
         )
     except typer.TyperException as error:
         error.show()  # type: ignore[attr-defined]  # all that parsing raises are of its subclass
@@ -130,10 +125,13 @@ def settings_of(app: typer.Typer, argv: Sequence[str], environ: Mapping[str, str
     return sys.exit(found) if isinstance(found, int) else found
 
 
-def _of_environment(command: Any, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The defaults of a command, or of those of a group by their names."""
+def _of_environment(
+    command: Any, environ: Mapping[str, str], argv: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The defaults of a command; of a group, those of its commands that the words name."""
     if isinstance(command, TyperGroup):
-        return {name: _of_environment(each, environ) for name, each in command.commands.items()}
+        named = command.commands.keys() & argv
+        return {name: _of_environment(command.commands[name], environ) for name in named}
     found = {name: _of_variables(option, environ) for name, option in options_of(command).items()}
     return {name: value for name, value in found.items() if value}
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-import typer
-
+from kube.command_settings import command_of
 from scheduler_plugin.kubectl.commands import app
 from scheduler_plugin.kubectl.flag_order import command_first, options_of, options_of_command
 
@@ -36,7 +35,7 @@ _OF_OPTIONS = {
 
 def completions(argv: Sequence[str], names: Names) -> tuple[list[str], int]:
     """What may stand in the place of the last word, and whether it may be a file."""
-    command: Any = typer.main.get_command(app)
+    command = command_of(app)
     *typed, last = argv or [""]
     before = command_first(command, typed)
     chosen = command.commands.get(before[0]) if before else None

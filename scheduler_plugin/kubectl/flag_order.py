@@ -11,6 +11,8 @@ from typing import Any
 
 def command_first(command: Any, argv: Sequence[str]) -> list[str]:
     """The words with the command in front; as they are where no command is among them."""
+    if not argv or not argv[0].startswith("-"):
+        return list(argv)  # All commands would be built to know their flags.
     options = options_of(command)
     number = 0
     while number < len(argv) and argv[number].startswith("-"):
