@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kube.kinds import CLAIMS, EVENTS, Resource
 from kube.kubectl_client import ApiError, ApiReader, ForbiddenError, JsonObject, NotFoundError
 from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
-from scheduler_plugin.asking.shown import ToldEvent
+from scheduler_plugin.asking.shown_pods import ToldEvent
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.objects.names import MIRROR_ANNOTATION
 

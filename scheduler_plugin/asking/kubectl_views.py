@@ -6,16 +6,15 @@ into imports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scheduler_plugin.accounting.world import World
-from scheduler_plugin.asking.ages import ago, read_time
-from scheduler_plugin.asking.shown import Key, Shown, ToldEvent, told_by
-from scheduler_plugin.asking.snapshots import Snapshot, world_of
+from scheduler_plugin.asking.shown import Key, Shown
+from scheduler_plugin.asking.snapshot_times import taken_at
+from scheduler_plugin.asking.snapshots import Snapshot
 from scheduler_plugin.asking.tables import (
     charge_table,
     device_table,
@@ -23,33 +22,14 @@ from scheduler_plugin.asking.tables import (
     objects,
     queue_table,
     simulation_text,
-    why_text,
 )
 from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.objects.fields import JsonObject
-from scheduler_plugin.objects.names import QueueCondition, QueueName
+from scheduler_plugin.objects.names import QueueName
 
 if TYPE_CHECKING:
-    from scheduler_plugin.viewing.why import Why
-
-
-def no_pod(settings: ViewSettings) -> str:
-    """That there is none of that name."""
-    where = f"{settings.namespace}/{settings.name}"
-    return f"there is no pod {where}, and no Event tells of one."
-
-
-def taken_at(snapshot: Snapshot) -> datetime:
-    """When a snapshot was taken: what is told of times is told as of then.
-
-    Raises:
-        CannotTellError: If it does not tell.
-    """
-    found = read_time(snapshot.taken_at)
-    if found is None:
-        raise CannotTellError(f'takenAt: "{snapshot.taken_at}" is no time with a zone (RFC 3339).')
-    return found
+    from scheduler_plugin.accounting.books import Books
 
 
 def view(
@@ -64,19 +44,24 @@ def view(
     found = _VIEWS.get(settings.view)
     if found is None:
         raise CannotTellError(f"a snapshot has no {settings.view}.")
-    return found(_Asked(settings, snapshot, world_of(snapshot), labelled))
+    return found(_Asked(settings, snapshot, labelled))
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     settings: ViewSettings
     snapshot: Snapshot
-    world: World
     labelled: Collection[Key] | None
 
     @property
     def now(self) -> datetime:
         return taken_at(self.snapshot)
+
+    def books(self) -> Books:
+        """Made anew by each call."""
+        from scheduler_plugin.asking.books import books_of
+
+        return books_of(self.snapshot)
 
     @property
     def wide(self) -> bool:
@@ -110,11 +95,11 @@ def _queues(asked: _Asked) -> Shown:
     from scheduler_plugin.accounting.figures.share_figures import ShareFigures
     from scheduler_plugin.viewing.queue_rows import queue_rows
 
-    names = asked.settings.names
-    every = [row for row in queue_rows(asked.world) if asked.has("", row.queue)]
+    names, books = asked.settings.names, asked.books()
+    every = [row for row in queue_rows(books) if asked.has("", row.queue)]
     asked.check_names("Queue", (row.queue for row in every))
     rows = [row for row in every if not names or row.queue in names]
-    figures = ShareFigures(asked.world)
+    figures = ShareFigures(books)
     shares = {
         (str(name), str(key)): amount
         for name in {row.queue for row in rows}
@@ -132,7 +117,7 @@ def _claims(asked: _Asked) -> Shown:
     from scheduler_plugin.viewing.queue_rows import claim_rows
 
     names = asked.settings.names
-    every = [row for row in claim_rows(asked.world) if asked.has(row.namespace, row.name)]
+    every = [row for row in claim_rows(asked.books()) if asked.has(row.namespace, row.name)]
     asked.check_names(CLAIM, (row.name for row in every))
     rows = [row for row in every if not names or row.name in names]
     devices = {_key(obj): _devices_of(obj) for obj in asked.snapshot.of("resourceclaims")}
@@ -160,10 +145,10 @@ def _devices_of(claim: JsonObject) -> tuple[str, ...]:
 def _charge(asked: _Asked) -> Shown:
     from scheduler_plugin.viewing.queue_rows import charge_rows
 
-    name = QueueName(asked.settings.name)
-    if name not in asked.world.facts.tree:
+    name, books = QueueName(asked.settings.name), asked.books()
+    if name not in books.facts.tree:
         raise NotThereError(f"there is no Queue {name}")
-    rows = tuple(charge_rows(asked.world, name))
+    rows = tuple(charge_rows(books, name))
     return Shown(objects(rows), (charge_table(rows),), f"Queue {name} is charged for nothing.")
 
 
@@ -171,7 +156,7 @@ def _devices(asked: _Asked) -> Shown:
     from scheduler_plugin.viewing.device_rows import device_rows
 
     names, of = asked.settings.names, asked.snapshot.of
-    every = device_rows(of("resourceslices"), of("instances"), of("resourceclaims"), asked.world)
+    every = device_rows(of("resourceslices"), of("instances"), of("resourceclaims"), asked.books())
     asked.check_names("device", (name for row in every for name in (row.name, row.instance)))
     rows = [row for row in every if not names or {row.name, row.instance} & set(names)]
     table = device_table(rows, asked.now, wide=asked.wide)
@@ -205,57 +190,13 @@ def _simulated(asked: _Asked) -> Shown:
 
 
 def _why(asked: _Asked) -> Shown:
-    found = why_of(asked.settings, asked.snapshot, asked.world)
+    from scheduler_plugin.asking.shown_pods import no_pod, shown_why, why_of
+
+    key = (asked.settings.namespace, asked.settings.name)
+    found = why_of(asked.snapshot, key)
     if found is None:
-        raise NotThereError(no_pod(asked.settings))
+        raise NotThereError(no_pod(key))
     return shown_why(found, asked.now)
-
-
-def shown_why(
-    found: Why, now: datetime, events: Sequence[ToldEvent] = (), not_read: Sequence[str] = ()
-) -> Shown:
-    """What is to be said of a pod: programs are told when an Event was, and people how long ago.
-
-    Args:
-        found: All but what Events say.
-        now: What ages are told of.
-        events: Of the pod, the oldest first.
-        not_read: What was left out since it may not be read, and what that means.
-    """
-    exact = (f"{event.when} {event.sentence}" for event in events)
-    aged = (f"{ago(event.when, now)} {event.sentence}" for event in events)
-    plain = objects((replace(found, told=(*found.told, *exact)),))[0]
-    plain["not_read"] = list(not_read)
-    return Shown(plain, why_text(replace(found, told=(*found.told, *aged)), not_read))
-
-
-def why_of(settings: ViewSettings, snapshot: Snapshot, world: World) -> Why | None:
-    """With what the pod's conditions say; None where a snapshot has no such pod."""
-    from scheduler_plugin.viewing.why import why
-
-    found = why(world, settings.namespace, settings.name, taken_at(snapshot))
-    if found is None:
-        return None
-    told = (*told_by(pod_in(snapshot, settings)), *_told_by_queue(snapshot, found))
-    return replace(found, told=told)
-
-
-def _told_by_queue(snapshot: Snapshot, found: Why) -> Iterator[str]:
-    """Why nothing is taken back for a pod that waits, as the Queue's condition says."""
-    from scheduler_plugin.viewing.why import ENDED, RUNNING
-
-    waits = found.reason not in (ENDED, RUNNING)
-    for queue in snapshot.of("queues") if waits else ():
-        conditions = (queue.get("status") or {}).get("conditions") or ()
-        for condition in conditions if queue["metadata"]["name"] == found.queue else ():
-            if condition.get("type") == QueueCondition.QUOTA_UNMET and condition.get("message"):
-                yield f"Queue {found.queue}, {condition['type']}: {condition['message']}"
-
-
-def pod_in(snapshot: Snapshot, settings: ViewSettings) -> JsonObject:
-    """The pod that is asked about; {} where there is none."""
-    key = (settings.namespace, settings.name)
-    return next((pod for pod in snapshot.of("pods") if _key(pod) == key), {})
 
 
 _VIEWS: Mapping[str, Callable[[_Asked], Shown]] = {

@@ -29,18 +29,6 @@ class Shown:
     nothing: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToldEvent:
-    """What an Event says of a pod.
-
-    Attributes:
-        when: It happened last, as the API writes it.
-    """
-
-    when: str
-    sentence: str
-
-
 def told_by(pod: JsonObject) -> tuple[str, ...]:
     """What the conditions of a pod say of what it waits for."""
     return tuple(

@@ -14,7 +14,8 @@ from datetime import datetime
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.asking.snapshots import Snapshot, changed, with_objects, world_of
+from scheduler_plugin.asking.snapshots import Snapshot, changed, with_objects
+from scheduler_plugin.asking.worlds import world_of
 from scheduler_plugin.judging.gangs import judge_waiting, waiting_refusal
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume
 from scheduler_plugin.models import queue_problems

@@ -6,9 +6,9 @@ from kube.kinds import PODS
 from kube.kubectl_client import ApiReader, ForbiddenError, JsonObject, NotFoundError, wall_clock
 from scheduler_plugin.accounting_arguments import ReleaseSettings
 from scheduler_plugin.asking.apiserver_pods import events_of, read_pod
-from scheduler_plugin.asking.kubectl_views import no_pod, pod_in, shown_why, taken_at, why_of
 from scheduler_plugin.asking.shown import Shown
-from scheduler_plugin.asking.snapshots import world_of
+from scheduler_plugin.asking.shown_pods import no_pod, pod_in, shown_why, why_of
+from scheduler_plugin.asking.snapshot_times import taken_at
 from scheduler_plugin.asking.told_pods import gone, not_accounted, told_why
 from scheduler_plugin.asking.view_errors import NotThereError
 from scheduler_plugin.asking.view_settings import ViewSettings
@@ -27,10 +27,11 @@ async def shown_why_of(
         snapshot = await read(client, release)
     except ForbiddenError:
         return await _partly(client, release, settings)
-    found = why_of(settings, snapshot, world_of(snapshot))
+    key = (settings.namespace, settings.name)
+    found = why_of(snapshot, key)
     if found is None:
         return await _unaccounted(client, settings)
-    pod = pod_in(snapshot, settings)
+    pod = pod_in(snapshot, key)
     return shown_why(found, taken_at(snapshot), await events_of(client, settings, pod))
 
 
@@ -39,7 +40,7 @@ async def _unaccounted(client: ApiReader, settings: ViewSettings) -> Shown:
     pod = await _pod(client, settings)
     events = await events_of(client, settings, pod)
     if pod is None and not events:
-        raise NotThereError(no_pod(settings))
+        raise NotThereError(no_pod((settings.namespace, settings.name)))
     name = f"{settings.namespace}/{settings.name}"
     return shown_why(gone(name) if pod is None else not_accounted(name), wall_clock(), events)
 
