@@ -169,3 +169,15 @@ def test_a_call_on_a_file_imports_nothing_that_it_does_not_use(
     done = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert done.stderr == "[]\n"
+
+
+def test_a_call_looks_for_no_garbage_while_it_reads_and_when_it_ends(tmp_path: Path) -> None:
+    seen = (
+        "import gc, sys; from scheduler_plugin.kubectl.commands import main; main();"
+        "print(gc.isenabled(), gc.get_freeze_count() > 0, file=sys.stderr)"
+    )
+    command = (sys.executable, "-c", seen, "queues", f"--snapshot={a_file(tmp_path)}")
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert done.stderr == "False True\n"
