@@ -14,7 +14,7 @@ from kube.calls.apiserver_reads import Answer, ApiReader, lost, refusal
 from kube.calls.errors import UnavailableError, said
 from kube.calls.requests import Request
 from kube.kubectl.http_answers import AnswerParser
-from kube.kubectl.kubeconfig import DEFAULT_NAMESPACE, Choice, current_context
+from kube.kubectl.kubeconfig import Choice, current_context, current_namespace
 from kube.kubectl.proxy import KubectlProxy
 
 T = TypeVar("T")
@@ -38,8 +38,7 @@ class KubectlClient(ApiReader):
 
     @property
     def namespace(self) -> str:
-        context = current_context(self._choice) or {}
-        return context.get("namespace") or DEFAULT_NAMESPACE
+        return current_namespace(self._choice)
 
     async def _answer(self, request: Request) -> Answer:
         try:

@@ -48,6 +48,25 @@ def choice_of(file: Path | None, context: str) -> Choice:
     return Choice(None if file and own and Path(own) == file else file, context)
 
 
+def current_namespace(choice: Choice) -> str:
+    """That of the current context, or the default one.
+
+    Most users' files name no namespace, which is seen without YAML, whose import takes longer than
+    all else here.
+    """
+    context = current_context(choice) if _may_say(choice.files, b"namespace") else None
+    return (context or {}).get("namespace") or DEFAULT_NAMESPACE
+
+
+def _may_say(files: Sequence[Path], key: bytes) -> bool:
+    """Whether the key may be in one of them: it may be written with escapes, or in UTF-16."""
+    try:
+        texts = [file.read_bytes() for file in files if file.exists()]
+    except OSError:
+        return False
+    return any(part in text for text in texts for part in (key, b"\\", b"\0"))
+
+
 def current_context(choice: Choice) -> Mapping[str, Any] | None:
     """Its cluster, user and namespace; None where there is none that can be read."""
     try:

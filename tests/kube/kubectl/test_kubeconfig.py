@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kube.kubectl.kubeconfig import Choice, choice_of, current_context
+from kube.kubectl.kubeconfig import Choice, choice_of, current_context, current_namespace
 
 
 def a_file(path: Path, current: str = "", **namespaces: str) -> Path:
@@ -78,3 +78,42 @@ def test_files_of_the_environment_are_for_kubectl_to_join(
 
     assert choice_of(Path(several), "").flags == ()
     assert choice_of(Path("c"), "d").flags == ("--kubeconfig=c", "--context=d")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "key"),
+    [
+        ("utf-8", "namespace"),
+        ("utf-8", '"namespace"'),
+        ("utf-8", r'"\x6eamespace"'),
+        ("utf-8", r'"n\u0061mespace"'),
+        ("utf-16", "namespace"),
+    ],
+)
+def test_the_namespace_is_seen_however_it_is_written(
+    encoding: str, key: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "config"
+    text = f"{{current-context: a, contexts: [{{name: a, context: {{{key}: team}}}}]}}"
+    file.write_bytes(text.encode(encoding))
+
+    assert current_namespace(Choice(file)) == "team"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "current-context: a\ncontexts: [{name: a, context: {}}]"]
+)
+def test_a_file_without_one_means_the_default_namespace(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(text)
+
+    assert current_namespace(Choice(file)) == "default"
+    assert current_namespace(Choice(tmp_path)) == "default"
+    assert current_namespace(Choice(tmp_path / "absent")) == "default"
+
+
+def test_a_namespace_of_another_context_does_not_count(tmp_path: Path) -> None:
+    file = a_file(tmp_path / "config", "a", a="", b="team")
+
+    assert current_namespace(Choice(file)) == "default"
+    assert current_namespace(Choice(file, "b")) == "team"
