@@ -21,7 +21,8 @@ from kube.calls.apiserver_reads import Answer, ApiReader, lost, refusal
 from kube.calls.apiserver_transport import Transport
 from kube.calls.errors import UnavailableError, said
 from kube.calls.frames import Frame, Lines, frames_of
-from kube.calls.requests import NO_PRECONDITIONS, WRITE, Preconditions, Request, WriteOptions
+from kube.calls.read_requests import Request
+from kube.calls.requests import NO_PRECONDITIONS, WRITE, Preconditions, WriteOptions
 from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource, Selection
 

@@ -11,11 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from kube.calls import requests
+from kube.calls import read_requests
 from kube.calls.errors import (
     ApiError,
     ForbiddenError,
@@ -24,7 +23,8 @@ from kube.calls.errors import (
     UnavailableError,
     error_of,
 )
-from kube.calls.requests import Request
+from kube.calls.http_dates import moment_of
+from kube.calls.read_requests import Request
 from kube.objects import JsonObject, parse_resource_version
 from kube.resources import ObjectPath, Resource, Selection
 
@@ -71,7 +71,7 @@ class ApiReader(ABC):
         """The answer to one request. Raises ApiError where it is a refusal, or there is none."""
 
     async def get(self, path: ObjectPath, *, timeout_seconds: float = READ_SECONDS) -> JsonObject:
-        return await self._call(requests.read(path.url_path, timeout_seconds))
+        return await self._call(read_requests.read(path.url_path, timeout_seconds))
 
     async def list(
         self,
@@ -113,10 +113,10 @@ class ApiReader(ABC):
         Raises:
             ApiError: If it does not tell.
         """
-        answer = await self._answer(requests.read("/version", READ_SECONDS))
+        answer = await self._answer(read_requests.read("/version", READ_SECONDS))
         body = parsed(answer.body)
         try:
-            return Server(body["gitVersion"], parsedate_to_datetime(answer.headers["Date"]))
+            return Server(body["gitVersion"], moment_of(answer.headers["Date"]))
         except (KeyError, ValueError) as error:
             raise UnavailableError(f"not a version: {error!r}") from error
 
@@ -133,7 +133,7 @@ class ApiReader(ABC):
             return True
         with contextlib.suppress(ForbiddenError, NotFoundError):
             # Whoever cannot ask has to believe the list.
-            await self._answer(requests.read("/readyz", READ_SECONDS))
+            await self._answer(read_requests.read("/readyz", READ_SECONDS))
         return await self._lists(resource)
 
     async def _lists(self, resource: Resource) -> bool:
@@ -153,7 +153,9 @@ class ApiReader(ABC):
         self, selection: Selection, limit: int, token: str, timeout_seconds: float
     ) -> Page:
         try:
-            body = await self._call(requests.list_page(selection, limit, token, timeout_seconds))
+            body = await self._call(
+                read_requests.list_page(selection, limit, token, timeout_seconds)
+            )
         except NotFoundError as error:
             raise _not_served(selection.resource, error) from error
         try:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from kube.calls.apiserver_reads import Answer, ApiReader, lost, refusal
 from kube.calls.errors import UnavailableError, said
-from kube.calls.requests import Request
+from kube.calls.read_requests import Request
 from kube.kubectl.http_answers import AnswerParser
 from kube.kubectl.kubeconfig import Choice, current_context, current_namespace
 from kube.kubectl.proxy import KubectlProxy
