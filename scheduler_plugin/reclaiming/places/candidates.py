@@ -95,6 +95,8 @@ class Candidates:
 
     def _sources(self, seeker: Seeker) -> Iterator[Collection[str]]:
         """A few at a time."""
+        if not seeker.choices:
+            return
         needs = seeker.pod.needs
         yield [n for n in (needs.names if needs else ()) if self._stock.nodes.get(n) is not None]
         if not seeker.asks and not seeker.resources:

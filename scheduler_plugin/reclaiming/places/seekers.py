@@ -7,7 +7,7 @@ only a text says, which is not looked at: whether a device is lacking is seen fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -49,7 +49,8 @@ class Seeker:
     """A pod that has to find a node with devices.
 
     Attributes:
-        choices: Of these one is enough: devices that claims ask for.
+        choices: Of these one is enough: devices that claims ask for. None at all where a class
+            that a claim names does not exist: kube-scheduler tries no such pod.
         resources: What it asks for beside its claims. A node has it, or a device of the class
             stands for it; without a class only the former.
         beside: The pod on whose node it has to be; "" for none.
@@ -124,15 +125,21 @@ def _seeker(pod: PodView, shared: dict[str, PodUid], world: WorldView) -> Seeker
     own = [claim for claim in claims if claim.name not in shared]
     if doubt := _doubt(own):
         return doubt
-    asks = [[_ask(c, a, world) for a in r.alternatives] for c in own for r in c.requests]
+    requests = [(claim, request) for claim in own for request in claim.requests]
+    asks = [[_ask(claim, a, world) for a in request.alternatives] for claim, request in requests]
+    named = (a.device_class for _, request in requests for a in request.alternatives)
     resources = tuple(_resource(name, count, world) for name, count in pod.requests if count)
     return Seeker(
         pod=pod,
-        choices=tuple(product(*asks)),
+        choices=tuple(product(*asks)) if _exist(named, world) else (),
         resources=resources,
         beside=next(iter(beside), NO_POD),
         selections=tuple(c.nodes for c in world.facts.claims_of(pod) if c.nodes is not None),
     )
+
+
+def _exist(classes: Iterable[ClassName], world: WorldView) -> bool:
+    return all(world.facts.catalog.class_named(name) is not None for name in classes)
 
 
 def _ask(claim: ClaimView, alternative: Alternative, world: WorldView) -> Ask:

@@ -88,6 +88,17 @@ def test_a_queue_within_its_quota_gets_a_device_of_one_that_is_over_it() -> None
     assert cluster.is_due(decision)
 
 
+def test_of_a_class_that_does_not_exist_no_free_device_would_do() -> None:
+    """kube-scheduler tries no such pod, so that what is kept for it is kept in vain."""
+    cluster = a_cluster(waiting(requests=[a_request("ghost")]), waiting(name="other"))
+    pods = {pod.name: pod for pod in cluster.world.facts.pods()}
+    supply = cluster.supply(Away())
+
+    free = {name: [*filter(None, supply.free_nodes(pod))] for name, pod in pods.items()}
+
+    assert free == {"w": [], "other": ["n"]}
+
+
 @pytest.mark.parametrize("way", ["spared", "joined", "bound", "gone"])
 def test_what_was_decided_is_not_carried_out_once_it_is_wrong(way: str) -> None:
     cluster = a_cluster(*FULL, waiting())
