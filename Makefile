@@ -10,7 +10,7 @@ MINUTES ?= 10
 KUBERNETES ?= 1.36
 
 .DEFAULT_GOAL := help
-.PHONY: help check format unit test e2e-devices e2e-queues e2e-legacy e2e-oldest crash-test hostile-test chaos demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
+.PHONY: help install check format unit test e2e-devices e2e-queues e2e-legacy e2e-oldest crash-test hostile-test chaos demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,7 +58,7 @@ OLDEST_STORIES := $(addprefix tests/e2e/driver/test_,bad_nodes.py claims.py devi
 # Slots, taints, extended resources and health in a pod's status are switched off there, see INSTALL.md.
 NOT_IN_OLDEST := with_slots or on_the_network or comes_back_is_offered_again or written_for_the_device_plugin or extended_resource or status_of_a_pod or without_dra
 
-RELEASE_STORIES := $(addprefix tests/,e2e/test_air_gapped.py e2e/test_chaos.py e2e/test_documentation.py e2e/test_helm.py e2e/test_own_control_plane.py e2e/test_upgrade.py)
+RELEASE_STORIES := $(addprefix tests/,e2e/test_air_gapped.py e2e/test_chaos.py e2e/test_documentation.py e2e/test_helm.py e2e/test_newcomer.py e2e/test_own_control_plane.py e2e/test_upgrade.py)
 
 e2e-devices: $(READY)
 	$(BIN)/pytest -q -m e2e $(addprefix --ignore=,$(QUEUE_STORIES) $(RELEASE_STORIES)) --ignore-glob='*/legacy/test_[!fp]*'
@@ -123,6 +123,9 @@ lock: $(READY) ## Resolve the dependencies anew into the two lock files
 
 advisories: $(READY) ## Look for flaws that PyPI knows of in the locked packages (network; no part of the tests)
 	$(BIN)/uv tool run pip-audit --strict --require-hashes --disable-pip -r requirements.lock
+
+install: $(READY) ## A throw-away Kubernetes with Moorage and a first Queue; again: an upgrade
+	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo.install --dir $(CLUSTER)
 
 cluster-up: $(READY) ## Start the throw-away Kubernetes (see deploy/local)
 	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster --dir $(CLUSTER) up

@@ -31,9 +31,10 @@ from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import TOKEN_REVIEWS, Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_app import dashboard_app
+from scheduler_plugin.dashboard.http_leader import LeaderPages
 from scheduler_plugin.dashboard.http_views import Views
 from scheduler_plugin.dashboard.parts import Part
-from scheduler_plugin.dashboard.snapshots import Recent
+from scheduler_plugin.dashboard.told_events import Recent
 
 REST_SECONDS = 0.005
 
@@ -149,7 +150,8 @@ async def measure(args: argparse.Namespace) -> None:
     handle, calls = filter_handler.handler(extender), filter_handler.bodies(size)
     snapshots, everybody = Snapshots(world, Recent()), Everybody()
     reviews = Reviews(cast(ApiClient, everybody))
-    views = Views(world, snapshots, reviews, cast(GateWriter, everybody), lambda: "")
+    gates, leader = cast(GateWriter, everybody), cast(LeaderPages, everybody)
+    views = Views(world, snapshots, reviews, gates, lambda: "", leader)
     gc.collect()
     gc.freeze()
     with beside(snapshots.run(), change(world, snapshots, args.queues)):

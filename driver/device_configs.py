@@ -24,6 +24,9 @@ HIGHEST_ID = 2**32 - 2
 
 NAME = re.compile(r"^[_A-Za-z][_A-Za-z0-9]*$")
 PERMISSIONS = re.compile(r"^(rw?m?|wm?|m)$")
+PERMISSION_LETTERS = frozenset("rwm")
+"""Read, write and mknod, as in the device cgroup."""
+
 MODE = re.compile(r"^0[0-7]{3}$")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _UNUSABLE = re.compile(r"[\0\ud800-\udfff]")

@@ -8,6 +8,7 @@ value means, and whether it makes sense, is said by the driver in the condition 
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue
@@ -36,12 +37,45 @@ from kube.models import (
     extra,
     flaw,
     flaws,
+    rule,
 )
 
 _KEPT = extensions(preserve_unknown_fields=True) | {"nullable": True}
 Kept = Annotated[dict[str, Any] | None, Field(json_schema_extra=_KEPT)]
 """A part of Akri's objects that is not looked into."""
 
+NO_DURATION = "is no duration; write it like 90s, 5m or 1h30m"
+"""What is said of a text that is none, after the text."""
+
+
+def duration(units: str, *rules: tuple[str, str]) -> tuple[Any, ...]:
+    """What is said of a field that holds a duration: the API server refuses others in words.
+
+    A `pattern` would be shown to users as it is. The rules stand in the definition, so they hold
+    while no webhook answers.
+
+    Args:
+        units: Those that may be written, such as `h|m|s`.
+        rules: Conditions in CEL that a duration must meet besides, each with its message.
+    """
+    pattern = rf"^(0|([0-9]{{1,9}}([.][0-9]{{1,9}})?({units}))+)$"
+    is_one = f"self.matches('{pattern}')"
+    whole = re.compile(pattern.removesuffix("$"))
+
+    def met(text: str) -> str:
+        if not whole.fullmatch(text):
+            raise flaw(f'"{text}" {NO_DURATION}.')
+        return text
+
+    validations = [
+        rule(is_one, f"it {NO_DURATION}")
+        | {"messageExpression": f"""'"' + self + '" {NO_DURATION}'"""},
+        *(rule(f"!{is_one} || {expression}", message) for expression, message in rules),
+    ]
+    return Field(max_length=64), extra(validations=validations), AfterValidator(met)
+
+
+GracePeriod = Annotated[str, *duration("h|m|s|ms|us")]
 ShortText = Annotated[str, Field(max_length=64)]
 
 
@@ -130,13 +164,7 @@ class ConfigurationSpec(Model):
     """Whether whoever asks for several devices of this Configuration gets different ones, never two
     slots of one device. Absent means what the driver is set to, which is true unless an
     administrator changed it."""
-    offline_grace_period: (
-        Annotated[
-            str,
-            Field(max_length=64, pattern=r"^(0|([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms|us))+)$"),
-        ]
-        | None
-    ) = None
+    offline_grace_period: GracePeriod | None = None
     """How long the Instance of a device that went away is kept for its return, such as 30s or 5m.
     Absent means five minutes for devices that several nodes see, and no time for those of one
     node."""
@@ -179,6 +207,9 @@ class NodeReport(Model):
     devices_distinct: bool | None = None
     """False while a device is another Configuration's, too, and one of them offers it to one user
     at a time."""
+    devices_complete: bool | None = None
+    """False while its handler reports a problem, or devices are left out or not as their handler
+    says; the message tells which, and what mends it."""
     message: Annotated[str, Field(max_length=1024)] | None = None
     """Why, as a sentence for people."""
 
@@ -203,7 +234,8 @@ class ConfigurationStatus(Model):
     HandlerRegistered says on which nodes no handler of its name is registered; PropertiesRead says
     which nodes cannot read a Secret or ConfigMap that discoveryProperties need; DevicesDistinct
     says which devices another Configuration offers, too, so that a claim has them through one of
-    the two at a time; FieldsIgnored names fields that are kept and not acted on."""
+    the two at a time; DevicesComplete says what handlers report to be wrong, and which devices are
+    left out; FieldsIgnored names fields that are kept and not acted on."""
 
 
 class ConfigurationModel(Model):

@@ -13,8 +13,7 @@ _SECONDS = {
     "ms": Decimal("0.001"),
     "us": Decimal("0.000001"),
 }
-_PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|us|s)")
-_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+_PART = r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|us|s)"
 _LONGEST = Decimal(timedelta(days=366).total_seconds())
 
 
@@ -25,9 +24,9 @@ def parse_duration(text: str) -> timedelta | None:
     """
     if text == "0":
         return timedelta()
-    if not _WHOLE.fullmatch(text):
+    if not re.fullmatch(rf"(?:{_PART})+", text):
         return None
-    seconds = sum(Decimal(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    seconds = sum(Decimal(number) * _SECONDS[unit] for number, unit in re.findall(_PART, text))
     return timedelta(seconds=float(seconds)) if seconds <= _LONGEST else None
 
 

@@ -66,7 +66,6 @@ from kube.live_tls import (
 from kube.loopback import is_loopback, why_not_under
 from kube.objects import JsonObject, ObjectKey
 from kube.processes.command_settings import (
-    Config,
     Kubeconfig,
     LogFormat,
     LogLevel,
@@ -75,9 +74,9 @@ from kube.processes.command_settings import (
     not_empty,
     parsed,
     refuse,
-    settings_in,
     settings_of,
 )
+from kube.processes.file_settings import Config, settings_in
 from kube.processes.opentelemetry import note_span, now_ns, trace_to
 from kube.processes.processes import log_to_stderr, naming, run_process
 from kube.processes.stuck_processes import STUCK_SECONDS

@@ -5,6 +5,7 @@ moorage-scheduler-plugin print-config   what kube-scheduler's configuration must
 moorage-scheduler-plugin print-static-pod   a control plane's kube-scheduler, the plugin beside it
 moorage-scheduler-plugin write-certificates  what these two show each other
 moorage-scheduler-plugin check          whether what runs in a cluster is whole
+moorage-scheduler-plugin in-use         before Moorage is uninstalled: which pods use devices
 moorage-scheduler-plugin leave          once Moorage is uninstalled: take its finalizers away
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Coroutine
 from typing import Any, NoReturn
 
 import yaml
@@ -23,6 +25,7 @@ from scheduler_plugin.extender.scheduler_configuration import (
 )
 from scheduler_plugin.settings import (
     CheckSettings,
+    InUseSettings,
     LeaveSettings,
     PrintStaticPodSettings,
     ServeSettings,
@@ -39,6 +42,8 @@ def main() -> int:
         _leave(settings)
     if isinstance(settings, CheckSettings):
         return _check(settings)
+    if isinstance(settings, InUseSettings):
+        return _in_use(settings)
     if isinstance(settings, PrintStaticPodSettings):
         return _print_static_pod(settings)
     if isinstance(settings, WriteCertificatesSettings):
@@ -73,16 +78,28 @@ def _leave(settings: LeaveSettings) -> NoReturn:
 
 def _check(settings: CheckSettings) -> int:
     """0 if all is well, 1 if something is wrong, 2 if that cannot be told."""
+    from scheduler_plugin.check_main import run_check
+
+    return _told("check", settings.log_level, run_check(settings), good=True)
+
+
+def _in_use(settings: InUseSettings) -> int:
+    """0 if no pod uses a device, 1 if one does, 2 if that cannot be told."""
+    from scheduler_plugin.in_use_main import run_in_use
+
+    return _told("in-use", settings.log_level, run_in_use(settings), good=False)
+
+
+def _told(command: str, log_level: str, run: Coroutine[Any, Any, bool], *, good: bool) -> int:
     import asyncio
 
     from kube.api import ApiError, KubeconfigError, log_to_stderr
-    from scheduler_plugin.check_main import run_check
 
-    log_to_stderr(settings.log_level, "scheduler_plugin")
+    log_to_stderr(log_level, "scheduler_plugin")
     try:
-        return 1 - asyncio.run(run_check(settings))
+        return int(asyncio.run(run) is not good)
     except (ApiError, KubeconfigError, OSError) as error:
-        sys.stderr.write(f"moorage-scheduler-plugin check: {error}\n")
+        sys.stderr.write(f"moorage-scheduler-plugin {command}: {error}\n")
         return 2
 
 

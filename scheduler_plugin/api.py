@@ -1,6 +1,7 @@
 """The only door into the scheduler plugin: names, shapes, queues, and what is accounted."""
 
 from scheduler_plugin.accounting.charges.costs import is_accounted
+from scheduler_plugin.accounting.figures.quota_excess import uses_by_configuration
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.queues.queues import QueueTree, why_not_admitted
 from scheduler_plugin.accounting.world import World

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -16,7 +17,6 @@ from kube.api import (
     Kubeconfig,
     LogFormat,
     LogLevel,
-    Resource,
     TracingEndpoint,
     commands,
     not_empty,
@@ -26,6 +26,17 @@ from kube.api import (
     settings_of,
 )
 from scheduler_plugin import settings_texts as texts
+from scheduler_plugin import uninstall_arguments
+from scheduler_plugin.accounting_arguments import (
+    SCHEDULERS,
+    ChargedForOrphans,
+    DefaultQueue,
+    NonPreemptiblePriority,
+    OwnersLast,
+    PodGroups,
+    QueueLabel,
+    SchedulerName,
+)
 from scheduler_plugin.common_arguments import (
     ADDRESS,
     CLUSTERS_LEASE,
@@ -34,7 +45,6 @@ from scheduler_plugin.common_arguments import (
     LEASE,
     NAMES,
     PAGES_ADDRESS,
-    SCHEDULERS,
     Certificates,
     ClientCaFile,
     ClientNames,
@@ -42,7 +52,6 @@ from scheduler_plugin.common_arguments import (
     ListenAddress,
     PagesAddress,
     PlainHttp,
-    SchedulerName,
     StaticPodFolder,
     TlsCertFile,
     TlsPrivateKeyFile,
@@ -67,11 +76,11 @@ from scheduler_plugin.objects.names import (
     AccountingSettings,
     OrphanPolicy,
     OwnerLifetime,
-    QueueName,
     ReclaimPolicy,
 )
 from scheduler_plugin.settings import (
     CheckSettings,
+    InUseSettings,
     LeaveSettings,
     PrintStaticPodSettings,
     ServeSettings,
@@ -86,6 +95,7 @@ Settings = (
     | PrintStaticPodSettings
     | WriteCertificatesSettings
     | CheckSettings
+    | InUseSettings
     | LeaveSettings
 )
 
@@ -133,34 +143,11 @@ def serve(
     client_ca_file: ClientCaFile = "",
     client_names: ClientNames = NAMES,
     scheduler_name: SchedulerName = SCHEDULERS,
-    queue_label: Annotated[
-        str, parsed(texts.label_key, metavar="KEY", help_="Names queues.", shown=QUEUE_LABEL)
-    ] = QUEUE_LABEL,
-    default_queue: Annotated[
-        QueueName,
-        parsed(
-            texts.queue,
-            metavar="NAME",
-            help_="Queue of pods for which nothing else names one (default: none).",
-        ),
-    ] = NO_QUEUE,
-    non_preemptible_priority: Annotated[
-        int,
-        parsed(
-            texts.priority,
-            metavar="NUMBER",
-            help_="Pods of at least this priority are non-preemptible.",
-            shown="100",
-        ),
-    ] = 100,
-    orphan_policy: Annotated[
-        OrphanPolicy,
-        typer.Option(help="Whom an allocated claim without an owner is charged to."),
-    ] = OrphanPolicy.OLDEST_POD,
-    owner_lifetime: Annotated[
-        OwnerLifetime,
-        typer.Option(help="How long an owner that was written at a binding stays."),
-    ] = OwnerLifetime.ALLOCATION,
+    queue_label: QueueLabel = QUEUE_LABEL,
+    default_queue: DefaultQueue = NO_QUEUE,
+    non_preemptible_priority: NonPreemptiblePriority = 100,
+    orphan_policy: ChargedForOrphans = OrphanPolicy.OLDEST_POD,
+    owner_lifetime: OwnersLast = OwnerLifetime.ALLOCATION,
     accounted_drivers: Annotated[Sequence[str], texts.ACCOUNTED_DRIVERS] = (DRIVER_NAME,),
     leftover_grace: Annotated[
         float,
@@ -177,16 +164,7 @@ def serve(
     ] = ReclaimPolicy.QUOTA,
     evictions_per_minute: Annotated[int, texts.EVICTIONS] = texts.MOST_EVICTIONS,
     stale_gang_grace: Annotated[timedelta | None, texts.GRACE] = texts.STALE_GANG_GRACE,
-    pod_groups: Annotated[
-        Sequence[Resource],
-        parsed(
-            texts.kinds,
-            metavar="KINDS",
-            help_="Kinds of PodGroups, as plural.version.group, with commas between them; empty for"
-            " none.",
-            shown="KAI's, the coscheduling plugin's and Kubernetes' own",
-        ),
-    ] = texts.POD_GROUPS,
+    pod_groups: PodGroups = texts.POD_GROUPS,
 ) -> ServeSettings:
     tls = TlsFiles(
         certificate=tls_cert_file,
@@ -199,7 +177,7 @@ def serve(
         log_level=log_level,
         log_format=log_format,
         tracing_endpoint=tracing_endpoint,
-        instance=pod_name or socket.gethostname(),
+        instance=pod_name or f"{socket.gethostname()}_{os.getpid()}",
         listening=safe(parse_listening(listen_address, tls)),
         pages=safe(parse_pages_address(pages_address)),
         lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=scheduler_identity),
@@ -382,17 +360,5 @@ def check(
     )
 
 
-@app.command(help="Take back what nobody else will, once Moorage is uninstalled.")
-def leave(
-    kubeconfig: Kubeconfig = None,
-    log_level: LogLevel = "INFO",
-    purge: Annotated[
-        bool,
-        typer.Option(
-            "--purge",
-            help="Delete the definitions, and so all Queues, Configurations and Instances.",
-        ),
-    ] = False,
-    config: Config = "",
-) -> LeaveSettings:
-    return LeaveSettings(kubeconfig=kubeconfig, log_level=log_level, purge=purge)
+app.command("in-use", help=uninstall_arguments.IN_USE)(uninstall_arguments.in_use)
+app.command(help=uninstall_arguments.LEAVE)(uninstall_arguments.leave)

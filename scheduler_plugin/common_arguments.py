@@ -48,16 +48,6 @@ ClientNames = Annotated[
         shown=KUBE_SCHEDULER,
     ),
 ]
-SchedulerName = Annotated[
-    Sequence[str],
-    parsed(
-        texts.names,
-        metavar="NAME[,NAME...]",
-        help_="The kube-scheduler's profiles: pods of others are not judged and not bound.",
-        shown="moorage",
-    ),
-]
-
 Certificates = Annotated[
     str,
     typer.Option(
@@ -70,7 +60,6 @@ LEASE = ("moorage-system", "moorage-scheduler")
 ADDRESS = "127.0.0.1:10261"
 PAGES_ADDRESS = "127.0.0.1:10262"
 NAMES = (KUBE_SCHEDULER,)
-SCHEDULERS = ("moorage",)
 
 FOLDER = "/etc/kubernetes/moorage"
 CLUSTERS_LEASE = ("kube-system", "kube-scheduler")

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from driver.api import Problem, parse_duration
+from driver.models import duration
 from kube.models import (
     OBJECT_NAME,
     OBJECT_NAME_OR_NONE,
@@ -51,14 +52,8 @@ def _short_enough(text: str) -> str:
 
 Duration = Annotated[
     str,
-    Field(max_length=64, pattern=r"^(0|([0-9]{1,9}(\.[0-9]{1,9})?(h|m|s|ms))+)$"),
-    extra(
-        validations=[
-            rule(
-                "duration(self) <= duration('8784h')",
-                "it may last at most 8784h, a year",
-            )
-        ]
+    *duration(
+        "h|m|s|ms", ("duration(self) <= duration('8784h')", "it may last at most 8784h, a year")
     ),
     AfterValidator(_short_enough),
 ]
@@ -206,12 +201,19 @@ class QueueStatus(Model):
     """What is held for waiting pods for which others were evicted, by class; absent where there is
     nothing."""
     claims: ClaimCounts | None = None
+    summary: str | None = None
+    """Usage, quota and limit of each class for people, such as camera 3/4/8, gpu 0/2/-, where a
+    dash is no end. What is in use comes first; the last entry tells how many classes more there
+    are. Programs read usage and spec.resources."""
+    waiting: Counter | None = None
+    """Pods of the queue and its descendants that ask for devices and have no node yet."""
     conditions: Conditions = None
     """The state in detail. Accepted: the spec is in force. ParentMissing: the queue counts as a
     root. ParentCycle: the ceilings of the cycle hold for all that are in it or below it.
     Unattributed: pods that got their nodes without a verdict name this queue, which is not charged
     for what they use; nor is any other. QuotaUnmet: pods wait within the quota, and nobody can make
-    room: the message says why."""
+    room: the message says why. QuotaExceedsDevices: for five minutes or longer its quota, or the
+    quotas of its level together, have been more than the published devices can serve."""
 
 
 class QueueModel(Model):

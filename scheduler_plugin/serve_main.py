@@ -38,10 +38,12 @@ from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
 from scheduler_plugin.cluster.apiserver_warnings import SharingTeller, WarningTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews
-from scheduler_plugin.dashboard.cluster_snapshots import Snapshots, event_line
+from scheduler_plugin.dashboard.cluster_events import ClusterEvents, told_now
+from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_app import dashboard_app
+from scheduler_plugin.dashboard.http_leader import LeaderPages
 from scheduler_plugin.dashboard.http_views import Views
-from scheduler_plugin.dashboard.snapshots import Recent
+from scheduler_plugin.dashboard.told_events import Recent
 from scheduler_plugin.extender.http_app import ExtenderApp
 from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
@@ -111,8 +113,8 @@ class Plugin:
         )
         self._recent = Recent()
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
-        self._snapshots = Snapshots(world, self._recent)
-        self._reviews = Reviews(client)
+        self._snapshots = _snapshots(client, settings.instance, self._cluster, self._recent)
+        self._asked = Reviews(client), LeaderPages(client, settings.lease, settings.pages)
         upkeep = Upkeep(world, settings.leftover_grace)
         record = counting_evictions(self._record)
         self._keeper = binder.keeper(upkeep, record, wall_clock)
@@ -123,7 +125,10 @@ class Plugin:
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)
-        self._gates = GateWriter(writes, self.extender.refusals, wall_clock)
+        # Past the dashboard's recent Events: thousands of waiting pods would push out all others.
+        self._gates = GateWriter(
+            writes, self.extender.refusals, wall_clock, record=self._events.record
+        )
         stock = self._cluster.stock
         reclaims = ReclaimConfig(
             lacking=self._gates.lacking_room,
@@ -141,12 +146,13 @@ class Plugin:
         world, failures = cluster.world, cluster.watch_failures
         counted = (CALLS, RECLAIM_FIGURES, WORK_QUEUE_FIGURES)
         figures = Figures(world, gates.waiting_pods, why_not_ready, failures, counted)
-        views = Views(world, self._snapshots, self._reviews, gates, cluster.why_not_ready)
+        reviews, leader = self._asked
+        views = Views(world, self._snapshots, reviews, gates, cluster.why_not_ready, leader)
         page = FiguresPage(figures.page)
         return pages_app(why_not_ready, gates, page, dashboard_app(views))
 
     def _record(self, event: Event) -> None:
-        self._recent.add(event_line(event, wall_clock()))
+        self._recent.add(told_now(event, wall_clock()))
         self._events.record(event)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
@@ -188,6 +194,15 @@ class Plugin:
             self._cluster.world.assumptions.expire(wall_clock())
             await self.extender.look_at_unknown_binds()
             await asyncio.sleep(EXPIRE_SECONDS)
+
+
+def _snapshots(
+    client: ApiClient, instance: str, cluster: ClusterWorld, recent: Recent
+) -> Snapshots:
+    """What the dashboard shows: own Events and, while a page is watched, those of all."""
+    found = Snapshots(cluster.world, recent, cluster.stock.devices)
+    found.others_events = ClusterEvents(client, recent, instance)
+    return found
 
 
 @contextmanager

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
 
-from kube.api import Resource
+from kube.kinds import Resource
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.scheduler_configuration import PrintConfigSettings
@@ -99,52 +98,18 @@ class CheckSettings:
     expected: PrintConfigSettings
 
 
-View = Literal[
-    "queues", "claims", "charge", "why", "devices", "handlers", "simulate", "snapshot", "top"
-]
-Output = Literal["table", "wide", "json", "yaml"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """Where `kubectl moorage` reads, and how it tells.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InUseSettings:
+    """Settings of `moorage-scheduler-plugin in-use`.
 
     Attributes:
-        context: Of the kubeconfig; "" for its current one.
-        release_namespace: Where the release is, whose settings of accounting count.
-        snapshot: The file to read instead of a cluster; None for the cluster.
+        kubeconfig: See `ServeSettings`.
+        remedy: What is printed last where a pod uses a device.
     """
 
     kubeconfig: Path | None
-    context: str
-    release_namespace: str
-    output: Output
-    snapshot: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewSettings:
-    """Settings of `kubectl moorage`.
-
-    Attributes:
-        name: Of the queue or the pod that it is about.
-        namespace: Of that pod, and of pods in files that name none; "" for that of the context.
-        file: The snapshot to write; "-" for where other views are written.
-        pods: Manifests of pods to simulate, and of what comes with them.
-        queues: Manifests of Queues as they would be.
-        without_devices: Devices that would be gone.
-        every_seconds: How often `top` is shown anew.
-    """
-
-    view: View
-    reading: Reading
-    name: str = ""
-    namespace: str = ""
-    file: str = ""
-    pods: tuple[Path, ...] = ()
-    queues: tuple[Path, ...] = ()
-    without_devices: tuple[str, ...] = ()
-    every_seconds: float = 1.0
+    log_level: str
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ import re
 from datetime import timedelta
 
 from driver.api import DRIVER_NAME
-from kube.api import Resource, parsed
+from kube.command_settings import parsed
+from kube.kinds import Resource
 from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
 
 _NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"

@@ -1,10 +1,11 @@
 """Objects that a structural schema admits, and such as differ from one of them in one place.
 
-What a schema's rules in CEL say is not looked at.
+What a schema's rules in CEL say is not looked at, but for what a text must look like.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
@@ -19,6 +20,8 @@ Path = tuple[int | str, ...]
 
 TIME = "2026-01-02T03:04:05Z"
 WORDS = st.text(alphabet="abz09-._/ Ä", max_size=8)
+_MATCHES = re.compile(r"self\.matches\('([^']*)'\)")
+
 GARBAGE: tuple[Any, ...] = (
     "", "a", "A!", "-1", "5", "9999h", "x" * 400, -2, -1, 0, 1, 7.5, 10**12, True, False, [], ["a"],
     [7], {}, {"a": 1},
@@ -55,9 +58,17 @@ def _texts(schema: Schema) -> st.SearchStrategy[str]:
     if schema.get("format") == "date-time":
         return st.just(TIME)
     # Python's $ matches before a last line break, too.
-    found = st.from_regex(schema["pattern"].replace("$", r"\Z")) if "pattern" in schema else WORDS
+    pattern = pattern_of(schema)
+    found = st.from_regex(pattern.replace("$", r"\Z")) if pattern else WORDS
     shortest, longest = schema.get("minLength", 0), schema.get("maxLength", 100)
     return found.filter(lambda text: text.isascii() and shortest <= len(text) <= longest)
+
+
+def pattern_of(schema: Schema) -> str:
+    """What a text must look like, as `pattern` or a rule with words for it says; "" for any."""
+    rules = (entry["rule"] for entry in schema.get("x-kubernetes-validations", ()))
+    found = (_MATCHES.fullmatch(rule) for rule in rules)
+    return schema.get("pattern") or next((match[1] for match in found if match), "")
 
 
 def _lists(schema: Schema) -> st.SearchStrategy[list[Any]]:

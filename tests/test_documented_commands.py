@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from local_cluster.api import BUSYBOX_OF_PAGES
 from tests import reference
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,12 +63,16 @@ OPTED_IN = (
     f"{E2E}sharing/test_opt_in.py::"
     "test_where_there_is_a_gate_they_wait_at_it_and_go_when_there_is_room"
 )
+NEWCOMER = (
+    f"{E2E}test_newcomer.py::"
+    "test_five_commands_of_the_readme_lead_from_a_checkout_to_a_claim_that_is_charged"
+)
 OTHER_LABEL = "tests/deploy/test_label_key.py::test_the_components_read_the_other_key"
 
 ELSEWHERE: Mapping[tuple[str, str], str] = {
-    ("README.md", "make demo"): "It is run by CI, and by whoever has a checkout.",
+    ("README.md", "make install"): NEWCOMER,
     ("README.md", "kubectl get akric broken"): REFUSED,
-    ("deploy/local/README.md", "make cluster-up"): "What each story's cluster is started by.",
+    ("deploy/local/README.md", "make install"): NEWCOMER,
     ("deploy/webhook/README.md", "kubectl -n moorage-system rollout status"): f"{E2E}webhook/"
     "test_installation.py::test_the_api_server_takes_the_manifests_as_they_are",
     ("deploy/webhook/README.md", "kubectl label namespace lab"): OPTED_IN,
@@ -211,6 +216,21 @@ def test_programs_have_the_commands_and_flags_that_pages_name() -> None:
             assert f"\n### {command}" in known, f"{page}: {said}"
             flags = {word.partition("=")[0] for word in program if word.startswith("--")}
             assert [flag for flag in flags if f"`{flag}`" not in known] == [], f"{page}: {said}"
+
+
+def test_each_image_that_is_typed_is_in_the_throw_away_cluster() -> None:
+    """It reaches no registry, and a kubelet pulls whatever has no tag."""
+    images = {
+        (page, image)
+        for page in subprocess.check_output(
+            ("git", "ls-files", "*.md"), cwd=ROOT, text=True
+        ).split()
+        if any(page.startswith(name) for name in WORD_FOR_WORD)
+        for image in re.findall(r"^ *image: ([^\s{]+)$", (ROOT / page).read_text(), re.MULTILINE)
+    }
+
+    assert {page for page, _ in images} >= {"README.md", "INSTALL.md", "docs/tutorial.md"}
+    assert {image for _, image in images} == {BUSYBOX_OF_PAGES}
 
 
 def test_make_has_the_targets_that_pages_name() -> None:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
+from driver.api import AKRI_GROUP, Problem
+from driver.handler_checks import HANDLER_NAMES, configuration_flaws
+from kube.api import ApiError, JsonObject
 from scheduler_plugin.api import GROUP, PodClaim, UnreadableError
 from webhook import reviews
 from webhook.cluster import Cluster
-from webhook.findings import Findings, refused
+from webhook.findings import NOTHING_FOUND, Findings, refused
+from webhook.lookups import BusyError
 from webhook.reviews import Answer, Review
-from webhook.rules import claims, device_configs, mutations, pods, queues
+from webhook.rules import claims, configurations, device_configs, mutations, pods, queues
 
 DRA_GROUP = "resource.k8s.io"
 
 LOOKUP_SECONDS = 4.0
 """All reads of one review together; the API server waits for 5 seconds."""
+
+MOST_SHARERS = 5
+"""How many queues that another shares its claims with are looked up: as many as are named."""
 
 Judge = Callable[[Review], Awaitable[Findings]]
 
@@ -26,6 +34,7 @@ class Admission:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._around = cluster.surroundings
+        self._parsing: asyncio.Task[Sequence[Problem]] | None = None
         self._judges: dict[tuple[str, str, str], Judge] = {
             (DRA_GROUP, "ResourceClaim", "CREATE"): self._claim,
             (DRA_GROUP, "ResourceClaimTemplate", "CREATE"): self._claim,
@@ -57,6 +66,18 @@ class Admission:
             return reviews.cannot_judge(review, sentence)
         async with asyncio.timeout(LOOKUP_SECONDS):
             return reviews.answer(review, await judge(review))
+
+    async def warn(self, review: Review) -> Answer:
+        """Answer what is odd about a Configuration. Nothing is refused here, whatever comes.
+
+        One is read at a time. While it is, and for a spec that is long, the answer is no warning:
+        the condition Accepted says the same later.
+        """
+        asked = (review.kind.group, review.kind.kind)
+        found = NOTHING_FOUND
+        if asked == (AKRI_GROUP, "Configuration") and review.new and not review.sub_resource:
+            found = await self._configuration(review, review.new)
+        return reviews.answer(review, found)
 
     async def mutate(self, review: Review) -> Answer:
         """Answer what a new pod of a namespace that opted in lacks; raises as `validate` does.
@@ -113,14 +134,37 @@ class Admission:
             return await self._cluster.template(namespace, entry.template)
         return await self._cluster.claim(namespace, entry.claim) if entry.claim else None
 
+    async def _configuration(self, review: Review, body: JsonObject) -> Findings:
+        if not configurations.is_to_be_judged(review):
+            return NOTHING_FOUND
+        # Python runs one thread at a time: while a text is parsed, pods wait for their answers.
+        is_busy = self._parsing is not None and not self._parsing.done()
+        if is_busy or configurations.is_too_long(review):
+            return NOTHING_FOUND
+        self._parsing = asyncio.create_task(asyncio.to_thread(configuration_flaws, body))
+        flaws = await asyncio.shield(self._parsing)  # a thread goes on though its asker has gone
+        metadata = body["metadata"]
+        reported = self._cluster.reported_handlers(
+            metadata.get("namespace") or review.namespace, metadata.get("name") or ""
+        )
+        return configurations.judge_written(review, flaws, HANDLER_NAMES, reported)
+
     async def _queue(self, review: Review) -> Findings:
         await self._cluster.look_for_queue(queues.parent_of(review.new))
+        await self._look_for_sharers(review)
         return queues.judge_written(review, self._around)
+
+    async def _look_for_sharers(self, review: Review) -> None:
+        """Queues that were made a moment ago are not warned about; no write is refused for it."""
+        with suppress(ApiError, TimeoutError, BusyError):
+            for name in queues.unknown_sharers(review.new, self._around)[:MOST_SHARERS]:
+                await self._cluster.look_for_queue(name)
 
     async def _changed_queue(self, review: Review) -> Findings:
         """A move may close a cycle with queues that were made a moment ago."""
         if queues.parent_of(review.new) != queues.parent_of(review.old):
             await self._cluster.all_queues()
+        await self._look_for_sharers(review)
         return queues.judge_written(review, self._around)
 
     async def _deleted_queue(self, review: Review) -> Findings:

@@ -41,7 +41,6 @@ from scheduler_plugin.api import (
     NamespaceView,
     QueueName,
     QueueTree,
-    ResourceKey,
     claim_template_view,
     claim_view,
     class_view,
@@ -50,11 +49,13 @@ from scheduler_plugin.api import (
     parse_queue,
 )
 from webhook.lookups import Lookups
+from webhook.rules.configurations import configuration_view, handler_reports
 from webhook.rules.surroundings import PodSettings, Surroundings
 
 logger = logging.getLogger(__name__)
 
 BY_NAME = "name"
+BY_CONFIGURATION = "configuration"
 
 READ_SECONDS = 2.0
 """How long one read may take: well inside the time that the API server gives a webhook."""
@@ -83,20 +84,25 @@ class Cluster:
         self._claims = Store(client, CLAIMS.select(), self._read_claim)
         self._templates = Store(client, TEMPLATES.select(), read_template)
         self._classes = Store(client, CLASSES.select(), class_view)
-        self._configurations = Store(
+        self.configurations = Store(
             client,
             CONFIGURATIONS.select(),
-            lambda body: ResourceKey(body["metadata"]["name"]),
-            indexes={BY_NAME: lambda name: (name,)},
+            configuration_view,
+            indexes={BY_NAME: lambda view: (view.name,)},
         )
-        self.instances = Store(client, INSTANCES.select(), instance_view)
+        self.instances = Store(
+            client,
+            INSTANCES.select(),
+            instance_view,
+            indexes={BY_CONFIGURATION: lambda view: (view.configuration,)},
+        )
         self._stores: Mapping[Resource, Store[Any]] = {
             QUEUES: self._queues,
             NAMESPACES: self._namespaces,
             CLAIMS: self._claims,
             TEMPLATES: self._templates,
             CLASSES: self._classes,
-            CONFIGURATIONS: self._configurations,
+            CONFIGURATIONS: self.configurations,
             INSTANCES: self.instances,
         }
         self._asked = {resource: asyncio.Event() for resource in self._stores}
@@ -169,6 +175,14 @@ class Cluster:
             return ()
         return tuple(self._read_claim(body) for body in found.items)
 
+    def reported_handlers(self, namespace: str, name: str) -> Mapping[str, str]:
+        """What the other Configurations say of discovery handlers, see `handler_reports`."""
+        others = (v for v in self.configurations if (v.namespace, v.name) != (namespace, name))
+        return handler_reports(others, self._has_devices)
+
+    def _has_devices(self, configuration: str) -> bool:
+        return bool(self.instances.by_index(BY_CONFIGURATION, configuration))
+
     async def _find(self, store: Store[T], path: ObjectPath, namespace: str) -> T | None:
         """What the store has, or what the API server has."""
 
@@ -190,7 +204,7 @@ class Cluster:
                 self.surroundings.catalog.put_instance(other)
 
     def _exists(self, name: str) -> bool:
-        known = self._configurations.by_index(BY_NAME, name)
+        known = self.configurations.by_index(BY_NAME, name)
         return bool(known) or self._classes.get(name) is not None
 
     async def _follow(self, resource: Resource) -> NoReturn:
@@ -224,8 +238,11 @@ class Cluster:
             _told(catalog.put_class, lambda view: catalog.remove_class(view.name))
         )
         self.instances.subscribe(_told(catalog.put_instance, self._remove_instance))
-        self._configurations.subscribe(
-            _told(catalog.put_configuration, catalog.remove_configuration)
+        self.configurations.subscribe(
+            _told(
+                lambda view: catalog.put_configuration(view.name),
+                lambda view: catalog.remove_configuration(view.name),
+            )
         )
 
 

@@ -1,6 +1,7 @@
 """The webhook as HTTP requests: a FastAPI application.
 
 POST /validate    an AdmissionReview: may the object be written?
+POST /warn        an AdmissionReview: what is odd about the object, which is admitted anyhow?
 POST /mutate      an AdmissionReview: what does the object lack?
 GET  /healthz     the process answers
 GET  /readyz      its stores are filled, and its certificate can be verified
@@ -41,6 +42,7 @@ class AnswersReviews(Protocol):
     def why_not_ready(self) -> str: ...
     async def validate(self, review: Review) -> Answer: ...
     async def mutate(self, review: Review) -> Answer: ...
+    async def warn(self, review: Review) -> Answer: ...
 
 
 def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = str) -> FastAPI:
@@ -64,13 +66,17 @@ def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = 
         if why := admission.why_not_ready():
             raise HTTPException(503, f"The webhook of Moorage is starting. {why}")
 
-    @app.post("/validate", dependencies=[Depends(started)], response_model_exclude_none=True)
-    async def validate(review: AdmissionReview) -> Answer:
-        return await _answered("validate", review.request, admission.validate)
-
-    @app.post("/mutate", dependencies=[Depends(started)], response_model_exclude_none=True)
-    async def mutate(review: AdmissionReview) -> Answer:
-        return await _answered("mutate", review.request, admission.mutate)
+    # `warn` is a path of its own, since an older replica has none, which the registration ignores:
+    # under `validate` it would refuse what it has no rule for.
+    ways = {"validate": admission.validate, "warn": admission.warn, "mutate": admission.mutate}
+    for path, answer in ways.items():
+        app.add_api_route(
+            f"/{path}",
+            _answering(path, answer),
+            methods=["POST"],
+            dependencies=[Depends(started)],
+            response_model_exclude_none=True,
+        )
 
     @app.get("/healthz")
     async def healthz() -> str:
@@ -84,6 +90,15 @@ def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = 
 
     app.add_api_route("/metrics", _figures, response_class=PlainTextResponse)
     return app
+
+
+def _answering(
+    path: str, answer: Callable[[Review], Awaitable[Answer]]
+) -> Callable[[AdmissionReview], Awaitable[Answer]]:
+    async def route(review: AdmissionReview) -> Answer:
+        return await _answered(path, review.request, answer)
+
+    return route
 
 
 async def _answered(

@@ -30,8 +30,8 @@ _IN_BRACKETS = re.compile(r"\[[^]]*\]")
 
 REVIEWS = Counter(
     f"{_PREFIX}reviews_total",
-    "Reviews of the API server. path is validate or mutate; kind is that of the object, or other;"
-    " result is allowed, changed, refused, or failed where none could be given.",
+    "Reviews of the API server. path is validate, warn or mutate; kind is that of the object, or"
+    " other; result is allowed, changed, refused, or failed where none could be given.",
     ("path", "kind", "result"),
     registry=_REGISTRY,
 )

@@ -17,7 +17,7 @@ from driver.configurations.user_attributes import attribute_problems, user_attri
 from driver.device_ids import name_problems
 from driver.discovery.details import shown
 from driver.handlers.properties.discovery_properties import discovery_properties, property_problems
-from driver.handlers.reports import unread_properties, unregistered
+from driver.handlers.reports import incomplete, unread_properties, unregistered
 from driver.times import parse_duration, timestamp
 
 JsonObject = Mapping[str, Any]
@@ -40,6 +40,7 @@ CONDITION_TYPES = frozenset(
         "HandlerRegistered",
         "PropertiesRead",
         "DevicesDistinct",
+        "DevicesComplete",
         "FieldsIgnored",
     }
 )
@@ -257,6 +258,9 @@ def _told_by_nodes(verdict: Verdict) -> Iterator[Condition]:
         yield Condition("PropertiesRead", "False", "NotRead", unread)
     if rivals := _rivals(verdict):
         yield Condition("DevicesDistinct", "False", "OtherConfiguration", rivals)
+    if told := incomplete(verdict.entries):
+        message = told[:LONGEST_MESSAGE]
+        yield Condition("DevicesComplete", "False", "ProblemsReported", message)
 
 
 def _wants_slots(configuration: Configuration) -> bool:
@@ -278,6 +282,8 @@ def _discovered(verdict: Verdict, own_handlers: Collection[str]) -> str:
     handler = verdict.configuration.handler if verdict.configuration else ""
     if missing := _unregistered(verdict):
         return f"It is valid. {missing}"
+    if incomplete(verdict.entries):
+        return "Its devices are discovered, but for what condition DevicesComplete tells."
     if handler in own_handlers:
         return "Its devices are discovered."
     return f"Its devices are discovered where a discovery handler {shown(handler)} is registered."

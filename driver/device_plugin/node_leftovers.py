@@ -28,6 +28,8 @@ from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper, list_
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from driver.instances.slots.node_pods import Listing, uncovered
 from driver.instances.stored.objects import StoredInstance
+from driver.plumbing.disk import real_path
+from driver.preparing.grants.renewals import Resolve
 from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.shown.deductions import holds_slots
 from kube.api import ApiClient, Event, Store
@@ -43,11 +45,13 @@ class NodePlace:
     Attributes:
         kubelet_root: The kubelet's `--root-dir`, by the path under which the kubelet itself has it.
         cdi_root: Where the container runtime looks for dynamic CDI files.
+        resolve: Where the host's paths lead.
     """
 
     node: NodeName
     kubelet_root: Path
     cdi_root: Path
+    resolve: Resolve = real_path
 
 
 class KnowsWhere(Protocol):
@@ -119,7 +123,7 @@ class _Leftovers:
         )
         self.given = GivenDevices(
             place.node,
-            instance_files(place.cdi_root),
+            instance_files(place.cdi_root, place.resolve),
             lambda: devices.where,
             self._slots.views,
             usage=self._usage,

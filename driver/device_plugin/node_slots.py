@@ -98,10 +98,11 @@ class NodeSlots:
         self._record = record
         self._slots = SlotObjects(client, node)
         self._pods = NodePodObjects(client, node, clock)
-        files = instance_files(place.cdi_root)
+        files = instance_files(place.cdi_root, place.resolve)
         self._allocations = KubeletAllocations(
             self._slots, self._offer, files.write, given=given, on_refused=self._refused
         )
+        self._allocations.resolve = place.resolve
         self._status = NodeStatus(client, node)
         self._plugins = DevicePlugins(
             place.kubelet_root / "device-plugins", self._allocations, follower=self._status

@@ -19,33 +19,25 @@ from functools import partial
 from itertools import count
 from typing import NoReturn
 
-from google.protobuf.message import DecodeError
-
 from driver.api import ConfigurationName
-from driver.devices import Device
 from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.handlers.handler_answers import Answers, Heard
 from driver.handlers.handler_conversations import (
     LostError,
-    RefusedError,
     Terms,
     Turns,
     discover,
+    or_again,
 )
 from driver.handlers.handler_sources import Answer, DiscoveryError, Question, pause_until
 from driver.handlers.limits import (
     DEFAULT_LIMITS,
-    Amount,
     HandlerLimits,
-    admitted,
-    excess,
-    host_paths,
     refused_in_folder,
     refused_name,
-    too_many,
 )
-from driver.handlers.messages import devices_of, few_problems, problem_of, request_without
+from driver.handlers.messages import request_without
 from driver.handlers.remembered import dump, load, load_removed
-from driver.handlers.reported import Reported
 from driver.handlers.reports import Report
 from driver.handlers.sdk_requests import TlsFiles
 from driver.handlers.table import (
@@ -55,7 +47,8 @@ from driver.handlers.table import (
     Registration,
     TableFullError,
 )
-from driver.plumbing.disk import Folder, real_paths
+from driver.plumbing.disk import Folder
+from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.prometheus import HANDLERS_REFUSED
 
 logger = logging.getLogger(__name__)
@@ -72,6 +65,10 @@ TURNS_UNPRIVILEGED = 8
 
 PAUSE_PER_WORK = 4.0
 """How long nothing more is read of a handler, by how long its last answer took."""
+
+
+LOOK_AGAIN_SECONDS = 5.0
+"""How often device nodes are looked for that a handler told of and that were not there."""
 
 
 class NotAllowedError(Exception):
@@ -109,6 +106,7 @@ class ExternalHandlers:
         now: The clock.
         limits: What handlers may be, give and have.
         tls: What handlers on the network are shown, and asked for; None if nothing is.
+        dev: The host's device nodes.
     """
 
     def __init__(
@@ -117,12 +115,13 @@ class ExternalHandlers:
         now: Callable[[], datetime] = _now,
         limits: HandlerLimits = DEFAULT_LIMITS,
         tls: TlsFiles | None = None,
+        dev: HostDev | None = None,
     ) -> None:
         self._folder = folder
         self._now = now
         self._limits = limits
         self._tls = tls
-        self._reported = Reported(limits)
+        self._answers = Answers(limits, dev or HostDev())
         self._turns = {True: Turns(TURNS_UNPRIVILEGED), False: Turns(TURNS)}
         self.table = HandlerTable()
         self._listeners: list[Callable[[], None]] = []
@@ -206,7 +205,7 @@ class ExternalHandlers:
         for endpoint, name in list(self._problems):
             if handlers.get(name) != endpoint.name or endpoint not in self.table:
                 del self._problems[endpoint, name]
-        self._reported.keep(
+        self._answers.keep(
             lambda endpoint, name: handlers.get(name) == endpoint.name and endpoint in self.table
         )
 
@@ -270,22 +269,17 @@ class ExternalHandlers:
             DiscoveryError: When it is lost, or will not answer.
         """
         endpoint, number = registration.endpoint, next(self._numbers)
-        request, withheld = _request(registration, question)
         reached = partial(self._reached, endpoint, number)
-        clock = asyncio.get_running_loop().time
         try:
             if endpoint in self.table and self.table[endpoint].on_hold:
                 raise LostError(ON_HOLD)
-            terms = self._terms(registration)
-            async with aclosing(discover(registration, request, reached, terms)) as messages:
-                async for message in messages:
-                    began = clock()
-                    answer = await self._heard(registration, name, withheld, message)
-                    del message  # It is large, and the next may be long in coming.
-                    if answer:
-                        yield answer
+            request, withheld = _request(registration, question)
+            heard = Heard(registration, name, withheld)
+            found = discover(registration, request, reached, self._terms(registration))
+            async with aclosing(self._answered(heard, found)) as answers:
+                async for answer in answers:
+                    yield answer
                     del answer
-                    await asyncio.sleep((clock() - began) * PAUSE_PER_WORK)
         except DiscoveryError as error:
             if isinstance(error, LostError):
                 self._lost(endpoint, number)
@@ -294,70 +288,26 @@ class ExternalHandlers:
         finally:
             self.table.ended(endpoint, number)
 
+    async def _answered(
+        self, heard: Heard, found: AsyncGenerator[bytes, None]
+    ) -> AsyncGenerator[Answer, None]:
+        """The answers that are taken, at a pace that leaves time for others."""
+        clock = asyncio.get_running_loop().time
+        messages = or_again(found, lambda: LOOK_AGAIN_SECONDS if heard.awaits else None)
+        async with aclosing(found), aclosing(messages):
+            async for message in messages:
+                began = clock()
+                answer, problem = await self._answers.take(heard, message)
+                self._note_problem(heard.registration.endpoint, heard.name, problem)
+                del message  # It is large, and the next may be long in coming.
+                if answer:
+                    yield answer
+                del answer
+                await asyncio.sleep((clock() - began) * PAUSE_PER_WORK)
+
     def _terms(self, registration: Registration) -> Terms:
         turns = self._turns[registration.unprivileged]
         return Terms(turns, self._limits.largest_answer(registration), self._tls)
-
-    async def _heard(
-        self,
-        registration: Registration,
-        name: ConfigurationName,
-        withheld: tuple[str, ...],
-        message: bytes,
-    ) -> Answer | None:
-        """What an answer says; None if it is not taken, so that what was said before stays."""
-        response = self._read(registration, name, message)
-        if isinstance(response, str):
-            self._note_problem(registration.endpoint, name, response)
-            return None
-        devices, problems = await self._admitted(registration, response)
-        told = (*withheld, *problem_of(response), *problems)
-        self._note_problem(registration.endpoint, name, few_problems(told))
-        return Answer(devices, registration.shared)
-
-    def _read(
-        self, registration: Registration, name: ConfigurationName, message: bytes
-    ) -> v0.DiscoverResponse | str:
-        """An answer, or a sentence about why it is not taken; what was said before stays.
-
-        Raises:
-            RefusedError: If it is one too many with those for other Configurations and of other
-                handlers, which may go.
-        """
-        most = self._limits.most_devices
-        if sentence := excess(message, most):
-            return self._refused(sentence)
-        self._check(registration, name, Amount(0, len(message)))
-        try:
-            response = v0.DiscoverResponse.FromString(message)
-        except DecodeError:
-            return "Its answer makes no sense."
-        if len(response.devices) > most:
-            return self._refused(too_many(most))
-        amount = Amount(len(response.devices), len(message))
-        self._check(registration, name, amount)
-        self._reported.enter(registration, name, amount)
-        return response
-
-    def _check(self, registration: Registration, name: ConfigurationName, amount: Amount) -> None:
-        if sentence := self._reported.excess(registration, name, amount):
-            raise RefusedError(self._refused(sentence))
-
-    def _refused(self, sentence: str) -> str:
-        HANDLERS_REFUSED.labels("answer").inc()
-        return sentence
-
-    async def _admitted(
-        self, registration: Registration, response: v0.DiscoverResponse
-    ) -> tuple[tuple[Device, ...], tuple[str, ...]]:
-        devices, problems = devices_of(response)
-        paths = host_paths(devices)
-        real = await asyncio.to_thread(real_paths, paths) if paths else {}
-        name, trusted = registration.endpoint.name, registration.is_trusted
-        taken, refused = admitted(devices, name, self._limits, real, trusted=trusted)
-        if registration.unprivileged:
-            taken = tuple(replace(device, unprivileged=True) for device in taken)
-        return taken, (*refused, *problems)
 
     def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
         self.table.reached(endpoint, conversation, self._now())

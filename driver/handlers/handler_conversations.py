@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import grpc.aio
 
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers.handler_sources import DiscoveryError
+from driver.handlers.limits import too_large
 from driver.handlers.messages import target_of
 from driver.handlers.sdk_requests import TlsFiles
 from driver.handlers.table import Registration
@@ -25,6 +27,9 @@ TURN_SECONDS = 1.0
 _DISCOVER = "/v0.DiscoveryHandler/Discover"
 
 _LONGEST_SENTENCE = 300
+
+_TOO_LARGE = re.compile(r"(?<!SERVER: )Received message larger than max")
+"""How gRPC says that an answer is too large for it here; a handler says so of questions."""
 
 _OPTIONS = [
     # A channel that was refused once waits before it tries again, and so would those that share
@@ -130,8 +135,36 @@ async def discover(
                     turn.close()
     except grpc.aio.AioRpcError as error:
         kind = RefusedError if error.code() in _REFUSALS else LostError
-        raise kind(_sentence(error)) from error
+        raise kind(_sentence(error, registration, terms.largest_bytes)) from error
     raise LostError("The handler ended the conversation.")
+
+
+async def or_again(
+    messages: AsyncGenerator[bytes, None], pause: Callable[[], float | None]
+) -> AsyncGenerator[bytes | None, None]:
+    """Yield each message, and None whenever none has come for so long.
+
+    Args:
+        messages: Those of a conversation; what it raises is raised.
+        pause: Seconds; None to wait for a message without a limit.
+    """
+    coming: asyncio.Future[bytes] | None = None
+    try:
+        while True:
+            coming = coming or asyncio.ensure_future(anext(messages))
+            done, _ = await asyncio.wait((coming,), timeout=pause())
+            if not done:
+                yield None
+                continue
+            message, coming = coming.result(), None
+            yield message
+            del message  # It is large, and the next may be long in coming.
+    except StopAsyncIteration:
+        return
+    finally:
+        if coming is not None:
+            coming.cancel()
+            await asyncio.wait((coming,))
 
 
 def _channel(registration: Registration, terms: Terms) -> grpc.aio.Channel:
@@ -167,7 +200,9 @@ async def _connect(channel: grpc.aio.Channel) -> None:
         raise LostError(f"The handler was not reached in {CONNECT_SECONDS:g} s.") from None
 
 
-def _sentence(error: grpc.aio.AioRpcError) -> str:
+def _sentence(error: grpc.aio.AioRpcError, registration: Registration, largest: int) -> str:
     details = " ".join((error.details() or "").split())
+    if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE.search(details):
+        return too_large(registration, largest)
     printable = "".join(c if c.isprintable() else "?" for c in details)
     return f"{error.code().name}: {printable[:_LONGEST_SENTENCE]}"

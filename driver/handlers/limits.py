@@ -11,12 +11,14 @@ is left out wholly: a container would miss what the device is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, field
 
-from driver.devices import Device
+from driver.device_configs import PERMISSION_LETTERS
+from driver.devices import Device, DeviceSpec
 from driver.discovery.details import shown
+from driver.handlers.container_paths import lies_in, place_refusal
 from driver.handlers.table import Registration
+from driver.plumbing.device_nodes import Look, Seen
 
 DEVICES = "/dev"
 NETWORK_HANDLERS = ("onvif", "opcua")
@@ -44,6 +46,36 @@ _NODE_MOST = "--node-most-devices"
 
 RealPaths = Mapping[str, str | None]
 """Where paths lead, as far as the driver sees them; None for one that it does not see."""
+
+MISSING = "is not there"
+"""Of a device node: it may come, so its device is looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnHost:
+    """What the driver sees of paths that devices ask for.
+
+    Attributes:
+        mounts: Where each file or folder leads.
+        nodes: What is where each device node is to be.
+    """
+
+    mounts: RealPaths = field(default_factory=dict)
+    nodes: Mapping[str, Look] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The devices of an answer that may be published, and why the others are not.
+
+    Attributes:
+        problems: A sentence for each device that is left out.
+        awaits: Whether one is left out only because its device node is not there at this moment.
+    """
+
+    devices: tuple[Device, ...]
+    problems: tuple[str, ...] = ()
+    awaits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +105,8 @@ class HandlerLimits:
         device_paths: Of the host, at or below which device nodes may be given. A part of a path
             may be a pattern: `/dev/video*`.
         mount_paths: The same of files and folders.
+        container_paths: Of containers, at or below which device nodes and mounts may be beside the
+            places that all may have, see `container_paths`.
         reserved: Names that no handler of another process may bear: those of ours in this one.
         most_devices: Of one handler, over all Configurations.
         network_folder: Of handlers without privileges; "" for none.
@@ -81,6 +115,7 @@ class HandlerLimits:
 
     device_paths: tuple[str, ...] = (DEVICES,)
     mount_paths: tuple[str, ...] = ()
+    container_paths: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
     most_devices: int = MOST_DEVICES
     network_folder: str = ""
@@ -122,33 +157,36 @@ def refused_in_folder(registration: Registration, folder: str) -> str | None:
 
 
 def admitted(
-    devices: Iterable[Device], name: str, limits: HandlerLimits, real: RealPaths, *, trusted: bool
-) -> tuple[tuple[Device, ...], tuple[str, ...]]:
-    """The devices that may be published, and why the others are not, as sentences.
+    devices: Iterable[Device], name: str, limits: HandlerLimits, host: OnHost, *, trusted: bool
+) -> Admitted:
+    """The devices that may be published, and why the others are not.
 
     Args:
         devices: As the handler reports them.
         name: The handler's.
         limits: The settings.
-        real: Of all `host_paths`.
+        host: What is seen of all `mount_paths` and `node_paths`.
         trusted: Whether the handler is on this node, or known by its certificate.
     """
     taken, problems = [], []
     for device in devices:
-        why = _whole_refusal(device, name, trusted=trusted) or _refusal(device, limits, real)
+        why = _whole_refusal(device, name, trusted=trusted) or _refusal(device, limits, host)
         if why is None:
             taken.append(device)
         else:
             problems.append(f"Device {shown(device.id)} is left out: {why}.")
-    return tuple(taken), tuple(problems)
+    awaits = any(problem.endswith(f" {MISSING}.") for problem in problems)
+    return Admitted(tuple(taken), tuple(problems), awaits)
 
 
-def host_paths(devices: Iterable[Device]) -> frozenset[str]:
-    """All paths of the host that devices ask for."""
-    devices = tuple(devices)
-    mounts = (mount.host_path for device in devices for mount in device.mounts)
-    specs = (spec.host_path for device in devices for spec in device.device_specs)
-    return frozenset((*mounts, *specs))
+def mount_paths(devices: Iterable[Device]) -> frozenset[str]:
+    """All files and folders of the host that devices ask for."""
+    return frozenset(mount.host_path for device in devices for mount in device.mounts)
+
+
+def node_paths(devices: Iterable[Device]) -> frozenset[str]:
+    """All device nodes of the host that devices ask for."""
+    return frozenset(spec.host_path for device in devices for spec in device.device_specs)
 
 
 def _whole_refusal(device: Device, name: str, *, trusted: bool) -> str | None:
@@ -161,10 +199,11 @@ def _whole_refusal(device: Device, name: str, *, trusted: bool) -> str | None:
     return None
 
 
-def _refusal(device: Device, limits: HandlerLimits, real: RealPaths) -> str | None:
-    mounts = (mount_refusal(m.host_path, limits.mount_paths, real) for m in device.mounts)
-    specs = (_spec_refusal(s.host_path, limits, real) for s in device.device_specs)
-    return next((why for why in (*mounts, *specs) if why), None)
+def _refusal(device: Device, limits: HandlerLimits, host: OnHost) -> str | None:
+    mounts = (mount_refusal(m.host_path, limits.mount_paths, host.mounts) for m in device.mounts)
+    specs = (_spec_refusal(n, s, limits, host) for n, s in enumerate(device.device_specs))
+    places = (place_refusal(device, limits.container_paths),)
+    return next((why for why in (*mounts, *specs, *places) if why), None)
 
 
 def mount_refusal(path: str, allowed: Iterable[str], real: RealPaths) -> str | None:
@@ -175,34 +214,33 @@ def mount_refusal(path: str, allowed: Iterable[str], real: RealPaths) -> str | N
         allowed: `HandlerLimits.mount_paths`.
         real: Where it leads.
     """
-    if not _lies_in(path, allowed):
+    if not lies_in(path, allowed):
         return f"mount {shown(path)} is not in {_MOUNT_PATHS}"
     if (leads := real.get(path)) is None:
         return f"mount {shown(path)} is not seen by the driver, so it may be a link"
-    if not _lies_in(leads, allowed):
+    if not lies_in(leads, allowed):
         return f"mount {shown(path)} leads to what is not in {_MOUNT_PATHS}"
     return None
 
 
-def _spec_refusal(path: str, limits: HandlerLimits, real: RealPaths) -> str | None:
+def _spec_refusal(number: int, spec: DeviceSpec, limits: HandlerLimits, host: OnHost) -> str | None:
     """What the driver does not see is judged by its path alone: in /dev only root makes links."""
-    if not _lies_in(path, limits.device_paths):
+    field, path = f"device_specs[{number}]", spec.host_path
+    look = host.nodes.get(spec.host_path, _UNKNOWN)
+    if not lies_in(path, limits.device_paths):
         return f"device node {shown(path)} is not in {_DEVICE_PATHS}"
-    if not _lies_in(real.get(path) or path, limits.device_paths):
+    if not lies_in(look.leads or path, limits.device_paths):
         return f"device node {shown(path)} leads to what is not in {_DEVICE_PATHS}"
+    if not spec.permissions or not set(spec.permissions) <= PERMISSION_LETTERS:
+        return f"{field}.permissions {shown(spec.permissions)} are not some of rwm, such as r or rw"
+    if look.seen is Seen.OTHER:
+        return f"{field}.host_path {shown(path)} is no device node; of a folder name each node"
+    if look.seen is Seen.MISSING:
+        return f"{field}.host_path {shown(path)} {MISSING}"
     return None
 
 
-def _lies_in(path: str, allowed: Iterable[str]) -> bool:
-    parts = path.split("/")
-    if parts[0] or not {"", ".", ".."}.isdisjoint(parts[1:]) or "\0" in path:
-        return False
-    return any(_lies_below(parts, pattern.rstrip("/").split("/")) for pattern in allowed)
-
-
-def _lies_below(parts: list[str], pattern: list[str]) -> bool:
-    return len(parts) >= len(pattern) and all(map(fnmatchcase, parts, pattern))
-
+_UNKNOWN = Look(None, Seen.UNKNOWN)
 
 _SMALL = 16 * 1024
 """Bytes of an answer that is small in memory, whatever it holds."""
@@ -238,6 +276,16 @@ def too_many(most_devices: int) -> str:
     """Says that a handler reports more devices than it may."""
     why = f"It reports more than {most_devices} devices (--handler-most-devices)"
     return f"{why}; what it said before stays."
+
+
+def too_large(registration: Registration, largest: int) -> str:
+    """Says that a handler's answer has more bytes than it may, which are not even received."""
+    whose = f"Handler {shown(registration.endpoint.name)}"
+    less = "it must report fewer devices, or shorter properties"
+    return (
+        f"{whose} answered with more than {largest / (1 << 20):.3g} MiB; what it said before"
+        f" stays, and {less}."
+    )
 
 
 def too_many_together(share: Amount, registration: Registration) -> str:

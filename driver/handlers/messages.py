@@ -161,11 +161,19 @@ def _device(message: v0.Device, problems: list[str]) -> Device:
     return Device(
         id=message.id,
         properties=dict(_properties(message, problems)),
-        mounts=tuple(Mount(m.container_path, m.host_path, m.read_only) for m in message.mounts),
+        mounts=tuple(
+            Mount(_place(m.container_path), m.host_path, m.read_only) for m in message.mounts
+        ),
         device_specs=tuple(
-            DeviceSpec(s.container_path, s.host_path, s.permissions) for s in message.device_specs
+            DeviceSpec(_place(s.container_path), s.host_path, s.permissions)
+            for s in message.device_specs
         ),
     )
+
+
+def _place(path: str) -> str:
+    """A place in a container by the one name that all compare: folders are written with a slash."""
+    return path.removesuffix("/") or path
 
 
 def _properties(message: v0.Device, problems: list[str]) -> Iterator[tuple[str, str]]:

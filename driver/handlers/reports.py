@@ -23,8 +23,14 @@ LONGEST_MESSAGE = 1024
 MOST_NODES = 3
 """So many are named in a condition."""
 
-_PROPERTIES_READ = "propertiesRead"
+PROPERTIES_READ = "propertiesRead"
+"""Of a node's entry: False while handlers are not given the properties as they are now."""
+
 _REGISTERED = "registered"
+_COMPLETE = "devicesComplete"
+
+LATE_FIELDS = frozenset({_COMPLETE})
+"""Of a node's entry: what definitions of earlier versions lack. Helm leaves definitions alone."""
 
 _GRAVITY = {HandlerState.ACTIVE: 0, HandlerState.WAITING: 1, HandlerState.OFFLINE: 2}
 
@@ -49,7 +55,7 @@ def entry_of(
     reports: Collection[Report],
     problems: Collection[str] = (),
     *,
-    properties_read: bool = True,
+    left_out: Collection[str] = (),
 ) -> Mapping[str, Any] | None:
     """What a node says in a Configuration's status; None if all is well.
 
@@ -58,14 +64,14 @@ def entry_of(
         handler: The name that the Configuration gives.
         reports: Of all handlers of that name on this node; the worst state is told.
         problems: Sentences that are no handler's.
-        properties_read: Whether handlers are given the properties as they are now.
+        left_out: Sentences about devices that are not offered, or not as their handler says.
     """
     is_registered = bool(reports)
     if not reports:
         sentence = f"No discovery handler {shown(handler)} is registered."
         reports = (Report(HandlerState.WAITING, problem=sentence),)
     worst = max(reports, key=lambda report: _GRAVITY[report.state])
-    reported = (report.problem for report in reports if report.problem)
+    reported = (*left_out, *(report.problem for report in reports if report.problem))
     message = " ".join(dict.fromkeys((*problems, *reported)))
     if worst.state is HandlerState.ACTIVE and not message:
         return None
@@ -76,8 +82,8 @@ def entry_of(
     }
     if not is_registered:
         entry[_REGISTERED] = False
-    if not properties_read:
-        entry[_PROPERTIES_READ] = False
+    if is_registered and reported:
+        entry[_COMPLETE] = False
     if worst.since:
         entry["since"] = timestamp(worst.since)
     return entry
@@ -85,7 +91,7 @@ def entry_of(
 
 def unread_properties(entries: Mapping[str, Mapping[str, Any]]) -> str | None:
     """What nodes say that cannot read a Configuration's properties, for its conditions."""
-    nodes = sorted(name for name, e in entries.items() if e.get(_PROPERTIES_READ) is False)
+    nodes = sorted(name for name, e in entries.items() if e.get(PROPERTIES_READ) is False)
     return f"{_few(nodes)}: {entries[nodes[0]].get('message', '')}" if nodes else None
 
 
@@ -94,6 +100,21 @@ def unregistered(handler: str, entries: Mapping[str, Mapping[str, Any]]) -> str 
     nodes = sorted(name for name, e in entries.items() if e.get(_REGISTERED) is False)
     sentence = f"No discovery handler {shown(handler)} is registered on {_few(nodes)}."
     return sentence if nodes else None
+
+
+def incomplete(entries: Mapping[str, Mapping[str, Any]]) -> str:
+    """What nodes say is wrong with a Configuration's devices, for its conditions; "" for nothing.
+
+    Of a device that several nodes see, each says the same.
+    """
+    nodes: dict[str, list[str]] = {}
+    for name, entry in sorted(entries.items()):
+        if entry.get(_COMPLETE) is False:
+            nodes.setdefault(entry.get("message", ""), []).append(name)
+    told = [f"{_few(names)}: {message}" for message, names in nodes.items()]
+    others = sum(len(names) for names in [*nodes.values()][MOST_NODES:])
+    more = [f"{others} more nodes report other problems."] if others else []
+    return " ".join([*told[:MOST_NODES], *more])
 
 
 def _few(nodes: Sequence[str]) -> str:

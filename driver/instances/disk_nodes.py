@@ -1,8 +1,8 @@
 """Where paths of the host lead: which device node, by its number and its kernel's name.
 
 A discovery handler in a process of its own tells of a device node by a path, which may be a link,
-such as those in `/dev/serial/by-id`. The driver's pod does not see the host's `/dev`; what udevd
-made there stands in `/run/udev/links`, and the kernel's names in sysfs.
+such as those in `/dev/serial/by-id`. Where the driver's pod does not see the host's `/dev`, what
+udevd made there stands in `/run/udev/links`, and the kernel's names in sysfs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import stat
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from driver.plumbing.disk_dev import HostDev
 
 SYSFS = Path("/sys")
 LINKS = Path("/run/udev/links")
@@ -24,7 +26,10 @@ _KINDS = {"b": "block", "c": "char"}
 class HostNodes:
     """The host's device nodes at one moment."""
 
-    def __init__(self, sysfs: Path = SYSFS, links: Path = LINKS) -> None:
+    def __init__(
+        self, sysfs: Path = SYSFS, links: Path = LINKS, dev: HostDev | None = None
+    ) -> None:
+        self._dev = dev or HostDev()
         self._sysfs = sysfs
         self._links = links
         self._names: frozenset[str] = frozenset()
@@ -36,7 +41,8 @@ class HostNodes:
 
         Of a link that several devices ask for all count: which of them has it changes with time.
         """
-        numbers = {*_seen(path), *_named(path), *self._linked(path)}
+        seen = _seen(self._dev.here(self._dev.resolve(path)))
+        numbers = {*seen, *_named(path), *self._linked(path)}
         return numbers | {node for number in numbers if (node := self._node(number))}
 
     def _linked(self, path: str) -> Iterator[str]:

@@ -13,11 +13,18 @@ has in the end decides; that is before the device is offered through it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.devices import AKRIS_DIGITS, Device, device_digest, device_hash
+from driver.discovery.details import shown
+
+DIGITS = (AKRIS_DIGITS, 8, 12, 16)
+"""How many hexadecimal digits a hash may have by the setting."""
+
+MOST_NAMED = 5
+"""Devices that one sentence names."""
 
 ANOTHER_NODES = ""
 """In place of a digest: the Instance is one that this node does not watch."""
@@ -107,9 +114,33 @@ def _holder(name: InstanceName, rivals: list[Candidate], taken: TakenNames) -> C
     return next(before, rivals[0])
 
 
-def collision_sentence(collision: Collision) -> str:
-    """For the status of the Configuration."""
+def collision_sentence(collisions: Collection[Collision], digits: int = AKRIS_DIGITS) -> str:
+    """For the status of the Configuration; "" if all devices have names.
+
+    Args:
+        collisions: Of one Configuration.
+        digits: Of the hashes of devices that have no name yet, as the setting is.
+    """
+    if not collisions:
+        return ""
+    named = [f"{shown(c.device)} ({c.taken})" for c in sorted(collisions, key=_order)]
+    more = [f"{len(named) - MOST_NAMED} more"] if len(named) > MOST_NAMED else []
+    count = "1 device is" if len(named) == 1 else f"{len(named)} devices are"
     return (
-        f"Device {collision.device[:60]!r} is no Instance, since {collision.taken} is another"
-        " device's by the same hash; --instance-hash-digits makes longer ones."
+        f"{count} left out, since another device of the same {digits} digits of hash has the name:"
+        f" {', '.join([*named[:MOST_NAMED], *more])}. {_remedy(digits)}"
+    )
+
+
+def _order(collision: Collision) -> tuple[str, str]:
+    return collision.device, collision.taken
+
+
+def _remedy(digits: int) -> str:
+    longer = next((each for each in DIGITS if each > digits), None)
+    if longer is None:
+        return "No longer hash can be set: their handler must give them other ids."
+    return (
+        f"Set --instance-hash-digits={longer} on all nodes (driver.node.instanceHashDigits:"
+        f" {longer} in the chart's values): they get longer names, and all others keep theirs."
     )

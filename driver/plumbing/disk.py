@@ -28,6 +28,9 @@ ABANDONED_SECONDS = 60.0
 """After this time a temporary file is one that a killed process left. A writer that takes longer
 fails, and writes again."""
 
+PROBE_BYTES = 8192
+"""As a claim's file may have."""
+
 _TEMPORARY = re.compile(r"\.(moorage\.dev|akri\.sh)-.*\.tmp")
 """Ours: those of `temporary_in`, and those of earlier versions, which added to a file's name."""
 
@@ -140,6 +143,33 @@ class Folder:
             remove_abandoned(str(self._path))
         except OSError as error:
             logger.warning("what killed processes left in %s stays error=%s", self._path, error)
+
+    def problem(self, *, thoroughly: bool = False) -> str:
+        """Why nothing can be written here, as a part of a sentence; "" if nothing speaks for that.
+
+        Args:
+            thoroughly: Write a file, too, which tells of a full disk; who watches the folder is
+                woken by that.
+        """
+        try:
+            self._path.mkdir(parents=True, exist_ok=True)
+            if os.stat(self._path).st_nlink == 0:  # a mount of what is no more
+                return f"{self._path} was removed on the node"
+            if not os.access(self._path, os.W_OK | os.X_OK):
+                return f"{self._path} is read-only"
+            if thoroughly:
+                self._try()
+        except OSError as error:
+            return f"{self._path}: {error.strerror or error}"
+        return ""
+
+    def _try(self) -> None:
+        temporary = temporary_in(str(self._path))
+        try:
+            Path(temporary).write_bytes(bytes(PROBE_BYTES))
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
 
     def remove(self, name: str) -> None:
         """Remove a file; none of that name is fine."""

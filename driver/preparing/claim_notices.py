@@ -9,10 +9,12 @@ are told what they hold, and whose that is now.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from driver.devices import DeviceSpec
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
+from driver.preparing.grants.former_paths import ANEW, held_sentence, latest_of
 from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.grants.whereabouts import Whereabouts
 
@@ -78,12 +80,12 @@ def _change(
     name = f"Device {after.allocated}"
     if after.withheld and not before.withheld:
         sentence = f"{name} {after.withheld}: no container is started with it until it is back."
-        return Notice(claim, "DeviceAway", sentence + _held(after, where, "."))
+        return Notice(claim, "DeviceAway", sentence + _held(before, after, where, "."))
     if before.withheld and not after.withheld:
-        sentence = f"{name} is back{_places('at', after)}." + _held(after, where)
+        sentence = f"{name} is back{_places('at', after)}." + _held(before, after, where)
         return Notice(claim, "DeviceBack", sentence, is_warning=bool(after.left))
-    if before.device_specs != after.device_specs:
-        sentence = f"{name} moved{_places('to', after)}." + _held(after, where)
+    if _has_moved(before, after):
+        sentence = f"{name} moved{_places('to', after)}." + _held(before, after, where)
         return Notice(claim, "DeviceMoved", sentence)
     if changed := _changed(before.properties, after.properties):
         sentence = f"{name} changed: containers that run have its old {', '.join(changed)}."
@@ -91,20 +93,30 @@ def _change(
     return None
 
 
+def _has_moved(before: PreparedDevice, after: PreparedDevice) -> bool:
+    """Not where a link became the node that it leads to, see `rival_claims.left`."""
+    pairs = tuple(zip(before.device_specs, after.device_specs, strict=False))
+    is_same = len(before.device_specs) == len(after.device_specs) and all(
+        old == new or (replace(old, host_path=new.host_path) == new and _is_link(old, after))
+        for old, new in pairs
+    )
+    return not is_same
+
+
+def _is_link(old: DeviceSpec, after: PreparedDevice) -> bool:
+    return old.host_path not in after.left and old.host_path not in after.paths
+
+
 def _places(word: str, device: PreparedDevice) -> str:
     return f" {word} {', '.join(device.paths)}" if device.paths else ""
 
 
-def _held(device: PreparedDevice, where: Whereabouts, end: str = ": start them anew.") -> str:
+def _held(
+    before: PreparedDevice, after: PreparedDevice, where: Whereabouts, end: str = ANEW
+) -> str:
     """What containers hold that run since before."""
-    if not device.left:
-        return ""
-    paths = [f"{path}{_owned(where.owner(path))}" for path in device.left]
-    return f" Containers that were started before hold {', '.join(paths)}{end}"
-
-
-def _owned(owner: str | None) -> str:
-    return f", which is Instance {owner}'s now" if owner else ""
+    latest = latest_of(after.left, before.paths, len(after.paths))
+    return held_sentence(latest, after.left, where.owner, end)
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
 from driver.plumbing.kubelet_sockets import finish
-from driver.preparing.files.prepared import ClaimReference
+from driver.preparing.files.cdi import unusable_properties
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Failure, reference_problem
+from driver.preparing.grants.rival_claims import Renewal
 from kube.api import naming
 
 logger = logging.getLogger(__name__)
@@ -32,6 +36,14 @@ class ClaimCalls:
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()
+        self._locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def one_at_a_time(self, uid: ClaimUid) -> AsyncIterator[asyncio.Timeout]:
+        """Keep other calls from a claim, and take no longer than they may. Raises TimeoutError."""
+        lock = self._locks.setdefault(uid, asyncio.Lock())  # gone when no call waits for it
+        async with asyncio.timeout(CLAIM_SECONDS) as deadline, lock:
+            yield deadline
 
     async def each(
         self, wanted: Iterable[ClaimReference], work: Work[T]
@@ -64,4 +76,24 @@ async def _answered(wanted: ClaimReference, work: Work[T]) -> T | Failure:
         return Failure(f"the driver failed: {error}")
     except Exception as error:
         logger.exception("Claim %s failed", wanted)
-        return Failure(f"the driver failed: {error!r}")
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return Failure(f"the driver failed, and its log says where: {said}")
+
+
+def log_prepared(claim: PreparedClaim | Failure, before: PreparedClaim | None) -> None:
+    """Tell the log what a claim got; `before` is what it had."""
+    if isinstance(claim, Failure):
+        return
+    if before and before.allocation != claim.allocation:
+        logger.warning("Claim %s was allocated anew; its old devices are free", claim.reference)
+    devices = [f"{d.allocated.pool}/{d.allocated.device}" for d in claim.devices]
+    logger.info("Prepared claim %s: %s", claim.reference, ", ".join(devices))
+    if unusable := unusable_properties(claim):
+        logger.warning("Claim %s: no environment variables: %s", claim.reference, unusable)
+
+
+def log_renewed(renewals: Iterable[Renewal]) -> None:
+    """Tell the log which claims were planned anew."""
+    for renewal in renewals:
+        devices = [f"{d.allocated} {d.withheld or 'is up to date'}" for d in renewal.after.devices]
+        logger.info("Planned claim %s anew: %s", renewal.after.reference, ", ".join(devices))

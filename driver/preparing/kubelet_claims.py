@@ -10,15 +10,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Protocol
-from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
 from driver.handlers.limits import mount_refusal
 from driver.instances.instances import Instance
 from driver.plumbing.disk import real_path, real_paths
-from driver.preparing.files.cdi import unusable_properties
 from driver.preparing.files.prepared import (
     AllocatedDevice,
     ClaimReference,
@@ -36,11 +35,18 @@ from driver.preparing.grants.claims import (
     plan_prepare,
 )
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.grants.renewals import concerned, current, renew, with_real_paths
+from driver.preparing.grants.renewals import (
+    Resolve,
+    concerned,
+    current,
+    renew,
+    with_real_paths,
+)
 from driver.preparing.grants.rival_claims import Renewal, kept_apart
 from driver.preparing.grants.sight import InstanceSource, Sight
 from driver.preparing.grants.whereabouts import Whereabouts
-from driver.preparing.kubelet_calls import CLAIM_SECONDS, ClaimCalls
+from driver.preparing.kubelet_calls import ClaimCalls, log_prepared, log_renewed
+from driver.preparing.node_cleanup import Cleanup
 from kube.api import naming, note_span, now_ns
 
 logger = logging.getLogger(__name__)
@@ -70,6 +76,21 @@ class ClaimReader(Protocol):
         """Which node and cluster this is; asked once."""
 
 
+@dataclass(frozen=True, slots=True)
+class HostPaths:
+    """Paths of the host.
+
+    Attributes:
+        mounts: Below which folders may be mounted.
+        resolve: Where paths lead.
+    """
+
+    mounts: tuple[str, ...] = ()
+    resolve: Resolve = real_path
+
+
+PLAIN_PATHS = HostPaths()
+
 OnRenewed = Callable[[tuple[Renewal, ...]], None]
 """Hears of claims whose containers get something else from now on; returns at once."""
 
@@ -81,6 +102,7 @@ class KubeletClaims:
         pools: The pools whose devices only this node prepares, see `claims.allocated_claim`; may
             be replaced at any time.
         calls: What runs now.
+        cleanup: What becomes of claims that the kubelet does not ask about.
     """
 
     def __init__(
@@ -90,20 +112,19 @@ class KubeletClaims:
         source: InstanceSource,
         *,
         pools: frozenset[str],
-        mount_paths: tuple[str, ...] = (),
+        paths: HostPaths = PLAIN_PATHS,
     ) -> None:
-        """`mount_paths` are those of the host below which folders may be mounted."""
         self.pools = pools
         self._node = node
         self._reader = reader
         self._source = source
-        self._mount_paths = mount_paths
+        self._paths = paths
         self._on_renewed: list[OnRenewed] = []
         self._on_prepared: list[Callable[[], None]] = []
         self._renewed: Whereabouts | None = None
-        self._locks: WeakValueDictionary[ClaimUid, asyncio.Lock] = WeakValueDictionary()
         self._reads = asyncio.Semaphore(READS_AT_ONCE)
         self.calls = ClaimCalls()
+        self.cleanup = Cleanup(node, self.calls, self._note_prepared)
 
     async def prepare(
         self, wanted: Iterable[ClaimReference]
@@ -116,10 +137,6 @@ class KubeletClaims:
     ) -> Mapping[ClaimUid, PreparedClaim | Failure | None]:
         """An answer for each claim; one that is not prepared is fine."""
         return await self.calls.each(wanted, self._unprepare)
-
-    async def let_go(self, claim: ClaimReference) -> PreparedClaim | Failure | None:
-        """Unprepare a claim that the kubelet will not ask about. Raises TimeoutError."""
-        return await self._unprepare(claim)
 
     def on_renewed(self, listener: OnRenewed) -> None:
         self._on_renewed.append(listener)
@@ -142,6 +159,11 @@ class KubeletClaims:
         """Those of which all is known."""
         doubtful = self._node.doubtful
         return {uid: c for uid, c in self._node.prepared.items() if uid not in doubtful}
+
+    @property
+    def lost(self) -> PreparedClaims:
+        """Those of which all is known, and whose CDI file is gone."""
+        return self._node.lost
 
     @property
     def doubtful(self) -> PreparedClaims:
@@ -193,7 +215,7 @@ class KubeletClaims:
         plan = partial(
             renew,
             where=sight.where,
-            resolve=cache(real_path),  # of a thousand claims many have one device
+            resolve=cache(self._paths.resolve),  # of a thousand claims many have one device
             refuse_mount=self._refuse_mount,
             only=only,
         )
@@ -201,7 +223,7 @@ class KubeletClaims:
         self._renewed = sight.where
         if not renewals:
             return
-        _log_renewed(renewals)
+        log_renewed(renewals)
         for listener in self._on_renewed:
             listener(renewals)
         self._note_prepared()
@@ -213,11 +235,8 @@ class KubeletClaims:
         # Other processes are kept from this claim from the first look to the last write, and from
         # the others only while those are read and written: what is waited for may take long.
         began = now_ns()
-        async with (
-            asyncio.timeout(CLAIM_SECONDS) as deadline,
-            self._lock(wanted.uid),
-            self._node.alone_with(wanted.uid),
-        ):
+        uid = wanted.uid
+        async with self.calls.one_at_a_time(uid) as deadline, self._node.alone_with(uid):
             found = await self.read(wanted)
             if not isinstance(found, Failure):
                 await self._learn_home()
@@ -228,7 +247,7 @@ class KubeletClaims:
                 granted = claim if isinstance(claim, Failure) else await self._grant(claim)
         pods = () if found is None or isinstance(found, Failure) else consumers(found)
         with naming(podUIDs=",".join(pods)):
-            _log_prepared(granted, prepared.get(wanted.uid))
+            log_prepared(granted, prepared.get(wanted.uid))
         failure = granted.sentence if isinstance(granted, Failure) else ""
         note_span("NodePrepareResources", began, pods, failure=failure, claim_uid=wanted.uid)
         self._note_prepared()
@@ -257,8 +276,7 @@ class KubeletClaims:
 
     async def _unprepare(self, wanted: ClaimReference) -> PreparedClaim | Failure | None:
         async with (
-            asyncio.timeout(CLAIM_SECONDS) as deadline,
-            self._lock(wanted.uid),
+            self.calls.one_at_a_time(wanted.uid) as deadline,
             self._node.alone_with(wanted.uid),
             self._node.exclusively(),
         ):
@@ -268,10 +286,6 @@ class KubeletClaims:
             logger.info("Unprepared claim %s", released.reference)
             self._note_prepared()
         return released
-
-    def _lock(self, uid: ClaimUid) -> asyncio.Lock:
-        """One at a time for each claim; it is gone when nobody waits for it."""
-        return self._locks.setdefault(uid, asyncio.Lock())
 
     async def read(self, wanted: ClaimReference) -> Mapping[str, Any] | Failure | None:
         """The claim as it is now; a failure if the API server cannot be asked."""
@@ -340,37 +354,22 @@ class KubeletClaims:
             return as_prepared(prepared[claim.reference.uid])
         known = {(d.pool, d.device): self._instance(d) for d in claim.devices}
         found = {key: instance for key, instance in known.items() if instance}
-        instances = {key: with_real_paths(i, real_path) for key, i in found.items()}
+        instances = {key: with_real_paths(i, self._paths.resolve) for key, i in found.items()}
         planned = plan_prepare(claim, instances, prepared, boot_id, self._refuse_mount)
         if sight is None or isinstance(planned, Failure):
             return planned
         if all(sight.where.named(i.name) is i for i in found.values()):
             return planned
         # What is published still may be where another device is by now.
-        moved = Renewal(planned, current(planned, sight.where, real_path, self._refuse_mount))
+        moved = Renewal(
+            planned, current(planned, sight.where, self._paths.resolve, self._refuse_mount)
+        )
         others = (Renewal(c, c) for uid, c in prepared.items() if uid != claim.reference.uid)
         return as_prepared(next(kept_apart([moved, *others])).after)
 
     def _refuse_mount(self, path: str) -> str | None:
-        return mount_refusal(path, self._mount_paths, real_paths([path]))
+        return mount_refusal(path, self._paths.mounts, real_paths([path]))
 
 
 def _said(error: Exception) -> str:
     return str(error) or type(error).__name__
-
-
-def _log_prepared(claim: PreparedClaim | Failure, before: PreparedClaim | None) -> None:
-    if isinstance(claim, Failure):
-        return
-    if before and before.allocation != claim.allocation:
-        logger.warning("Claim %s was allocated anew; its old devices are free", claim.reference)
-    devices = [f"{d.allocated.pool}/{d.allocated.device}" for d in claim.devices]
-    logger.info("Prepared claim %s: %s", claim.reference, ", ".join(devices))
-    if unusable := unusable_properties(claim):
-        logger.warning("Claim %s: no environment variables: %s", claim.reference, unusable)
-
-
-def _log_renewed(renewals: Iterable[Renewal]) -> None:
-    for renewal in renewals:
-        devices = [f"{d.allocated} {d.withheld or 'is up to date'}" for d in renewal.after.devices]
-        logger.info("Planned claim %s anew: %s", renewal.after.reference, ", ".join(devices))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -30,6 +31,7 @@ from driver.preparing.stale_claims import (
     Evidence,
     Listing,
     Staleness,
+    is_allocated,
     is_of_other_cluster,
     staleness,
     uids_of,
@@ -40,6 +42,9 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 60.0
 """How often claims are looked at; only those that the kubelet does not list cost the API server."""
+
+FoundClaim = Mapping[str, Any] | Failure | None
+"""What the API server has of a claim's name."""
 
 
 @dataclass(eq=False)
@@ -76,7 +81,9 @@ class StaleClaims:
             return LOOK_SECONDS
         listing = await self._listing()
         suspects = [c for c in claims.values() if _is_suspect(c, home, listing)]
-        evidence = await self._evidence(suspects, listing)
+        read = await self._read(suspects)
+        await self._learn(suspects, read)
+        evidence = await self._evidence(suspects, read, listing)
         stale = {
             claim.reference.uid: found
             for claim in suspects
@@ -103,41 +110,52 @@ class StaleClaims:
             uids_of(device.name for resource in resources for device in resource.cdi_devices),
         )
 
+    async def _read(self, claims: Iterable[PreparedClaim]) -> Mapping[ClaimUid, FoundClaim]:
+        references = [claim.reference for claim in claims]
+        found = await asyncio.gather(*map(self.claims.read, references))
+        return {reference.uid: f for reference, f in zip(references, found, strict=True)}
+
     async def _evidence(
-        self, suspects: list[PreparedClaim], listing: Listing | None
+        self,
+        claims: Collection[PreparedClaim],
+        found: Mapping[ClaimUid, FoundClaim],
+        listing: Listing | None,
     ) -> Mapping[ClaimUid, Evidence]:
-        if not suspects:
+        if not claims:
             return {}
-        exists = dict(await asyncio.gather(*(self._exists(c) for c in suspects)))
         pods = (await self.client.list(self._selection)).items
         return {
             uid: Evidence(
-                None if listing is None else listing.has(claim.reference),
-                exists[uid],
-                any(pods_of(pods, claim.reference)),
+                is_listed=None if listing is None else listing.has(claim.reference),
+                exists=None if isinstance(there, Failure) else there is not None,
+                is_named=any(pods_of(pods, claim.reference)),
+                is_allocated=_is_allocated(claim, there),
             )
-            for claim in suspects
+            for claim in claims
             for uid in (claim.reference.uid,)
+            for there in (_that(claim, found[uid]),)
         }
 
-    async def _exists(self, claim: PreparedClaim) -> tuple[ClaimUid, bool | None]:
-        uid = claim.reference.uid
-        found = await self.claims.read(claim.reference)
-        if isinstance(found, Failure):
-            return uid, None
-        exists = found is not None and found["metadata"]["uid"] == uid
-        if found is not None and exists and not claim.devices and claim.version <= VERSION:
-            await self._learn(found)
-        return uid, exists
+    async def _is_still(self, stale: Staleness, home: Home, claim: PreparedClaim) -> bool:
+        """Whether a claim is stale as it was found; it may have come into use since."""
+        read = await self._read([claim])
+        evidence = await self._evidence([claim], read, await self._listing())
+        return staleness(claim, home, evidence[claim.reference.uid], self.grace) == stale
 
-    async def _learn(self, found: Mapping[str, Any]) -> None:
-        """Prepare a claim whose record is unreadable, as if the kubelet asked."""
-        metadata = found["metadata"]
-        uid = ClaimUid(metadata["uid"])
-        reference = ClaimReference(metadata["namespace"], metadata["name"], uid)
-        answer = (await self.claims.prepare([reference]))[uid]
-        if isinstance(answer, Failure):
-            logger.warning("The record of claim %s stays unreadable: %s", uid, answer.sentence)
+    async def _learn(
+        self, claims: Iterable[PreparedClaim], found: Mapping[ClaimUid, FoundClaim]
+    ) -> None:
+        """Prepare claims whose records are unreadable, as if the kubelet asked."""
+        for claim in claims:
+            uid = claim.reference.uid
+            there = _that(claim, found[uid])
+            if isinstance(there, Mapping) and not claim.devices and claim.version <= VERSION:
+                metadata = there["metadata"]
+                reference = ClaimReference(metadata["namespace"], metadata["name"], uid)
+                answer = (await self.claims.prepare([reference]))[uid]
+                if isinstance(answer, Failure):
+                    why = answer.sentence
+                    logger.warning("The record of claim %s stays unreadable: %s", uid, why)
 
     async def _let_go(self, stale: Mapping[ClaimUid, Staleness], home: Home) -> None:
         now = asyncio.get_running_loop().time()
@@ -147,20 +165,30 @@ class StaleClaims:
                 await self._unprepare(uid, found, home)
 
     async def _unprepare(self, uid: ClaimUid, found: Staleness, home: Home) -> None:
-        claim = self.claims.prepared.get(uid)
-        if claim is None:
-            return
-        reference = claim.reference
-        answer = await self.claims.let_go(reference)
-        if isinstance(answer, Failure):
-            logger.warning("Stale claim %s stays: %s", reference, answer.sentence)
+        claim = await self.claims.cleanup.let_go(uid, partial(self._is_still, found, home))
+        if not isinstance(claim, PreparedClaim):
+            if claim is not None:
+                logger.warning("Stale claim %s stays: %s", uid, claim.sentence)
             return
         STALE_CLAIMS.inc()
         devices = ", ".join(str(device.allocated) for device in claim.devices) or "its devices"
-        sentence = f"ResourceClaim {reference} was prepared here with {devices}: {found.why}."
+        sentence = f"ResourceClaim {claim.reference} was prepared here with {devices}: {found.why}."
         logger.warning("Let go: %s", sentence)
         node = ObjectReference(api_version="v1", kind="Node", name=self.node, uid=home.node)
         self.record(Event.warning(node, "StaleClaimReleased", "Unprepare", sentence))
+
+
+def _that(claim: PreparedClaim, found: FoundClaim) -> FoundClaim:
+    """Only if it is this very claim, and no later one of its name."""
+    if isinstance(found, Mapping) and found["metadata"]["uid"] != claim.reference.uid:
+        return None
+    return found
+
+
+def _is_allocated(claim: PreparedClaim, found: FoundClaim) -> bool | None:
+    if isinstance(found, Failure):
+        return None
+    return found is not None and is_allocated(claim, found)
 
 
 def _is_suspect(claim: PreparedClaim, home: Home, listing: Listing | None) -> bool:

@@ -5,16 +5,17 @@
 A kubelet that lost its state never asks to unprepare what it forgot, and CDI files outlive a
 cluster that is made anew without a reboot. Their claims would keep devices from all others. But a
 container may run for a while after its pod and claim are gone from the API. So what is in doubt
-stays.
+stays. Of claims whose CDI file is gone, see `lost_claims`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
-from driver.api import ClaimUid
+from driver.api import DRIVER_NAME, ClaimUid
 from driver.preparing.files.cdi import KIND
 from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim
 
@@ -55,11 +56,13 @@ class Evidence:
         is_listed: The kubelet lists it.
         exists: The API server has it, with its UID.
         is_named: A pod that is bound to the node and has not ended names it.
+        is_allocated: The API server's has one of the devices that are prepared.
     """
 
     is_listed: bool | None = None
     exists: bool | None = None
     is_named: bool | None = None
+    is_allocated: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +94,20 @@ def staleness(
     if evidence.exists is False:
         why = "the API server does not have it, and neither the kubelet nor a pod names it"
         return Staleness(why, grace)
+    if evidence.is_allocated is False:
+        why = "it has its devices no more, and neither the kubelet nor a pod names it"
+        return Staleness(why, grace)
     return None
 
 
 def is_of_other_cluster(claim: PreparedClaim, home: Home) -> bool:
     """Whether it was prepared when the node was part of another cluster."""
     return claim.home.cluster not in ("", home.cluster)
+
+
+def is_allocated(claim: PreparedClaim, found: Mapping[str, Any]) -> bool:
+    """Whether the API server's claim has any device that is prepared; True where none is known."""
+    allocation = (found.get("status") or {}).get("allocation") or {}
+    results = (allocation.get("devices") or {}).get("results") or ()
+    devices = {result["device"] for result in results if result["driver"] == DRIVER_NAME}
+    return not claim.devices or any(d.allocated.device in devices for d in claim.devices)

@@ -14,7 +14,7 @@ import typer
 from driver.api import parse_duration
 from driver.discovery.handlers import HANDLER_NAMES
 from driver.environment import NETWORK_PREFIXES, OWN, VARIABLE
-from driver.handlers.limits import DEVICES, NETWORK_HANDLERS, NODE_DEVICES
+from driver.handlers.limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS, NODE_DEVICES
 from driver.handlers.sdk_requests import AGENT_FOLDER, AGENT_SOCKET, TlsFiles
 from kube.api import parsed, refuse
 
@@ -184,6 +184,25 @@ MountPaths = Annotated[
         help_="The same for files and folders that they mount (default: none).",
     ),
 ]
+ContainerPaths = Annotated[
+    Sequence[str],
+    parsed(
+        host_paths,
+        metavar="PATHS",
+        help_="Of containers, with commas between them: registered handlers may put device nodes"
+        " and mounts there or below, too; a part may be a pattern (default: device nodes below"
+        " /dev, and mounts where containers have neither programs, settings nor secrets).",
+    ),
+]
+HostDevFolder = Annotated[
+    Path | None,
+    parsed(
+        path_or_none,
+        metavar="DIR",
+        help_="Where the driver sees the host's /dev: links in it are followed there, and what"
+        " is no device node is not given (default: /dev, where that is the host's).",
+    ),
+]
 NamesAllowed = Annotated[
     frozenset[str] | None,
     parsed(
@@ -219,6 +238,15 @@ AllowedNames = Annotated[
         metavar="NAMES",
         help_="Names of variables, with commas between them, that properties of devices may become"
         " although they are denied (default: none).",
+    ),
+]
+HandlerMostDevices = Annotated[
+    int,
+    parsed(
+        positive,
+        metavar="NUMBER",
+        help_="That one registered handler may report in all.",
+        shown=str(MOST_DEVICES),
     ),
 ]
 NodeMostDevices = Annotated[

@@ -30,15 +30,19 @@ from driver.handlers.sdk_requests import (
     place_from,
 )
 from driver.offer_paths import OfferPath
+from driver.plumbing.disk_dev import HostDev, own_dev
 from driver.running.arguments import (
     DEFAULT_METRICS_ADDRESS,
     Address,
     AllowedNames,
+    ContainerPaths,
     DeniedNames,
     DevicePaths,
     DriverNamespace,
     EmbeddedHandlers,
     GroupByNodes,
+    HandlerMostDevices,
+    HostDevFolder,
     MountPaths,
     NamesAllowed,
     NetworkFolder,
@@ -221,15 +225,9 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
     external_handlers: NamesAllowed = None
     handler_device_paths: DevicePaths = (DEVICES,)
     handler_mount_paths: MountPaths = ()
-    handler_most_devices: Annotated[
-        int,
-        parsed(
-            positive,
-            metavar="NUMBER",
-            help_="That one registered handler may report in all.",
-            shown=str(MOST_DEVICES),
-        ),
-    ] = MOST_DEVICES
+    handler_container_paths: ContainerPaths = ()
+    host_dev: HostDevFolder = None
+    handler_most_devices: HandlerMostDevices = MOST_DEVICES
     node_most_devices: NodeMostDevices = NODE_DEVICES
     network_handler_prefixes: NetworkPrefixes = NETWORK_PREFIXES
     denied_environment: DeniedNames = ()
@@ -248,11 +246,16 @@ class NodeSettings(_DriverSettings, _DiscoverySettings):
         return HandlerLimits(
             device_paths=tuple(self.handler_device_paths),
             mount_paths=tuple(self.handler_mount_paths),
+            container_paths=tuple(self.handler_container_paths),
             reserved=_EMBEDDED - free,
             most_devices=self.handler_most_devices,
             network_folder=str(self.network_handlers_folder or ""),
             node_devices=self.node_most_devices,
         )
+
+    @property
+    def dev(self) -> HostDev:
+        return HostDev(self.host_dev or own_dev())
 
     @property
     def environment_rules(self) -> EnvironmentRules:

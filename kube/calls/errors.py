@@ -19,9 +19,9 @@ KubeconfigError                no call was made: nobody said where the API serve
 
 import re
 from collections.abc import Mapping, Sequence
-from email.utils import parsedate_to_datetime
 from typing import Any
 
+from kube.calls.http_dates import moment_of
 from kube.objects import JsonObject
 
 LONGEST_RETRY_AFTER_SECONDS = 60.0
@@ -128,7 +128,7 @@ class ForbiddenError(PermanentError):
         An authorizer says it in words alone; an admission plugin says others, such as that the
         namespace is about to go.
         """
-        found = _NO_RIGHT.search(self.message)
+        found = re.search(_NO_RIGHT, self.message)
         if found is None:
             return ""
         verb, resource, group = found.groups()
@@ -145,7 +145,7 @@ class ForbiddenError(PermanentError):
         )
 
 
-_NO_RIGHT = re.compile(
+_NO_RIGHT = (
     r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)"(?: in API group "(?P<group>[^"]*)")?'
 )
 """As the API server words it: User "a" cannot list resource "pods" in API group "" at …"""
@@ -220,7 +220,7 @@ def _seconds_between(sent: str, until: str) -> float:
     Kubernetes sends seconds, but a proxy before it may send a date.
     """
     try:
-        found = parsedate_to_datetime(until) - parsedate_to_datetime(sent)
+        found = moment_of(until) - moment_of(sent)
     except (TypeError, ValueError, OverflowError):
         return 0.0
     return max(0.0, found.total_seconds())

@@ -1,10 +1,13 @@
-"""What each verb of the API looks like as an HTTP request."""
+"""What each verb of the API looks like as an HTTP request; `read_requests` has those that read."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from typing import Any
 
+from kube.calls.read_requests import JSON, Request
+from kube.calls.read_requests import list_page as list_page
+from kube.calls.read_requests import read as read
 from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource, Selection
 
@@ -12,23 +15,6 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-JSON = "application/json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """One HTTP request; `timeout_seconds` is for the whole of it, the answer included."""
-
-    method: str
-    url_path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: Any = None
-    content_type: str = JSON
-    timeout_seconds: float
-
-    @property
-    def what(self) -> str:
-        return f"{self.method} {self.url_path}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,27 +55,6 @@ class Preconditions:
 
 NO_PRECONDITIONS = Preconditions()
 WRITE = WriteOptions()
-
-
-def read(url_path: str, timeout_seconds: float) -> Request:
-    return Request(method="GET", url_path=url_path, timeout_seconds=timeout_seconds)
-
-
-def list_page(selection: Selection, limit: int, token: str, timeout_seconds: float) -> Request:
-    """Ask for a page. Without a resourceVersion: the most recent state, never an older one.
-
-    A server that lags behind (one of several, just started) could otherwise answer with less
-    than this process has already seen.
-    """
-    query = {**selection.parameters, "limit": str(limit)}
-    if token:
-        query["continue"] = token
-    return Request(
-        method="GET",
-        url_path=selection.url_path,
-        query=query,
-        timeout_seconds=timeout_seconds,
-    )
 
 
 def watch(selection: Selection, resource_version: int, seconds: int, idle: float) -> Request:

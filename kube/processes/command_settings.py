@@ -15,62 +15,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import typer
-import yaml
 from typer.core import TyperGroup, TyperOption
 from typer.models import OptionInfo
+
+from kube.processes.built_commands import command_of
 
 T = TypeVar("T")
 
 
-def _read_config(context: typer.Context, file: str) -> str:
-    """Take what the file says for defaults: parameters that are not eager are parsed later."""
-    if not file:
-        return file
-    options = _options(context.command)
-    names = {_setting(option): name for name, option in options.items() if name != "config"}
-    found = settings_in(file)
-    if unknown := sorted(found.keys() - names.keys()):
-        raise typer.BadParameter(f"{file}: {unknown[0]}: there is no such setting.")
-    told = {names[name]: value for name, value in found.items()}
-    context.default_map = {**told, **(context.default_map or {})}
-    return file
-
-
-def settings_in(file: str) -> dict[str, Any]:
-    """What a file of settings says, each as it would be written on the command line.
-
-    Raises:
-        BadParameter: With a sentence, where it cannot be read.
-    """
-    try:
-        found = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise typer.BadParameter(f"{file}: {error.strerror}") from None
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise typer.BadParameter(f"{file}: this is not YAML: {error}") from None
-    if not isinstance(found, dict):
-        raise typer.BadParameter(f"{file}: a mapping of settings is expected.")
-    return {str(name): _text(value) for name, value in found.items()}
-
-
-def _text(value: object) -> str:
-    """As it would be written on the command line."""
-    if isinstance(value, list):
-        return ",".join(map(_text, value))
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else str(value)
-
-
-Config = Annotated[
-    str,
-    typer.Option(
-        metavar="FILE",
-        is_eager=True,
-        callback=_read_config,
-        help="YAML with settings that neither flags nor environment give.",
-    ),
-]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option()]
 LogFormat = Annotated[
     Literal["text", "json"],
@@ -159,13 +111,13 @@ def settings_of(app: typer.Typer, argv: Sequence[str], environ: Mapping[str, str
     Raises:
         SystemExit: After `--help`, or with a sentence where the arguments make no sense.
     """
-    command = typer.main.get_command(app)
+    command = command_of(app)
     try:
         found = command.main(
             list(argv),
             prog_name=app.info.name,
             standalone_mode=False,
-            default_map=_of_environment(command, environ),
+            default_map=_of_environment(command, environ, argv),
         )
     except typer.TyperException as error:
         error.show()  # type: ignore[attr-defined]  # all that parsing raises are of its subclass
@@ -173,25 +125,29 @@ def settings_of(app: typer.Typer, argv: Sequence[str], environ: Mapping[str, str
     return sys.exit(found) if isinstance(found, int) else found
 
 
-def _of_environment(command: Any, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The defaults of a command, or of those of a group by their names."""
+def _of_environment(
+    command: Any, environ: Mapping[str, str], argv: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The defaults of a command; of a group, those of its commands that the words name."""
     if isinstance(command, TyperGroup):
-        return {name: _of_environment(each, environ) for name, each in command.commands.items()}
-    found = {name: _of_variables(option, environ) for name, option in _options(command).items()}
+        named = command.commands.keys() & argv
+        return {name: _of_environment(command.commands[name], environ) for name in named}
+    found = {name: _of_variables(option, environ) for name, option in options_of(command).items()}
     return {name: value for name, value in found.items() if value}
 
 
-def _options(command: Any) -> dict[str, TyperOption]:
+def options_of(command: Any) -> dict[str, TyperOption]:
+    """The options of a command, by the names of their parameters."""
     return {p.name or "": p for p in command.params if isinstance(p, TyperOption)}
 
 
 def _of_variables(option: TyperOption, environ: Mapping[str, str]) -> str | None:
     own = option.envvar or ()
-    variable = f"MOORAGE_{_setting(option).upper().replace('-', '_')}"
+    variable = f"MOORAGE_{setting_of(option).upper().replace('-', '_')}"
     names = (*((own,) if isinstance(own, str) else own), variable)
     return next((value for name in names if (value := environ.get(name))), None)
 
 
-def _setting(option: TyperOption) -> str:
+def setting_of(option: TyperOption) -> str:
     """The name of the longest flag, as files say it."""
     return max(option.opts, key=len).lstrip("-")

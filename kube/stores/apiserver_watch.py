@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeAlias, assert_never
 
 from kube.backoff import Backoff
-from kube.calls.apiserver import PAGE_SIZE, ApiClient, Page
+from kube.calls.apiserver import ApiClient
+from kube.calls.apiserver_reads import PAGE_SIZE, Page
 from kube.calls.errors import ApiError, ForbiddenError, GoneError, UnavailableError
 from kube.calls.frames import Bookmark, Failed, Frame, Observed, Removed
 from kube.objects import JsonObject, ObjectKey, StoredObject

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 
@@ -53,38 +52,3 @@ class OtherChanged:
 WorldChange: TypeAlias = (
     ClaimChanged | PodChanged | QueueChanged | NamespaceChanged | GroupChanged | OtherChanged
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LabelEdit:
-    """A claim whose label was edited while it was allocated, although policies forbid it.
-
-    The label is the truth: what it says now counts. Only who was there knows that it changed.
-
-    Attributes:
-        formerly: What the label said before; "" for nothing.
-    """
-
-    claim: ClaimView
-    formerly: QueueName
-
-    def __str__(self) -> str:
-        """A sentence for people."""
-        now, before = self.claim.label, self.formerly
-        says = f'is labelled "{now}"' if now else "has lost its label"
-        said = f'was labelled "{before}"' if before else "had no label"
-        charged = f'queue "{now}" is charged' if now else "no queue is charged"
-        return (
-            f"{self.claim} {says} since somebody edited it while it was allocated; before it"
-            f" {said}. Now {charged}."
-        )
-
-
-def is_edited(before: ClaimView, after: ClaimView) -> bool:
-    """Whether the label was edited: the binder writes and removes it together with `owner-pod`."""
-    return (
-        before.is_allocated
-        and after.is_allocated
-        and before.label != after.label
-        and before.owner_pod == after.owner_pod
-    )

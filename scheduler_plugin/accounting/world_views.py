@@ -6,15 +6,14 @@ from collections.abc import Container, Mapping
 
 from scheduler_plugin.accounting.assumed import AssumptionsView
 from scheduler_plugin.accounting.assumptions import Assumptions
+from scheduler_plugin.accounting.books_views import BooksView
 from scheduler_plugin.accounting.charges.ledger import Ledger
-from scheduler_plugin.accounting.charges.ledger_views import LedgerView
 from scheduler_plugin.accounting.facts import Facts
-from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.objects.amounts import Charges, summed
 from scheduler_plugin.objects.names import PodUid, QueueName
 
 
-class WorldView:
+class WorldView(BooksView):
     """The facts, the ledger that follows from them, and the assumptions beside it.
 
     Attributes:
@@ -22,18 +21,8 @@ class WorldView:
     """
 
     unmet: Mapping[QueueName, str]
-    _facts: Facts
-    _ledger: Ledger
     _assumptions: Assumptions
     _deleted: Container[PodUid]
-
-    @property
-    def facts(self) -> FactsView:
-        return self._facts
-
-    @property
-    def ledger(self) -> LedgerView:
-        return self._ledger
 
     @property
     def assumptions(self) -> AssumptionsView:

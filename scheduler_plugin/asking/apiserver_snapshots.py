@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from driver.api import timestamp
-from kube.api import (
+from kube.kinds import (
     CLAIMS,
     CLASSES,
     CONFIGURATIONS,
@@ -17,14 +17,11 @@ from kube.api import (
     QUEUES,
     SLICES,
     TEMPLATES,
-    ApiClient,
-    ForbiddenError,
-    GoneError,
-    JsonObject,
-    NotFoundError,
     Resource,
 )
+from kube.kubectl_client import ApiReader, ForbiddenError, GoneError, JsonObject, NotFoundError
 from scheduler_plugin.asking.snapshots import Snapshot, kept
+from scheduler_plugin.asking.view_errors import NotThereError
 from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.projections import project_pod
@@ -44,7 +41,7 @@ Told = Callable[[str, int], None]
 """Hears which kind is being read, and how many of it there are so far."""
 
 
-class NoQueuesError(Exception):
+class NoQueuesError(NotThereError):
     """Raised where the cluster serves no Queues: Moorage is not installed."""
 
 
@@ -56,7 +53,7 @@ class SnapshotReader:
         told: Hears how far it is.
     """
 
-    client: ApiClient
+    client: ApiReader
     settings: AccountingSettings
     pod_groups: Sequence[Resource]
     told: Told

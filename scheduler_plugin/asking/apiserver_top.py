@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import asyncio
 
-from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
 from kube.api import ApiClient, ForbiddenError, Resource, wall_clock
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting_arguments import ReleaseSettings
 from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
+from scheduler_plugin.asking.columns import BOLD, lines_of, styled
 from scheduler_plugin.asking.tables import queue_table, waiting_table
 from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.settings import ServeSettings
 from scheduler_plugin.viewing.pod_rows import waiting_rows
 from scheduler_plugin.viewing.queue_rows import queue_rows
 
 PODS_SHOWN = 20
 
 
-async def show_live(client: ApiClient, told: ServeSettings, every_seconds: float) -> None:
+async def show_live(client: ApiClient, told: ReleaseSettings, every_seconds: float) -> None:
     """Show it until cancelled. Raises ApiError if something that is needed cannot be read."""
     for resource in (*NEEDED, *OPTIONAL):
         await client.serves(resource)
@@ -46,9 +46,11 @@ async def _may_be_read(client: ApiClient, resource: Resource) -> bool:
     return True
 
 
-def _screen(world: World) -> Group:
-    """What there is now."""
+def _screen(world: World) -> Text:
+    """What there is now; of a line that is too long for the screen an ellipsis is the end."""
+    now = wall_clock()
     rows = tuple(waiting_rows(world, PODS_SHOWN))
-    queues = queue_table(tuple(queue_rows(world)))
-    now = Text(f"{wall_clock():%H:%M:%S}  {len(rows)} pods wait and are shown", "bold")
-    return Group(now, queues, Text(""), waiting_table(rows))
+    head = styled(f"{now:%H:%M:%S}  {len(rows)} pods wait and are shown", BOLD)
+    parts = (head, queue_table(tuple(queue_rows(world))), "", waiting_table(rows, now))
+    lines = lines_of(parts, is_terminal=True)
+    return Text("\n", no_wrap=True, overflow="ellipsis").join(map(Text.from_ansi, lines))

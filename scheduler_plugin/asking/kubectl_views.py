@@ -1,21 +1,20 @@
-"""What `kubectl moorage` shows: for each view the same for programs, and for people."""
+"""What `kubectl moorage` shows: for each view the same for programs, and for people.
+
+A view imports what it shows when it is asked for: a call lasts a moment, and most of its time goes
+into imports.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import yaml
-from rich.console import RenderableType
-
-from kube.api import wall_clock
-from scheduler_plugin.accounting.figures.share_figures import ShareFigures
-from scheduler_plugin.accounting.world import World
-from scheduler_plugin.asking.shapes import TOLD_CONDITIONS
-from scheduler_plugin.asking.simulations import Changes, NoChangeError, simulate
-from scheduler_plugin.asking.snapshots import Snapshot, world_of
+from scheduler_plugin.asking.shown import Key, Shown
+from scheduler_plugin.asking.snapshot_times import taken_at
+from scheduler_plugin.asking.snapshots import Snapshot
 from scheduler_plugin.asking.tables import (
     charge_table,
     device_table,
@@ -23,50 +22,84 @@ from scheduler_plugin.asking.tables import (
     objects,
     queue_table,
     simulation_text,
-    why_text,
 )
+from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
+from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QueueName
-from scheduler_plugin.settings import ViewSettings
-from scheduler_plugin.viewing.device_rows import device_rows
-from scheduler_plugin.viewing.handler_rows import handler_rows
-from scheduler_plugin.viewing.queue_rows import charge_rows, claim_rows, queue_rows
-from scheduler_plugin.viewing.why import Why, why
 
-Shown = tuple[Any, Sequence[RenderableType]]
-"""The same for programs, and for people."""
+if TYPE_CHECKING:
+    from scheduler_plugin.accounting.books import Books
 
 
-class NotThereError(Exception):
-    """Raised where what is asked about does not exist."""
-
-
-class CannotTellError(Exception):
-    """Raised where a file, or what the release was told, makes no sense to this version."""
-
-
-def no_pod(settings: ViewSettings) -> str:
-    """That there is none of that name."""
-    where = f"{settings.namespace}/{settings.name}"
-    return f"there is no pod {where}, and no Event tells of one."
-
-
-def view(settings: ViewSettings, snapshot: Snapshot) -> Shown:
-    """One view of a snapshot.
+def view(
+    settings: ViewSettings, snapshot: Snapshot, labelled: Collection[Key] | None = None
+) -> Shown:
+    """One view of a snapshot; of its objects only those `labelled`, unless that is None.
 
     Raises:
-        NotThereError: If there is no such queue or pod.
+        NotThereError: If there is no such object.
         CannotTellError: If a manifest makes no sense.
     """
     found = _VIEWS.get(settings.view)
     if found is None:
         raise CannotTellError(f"a snapshot has no {settings.view}.")
-    return found(settings, snapshot, world_of(snapshot))
+    return found(_Asked(settings, snapshot, labelled))
 
 
-def _queues(settings: ViewSettings, _: Snapshot, world: World) -> Shown:
-    rows = tuple(queue_rows(world))
-    figures = ShareFigures(world)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    settings: ViewSettings
+    snapshot: Snapshot
+    labelled: Collection[Key] | None
+
+    @property
+    def now(self) -> datetime:
+        return taken_at(self.snapshot)
+
+    def books(self) -> Books:
+        """Made anew by each call."""
+        from scheduler_plugin.asking.books import books_of
+
+        return books_of(self.snapshot)
+
+    @property
+    def wide(self) -> bool:
+        return self.settings.reading.output == "wide"
+
+    def has(self, namespace: str, name: str) -> bool:
+        """Whether such an object is asked for, whatever its name."""
+        wanted = self.settings.namespace
+        if wanted and namespace and wanted != namespace:
+            return False
+        return self.labelled is None or (namespace, name) in self.labelled
+
+    def check_names(self, kind: str, found: Iterable[str]) -> None:
+        """Raises NotThereError for a name that no row has."""
+        known = set(found)
+        missing = [name for name in self.settings.names if name not in known]
+        if missing:
+            where = f" in namespace {self.settings.namespace}" if kind == CLAIM else ""
+            raise NotThereError(f"there is no {kind} {', '.join(missing)}{where}.")
+
+    def nothing(self, kind: str) -> str:
+        """As kubectl says it."""
+        namespace = self.settings.namespace
+        return f"No {kind} found{f' in {namespace} namespace' if namespace else ''}."
+
+
+CLAIM = "accounted ResourceClaim"
+
+
+def _queues(asked: _Asked) -> Shown:
+    from scheduler_plugin.accounting.figures.share_figures import ShareFigures
+    from scheduler_plugin.viewing.queue_rows import queue_rows
+
+    names, books = asked.settings.names, asked.books()
+    every = [row for row in queue_rows(books) if asked.has("", row.queue)]
+    asked.check_names("Queue", (row.queue for row in every))
+    rows = [row for row in every if not names or row.queue in names]
+    figures = ShareFigures(books)
     shares = {
         (str(name), str(key)): amount
         for name in {row.queue for row in rows}
@@ -75,38 +108,74 @@ def _queues(settings: ViewSettings, _: Snapshot, world: World) -> Shown:
     plain = objects(rows)
     for row in plain:
         row["share"] = shares.get((row["queue"], row["device_class"]), 0)
-    wide = shares if settings.reading.output == "wide" else None
-    return plain, (queue_table(rows, wide),)
+    is_tree = not names and asked.labelled is None
+    table = queue_table(rows, shares if asked.wide else None, is_tree=is_tree)
+    return Shown(plain, (table,), "No Queues found.")
 
 
-def _claims(_: ViewSettings, __: Snapshot, world: World) -> Shown:
-    rows = tuple(claim_rows(world))
-    return objects(rows), (charge_table(rows),)
+def _claims(asked: _Asked) -> Shown:
+    from scheduler_plugin.viewing.queue_rows import claim_rows
+
+    names = asked.settings.names
+    every = [row for row in claim_rows(asked.books()) if asked.has(row.namespace, row.name)]
+    asked.check_names(CLAIM, (row.name for row in every))
+    rows = [row for row in every if not names or row.name in names]
+    devices = {_key(obj): _devices_of(obj) for obj in asked.snapshot.of("resourceclaims")}
+    plain = objects(rows)
+    for row in plain:
+        row["devices"] = list(devices.get((row["namespace"], row["name"]), ()))
+    return Shown(plain, (charge_table(rows, devices),), asked.nothing("accounted claims"))
 
 
-def _charge(settings: ViewSettings, _: Snapshot, world: World) -> Shown:
-    if QueueName(settings.name) not in world.facts.tree:
-        raise NotThereError(f"there is no Queue {settings.name}")
-    rows = tuple(charge_rows(world, QueueName(settings.name)))
-    return objects(rows), (charge_table(rows),)
+def _key(obj: JsonObject) -> Key:
+    return obj["metadata"].get("namespace") or "", obj["metadata"]["name"]
 
 
-def _devices(settings: ViewSettings, snapshot: Snapshot, world: World) -> Shown:
-    rows = device_rows(
-        snapshot.of("resourceslices"),
-        snapshot.of("instances"),
-        snapshot.of("resourceclaims"),
-        world,
-    )
-    return objects(rows), (device_table(rows, wide=settings.reading.output == "wide"),)
+def _devices_of(claim: JsonObject) -> tuple[str, ...]:
+    """Those that a claim was allocated, each as driver/pool/device and once."""
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    results = (allocation.get("devices") or {}).get("results")
+    if not isinstance(results, list):
+        return ()  # Of a damaged file; the claim is not among those that are shown.
+    parts = ("driver", "pool", "device")
+    found = (one for one in results if isinstance(one, Mapping))
+    return tuple(dict.fromkeys("/".join(str(one.get(p) or "") for p in parts) for one in found))
 
 
-def _handlers(_: ViewSettings, snapshot: Snapshot, __: World) -> Shown:
-    rows = tuple(handler_rows(snapshot.of("configurations"), snapshot.driver_nodes))
-    return objects(rows), (handler_table(rows),)
+def _charge(asked: _Asked) -> Shown:
+    from scheduler_plugin.viewing.queue_rows import charge_rows
+
+    name, books = QueueName(asked.settings.name), asked.books()
+    if name not in books.facts.tree:
+        raise NotThereError(f"there is no Queue {name}")
+    rows = tuple(charge_rows(books, name))
+    return Shown(objects(rows), (charge_table(rows),), f"Queue {name} is charged for nothing.")
 
 
-def _simulated(settings: ViewSettings, snapshot: Snapshot, _: World) -> Shown:
+def _devices(asked: _Asked) -> Shown:
+    from scheduler_plugin.viewing.device_rows import device_rows
+
+    names, of = asked.settings.names, asked.snapshot.of
+    every = device_rows(of("resourceslices"), of("instances"), of("resourceclaims"), asked.books())
+    asked.check_names("device", (name for row in every for name in (row.name, row.instance)))
+    rows = [row for row in every if not names or {row.name, row.instance} & set(names)]
+    table = device_table(rows, asked.now, wide=asked.wide)
+    return Shown(objects(rows), (table,), "No devices found.")
+
+
+def _handlers(asked: _Asked) -> Shown:
+    from scheduler_plugin.viewing.handler_rows import handler_rows
+
+    found = [c for c in asked.snapshot.of("configurations") if asked.has(*_key(c))]
+    rows = tuple(handler_rows(found, asked.snapshot.driver_nodes))
+    nothing = asked.nothing("Configurations")
+    return Shown(objects(rows), (handler_table(rows, asked.now),), nothing)
+
+
+def _simulated(asked: _Asked) -> Shown:
+    from scheduler_plugin.asking.simulations import Changes, NoChangeError, simulate
+
+    settings = asked.settings
     changes = Changes(
         objects=_manifests(settings.pods),
         queues=_manifests(settings.queues),
@@ -114,47 +183,23 @@ def _simulated(settings: ViewSettings, snapshot: Snapshot, _: World) -> Shown:
         namespace=settings.namespace,
     )
     try:
-        found = simulate(snapshot, changes, wall_clock())
+        found = simulate(asked.snapshot, changes, asked.now)
     except NoChangeError as error:
         raise CannotTellError(str(error)) from None
-    return objects((found,))[0], simulation_text(found)
+    return Shown(objects((found,))[0], simulation_text(found))
 
 
-def _why(settings: ViewSettings, snapshot: Snapshot, world: World) -> Shown:
-    found = why_of(settings, snapshot, world)
+def _why(asked: _Asked) -> Shown:
+    from scheduler_plugin.asking.shown_pods import no_pod, shown_why, why_of
+
+    key = (asked.settings.namespace, asked.settings.name)
+    found = why_of(asked.snapshot, key)
     if found is None:
-        raise NotThereError(no_pod(settings))
-    return shown_why(found)
+        raise NotThereError(no_pod(key))
+    return shown_why(found, asked.now)
 
 
-def shown_why(found: Why) -> Shown:
-    """What is to be said of a pod."""
-    return objects((found,))[0], why_text(found)
-
-
-def why_of(settings: ViewSettings, snapshot: Snapshot, world: World) -> Why | None:
-    """With what the pod's conditions say; None where a snapshot has no such pod."""
-    found = why(world, settings.namespace, settings.name, wall_clock())
-    if found is None:
-        return None
-    key = (settings.namespace, settings.name)
-    conditions = next(
-        (
-            (pod.get("status") or {}).get("conditions") or ()
-            for pod in snapshot.of("pods")
-            if (pod["metadata"].get("namespace"), pod["metadata"]["name"]) == key
-        ),
-        (),
-    )
-    told = (
-        f"{c['type']} is {c.get('status')}, {c.get('reason')}: {c['message']}"
-        for c in conditions
-        if c.get("type") in TOLD_CONDITIONS and c.get("message")
-    )
-    return replace(found, told=tuple(told))
-
-
-_VIEWS: Mapping[str, Callable[[ViewSettings, Snapshot, World], Shown]] = {
+_VIEWS: Mapping[str, Callable[[_Asked], Shown]] = {
     "queues": _queues,
     "claims": _claims,
     "charge": _charge,
@@ -166,6 +211,8 @@ _VIEWS: Mapping[str, Callable[[ViewSettings, Snapshot, World], Shown]] = {
 
 
 def _manifests(paths: Sequence[Path]) -> list[JsonObject]:
+    import yaml
+
     found: list[JsonObject] = []
     for path in paths:
         try:

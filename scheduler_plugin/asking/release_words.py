@@ -23,13 +23,25 @@ def plugin_words(deployment: Any) -> tuple[str, ...]:
     Each as one word, `--flag=value`, however it was written.
     """
     try:
-        containers = deployment["spec"]["template"]["spec"]["containers"]
-        plugin = next(c for c in containers if c["name"] == "scheduler-plugin")
+        plugin = _container(deployment)
         words = [*(plugin.get("command") or ()), *(plugin.get("args") or ())]
     except (KeyError, TypeError, StopIteration):
         return ()
     joined = _joined([str(word) for word in words])
     return tuple(word for word in joined if word.partition("=")[0] in MATTER)
+
+
+def plugin_image(deployment: Any) -> str:
+    """The image of the plugin's container; "" where there is none."""
+    try:
+        return str(_container(deployment)["image"])
+    except (KeyError, TypeError, StopIteration):
+        return ""
+
+
+def _container(deployment: Any) -> Any:
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    return next(c for c in containers if c["name"] == "scheduler-plugin")
 
 
 def _joined(words: Sequence[str]) -> Iterator[str]:

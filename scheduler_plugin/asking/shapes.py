@@ -42,7 +42,9 @@ TOLD_CONDITIONS = frozenset(
 """The conditions of pods whose messages are kept: those that say what it waits for."""
 
 _CONTAINER = {"restartPolicy": ALL, "resources": {"requests": ALL, "limits": ALL}}
-_EXACT = dict.fromkeys(("name", "deviceClassName", "allocationMode", "count", "adminAccess"), ALL)
+_EXACT = dict.fromkeys(
+    ("name", "deviceClassName", "allocationMode", "count", "adminAccess", "tolerations"), ALL
+)
 _ASKED = {**_EXACT, "capacity": {"requests": ALL}}
 _DEVICES = {"devices": {"requests": [{"name": ALL, "exactly": _ASKED, "firstAvailable": [_ASKED]}]}}
 _RESULT = dict.fromkeys(

@@ -14,7 +14,8 @@ from datetime import datetime
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.asking.snapshots import Snapshot, changed, with_objects, world_of
+from scheduler_plugin.asking.snapshots import Snapshot, changed, with_objects
+from scheduler_plugin.asking.worlds import world_of
 from scheduler_plugin.judging.gangs import judge_waiting, waiting_refusal
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume
 from scheduler_plugin.models import queue_problems
@@ -22,10 +23,13 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.words import number_of
 from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.viewing.device_rows import DeviceRow, device_rows
+from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
 from scheduler_plugin.viewing.queue_rows import QueueRow, queue_rows
-from scheduler_plugin.viewing.why import ADMITTED, decision
+from scheduler_plugin.viewing.why import ADMITTED, decision, without_refusal
+from scheduler_plugin.waiting.decisions import Wait
 
 KINDS = {
     "Pod": "pods",
@@ -70,7 +74,7 @@ class SimulatedPod:
     """A pod that is given, and what would become of it.
 
     Attributes:
-        reason: `Admitted`, or that of the refusal.
+        reason: `Admitted`, `NoDeviceFree`, or that of the refusal.
         evicted: Pods that would be evicted for it.
     """
 
@@ -137,7 +141,8 @@ def simulate(snapshot: Snapshot, changes: Changes, now: datetime) -> Simulation:
     pods = [after.facts.pod_named(*name) for name in names]
     given = [pod for pod in pods if pod is not None]
     waiting = tuple(_waiting(before, world_of(fewer), now)) if fewer is not snapshot else ()
-    simulated = tuple(_simulated(pod, after, now) for pod in given)
+    free = free_now(after)
+    simulated = tuple(_simulated(pod, after, free, now) for pod in given)
     none = [f"{ns}/{name}" for (ns, name), pod in zip(names, pods, strict=True) if pod is None]
     return Simulation(
         pods=(*simulated, *map(_needs_nothing, none)),
@@ -264,14 +269,14 @@ def _slice_without(obj: JsonObject, gone: Iterable[str]) -> JsonObject:
 
 def _lost(row: DeviceRow, effect: str) -> str:
     if not row.used:
-        return f"{row.slots} free slots are gone; nobody uses it."
+        return f"{number_of(row.slots, 'free slot')} fewer; no pod uses it."
     users = ", ".join(dict.fromkeys(user.what for user in row.users))
     if row.path == "DevicePlugin":
         return f"Its slots stay held by {users} until their pods end; no new ones are given."
-    pods = sum(len(user.pods) for user in row.users)
+    pods = number_of(sum(len(user.pods) for user in row.users), "pod")
     if effect == "NoExecute":
-        return f"It is tainted NoExecute: {pods} pods that use it by {users} are evicted."
-    return f"It is tainted NoSchedule: {users} keep it, and their charge, until {pods} pods end."
+        return f"It is tainted NoExecute. Evicted with {users}: {pods}."
+    return f"It is tainted NoSchedule: {users} keep it, and their charge, until {pods} ended."
 
 
 # What follows.
@@ -287,14 +292,13 @@ def _needs_nothing(pod: str) -> SimulatedPod:
     return SimulatedPod(pod=pod, reason=ADMITTED, sentence=sentence)
 
 
-def _simulated(pod: PodView, world: World, now: datetime) -> SimulatedPod:
+def _simulated(pod: PodView, world: World, free: FreeDevices, now: datetime) -> SimulatedPod:
     name, found = _named(pod), judge_waiting(pod, world)
     if isinstance(found, Refused):
-        going, sentence = decision(world, pod, now), found.sentence
-        evicted: tuple[str, ...] = ()
-        if isinstance(going, Take):
-            sentence, evicted = f"{sentence} {going.sentence}", tuple(map(_named, going.pods))
-        return SimulatedPod(pod=name, reason=str(found.reason), sentence=sentence, evicted=evicted)
+        return _refused(pod, found, world, now)
+    if (short := free.take([other for other, _ in found.admitted])) is not None:
+        sentence = f"No rule of queues keeps it. {short.sentence}"
+        return SimulatedPod(pod=name, reason=Wait.NO_DEVICE_FREE, sentence=sentence)
     charged: list[Charged] = []
     for other, admitted in found.admitted:
         charged.extend(_charged(other, admitted))
@@ -303,6 +307,16 @@ def _simulated(pod: PodView, world: World, now: datetime) -> SimulatedPod:
     if len(found.admitted) > 1:
         sentence = f"{len(found.admitted)} pods of its group go together. {sentence}"
     return SimulatedPod(pod=name, reason=ADMITTED, sentence=sentence, charged=tuple(charged))
+
+
+def _refused(pod: PodView, found: Refused, world: World, now: datetime) -> SimulatedPod:
+    going, sentence = decision(world, pod, now), found.sentence
+    evicted: tuple[str, ...] = ()
+    if isinstance(going, Take):
+        sentence, evicted = f"{sentence} {going.sentence}", tuple(map(_named, going.pods))
+    return SimulatedPod(
+        pod=_named(pod), reason=str(found.reason), sentence=sentence, evicted=evicted
+    )
 
 
 def _charged(pod: PodView, admitted: Admitted) -> Iterator[Charged]:
@@ -319,11 +333,13 @@ def _named(pod: PodView) -> str:
 
 def _waiting(before: World, after: World, now: datetime) -> Iterator[WaitingChange]:
     """The pods that wait and would be told something else, or for whom somebody would go."""
+    devices_before, devices_after = free_now(before), free_now(after)
     for pod in sorted(before.facts.pods(), key=_named):
         other = after.facts.pod(pod.uid)
         if other is None or not pod.may_be_bound or not pod.may_use_devices:
             continue
-        was, now_is = _told(pod, before, now), _told(other, after, now)
+        was = _told(pod, before, devices_before, now)
+        now_is = _told(other, after, devices_after, now)
         if was != now_is:
             reason, sentence, evicted = now_is
             yield WaitingChange(
@@ -331,10 +347,12 @@ def _waiting(before: World, after: World, now: datetime) -> Iterator[WaitingChan
             )
 
 
-def _told(pod: PodView, world: World, now: datetime) -> tuple[str, str, tuple[str, ...]]:
+def _told(
+    pod: PodView, world: World, free: FreeDevices, now: datetime
+) -> tuple[str, str, tuple[str, ...]]:
     refused = waiting_refusal(pod, world)
     if refused is None:
-        return ADMITTED, "No rule of queues keeps it.", ()
+        return (*without_refusal(pod, free), ())
     going = decision(world, pod, now)
     evicted = tuple(map(_named, going.pods)) if isinstance(going, Take) else ()
     return str(refused.reason), refused.sentence, evicted

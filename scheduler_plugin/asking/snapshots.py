@@ -1,29 +1,21 @@
 """A cluster at one moment, as a value and as a file: all that the core needs, and no more.
 
-    API server ──► Snapshot ──document──► file ──read_document──► Snapshot ──world_of──► World
+    API server ──► Snapshot ──document──► file ──read_document──► Snapshot ──► Books, World
 
 What a view says of a snapshot is what it said of the cluster when the snapshot was taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from scheduler_plugin.accounting.world import World
 from scheduler_plugin.asking.shapes import pruned, shapes, without_messages
-from scheduler_plugin.objects.claims import claim_view
-from scheduler_plugin.objects.devices.devices import class_view, instance_view, slice_view
-from scheduler_plugin.objects.fields import JsonObject, UnreadableError
+from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import AccountingSettings
-from scheduler_plugin.objects.pods import namespace_view, pod_group_view
-from scheduler_plugin.objects.projections import project_configuration, project_pod
-from scheduler_plugin.objects.queue_objects import parse_queue
-
-T = TypeVar("T")
 
 KIND = "MoorageSnapshot"
 FORMAT = 1
@@ -137,46 +129,3 @@ def _read(found: Mapping[str, Any]) -> Snapshot:
     for obj in (obj for objects in snapshot.objects.values() for obj in objects):
         _key(obj)
     return snapshot
-
-
-def world_of(snapshot: Snapshot) -> World:
-    """The world that follows, as the plugin has it; an object that cannot be read is absent."""
-    settings = snapshot.settings
-    world = World(settings)
-    world.serve_groups(served=snapshot.serves_groups)
-    _feed(snapshot.of("deviceclasses"), class_view, world.put_class)
-    _feed(snapshot.of("resourceslices"), slice_view, world.put_slice)
-    _feed(snapshot.of("configurations"), project_configuration, world.put_configuration)
-    _feed(snapshot.of("namespaces"), namespace_view, world.put_namespace)
-    _feed(snapshot.of("instances"), instance_view, world.put_instance)
-    _feed(snapshot.of("podgroups"), lambda o: pod_group_view(o, settings), world.put_group)
-    _feed(snapshot.of("queues"), parse_queue, world.put_queue)
-    label = settings.queue_label
-    _feed(
-        snapshot.of("resourceclaims"), lambda o: claim_view(o, queue_label=label), world.put_claim
-    )
-    _feed(snapshot.of("pods"), lambda o: project_pod(o, settings), world.put_pod)
-    _note_gone(world)
-    return world
-
-
-def _note_gone(world: World) -> None:
-    """All claims were read: one that is not there does not exist, as the plugin finds by asking."""
-    for pod in world.facts.pods():
-        for name in pod.claim_names:
-            if world.facts.claim_named(pod.namespace, name) is None:
-                world.note_gone_claim(pod.namespace, name)
-
-
-def _feed(
-    objects: Iterable[JsonObject],
-    view: Callable[[JsonObject], T | None],
-    put: Callable[[T], object],
-) -> None:
-    for obj in objects:
-        try:
-            found = view(obj)
-        except (UnreadableError, KeyError, TypeError, ValueError):
-            continue
-        if found is not None:
-            put(found)

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
+from scheduler_plugin.asking.ages import age, ago, read_time
+from scheduler_plugin.asking.columns import (
+    BOLD,
+    DIM,
+    GREEN,
+    NOTHING,
+    RED,
+    YELLOW,
+    Cell,
+    Part,
+    Styled,
+    Table,
+    styled,
+    table,
+)
 
-from scheduler_plugin.asking.simulations import QueueChange, Simulation
-from scheduler_plugin.viewing.device_rows import DeviceRow, DeviceUser
-from scheduler_plugin.viewing.handler_rows import HandlerRow
-from scheduler_plugin.viewing.pod_rows import WaitingRow
-from scheduler_plugin.viewing.queue_rows import ChargeRow, QueueRow
-from scheduler_plugin.viewing.rules import RuleRow
-from scheduler_plugin.viewing.why import Figure, Why
+if TYPE_CHECKING:  # Each command imports what it shows, and nothing that another one shows.
+    from scheduler_plugin.asking.simulations import QueueChange, Simulation
+    from scheduler_plugin.viewing.device_rows import DeviceRow, DeviceUser
+    from scheduler_plugin.viewing.handler_rows import HandlerRow
+    from scheduler_plugin.viewing.pod_rows import WaitingRow
+    from scheduler_plugin.viewing.queue_rows import ChargeRow, QueueRow
+    from scheduler_plugin.viewing.rules import RuleRow
+    from scheduler_plugin.viewing.why import Figure, Why
+
+    Row = QueueRow | ChargeRow | DeviceRow | HandlerRow | Why | Simulation
 
 BAR = 12
 SHOWN = 2
-WRAPPED = frozenset({"USERS", "MESSAGE", "BECAUSE", "PODS", "EVICTED", "USED BY"})
-NOTHING = "-"
-
-
-Cell = Text | str | int | None
-"""Of a table: a name that is empty is shown as nothing."""
-
-Row = QueueRow | ChargeRow | DeviceRow | HandlerRow | Why | Simulation
+SINCE = "since "
+"""Begins what a device's row tells of its absence."""
 
 
 def objects(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -36,67 +46,82 @@ def objects(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def queue_table(
-    rows: Sequence[QueueRow], shares: Mapping[tuple[str, str], int] | None = None
+    rows: Sequence[QueueRow],
+    shares: Mapping[tuple[str, str], int] | None = None,
+    *,
+    is_tree: bool = True,
 ) -> Table:
     """The tree; of each class a bar of usage against the limit, else the quota.
 
     With `shares`, by queue and class, the fair share has a column of its own.
     """
-    heads = ("QUEUE", "CLASS", "USAGE", "", "QUOTA", "LIMIT", "WAITING", "NON-PREEMPTIBLE")
+    heads = ("QUEUE", "CLASS", "USAGE", "UTILIZATION", "QUOTA", "LIMIT", "WAITING")
+    more = ("NON-PREEMPTIBLE",) if shares is None else ("NON-PREEMPTIBLE", "SHARE")
     lines: list[tuple[Cell, ...]] = []
-    before = ""
     for row in rows:
-        name = "" if row.queue == before else f"{'  ' * row.depth}{row.queue}"
-        before = row.queue
-        cells = (Text(name), row.device_class, row.usage, _bar(row), row.quota, row.limit)
+        name = f"{'  ' * row.depth if is_tree else ''}{row.queue}"
+        cells = (name, row.device_class, row.usage, _bar(row), row.quota, row.limit)
         share = () if shares is None else (shares.get((row.queue, row.device_class), 0),)
         lines.append((*cells, row.requested - row.usage, row.non_preemptible, *share))
-    return _table(heads if shares is None else (*heads, "SHARE"), lines)
+    return table((*heads, *more), lines)
 
 
-def _bar(row: QueueRow) -> Text:
+def _bar(row: QueueRow) -> Styled:
     """Up to the quota in one colour, beyond it in another."""
     most = row.limit if row.limit is not None else row.quota
     if not most:
-        return Text()
+        return Styled(())
     full = min(BAR, round(BAR * row.usage / most))
     within = full if row.quota is None else min(full, round(BAR * row.quota / most))
-    bar = Text("█" * within, "green")
-    bar.append("█" * (full - within), "yellow")
-    bar.append("░" * (BAR - full), "dim")
-    return bar
+    return Styled(
+        (("█" * within, GREEN), ("█" * (full - within), YELLOW), ("░" * (BAR - full), DIM))
+    )
 
 
-def charge_table(rows: Sequence[ChargeRow]) -> Table:
-    """One line for each claim or pod."""
-    heads = ("KIND", "NAMESPACE", "NAME", "CHARGED TO", "COST", "USERS")
-    lines = []
+def charge_table(
+    rows: Sequence[ChargeRow], devices: Mapping[tuple[str, str], Sequence[str]] | None = None
+) -> Table:
+    """One line for each claim or pod; with `devices`, by namespace and name, those of each."""
+    heads = ("KIND", "NAMESPACE", "NAME", "CHARGED TO", "COST")
+    lines: list[tuple[Cell, ...]] = []
     for row in rows:
         cost = ", ".join(f"{key}: {amount}" for key, amount in row.cost)
-        users = ", ".join(row.users)
-        lines.append((row.kind, row.namespace, row.name, row.payer, cost, users))
-    return _table(heads, lines)
+        cells = (row.kind, row.namespace, row.name, row.payer, cost)
+        given = () if devices is None else (_listed(devices.get((row.namespace, row.name), ())),)
+        lines.append((*cells, *given, _listed(row.users)))
+    return table((*heads, *(() if devices is None else ("DEVICES",)), "USERS"), lines)
 
 
-def device_table(rows: Sequence[DeviceRow], *, wide: bool = False) -> Table:
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def device_table(rows: Sequence[DeviceRow], now: datetime, *, wide: bool = False) -> Table:
     """One line for each device; with `wide` where it is published, and all who use it."""
     heads = ("DEVICE", "CONFIGURATION", "PATH", "NODES", "STATE", "SLOTS", "USED BY")
-    lines = []
+    lines: list[tuple[Cell, ...]] = []
     for row in rows:
-        cells = [
+        cells = (
             row.name,
             row.configuration,
             row.path,
             _several(row.nodes, wide=wide),
-            f"{row.state} {row.detail}" if row.detail else row.state,
+            _state(row, now),
             f"{row.used}/{row.slots}",
             _several([_user(user) for user in row.users], wide=wide),
-        ]
-        if wide:
-            pods = [pod for user in row.users for pod in user.pods]
-            cells += [row.driver, row.pool, row.instance, ", ".join(dict.fromkeys(pods))]
-        lines.append(cells)
-    return _table((*heads, "DRIVER", "POOL", "INSTANCE", "PODS") if wide else heads, lines)
+        )
+        pods = dict.fromkeys(pod for user in row.users for pod in user.pods)
+        more = (row.driver, row.pool, row.instance, ", ".join(pods)) if wide else ()
+        lines.append((*cells, *more))
+    return table((*heads, "DRIVER", "POOL", "INSTANCE", "PODS") if wide else heads, lines)
+
+
+def _state(row: DeviceRow, now: datetime) -> str:
+    """`Offline (5m ago)`, as kubectl tells of restarts."""
+    since = row.detail.removeprefix(SINCE)
+    if row.detail.startswith(SINCE) and read_time(since) is not None:
+        return f"{row.state} ({ago(since, now)})"
+    return f"{row.state} {row.detail}".rstrip()
 
 
 def _user(user: DeviceUser) -> str:
@@ -105,81 +130,92 @@ def _user(user: DeviceUser) -> str:
 
 
 def _several(names: Sequence[str], *, wide: bool) -> str:
-    """The first of them, and how many more; all where there is room."""
+    """The first of them, and how many more; all with `wide`."""
     if wide or len(names) <= SHOWN:
-        return ", ".join(names)
-    return f"{', '.join(names[:SHOWN])} +{len(names) - SHOWN}"
+        return _listed(names)
+    return f"{_listed(names[:SHOWN])} + {len(names) - SHOWN} more..."
 
 
-def waiting_table(rows: Sequence[WaitingRow]) -> Table:
+def waiting_table(rows: Sequence[WaitingRow], now: datetime) -> Table:
     """One line for each pod that waits."""
-    lines = ((row.pod, row.queue, row.created, row.reason, row.sentence) for row in rows)
-    return _table(("POD", "QUEUE", "SINCE", "REASON", "BECAUSE"), lines)
+    lines = ((row.pod, row.queue, age(row.created, now), row.reason, row.sentence) for row in rows)
+    return table(("POD", "QUEUE", "AGE", "REASON", "BECAUSE"), lines)
 
 
-def handler_table(rows: Sequence[HandlerRow]) -> Table:
+def handler_table(rows: Sequence[HandlerRow], now: datetime) -> Table:
     """One line for each handler, Configuration and node."""
     heads = ("HANDLER", "CONFIGURATION", "NODE", "STATE", "REGISTERED", "SINCE", "MESSAGE")
     lines = []
     for row in rows:
         cells = (row.handler, row.configuration, row.node, row.state)
-        lines.append((*cells, "yes" if row.registered else "no", row.since, row.message))
-    return _table(heads, lines)
+        since = ago(row.since, now) if row.since else ""
+        lines.append((*cells, "yes" if row.registered else "no", since, row.message))
+    return table(heads, lines)
 
 
-def why_text(found: Why) -> list[Text | Table]:
-    """The sentence first, and then what it rests on, and what would have to change."""
-    said: list[Text | Table] = [
-        Text(f"{found.pod}: {found.reason}", "bold"),
-        Text(found.sentence),
-        Text(f"Its queue: {found.queue or 'none'}."),
-        *map(Text, found.claims),
+def why_text(found: Why, not_read: Sequence[str] = ()) -> list[Part]:
+    """The sentence first, and then what it rests on, and what would have to change.
+
+    A pod without a queue may have one where not all could be read.
+    """
+    no_queue = "not known" if not_read else "none"
+    said: list[Part] = [
+        styled(f"{found.pod}: {found.reason}", BOLD),
+        found.sentence,
+        f"Its queue: {found.queue or no_queue}.",
+        *found.claims,
     ]
-    if found.figures:
-        said.append(_figures(found.figures))
-    if found.rules:
-        said.append(_rules(found.rules))
+    said += ["", _figures(found.figures)] if found.figures else []
+    said += ["", _checks(found.rules)] if found.rules else []
     said += _list("What would have to change:", found.remedies)
+    for row in found.rules:
+        if row.remedies and row.reason != found.reason:
+            said += _list(f"And for {row.reason}:", row.remedies)
     said += _list("Evictions:", (found.reclaim,) if found.reclaim else ())
-    return said + _list("What it is told:", found.told)
+    said += _list("What it is told:", found.told)
+    return said + _list("Not read:", not_read)
 
 
-def _rules(rules: Sequence[RuleRow]) -> Table:
-    holds: dict[bool | None, Cell] = {
+def _checks(rules: Sequence[RuleRow]) -> Table:
+    """Those that fail first, then those that pass, then how many were not looked at and why."""
+    results: dict[bool | None, Cell] = {
+        False: styled("FAIL", RED),
+        True: styled("pass", GREEN),
         None: "",
-        True: Text("yes", "green"),
-        False: Text("no", "bold red"),
     }
-    lines = ((row.reason, holds[row.holds], row.sentence) for row in rules)
-    return _table(("RULE", "HOLDS", "BECAUSE"), lines)
+    places = list(results)
+    ordered = sorted(rules, key=lambda row: places.index(row.holds))
+    skipped = [row for row in ordered if row.holds is None]
+    looked_at = [row for row in ordered if row.holds is not None]
+    lines: list[tuple[Cell, ...]] = [(r.reason, results[r.holds], r.sentence) for r in looked_at]
+    if skipped:
+        lines.append((f"{len(skipped)} more", "", skipped[0].sentence))
+    return table(("CHECK", "RESULT", "BECAUSE"), lines)
 
 
-def _list(head: str, sentences: Sequence[str]) -> list[Text | Table]:
-    if not sentences:
-        return []
-    return [Text(head, "bold"), *(Text(f"  {sentence}") for sentence in sentences)]
+def _list(head: str, sentences: Sequence[str]) -> list[Part]:
+    return ["", styled(head, BOLD), *(f"  {one}" for one in sentences)] if sentences else []
 
 
-def simulation_text(found: Simulation) -> list[Text | Table]:
+def simulation_text(found: Simulation) -> list[Part]:
     """What would become of the given pods, and then what else would differ."""
-    said: list[Text | Table] = []
+    said: list[Part] = []
     for pod in found.pods:
-        said += [Text(f"{pod.pod}: {pod.reason}", "bold"), Text(pod.sentence)]
+        said += [styled(f"{pod.pod}: {pod.reason}", BOLD), pod.sentence]
         said += [
-            Text(f"  charged to {c.queue}: {c.added} {c.device_class}, for {c.what}")
-            for c in pod.charged
+            f"  charged to {c.queue}: {c.added} {c.device_class}, for {c.what}" for c in pod.charged
         ]
-        said += [Text(f"  evicted: {name}") for name in pod.evicted]
+        said += [f"  evicted: {name}" for name in pod.evicted]
     for lost in found.devices:
-        said.append(Text(f"{lost.device.name} ({lost.device.path}): {lost.sentence}"))
+        said.append(f"{lost.device.name} ({lost.device.path}): {lost.sentence}")
     if found.waiting:
         lines = (
             (one.pod, one.before, one.after, one.sentence, ", ".join(one.evicted))
             for one in found.waiting
         )
-        said.append(_table(("WAITING POD", "NOW", "THEN", "BECAUSE", "EVICTED"), lines))
+        said.append(table(("WAITING POD", "NOW", "THEN", "BECAUSE", "EVICTED"), lines))
     said += [_queue_changes(found.queues)] if found.queues else []
-    return said or [Text("Nothing would differ.")]
+    return said or ["Nothing would differ."]
 
 
 def _queue_changes(changes: Sequence[QueueChange]) -> Table:
@@ -188,30 +224,21 @@ def _queue_changes(changes: Sequence[QueueChange]) -> Table:
         row = change.after or change.before
         assert row is not None, "one of them is there"
         figures = (_arrow(change, name) for name in ("usage", "quota", "limit"))
-        lines.append((row.queue, row.device_class, *figures, Text(change.problem)))
-    return _table(("QUEUE", "CLASS", "USAGE", "QUOTA", "LIMIT", ""), lines)
+        lines.append((row.queue, row.device_class, *figures, change.problem))
+    return table(("QUEUE", "CLASS", "USAGE", "QUOTA", "LIMIT", "PROBLEM"), lines)
 
 
 def _arrow(change: QueueChange, figure: str) -> str:
     rows = (change.before, change.after)
-    was, now = (NOTHING if row is None else _said(getattr(row, figure)) for row in rows)
+    was, now = (NOTHING if row is None else _figure(getattr(row, figure)) for row in rows)
     return was if was == now else f"{was} -> {now}"
+
+
+def _figure(value: int | None) -> str:
+    """A ceiling that is None has no end."""
+    return "none" if value is None else str(value)
 
 
 def _figures(figures: Sequence[Figure]) -> Table:
     lines = ((f.queue, f.device_class, f.usage, f.added, f.quota, f.limit) for f in figures)
-    return _table(("QUEUE", "CLASS", "USAGE", "IT ADDS", "QUOTA", "LIMIT"), lines)
-
-
-def _table(heads: Sequence[str], lines: Iterable[Iterable[Cell]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for head in heads:
-        table.add_column(head, no_wrap=head not in WRAPPED, overflow="fold")
-    for line in lines:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(_said(cell)) for cell in line))
-    return table
-
-
-def _said(value: str | int | None) -> str:
-    """A ceiling that is None has no end."""
-    return "none" if value is None else str(value) or NOTHING
+    return table(("QUEUE", "CLASS", "USAGE", "IT ADDS", "QUOTA", "LIMIT"), lines)

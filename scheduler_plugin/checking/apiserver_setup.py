@@ -29,6 +29,7 @@ from kube.api import (
     Selection,
     wall_clock,
 )
+from scheduler_plugin.checking.apiserver_rivals import read_rivals
 from scheduler_plugin.checking.setups import Objects, Permission, Setup, Unread
 from scheduler_plugin.checking.workloads import PART_OF, PERMISSIONS
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
@@ -71,6 +72,8 @@ async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
         _denied(client, settings.account),
         _serves(client, SLICES),
     )
+    found = dict(zip(selections, listed, strict=True))
+    rivals = await read_rivals(client, settings, found["pods"])
     return Setup(
         namespace=settings.namespace,
         git_version=server.git_version,
@@ -79,12 +82,15 @@ async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
         serves_dra=serves_dra,
         lease_name=settings.expected.lease,
         lease=lease,
+        scheduler_events=rivals.scheduler_events,
+        rival_leases=rivals.rival_leases,
+        decided_pods=rivals.decided_pods,
         configuration=configuration,
         configuration_source=source,
         expected=scheduler_configuration(settings.expected),
         account=settings.account,
         denied=denied,
-        **dict(zip(selections, listed, strict=True)),
+        **found,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from scheduler_plugin.checking.classes import judge_classes, judge_drivers
 from scheduler_plugin.checking.definitions import judge_definitions
 from scheduler_plugin.checking.guards import judge_policies, judge_webhook
+from scheduler_plugin.checking.rivals import judge_rivals
 from scheduler_plugin.checking.schedulers import (
     judge_clocks,
     judge_configuration,
@@ -31,6 +32,7 @@ RULES = (
     judge_pods,
     judge_daemon_sets,
     judge_lease,
+    judge_rivals,
     judge_configuration,
     judge_clocks,
     judge_queues,

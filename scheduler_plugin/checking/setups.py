@@ -74,6 +74,9 @@ class Setup:
         server_time: The API server's clock, and `own_time` this host's at that moment.
         serves_dra: Whether there is `resource.k8s.io/v1`.
         lease: kube-scheduler's; `lease_name` is its namespace and name.
+        scheduler_events: What other kube-schedulers of the expected scheduler names told of late.
+        rival_leases: The Leases by which such ones were elected, but for `lease`.
+        decided_pods: Those that the Events say other kube-schedulers decided.
         configuration: kube-scheduler's, parsed; `configuration_source` says where it was found.
         expected: What `print-config` prints, parsed.
         denied: What the plugin's account is not allowed, though it needs it.
@@ -96,6 +99,8 @@ class Setup:
     endpoints: Objects
     lease_name: tuple[str, str]
     lease: JsonObject | Unread
+    scheduler_events: Objects
+    rival_leases: Objects
     configuration: Any
     configuration_source: str
     expected: Any
@@ -107,6 +112,7 @@ class Setup:
     claims: Objects
     account: str
     denied: tuple[Permission, ...] | Unread = field(default=())
+    decided_pods: Objects = ()
 
 
 def unread(part: str, found: Unread) -> Finding:

@@ -27,7 +27,7 @@ def judge_pods(setup: Setup) -> Iterator[Finding]:
     if isinstance(setup.pods, Unread):
         yield unread("pods", setup.pods)
         return
-    running = [body for body in setup.pods if _HOOK not in body["metadata"].get("annotations", {})]
+    running = [body for body in setup.pods if _is_to_serve(body["metadata"])]
     unready = [body for body in running if not _ready(body)]
     for body in unready:
         mend = f"kubectl --namespace {body['metadata']['namespace']} describe pod {name_of(body)}"
@@ -42,6 +42,13 @@ def judge_pods(setup: Setup) -> Iterator[Finding]:
 
 _HOOK = "helm.sh/hook"
 """On what a release runs once, such as its test."""
+
+
+def _is_to_serve(metadata: JsonObject) -> bool:
+    """Not what runs once, nor what terminates: an upgrade leaves pods for a grace period."""
+    owners = {owner["kind"] for owner in metadata.get("ownerReferences", ())}
+    runs_once = _HOOK in metadata.get("annotations", {}) or "Job" in owners
+    return not runs_once and "deletionTimestamp" not in metadata
 
 
 def _ready(body: JsonObject) -> bool:
@@ -139,7 +146,7 @@ PERMISSIONS = tuple(
         ("akri.sh", "configurations", "list watch"),
         ("akri.sh", "instances", "list watch"),
         ("policy", "poddisruptionbudgets", "list"),
-        ("events.k8s.io", "events", "create patch"),
+        ("events.k8s.io", "events", "create patch list watch"),
         ("authentication.k8s.io", "tokenreviews", "create"),
         ("authorization.k8s.io", "subjectaccessreviews", "create"),
     )

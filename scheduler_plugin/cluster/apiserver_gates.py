@@ -2,6 +2,7 @@
 
     World ───changes──┐                     ┌─► GateRemovals ─────► pods, pods/status
     Filter ─refusals──┴─► GateKeeper ───────┴─► ConditionWriter ──► pods/status
+                                                       └─► GateEvents ─► recorder
 
 It works while the Lease is ours, in one *term* after another: each begins with what the API shows,
 and knows nothing of those before. Filter and Bind go first: between two decisions there is at least
@@ -19,12 +20,14 @@ from datetime import datetime
 from functools import partial
 from typing import NoReturn
 
+from kube.api import Event
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     OtherChanged,
     PodChanged,
     WorldChange,
 )
+from scheduler_plugin.cluster.apiserver_gate_events import GateEvents
 from scheduler_plugin.cluster.apiserver_gate_writes import WRITE_SECONDS, GateWrites
 from scheduler_plugin.cluster.apiserver_waiting_pods import ConditionWriter, GateRemovals
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
@@ -63,12 +66,17 @@ class GateWriter:
         refusals: RefusedPods,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
+        *,
+        record: Callable[[Event], None] = lambda _: None,
     ) -> None:
+        """`record` takes the Events of pods that wait at the gate, and returns at once."""
         self._writes = writes
         self._fence = writes.fence
         self._refusals = refusals
         self._clock = clock
         self._monotonic = monotonic
+        # It outlives a term: whose condition is written gets no second one in the next.
+        self._events = GateEvents(writes.cluster.world, writes.fence, record, monotonic)
         self._term: _Term | None = None
         writes.cluster.world.assumptions.subscribe(self._assumed)
         refusals.changed = self._tried
@@ -114,13 +122,16 @@ class GateWriter:
         while True:
             if not self._fence.why_not(WRITE_SECONDS):
                 try:
-                    self._term = _Term(self._writes, self._refusals, self._clock, self._monotonic)
+                    self._term = self._new_term()
                     await self._term.run()
                 except Exception:  # The next term begins with what the API shows.
                     logger.exception("a term ended early")
                 finally:
                     self._term = None
             await asyncio.sleep(FENCED_SECONDS)
+
+    def _new_term(self) -> _Term:
+        return _Term(self._writes, self._refusals, self._clock, self._monotonic, self._events)
 
 
 class _Term:
@@ -132,8 +143,10 @@ class _Term:
         refusals: RefusedPods,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
+        events: GateEvents,
     ) -> None:
         self._fence = writes.fence
+        self._events = events
         self._clock = clock
         self._monotonic = monotonic
         self._world = writes.cluster.world
@@ -141,7 +154,7 @@ class _Term:
         too_few = partial(too_few_for, world=self._world, accepted=accepted)
         self.keeper = GateKeeper(self._world, refusals, first_turn=FIRST_TURN, too_few=too_few)
         self._removals = GateRemovals(writes, self.keeper, clock, monotonic, self._removed)
-        self._conditions = ConditionWriter(writes, self.keeper, self._is_busy)
+        self._conditions = ConditionWriter(writes, self.keeper, self._is_busy, events.written)
         self._assumed: dict[ClaimUid, None] = {}
         self._asked = asyncio.Event()
         self._needs_review = False
@@ -186,6 +199,7 @@ class _Term:
             beside = [
                 tasks.create_task(self._removals.run()),
                 tasks.create_task(self._conditions.run()),
+                tasks.create_task(self._events.run()),
             ]
             while not self._fence.why_not(WRITE_SECONDS):
                 await self._step()

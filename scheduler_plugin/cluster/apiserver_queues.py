@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from typing import NoReturn
 
 from kube.api import (
@@ -20,6 +22,7 @@ from kube.api import (
     Backoff,
     Change,
     Deleted,
+    JsonObject,
     Preconditions,
     Store,
     UnauthorizedError,
@@ -29,12 +32,15 @@ from kube.api import (
     wall_clock,
 )
 from scheduler_plugin.accounting.figures.queue_status import (
+    LATE_FIELDS,
     SHORTEST_SECONDS,
+    Besides,
     QueueObject,
     queue_object,
     queue_status,
     rest_seconds,
 )
+from scheduler_plugin.accounting.figures.quota_excess import QuotaExcess
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.due import Due, Rests
@@ -49,6 +55,20 @@ GATHER_SECONDS = 0.1
 
 FENCED_SECONDS = 1.0
 """How soon it is asked again whether the Lease is ours."""
+
+RECOUNT_SECONDS = 5.0
+"""How often the numbers of waiting pods are compared with those that are shown. A pod that joins
+what is charged already waits for a moment and changes no other figure: that is not worth a write.
+"""
+
+EXCESS_SECONDS = 30.0
+"""How often it is looked whether quotas are more than the devices that there are."""
+
+PLAIN_SECONDS = 600.0
+"""How long statuses go without the fields that an older definition does not have."""
+
+_NO_SUCH_FIELD = "field not declared in schema"
+"""In what the API server answers to such a field; the code is 500."""
 
 BACKOFF = Backoff(first_seconds=1.0, cap_seconds=30.0)
 WRITE = WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=WRITE_SECONDS)
@@ -76,6 +96,10 @@ class QueueStatusWriter:
         self._failures: Rests[QueueName] = Rests(BACKOFF.cap_seconds)
         self._writes: Rests[QueueName] = Rests()
         self._shares = ShareFigures(world)
+        self._excess = QuotaExcess(world)
+        # Whose number of waiting pods is to be written though nothing else changed.
+        self._recounted: set[QueueName] = set()
+        self._plain_until = float("-inf")
         self._more = asyncio.Event()
 
     def changed(self, _: object = None) -> None:
@@ -89,9 +113,45 @@ class QueueStatusWriter:
             tasks.create_task(self._queues.run())
             await self._queues.synced.wait()
             self._queues.subscribe(self._queue_changed)
+            # Before a status is written: what was told of quotas and devices may still be so.
+            await self._look_for_excess()
+            tasks.create_task(self._look_now_and_then())
             while True:
                 await self._step()
         raise AssertionError("the store runs until it is cancelled")
+
+    async def _look_now_and_then(self) -> NoReturn:
+        """See to what no event touches."""
+        next_excess = self._now() + EXCESS_SECONDS
+        while True:
+            if self._now() >= next_excess:
+                next_excess = self._now() + EXCESS_SECONDS
+                await self._look_for_excess()
+            await asyncio.sleep(RECOUNT_SECONDS)
+            for found in self._queues:
+                self._recount(found)
+
+    async def _look_for_excess(self) -> None:
+        """In steps, so that Filter and Bind go on meanwhile."""
+        steps = self._excess.steps(self._now())
+        while True:
+            try:
+                next(steps)
+            except StopIteration as ended:
+                self._ask_all(ended.value)
+                return
+            await asyncio.sleep(0)
+
+    def _recount(self, found: QueueObject) -> None:
+        name, shown = found.queue.name, found.status.get("waiting")
+        if not self._without() and shown != self._waiting_pods(name):
+            self._recounted.add(name)
+            self._ask_all((name,))
+
+    def _ask_all(self, names: Iterable[QueueName]) -> None:
+        for name in names:
+            self._ask(name)
+            self._more.set()
 
     def _queue_changed(self, change: Change[QueueObject]) -> None:
         """Also when somebody else wrote the status."""
@@ -143,8 +203,8 @@ class QueueStatusWriter:
 
     async def _write(self, name: QueueName) -> None:
         found = self._queues.get(name)
-        share = self._shares.of(name, self._now())
-        status = queue_status(found, self._world, wall_clock(), share) if found else None
+        status = self._wanted(found) if found is not None else None
+        self._recounted.discard(name)
         if found is None or status is None:
             return
         # From before the write: what asks for the queue meanwhile must wait, too.
@@ -160,9 +220,37 @@ class QueueStatusWriter:
         )
         self._queues.note(answer)
 
+    def _wanted(self, found: QueueObject) -> JsonObject | None:
+        """The status to be written. It is none for a number of pods that waited for a moment."""
+        name, shown = found.queue.name, found.status.get("waiting")
+        besides = Besides(
+            share=self._shares.of(name, self._now()),
+            waiting=self._waiting_pods(name),
+            excess=self._excess.of(name),
+            without=self._without(),
+        )
+        status = queue_status(found, self._world, wall_clock(), besides)
+        if status is None or name in self._recounted:
+            return status
+        as_shown = replace(besides, waiting=shown)
+        is_worth_it = queue_status(found, self._world, wall_clock(), as_shown) is not None
+        return status if is_worth_it else None
+
+    def _waiting_pods(self, name: QueueName) -> int:
+        return self._world.waiting.count(self._world.facts.tree.below(name))
+
+    def _without(self) -> frozenset[str]:
+        return LATE_FIELDS if self._now() < self._plain_until else frozenset()
+
     async def _put_off(self, name: QueueName, error: Exception) -> None:
         """Try this queue again later; while the server is away, or knows us not, all of them."""
         now = self._now()
+        if self._is_of_a_field(error):
+            logger.warning("%s; statuses go without it: apply the chart's definitions", error)
+            self._plain_until = now + PLAIN_SECONDS
+            self._writes.forget(name)
+            self._ask(name)
+            return
         self._writes.forget(name)
         until = self._failures.again(name, now, _failed_seconds)
         bug = None if isinstance(error, ApiError) else error
@@ -173,6 +261,11 @@ class QueueStatusWriter:
         self._ask(name)
         if isinstance(error, UnavailableError | UnauthorizedError):
             await asyncio.sleep(max(until - now, error.retry_after_seconds))
+
+    def _is_of_a_field(self, error: Exception) -> bool:
+        """Whether the definition is older than this version, and lacks a field of the status."""
+        is_told = isinstance(error, ApiError) and _NO_SUCH_FIELD in error.message
+        return is_told and not self._without()
 
 
 def _failed_seconds(failures: int) -> float:

@@ -49,6 +49,7 @@ from scheduler_plugin.waiting.away.resting_pods import (
     LONGEST_SECONDS,
 )
 from scheduler_plugin.waiting.decisions import (
+    GateCondition,
     GateRemoval,
     LetGo,
     Retry,
@@ -196,11 +197,20 @@ class ConditionWriter:
         writes: GateWrites,
         keeper: GateKeeper,
         must_wait: Callable[[], bool],
+        written: Callable[[GateCondition], None] = lambda _: None,
     ) -> None:
-        """`must_wait` tells whether others write who go first; then `ask` again."""
+        """Nothing is written yet.
+
+        Args:
+            writes: Writes pods.
+            keeper: Knows what has to be told.
+            must_wait: Whether others write who go first; then `ask` again.
+            written: Called with each condition that says what a pod waits for, once it is stored.
+        """
         self._writes = writes
         self._keeper = keeper
         self._must_wait = must_wait
+        self._written = written
         self._world = writes.cluster.world
         self._stale: dict[PodUid, None] = {}
         self._asked = asyncio.Event()
@@ -244,9 +254,14 @@ class ConditionWriter:
             del self._stale[uid]
             return await self._remove(uid)
         for condition in self._keeper.untold.take(1):
-            write = self._writes.write_condition(condition)
-            return await self._tried(write, condition.uid, self._keeper.untold.failed)
+            return await self._tried(
+                self._write(condition), condition.uid, self._keeper.untold.failed
+            )
         return True
+
+    async def _write(self, condition: GateCondition) -> None:
+        await self._writes.write_condition(condition)
+        self._written(condition)
 
     async def _remove(self, uid: PodUid) -> bool:
         pod = self._world.facts.pod(uid)

@@ -10,15 +10,11 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import NoReturn, TypeVar
 
-import msgspec
-
-from driver.api import timestamp
-from kube.api import Event
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.dashboard.cluster_events import ClusterEvents
 from scheduler_plugin.dashboard.history import STEP_SECONDS, History
 from scheduler_plugin.dashboard.lines import (
     claim_lines,
@@ -27,7 +23,10 @@ from scheduler_plugin.dashboard.lines import (
     waiting_lines,
 )
 from scheduler_plugin.dashboard.parts import Part
-from scheduler_plugin.dashboard.snapshots import Line, Recent, Snapshot
+from scheduler_plugin.dashboard.snapshots import Line, Snapshot
+from scheduler_plugin.dashboard.told_events import Recent
+from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.viewing.free_devices import FreeDevices
 from scheduler_plugin.viewing.queue_rows import queue_rows
 
 T = TypeVar("T")
@@ -44,25 +43,11 @@ without a word, and so do shares."""
 WATCHED_SECONDS = 15.0
 """How long a viewer counts who asked and does not listen."""
 
+EVENTS_SECONDS = 2.0
+"""How long the first look waits for the Events of other replicas."""
+
 FIRST_SECONDS = 10.0
 """How long whoever asks first waits for a look."""
-
-
-def event_line(event: Event, now: datetime) -> Line:
-    """An Event that is told now."""
-    about = event.regarding
-    row = {
-        "at": timestamp(now),
-        "type": str(event.type),
-        "reason": event.reason,
-        "action": event.action,
-        "kind": about.kind,
-        "namespace": about.namespace,
-        "name": about.name,
-        "note": event.note,
-    }
-    words = (event.reason, about.kind, about.namespace, about.name, event.note)
-    return Line(msgspec.json.encode(row), " ".join(words).lower(), namespace=about.namespace)
 
 
 class Snapshots:
@@ -72,12 +57,18 @@ class Snapshots:
         self,
         world: WorldView,
         recent: Recent,
+        devices: OfferedDevices | None = None,
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
         clock: Callable[[], float] = time.time,  # noqa: TID251
     ) -> None:
+        """`devices` are what slices offer, which say in what state devices are."""
         self.history = History()
         self.latest: Snapshot | None = None
-        self._world, self._recent = world, recent
+        # The devices as the latest look found them.
+        self.free: FreeDevices | None = None
+        self.others_events: ClusterEvents | None = None
+        """Follows the Events of other replicas, which come to `recent`, while a page is watched."""
+        self._world, self._recent, self._devices = world, recent, devices
         self._monotonic, self._clock = monotonic, clock
         self._shares = ShareFigures(world)
         # Of another replica, or of the process before this one, no snapshot has such a number.
@@ -133,11 +124,12 @@ class Snapshots:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._sample())
             while True:
-                await self._step()
+                await self._step(tasks)
         raise AssertionError("samples are taken until they are cancelled")
 
-    async def _step(self) -> None:
+    async def _step(self, tasks: asyncio.TaskGroup) -> None:
         if not self._is_watched():
+            self._end_events()
             self.latest = None
             self._is_old.clear()
             await self._is_old.wait()
@@ -149,7 +141,19 @@ class Snapshots:
             await asyncio.sleep(self._rested_at - now)
             return
         await self._until_old()
+        await self._begin_events(tasks)
         await self._look()
+
+    async def _begin_events(self, tasks: asyncio.TaskGroup) -> None:
+        """The first look waits for a moment: an empty list would say that nothing happened."""
+        if self.others_events is not None:
+            self.others_events.start(tasks)
+            if self.latest is None:
+                await self.others_events.read(EVENTS_SECONDS)
+
+    def _end_events(self) -> None:
+        if self.others_events is not None:
+            self.others_events.stop()
 
     def _is_watched(self) -> bool:
         return bool(self._listening) or self._monotonic() - self._asked_at < WATCHED_SECONDS
@@ -186,14 +190,17 @@ class Snapshots:
     def _lines(self, moment: float) -> Iterator[tuple[Part, Line] | None]:
         sources = {
             Part.QUEUES: queue_lines(self._world, lambda name: self._shares.of(name, moment)),
-            Part.WAITING: waiting_lines(self._world),
+            Part.WAITING: waiting_lines(self._world, self._note_free),
             Part.CLAIMS: claim_lines(self._world),
-            Part.DEVICES: device_lines(self._world),
+            Part.DEVICES: device_lines(self._world, self._devices),
             Part.EVENTS: self._recent.lines(),
         }
         for part, source in sources.items():
             for line in source:
                 yield (part, line) if line is not None else None
+
+    def _note_free(self, free: FreeDevices) -> None:
+        self.free = free
 
     async def _sample(self) -> NoReturn:
         while True:

@@ -6,7 +6,8 @@ GET  /api/state                         who the viewer is, what he may see, how 
 GET  /api/stream                        the same whenever it changes, as server-sent events
 GET  /api/rows/<part>                   a window of one list
 GET  /api/claims/<namespace>/<name>     who shares a claim
-GET  /api/pods/<namespace>/<name>       why a pod runs or waits
+GET  /api/pods/<namespace>/<name>       why a pod runs or waits; what only the leader knows of it is
+                                        asked of the leader, unless here=true
 GET  /api/history                       what a queue used in the last hours
 
 Everything below /api takes a token of the cluster in the header Authorization, and shows what its
@@ -94,6 +95,14 @@ async def _viewer(views: Answers, token: Token) -> Viewer:
 Who = Annotated[Viewer, Depends(_viewer)]
 
 
+async def _asker(token: Token, *, here: bool = False) -> str:
+    """The token to ask the leader with; "" where a replica asks, for what this one knows."""
+    return "" if here else token
+
+
+Asker = Annotated[str, Depends(_asker)]
+
+
 async def _listener(request: Request, views: Answers, who: Who) -> AsyncIterator[Viewer]:
     """A viewer who hears of changes as long as his request lasts."""
     if request.app.state.listening >= MOST_LISTENING:
@@ -149,8 +158,8 @@ async def claim(views: Answers, who: Who, namespace: str, name: str) -> Response
 
 
 @router.get("/pods/{namespace}/{name}")
-async def pod(views: Answers, who: Who, namespace: str, name: str) -> Response:
-    return _json(await views.pod(who, namespace, name))
+async def pod(views: Answers, who: Who, asker: Asker, namespace: str, name: str) -> Response:
+    return _json(await views.pod(who, asker, namespace, name))
 
 
 @router.get("/history")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews, Viewer
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
+from scheduler_plugin.dashboard.http_leader import CannotAskError, LeaderPages
 from scheduler_plugin.dashboard.parts import (
     Access,
     Part,
@@ -23,6 +24,7 @@ from scheduler_plugin.dashboard.parts import (
 from scheduler_plugin.dashboard.snapshots import Asked, Snapshot
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.viewing.sharing_rows import claim_row, sharers
+from scheduler_plugin.viewing.why import Viewer as Viewing
 from scheduler_plugin.viewing.why import why
 from scheduler_plugin.waiting.decisions import WaitingPod
 
@@ -37,6 +39,7 @@ class Views:
 
     Attributes:
         why_not_ready: Why the world is not known yet; "" where it is.
+        leader: Where a replica that stands by asks for places in line.
     """
 
     world: WorldView
@@ -44,6 +47,7 @@ class Views:
     reviews: Reviews
     waiting: GateWriter
     why_not_ready: Callable[[], str]
+    leader: LeaderPages
 
     @property
     def number(self) -> int:
@@ -51,22 +55,30 @@ class Views:
         return self.snapshots.latest.number if self.snapshots.latest else 0
 
     async def state(self, who: Viewer, text: str, namespace: str) -> dict[str, Any]:
-        """What a viewer may see, and how much there is of it."""
+        """What a viewer may see, how much of it matches, and how much there is without a filter."""
         snapshot = await self._snapshot()
         parts: dict[str, dict[str, Any]] = {}
         for part in Part:
             wanted = access(part, namespace)
             if await self.reviews.may(who, wanted):
                 asked = await self._asked(who, part, text, namespace)
-                parts[part] = {"total": snapshot.total(asked), "denied": ""}
+                all_of_it = snapshot.total(await self._unfiltered(who, part, namespace))
+                parts[part] = {"total": snapshot.total(asked), "all": all_of_it, "denied": ""}
             else:
-                parts[part] = {"total": 0, "denied": wanted.denied(who.name)}
+                parts[part] = {"total": 0, "all": 0, "denied": wanted.denied(who.name)}
+        standby = self.waiting.why_not_told()
         return {
             "number": snapshot.number,
             "viewer": who.name,
-            "standby": self.waiting.why_not_told(),
+            "standby": standby,
+            "leader": await self.leader.why_not() if standby else "",
+            "events": self._events_problem(),
             "parts": parts,
         }
+
+    def _events_problem(self) -> str:
+        others = self.snapshots.others_events
+        return others.why_not() if others is not None else ""
 
     async def asked(self, who: Viewer, part: Part, text: str, namespace: str) -> Asked:
         """What a viewer wants to see of a list, which he must be allowed to."""
@@ -77,6 +89,12 @@ class Views:
         beside = access_beside(part, namespace)
         whole = beside is not None and await self.reviews.may(who, beside)
         return Asked(part, tuple(text.lower().split()), namespace, whole)
+
+    async def _unfiltered(self, who: Viewer, part: Part, namespace: str) -> Asked:
+        """All rows that a viewer may see; of one namespace where he may list no other."""
+        wanted = access(part, "")
+        everywhere = wanted == access(part, namespace) or await self.reviews.may(who, wanted)
+        return Asked(part, namespace="" if everywhere else namespace)
 
     async def rows(self, asked: Asked, offset: int, limit: int) -> bytes:
         """A window, as JSON: its rows are that already."""
@@ -98,11 +116,31 @@ class Views:
             return {"claim": row, "sharers": None, "denied": pods.denied(who.name)}
         return {"claim": row, "sharers": sharers(self.world, found), "denied": ""}
 
-    async def pod(self, who: Viewer, namespace: str, name: str) -> dict[str, Any]:
-        """Why a pod runs or waits, as `kubectl moorage why` says it, and its place in line."""
+    async def pod(self, who: Viewer, token: str, namespace: str, name: str) -> Mapping[str, Any]:
+        """Why a pod runs or waits, as `kubectl moorage why` says it, and its place in line.
+
+        A replica that stands by asks the leader, with the viewer's token, if there is one; else
+        it tells what it knows, and the problem.
+        """
         await self._must(who, Access(PODS, namespace))
-        self._needs_world()
-        found = why(self.world, namespace, name)
+        problem = self.waiting.why_not_told()
+        if problem and token:
+            try:
+                return await self.leader.pod(token, namespace, name)
+            except CannotAskError as error:
+                problem = str(error)
+        accesses = (Access(CLAIMS, ""), Access(PODS, ""))
+        sees_all = all([await self.reviews.may(who, access) for access in accesses])
+        found = await self._own_pod(namespace, name, sees_all=sees_all)
+        return {**found, "problem": problem}
+
+    async def _own_pod(self, namespace: str, name: str, *, sees_all: bool) -> dict[str, Any]:
+        """What holds the devices is named where it is in the pod's namespace, or the viewer's."""
+        await self._snapshot()  # Which looks at the devices, in steps.
+        viewer = Viewing(
+            free=self.snapshots.free, may_name=lambda other: sees_all or other == namespace
+        )
+        found = why(self.world, namespace, name, viewer=viewer)
         if found is None:
             sentence = f"There is no pod {namespace}/{name} that asks for accounted devices."
             raise HTTPException(404, sentence)

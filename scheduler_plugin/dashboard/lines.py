@@ -16,6 +16,8 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.dashboard.snapshots import Line
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.viewing.free_devices import FreeDevices, free_devices
 from scheduler_plugin.viewing.instance_rows import InstanceRow, instance_rows
 from scheduler_plugin.viewing.pod_rows import pod_row
 from scheduler_plugin.viewing.queue_rows import queue_rows
@@ -61,9 +63,9 @@ def claim_lines(world: WorldView) -> Lines:
         )
 
 
-def device_lines(world: WorldView) -> Lines:
-    """The devices by node; beside them the claims that have each."""
-    for row in instance_rows(world):
+def device_lines(world: WorldView, devices: OfferedDevices | None = None) -> Lines:
+    """The devices by node; beside them the claims that have each. See `instance_rows`."""
+    for row in instance_rows(world, devices):
         yield _device_line(row) if row is not None else None
 
 
@@ -71,7 +73,8 @@ def _device_line(row: InstanceRow) -> Line:
     fields = msgspec.to_builtins(row)
     # Not everybody who may see the device may see these.
     claims = fields.pop("claims")
-    words = (row.name, row.configuration, row.driver, row.pool, *row.nodes)
+    where = (row.driver, row.pool, *row.nodes, *row.published_on)
+    words = (row.name, row.configuration, *where, row.state, *row.taints)
     return Line(
         _encode(fields),
         " ".join(words).lower(),
@@ -80,10 +83,19 @@ def _device_line(row: InstanceRow) -> Line:
     )
 
 
-def waiting_lines(world: WorldView) -> Lines:
-    """The pods that wait, those that have waited the longest first."""
+def waiting_lines(world: WorldView, note: Callable[[FreeDevices], None]) -> Lines:
+    """The pods that wait, those that have waited the longest first.
+
+    `note` takes the devices as they are looked at for that.
+    """
+    free = None
+    for found in free_devices(world):
+        free = found
+        yield None
+    assert free is not None, "it comes last"
+    note(free)
     for pod in _in_order(world.facts.pods(), lambda pod: (pod.created, pod.namespace, pod.name)):
-        row = pod_row(world, pod) if pod is not None else None
+        row = pod_row(world, pod, free) if pod is not None else None
         if row is None:
             yield None
             continue

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cachetools import LRUCache
@@ -12,9 +11,6 @@ from scheduler_plugin.dashboard.parts import Part
 
 MOST_FILTERS = 32
 """How many filtered lists are remembered until the next snapshot."""
-
-MOST_RECENT = 500
-"""How many Events are remembered: each is at most some 1,500 bytes, and that again for filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +39,6 @@ class Line:
     def has(self, words: Sequence[str], *, whole: bool) -> bool:
         """Whether each of the words occurs in what the viewer sees."""
         return all(word in self.text or (whole and word in self.text_beside) for word in words)
-
-
-class Recent:
-    """The last Events that this process told: evictions, owners, refusals; as lines."""
-
-    def __init__(self, most: int = MOST_RECENT) -> None:
-        self._lines: deque[Line] = deque(maxlen=most)
-        self.count = 0
-        """How many there were in all."""
-
-    def add(self, line: Line) -> None:
-        self.count += 1
-        self._lines.append(line)
-
-    def lines(self) -> Iterator[Line]:
-        """The newest first."""
-        yield from list(reversed(self._lines))
 
 
 @dataclass(frozen=True, slots=True)

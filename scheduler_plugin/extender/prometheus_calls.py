@@ -9,6 +9,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from scheduler_plugin.extender.messages import Answer, NotAnswered, Passed
+from scheduler_plugin.objects.names import Reason
 
 REGISTRY = CollectorRegistry(auto_describe=False)
 
@@ -19,7 +20,8 @@ _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 VERDICTS = Counter(
     f"{_PREFIX}verdicts_total",
-    "Answers to Filter and Preempt (verb). reason is Admitted, that of a refusal, or NotAnswered.",
+    "Answers to Filter and Preempt (verb). reason is Admitted, that of a refusal, or NotAnswered."
+    " Until version 0.3 a ClaimNotFound counts as Gone, too, its former name.",
     ("verb", "reason"),
     registry=REGISTRY,
 )
@@ -56,6 +58,12 @@ def note_verdict(verb: str, answer: Answer) -> None:
         reason = ADMITTED
     else:
         reason = NOT_ANSWERED if isinstance(answer, NotAnswered) else str(answer.reason)
+    _count(verb, reason)
+    if reason == Reason.CLAIM_NOT_FOUND:
+        _count(verb, str(Reason.GONE))
+
+
+def _count(verb: str, reason: str) -> None:
     counter = _VERDICTS.get((verb, reason))
     if counter is None:
         counter = _VERDICTS[verb, reason] = VERDICTS.labels(verb, reason)

@@ -106,11 +106,13 @@ def missing_refusals(
             sentence = f"{pod} has no claim yet that is made of {template}."
             yield Refused(Reason.NOT_KNOWN_YET, sentence)
         elif facts.is_gone_claim((pod.namespace, entry.claim)):
-            yield Refused(Reason.GONE, f"{claim}, which {pod} names, does not exist.")
+            sentence = f"{claim}, which {pod} names, does not exist."
+            yield Refused(Reason.CLAIM_NOT_FOUND, sentence)
         else:
             yield Refused(Reason.NOT_KNOWN_YET, f"{claim}, which {pod} names, is not known yet.")
     for going in going_claims(pod, claims):
-        yield Refused(Reason.GONE, f"{going}, which {pod} names, is being deleted.")
+        sentence = f"{going}, which {pod} names, is being deleted."
+        yield Refused(Reason.CLAIM_NOT_FOUND, sentence)
 
 
 def queue_refusals(case: Case) -> Iterator[Refused]:

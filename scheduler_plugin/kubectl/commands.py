@@ -1,7 +1,7 @@
 """`kubectl moorage`: who has which device, who pays, and why a pod waits.
 
 kubectl moorage queues                 the tree, with usage against quota and limit
-kubectl moorage claims                 each accounted claim: who pays, who uses it
+kubectl moorage claims                 each accounted claim: who pays, its devices, who uses it
 kubectl moorage charge QUEUE           what a queue pays for, and what it uses on others' account
 kubectl moorage devices                where each device is, its state, and who uses its slots
 kubectl moorage handlers               who discovers what on which node, and whether it does
@@ -9,29 +9,31 @@ kubectl moorage why POD                the verdict on a pod, and what would have
 kubectl moorage simulate               what would be decided if something were different
 kubectl moorage snapshot FILE          what the decisions rest on, as a file without secrets
 kubectl moorage top                    queues and waiting pods, live
+kubectl moorage version                of this command, of the release, and of the cluster
 
 It reads with your kubeconfig and changes nothing; what it says is what the plugin decides by.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kube.api import commands, settings_of
-from scheduler_plugin.settings import Output, Reading, View, ViewSettings
+from kube.command_settings import command_of, commands, refuse, settings_of
+from scheduler_plugin.asking.view_settings import Output, Reading, ViewSettings
+from scheduler_plugin.kubectl.flag_order import command_first
 
 app = commands(
     "kubectl moorage",
     "Who has which device, who pays for it, and why a pod waits.",
-    "Each flag may be given in the environment, too: --release-namespace is"
-    " MOORAGE_RELEASE_NAMESPACE.",
+    "Flags may stand before the command or behind it. Each may be given in the environment, too:"
+    " --release-namespace is MOORAGE_RELEASE_NAMESPACE.",
 )
 
 Kubeconfig = Annotated[
@@ -54,6 +56,22 @@ File = Annotated[
 Namespace = Annotated[
     str, typer.Option("--namespace", "-n", metavar="NAME", help="Default: that of the context.")
 ]
+OtherNamespace = Annotated[
+    str, typer.Option("--namespace", "-n", metavar="NAME", help="Default: all namespaces.")
+]
+AllNamespaces = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")
+]
+Unheard = Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", hidden=True)]
+"""As with kubectl: what has no namespace is the same with the flag."""
+UnheardAll = Annotated[bool, typer.Option("--all-namespaces", "-A", hidden=True)]
+Selector = Annotated[
+    str,
+    typer.Option(
+        "--selector", "-l", metavar="SELECTOR", help="By labels, as for kubectl: -l team=vision."
+    ),
+]
+Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", show_default=False)]
 Manifests = Annotated[
     list[Path] | None,
     typer.Option(
@@ -74,28 +92,44 @@ Queues = Annotated[
 RELEASE = "moorage-system"
 
 
-def _shows(view: View, help_: str) -> None:
-    """A command without arguments of its own."""
+@app.command(help="The tree of queues, with usage against quota and limit.")
+def queues(
+    names: Names = None,
+    selector: Selector = "",
+    namespace: Unheard = "",
+    all_namespaces: UnheardAll = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
+) -> ViewSettings:
+    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
+    return _chosen(ViewSettings(view="queues", reading=reading, selector=selector), names)
 
-    @app.command(view, help=help_)
-    def show(
-        kubeconfig: Kubeconfig = None,
-        context: Context = "",
-        release_namespace: Release = RELEASE,
-        output: Told = "table",
-        snapshot: File = None,
-    ) -> ViewSettings:
-        reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
-        return ViewSettings(view=view, reading=reading)
 
-
-_shows("queues", "The tree of queues, with usage against quota and limit.")
-_shows("claims", "Each accounted claim: who pays for it, and who uses it.")
+@app.command(help="Accounted claims: who pays for each, which devices it has, and who uses it.")
+def claims(
+    names: Names = None,
+    namespace: Namespace = "",
+    all_namespaces: AllNamespaces = False,
+    selector: Selector = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
+) -> ViewSettings:
+    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
+    where = ViewSettings(view="claims", reading=reading, selector=selector, namespace=namespace)
+    return _chosen(_everywhere(where, all_namespaces), names)
 
 
 @app.command(help="What a queue pays for, and what it uses for free.")
 def charge(
     queue: Annotated[str, typer.Argument(metavar="QUEUE")],
+    namespace: Unheard = "",
+    all_namespaces: UnheardAll = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
@@ -106,14 +140,11 @@ def charge(
     return ViewSettings(view="charge", reading=reading, name=queue)
 
 
-_shows("devices", "Where each device is, its state, and who uses its slots.")
-_shows("handlers", "Who discovers what on which node, and whether it does.")
-
-
-@app.command(help="Why a pod runs or waits, and what would help.")
-def why(
-    pod: Annotated[str, typer.Argument(metavar="POD")],
-    namespace: Namespace = "",
+@app.command(help="Where each device is, its state, and who uses its slots.")
+def devices(
+    names: Names = None,
+    namespace: Unheard = "",
+    all_namespaces: UnheardAll = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
@@ -121,7 +152,60 @@ def why(
     snapshot: File = None,
 ) -> ViewSettings:
     reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
-    return ViewSettings(view="why", reading=reading, name=pod, namespace=namespace)
+    return _chosen(ViewSettings(view="devices", reading=reading), names)
+
+
+@app.command(help="Who discovers what on which node, and whether it does.")
+def handlers(
+    namespace: OtherNamespace = "",
+    all_namespaces: AllNamespaces = False,
+    selector: Selector = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
+) -> ViewSettings:
+    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
+    where = ViewSettings(view="handlers", reading=reading, selector=selector, namespace=namespace)
+    return _chosen(_everywhere(where, all_namespaces), None)
+
+
+def _everywhere(settings: ViewSettings, all_namespaces: bool) -> ViewSettings:
+    """As with kubectl, `-A` wins over `-n`."""
+    return replace(settings, namespace="", all_namespaces=True) if all_namespaces else settings
+
+
+def _chosen(settings: ViewSettings, names: Sequence[str] | None) -> ViewSettings:
+    """Exits with a sentence where these flags make no sense together."""
+    if names and settings.selector:
+        raise refuse("names and --selector exclude each other: give one of them.")
+    if names and settings.all_namespaces:
+        raise refuse(
+            "a name is that of an object in one namespace: give --namespace in place of"
+            " --all-namespaces."
+        )
+    if settings.selector and settings.reading.snapshot:
+        raise refuse("--selector: a snapshot keeps no labels. Select by names, or ask the cluster.")
+    return replace(settings, names=tuple(dict.fromkeys(names or ())))
+
+
+@app.command(help="Why a pod runs or waits, and what would help.")
+def why(
+    pod: Annotated[str, typer.Argument(metavar="POD")],
+    namespace: Namespace = "",
+    all_namespaces: UnheardAll = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+    snapshot: File = None,
+) -> ViewSettings:
+    reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
+    found = ViewSettings(
+        view="why", reading=reading, namespace=namespace, all_namespaces=all_namespaces
+    )
+    return replace(_chosen(found, [pod]), name=pod, names=())
 
 
 @app.command(help="What would be with another pod or Queue, or less a device.")
@@ -139,7 +223,7 @@ def simulate(
     snapshot: File = None,
 ) -> ViewSettings:
     if not (pod or queue or without_device):
-        raise typer.BadParameter("nothing is different: give --pod, --queue or --without-device.")
+        raise refuse("nothing is different: give --pod, --queue or --without-device.")
     return ViewSettings(
         view="simulate",
         reading=Reading(kubeconfig, context, release_namespace, output, snapshot),
@@ -153,6 +237,8 @@ def simulate(
 @app.command(help="Write all that decisions rest on to a file (- prints it).")
 def snapshot(
     file: Annotated[str, typer.Argument(metavar="FILE")],
+    namespace: Unheard = "",
+    all_namespaces: UnheardAll = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
@@ -166,6 +252,8 @@ def top(
     every: Annotated[
         float, typer.Option(min=0.2, metavar="SECONDS", help="How often it is shown anew.")
     ] = 1.0,
+    namespace: Unheard = "",
+    all_namespaces: UnheardAll = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
@@ -175,16 +263,33 @@ def top(
     return ViewSettings(view="top", reading=reading, every_seconds=every)
 
 
+@app.command(help="Versions of this command, of the release, and of the cluster.")
+def version(
+    client: Annotated[
+        bool, typer.Option("--client", help="Of this command alone, without a cluster.")
+    ] = False,
+    namespace: Unheard = "",
+    all_namespaces: UnheardAll = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    release_namespace: Release = RELEASE,
+    output: Told = "table",
+) -> ViewSettings:
+    reading = Reading(kubeconfig, context, release_namespace, output)
+    return ViewSettings(view="version", reading=reading, only_client=client)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what is asked for; 1 where there is no such thing, 2 where it cannot be told."""
-    settings: ViewSettings = settings_of(app, sys.argv[1:] if argv is None else argv, os.environ)
-    from kube.api import ApiError, KubeconfigError
-    from scheduler_plugin.asking.kubectl_views import CannotTellError, NotThereError
+    words = command_first(command_of(app), sys.argv[1:] if argv is None else argv)
+    settings: ViewSettings = settings_of(app, words, os.environ)
+    # Not before: `--help` and a flag that makes no sense need none of it.
+    from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
     from scheduler_plugin.kubectl.main import run_view
 
     try:
-        asyncio.run(run_view(settings))
-    except (ApiError, KubeconfigError, NotThereError, CannotTellError) as error:
+        run_view(settings)
+    except (NotThereError, CannotTellError) as error:
         sys.stderr.write(f"kubectl moorage {settings.view}: {error}\n")
         return 1 if isinstance(error, NotThereError) else 2
     except KeyboardInterrupt:

@@ -6,43 +6,25 @@ line, with a tab before what it means, and at the end a number: 4 for "no names 
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-import typer
-
-from kube.api import (
-    INSTANCES,
-    NAMESPACES,
-    PODS,
-    QUEUES,
-    SLICES,
-    ApiClient,
-    ApiError,
-    JsonObject,
-    KubeconfigError,
-    connect,
-)
+from kube.command_settings import command_of
 from scheduler_plugin.kubectl.commands import app
+from scheduler_plugin.kubectl.flag_order import command_first, options_of, options_of_command
 
 NO_FILES, FILES = 4, 0
-SECONDS = 3.0
-"""How long the cluster may take to tell names: somebody waits at his keyboard."""
 
 Names = Callable[[str, str], Iterable[str]]
-"""The names of a kind in a namespace; kinds are the words of `_KINDS`."""
+"""The names of a kind in a namespace; kinds are those of `completed_names`."""
 
-_KINDS = {
-    "queues": (QUEUES,),
-    "namespaces": (NAMESPACES,),
-    "pods": (PODS,),
-    "devices": (SLICES, INSTANCES),
+_POSITIONAL = {
+    "charge": "queues",
+    "why": "pods",
+    **{view: view for view in ("queues", "claims", "devices")},
 }
-_POSITIONAL = {"charge": "queues", "why": "pods"}
 _OF_OPTIONS = {
     "--namespace": "namespaces",
     "-n": "namespaces",
@@ -53,24 +35,24 @@ _OF_OPTIONS = {
 
 def completions(argv: Sequence[str], names: Names) -> tuple[list[str], int]:
     """What may stand in the place of the last word, and whether it may be a file."""
-    command: Any = typer.main.get_command(app)
-    *before, last = argv or [""]
-    words = [word for word in before if not word.startswith("-")]
-    if not words:
-        found = [f"{name}\t{each.help}" for name, each in command.commands.items()]
-        return _beginning(found, last), NO_FILES
-    chosen = command.commands.get(words[0])
-    if chosen is None:
+    command = command_of(app)
+    *typed, last = argv or [""]
+    before = command_first(command, typed)
+    chosen = command.commands.get(before[0]) if before else None
+    if before and chosen is None and not before[0].startswith("-"):
         return [], NO_FILES
-    options = {opt: p for p in chosen.params for opt in (*p.opts,) if opt.startswith("-")}
-    if before[-1] in options:
+    options = options_of(command) if chosen is None else options_of_command(chosen)
+    if before and before[-1] in options and not options[before[-1]].is_flag:
         return _value(options[before[-1]], before, last, names)
     if last.startswith("-"):
-        flags = [f"{opt}\t{getattr(p, 'help', '') or ''}" for opt, p in options.items()]
-        return _beginning(flags, last), NO_FILES
-    if words[0] == "snapshot":
+        shown = [(flag, one) for flag, one in options.items() if not one.hidden]
+        return _beginning((f"{flag}\t{one.help or ''}" for flag, one in shown), last), NO_FILES
+    if chosen is None:
+        found = [f"{name}\t{each.help}" for name, each in command.commands.items()]
+        return _beginning(found, last), NO_FILES
+    if before[0] == "snapshot":
         return [], FILES
-    kind = _POSITIONAL.get(words[0])
+    kind = _POSITIONAL.get(before[0])
     return _beginning(names(kind, _namespace(before)) if kind else (), last), NO_FILES
 
 
@@ -95,34 +77,10 @@ def _beginning(found: Iterable[str], last: str) -> list[str]:
 
 
 def _names(kind: str, namespace: str) -> list[str]:
-    """As the cluster has them; none where it does not tell in time."""
-    logging.disable(logging.CRITICAL)
-    return asyncio.run(_names_of(kind, namespace))
+    """As the cluster has them; commands and flags need no cluster, and no client of one."""
+    from scheduler_plugin.kubectl.completed_names import completed_names
 
-
-async def _names_of(kind: str, namespace: str) -> list[str]:
-    """The names of a kind; none where the cluster does not tell them in time."""
-    try:
-        async with asyncio.timeout(SECONDS), connect() as client:
-            return sorted({name async for name in _listed(client, kind, namespace)})
-    except (ApiError, KubeconfigError, TimeoutError, OSError):
-        return []
-
-
-async def _listed(client: ApiClient, kind: str, namespace: str) -> AsyncIterator[str]:
-    for resource in _KINDS[kind]:
-        selection = resource.select((namespace or client.namespace) if kind == "pods" else "")
-        for obj in (await client.list(selection)).items:
-            for name in _names_in(kind, obj):
-                yield name
-
-
-def _names_in(kind: str, obj: JsonObject) -> Iterator[str]:
-    devices = (obj.get("spec") or {}).get("devices") if kind == "devices" else None
-    if devices is None:
-        yield obj["metadata"]["name"]
-    for device in devices or ():
-        yield device["name"]
+    return completed_names(kind, namespace)
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """The fields of a ResourceClaim that are read, as the API writes them; others are left alone."""
 
-from __future__ import annotations
+# No annotations from __future__: msgspec would have to evaluate each text in every process.
 
 from typing import Any
 
@@ -89,6 +89,7 @@ class Given(msgspec.Struct, frozen=True, rename="camel"):
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
+    share_id: str | None = msgspec.field(default=None, name="shareID")
     consumed_capacity: dict[str, Any] | None = None
     admin_access: bool | None = None
 

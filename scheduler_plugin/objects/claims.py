@@ -123,6 +123,7 @@ class Result:
     Attributes:
         slots: The slots that it consumed, of our driver's devices at least 1; None where its driver
             does not count them.
+        is_part: Whether other claims may have parts of the same device at the same time.
         pool: Of its driver, in which the device's name means this one.
     """
 
@@ -132,6 +133,7 @@ class Result:
     admin_access: bool = False
     pool: str = ""
     device: str = ""
+    is_part: bool = False
 
     @property
     def device_id(self) -> DeviceId:
@@ -365,6 +367,7 @@ def _result(given: Given) -> Result:
         admin_access=bool(given.admin_access),
         pool=intern(given.pool or ""),
         device=intern(given.device or ""),
+        is_part=given.share_id is not None,
     )
 
 

@@ -31,10 +31,10 @@ class Held:
     node: str = ""
 
 
-_HELD = re.compile(r'Held: (?P<what>[^"]*?) on node "(?P<node>[^"]*)"\.$')
-_DEVICE = re.compile(r"(?P<driver>[^/ ]+)/(?P<pool>[^ ]+)/(?P<name>[^/ ]+) \((?P<slots>\d+)\)")
-_RESOURCE = re.compile(r"(?P<name>[^/ ]+/[^/ ]+) \((?P<slots>\d+)\)")
-_MISSED = re.compile(r'"(?P<node>[^"]*)" until (?P<until>[0-9TZ:+-]+)')
+_HELD = r'Held: (?P<what>[^"]*?) on node "(?P<node>[^"]*)"\.$'
+_DEVICE = r"(?P<driver>[^/ ]+)/(?P<pool>[^ ]+)/(?P<name>[^/ ]+) \((?P<slots>\d+)\)"
+_RESOURCE = r"(?P<name>[^/ ]+/[^/ ]+) \((?P<slots>\d+)\)"
+_MISSED = r'"(?P<node>[^"]*)" until (?P<until>[0-9TZ:+-]+)'
 
 
 def held_text(held: Held) -> str:
@@ -48,15 +48,15 @@ def held_text(held: Held) -> str:
 
 def read_held(message: str) -> Held | None:
     """What `held_text` said at the end of a message; None where it says none of that."""
-    found = _HELD.search(message)
+    found = re.search(_HELD, message)
     if found is None:
         return None
     named = found["what"].split(", ")
     devices = tuple(
         (DeviceId(each["driver"], each["pool"], each["name"]), int(each["slots"]))
-        for each in filter(None, map(_DEVICE.fullmatch, named))
+        for each in filter(None, (re.fullmatch(_DEVICE, one) for one in named))
     )
-    resources = filter(None, map(_RESOURCE.fullmatch, named))
+    resources = filter(None, (re.fullmatch(_RESOURCE, one) for one in named))
     own = tuple((each["name"], int(each["slots"])) for each in resources)
     return Held(devices, own, found["node"])
 
@@ -69,7 +69,7 @@ def missed_text(nodes: Mapping[str, datetime]) -> str:
 
 def read_missed(message: str) -> Iterator[tuple[str, datetime]]:
     """What `missed_text` said; a time that cannot be read says nothing."""
-    for found in _MISSED.finditer(message):
+    for found in re.finditer(_MISSED, message):
         try:
             until = datetime.fromisoformat(found["until"])
         except ValueError:

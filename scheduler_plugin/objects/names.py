@@ -88,10 +88,15 @@ DEFAULT_PRIORITY = 100
 NO_POD = PodUid("")
 
 
+ADMIT = "Admit"
+"""The action of Events of pods that wait at the gate, and of no others."""
+
+
 class Reason(StrEnum):
     """Why a pod is refused, in the order in which the rules are asked."""
 
     NOT_KNOWN_YET = "NotKnownYet"
+    CLAIM_NOT_FOUND = "ClaimNotFound"
     GONE = "Gone"
     POD_GROUP_INCOMPLETE = "PodGroupIncomplete"
     CLAIM_INVALID = "ClaimInvalid"
@@ -116,6 +121,7 @@ class QueueCondition(StrEnum):
     PARENT_CYCLE = "ParentCycle"
     UNATTRIBUTED = "Unattributed"
     QUOTA_UNMET = "QuotaUnmet"
+    QUOTA_EXCEEDS_DEVICES = "QuotaExceedsDevices"
     OVER_QUOTA = "OverQuota"
     NEAR_LIMIT = "NearLimit"
     UNGUARDED = "Unguarded"

@@ -3,7 +3,7 @@
 All have a hash, so that those that are equal are kept once.
 """
 
-from __future__ import annotations
+# No annotations from __future__: msgspec would have to evaluate each text in every process.
 
 from typing import Any
 

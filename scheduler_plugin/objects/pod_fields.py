@@ -1,6 +1,6 @@
 """The fields of a Pod that are read, as the API writes them; all others are left alone."""
 
-from __future__ import annotations
+# No annotations from __future__: msgspec would have to evaluate each text in every process.
 
 from typing import Any
 

@@ -18,7 +18,7 @@ from driver.api import (
     OFFLINE_SINCE,
     OFFLINE_TAINT,
 )
-from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.accounting.books_views import BooksView
 from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
@@ -80,30 +80,30 @@ def device_rows(
     slices: Iterable[JsonObject],
     instances: Iterable[JsonObject],
     claims: Iterable[JsonObject],
-    world: WorldView,
+    books: BooksView,
 ) -> list[DeviceRow]:
     """All devices, by Configuration and name."""
-    users = _claim_users(claims, world)
+    users = _claim_users(claims, books)
     shown = list(_published(slices, users))
     with_slices = {row.instance for row in shown}
-    held = [row for obj in instances if (row := _of_instance(obj, with_slices, world))]
+    held = [row for obj in instances if (row := _of_instance(obj, with_slices, books))]
     return sorted(
         [*shown, *held], key=lambda row: (row.configuration, row.driver, row.name, row.path)
     )
 
 
 def _claim_users(
-    claims: Iterable[JsonObject], world: WorldView
+    claims: Iterable[JsonObject], books: BooksView
 ) -> Mapping[DeviceKey, list[DeviceUser]]:
     found: dict[DeviceKey, list[DeviceUser]] = {}
     for obj in claims:
-        view = world.facts.claim(ClaimUid(obj["metadata"].get("uid") or ""))
+        view = books.facts.claim(ClaimUid(obj["metadata"].get("uid") or ""))
         allocation = (obj.get("status") or {}).get("allocation") or {}
         results = (allocation.get("devices") or {}).get("results") or ()
         if view is None or view.results is None:
             continue
-        entry = world.ledger.claim(view.uid)
-        pods = tuple(f"{pod.namespace}/{pod.name}" for pod in world.facts.consumers(view))
+        entry = books.ledger.claim(view.uid)
+        pods = tuple(f"{pod.namespace}/{pod.name}" for pod in books.facts.consumers(view))
         for raw, result in zip(results, view.results, strict=False):
             user = DeviceUser(
                 what=str(view),
@@ -200,7 +200,7 @@ def _state(taints: Iterable[JsonObject]) -> tuple[str, str]:
     return (TAINTED, ", ".join(others)) if others else (READY, "")
 
 
-def _of_instance(obj: JsonObject, with_slices: set[str], world: WorldView) -> DeviceRow | None:
+def _of_instance(obj: JsonObject, with_slices: set[str], books: BooksView) -> DeviceRow | None:
     """Of an Instance that slices show as well only what is held counts."""
     metadata, spec = obj["metadata"], obj.get("spec") or {}
     usage = {slot: user for slot, user in (spec.get("deviceUsage") or {}).items() if user}
@@ -209,7 +209,7 @@ def _of_instance(obj: JsonObject, with_slices: set[str], world: WorldView) -> De
         return None
     nodes = tuple(sorted(spec.get("nodes") or ()))
     since = (metadata.get("annotations") or {}).get(OFFLINE_SINCE) or ""
-    users = tuple(_slot_users(name, configuration, usage.values(), world))
+    users = tuple(_slot_users(name, configuration, usage.values(), books))
     return DeviceRow(
         name=name,
         path="DevicePlugin",
@@ -227,7 +227,7 @@ def _of_instance(obj: JsonObject, with_slices: set[str], world: WorldView) -> De
 
 
 def _slot_users(
-    instance: str, configuration: str, held: Iterable[str], world: WorldView
+    instance: str, configuration: str, held: Iterable[str], books: BooksView
 ) -> Iterator[DeviceUser]:
     """Who holds slots: a kubelet knows for which pod; of those that asked there one is it."""
     counts: dict[tuple[str, str], int] = {}
@@ -239,10 +239,10 @@ def _slot_users(
     for (node, resource), count in sorted(counts.items()):
         asked = [
             pod
-            for pod in world.facts.pods()
+            for pod in books.facts.pods()
             if pod.node == node and not pod.ended and resource in dict(pod.requests)
         ]
-        payers = {world.facts.charged_queue(pod) for pod in asked}
+        payers = {books.facts.charged_queue(pod) for pod in asked}
         yield DeviceUser(
             what=f"Node {node}",
             slots=count,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from driver.api import DRIVER_NAME
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.objects.claims import Result
+from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import InstanceView
+from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.viewing.device_rows import READY
+from scheduler_plugin.viewing.device_states import DeviceState, ShownDevices
 
 EVERYWHERE = "*"
 
@@ -24,6 +27,7 @@ class InstanceRow:
         used: How many of them are in use.
         claims: Those that have it, as namespace/name, each with its slots.
         held: Slots that pods hold through the device plugin, by node.
+        state, since, taints, published_on: See `DeviceState`.
     """
 
     name: str
@@ -35,35 +39,59 @@ class InstanceRow:
     used: int = 0
     claims: tuple[tuple[str, int], ...] = ()
     held: tuple[tuple[str, int], ...] = ()
+    state: str = READY
+    since: str = ""
+    taints: tuple[str, ...] = ()
+    published_on: tuple[str, ...] = ()
 
 
 _Uses = dict[str, int]
 """Slots by claim."""
 
 
-def instance_rows(world: WorldView) -> Iterator[InstanceRow | None]:
-    """All devices, by node and name; None for each claim that was looked at on the way."""
+def instance_rows(
+    world: WorldView, devices: OfferedDevices | None = None
+) -> Iterator[InstanceRow | None]:
+    """All devices, by node and name; None for each step on the way.
+
+    Without `devices`, which slices offer, a device is away where its Instance says so.
+    """
+    shown = ShownDevices(devices)
+    yield from shown.steps()
     instances = {found.name: found for found in world.facts.catalog.instances()}
     ours: dict[str, _Uses] = {name: {} for name in instances}
-    others: dict[tuple[str, str, str], _Uses] = {}
+    others: dict[DeviceId, _Uses] = {}
     for claim in list(world.facts.claims()):
         for result in claim.results or ():
-            name = _instance(result, instances)
-            key = (result.driver, result.pool, result.device)
-            uses = ours[name] if name else others.setdefault(key, {})
+            device = result.device_id
+            instance = instance_of(device, instances.get)
+            uses = ours[instance.name] if instance else others.setdefault(device, {})
             slots = 0 if result.admin_access else result.slots or 1
             owner = "/".join(claim.key)
             uses[owner] = uses.get(owner, 0) + slots
         yield None
     for found in sorted(instances.values(), key=lambda i: (i.nodes, i.name)):
-        yield _of_instance(found, ours[found.name])
-    for (driver, pool, name), uses in sorted(others.items()):
-        yield InstanceRow(
-            name=name, driver=driver, pool=pool, used=sum(uses.values()), claims=_sorted(uses)
-        )
+        yield _of_instance(found, ours[found.name], shown.of_instance(found))
+    for device, uses in sorted(others.items()):
+        yield _of_other(device, uses, shown.of_other(device))
 
 
-def _of_instance(found: InstanceView, uses: _Uses) -> InstanceRow:
+def _of_other(device: DeviceId, uses: _Uses, state: DeviceState) -> InstanceRow:
+    return InstanceRow(
+        name=device.name,
+        driver=device.driver,
+        pool=device.pool,
+        nodes=state.published_on or (EVERYWHERE,),
+        used=sum(uses.values()),
+        claims=_sorted(uses),
+        state=state.state,
+        since=state.since,
+        taints=state.taints,
+        published_on=state.published_on,
+    )
+
+
+def _of_instance(found: InstanceView, uses: _Uses, state: DeviceState) -> InstanceRow:
     return InstanceRow(
         name=found.name,
         driver=DRIVER_NAME,
@@ -73,18 +101,25 @@ def _of_instance(found: InstanceView, uses: _Uses) -> InstanceRow:
         used=sum(uses.values()) + sum(slots for _, slots in found.held),
         claims=_sorted(uses),
         held=found.held,
+        state=state.state,
+        since=state.since,
+        taints=state.taints,
+        published_on=state.published_on,
     )
 
 
-def _instance(result: Result, instances: Mapping[str, InstanceView]) -> str:
-    """The Instance that a device is: it has its name, or is one of its uses; "" for none."""
-    if result.driver != DRIVER_NAME:
-        return ""
-    stem, _, number = result.device.rpartition("-")
-    for name in (result.device, stem if number.isdecimal() else ""):
-        if name in instances:
-            return name
-    return ""
+def instance_of(
+    device: DeviceId, named: Callable[[str], InstanceView | None]
+) -> InstanceView | None:
+    """The Instance that a device is: it has its name, or is one of its uses; None for none.
+
+    `named` finds the Instance of a name.
+    """
+    if device.driver != DRIVER_NAME:
+        return None
+    stem, _, number = device.name.rpartition("-")
+    found = named(device.name)
+    return found if found is not None or not number.isdecimal() else named(stem)
 
 
 def _sorted(uses: _Uses) -> tuple[tuple[str, int], ...]:

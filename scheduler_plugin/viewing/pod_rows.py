@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.gangs import waiting_refusal
+from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.viewing.why import ADMITTED
+from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
+from scheduler_plugin.viewing.why import ADMITTED, without_refusal
 from scheduler_plugin.waiting.decisions import waiting_pod
 
 FITS = "Fits"
@@ -22,7 +24,7 @@ class PodRow:
     Attributes:
         since: When it was created, as the API writes it.
         is_gated: Whether it waits at the gate; else kube-scheduler tries it.
-        reason: `Fits` where no rule keeps it.
+        reason: `Fits` where no rule keeps it, and devices for it may be free.
     """
 
     namespace: str
@@ -34,19 +36,23 @@ class PodRow:
     sentence: str
 
 
-def pod_row(world: WorldView, pod: PodView) -> PodRow | None:
+def pod_row(world: WorldView, pod: PodView, free: FreeDevices) -> PodRow | None:
     """None for a pod that does not wait, or asks for nothing that is accounted."""
     if not _waits(world, pod):
         return None
     found = waiting_pod(pod, None, world)
+    reason, sentence = found.reason, found.message
+    if not reason:
+        unrefused = without_refusal(pod, free)
+        reason, sentence = (FITS, sentence) if unrefused[0] == ADMITTED else unrefused
     return PodRow(
         namespace=pod.namespace,
         name=pod.name,
         queue=found.queue,
         since=pod.created,
         is_gated=pod.is_gated,
-        reason=found.reason or FITS,
-        sentence=found.message,
+        reason=reason,
+        sentence=sentence,
     )
 
 
@@ -58,6 +64,7 @@ def _waits(world: WorldView, pod: PodView) -> bool:
         QUOTA_GATE in pod.gates
         or bool(pod.admission)
         or bool(entry and entry.cost)
+        or bool(missing_claims(pod, world.facts))
         or any(world.ledger.claim(claim.uid) for claim in world.facts.claims_of(pod))
     )
 
@@ -76,12 +83,16 @@ class WaitingRow:
 def waiting_rows(world: WorldView, most: int) -> Iterator[WaitingRow]:
     """Those that have waited longest, so many at the most: a verdict is not for nothing."""
     waiting = [p for p in world.facts.pods() if p.may_be_bound and p.may_use_devices]
+    free = free_now(world)
     for pod in sorted(waiting, key=lambda pod: (pod.created, pod.namespace, pod.name))[:most]:
         refused = waiting_refusal(pod, world)
+        reason, sentence = (
+            (str(refused.reason), refused.sentence) if refused else without_refusal(pod, free)
+        )
         yield WaitingRow(
             pod=f"{pod.namespace}/{pod.name}",
             queue=world.facts.queue_of(pod),
             created=pod.created,
-            reason=str(refused.reason) if refused else ADMITTED,
-            sentence=refused.sentence if refused else "No rule of queues keeps it.",
+            reason=reason,
+            sentence=sentence,
         )

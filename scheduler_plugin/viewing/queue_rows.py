@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.accounting.books_views import BooksView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, Queue, QueueName
@@ -50,31 +50,31 @@ class ChargeRow:
     users: tuple[str, ...]
 
 
-def queue_rows(world: WorldView) -> Iterator[QueueRow]:
+def queue_rows(books: BooksView) -> Iterator[QueueRow]:
     """All queues, each below its parent; one without, or in a circle of parents, stands alone."""
     below: dict[QueueName, list[Queue]] = {}
-    for queue in sorted(world.facts.tree, key=lambda q: q.name):
-        below.setdefault(_parent(world, queue), []).append(queue)
-    yield from _subtree(world, below, NO_QUEUE, 0)
+    for queue in sorted(books.facts.tree, key=lambda q: q.name):
+        below.setdefault(_parent(books, queue), []).append(queue)
+    yield from _subtree(books, below, NO_QUEUE, 0)
 
 
-def _parent(world: WorldView, queue: Queue) -> QueueName:
-    path = world.facts.tree.path(queue.name)
-    if len(path) == 1 or queue.name in world.facts.tree.path(path[1])[1:]:
+def _parent(books: BooksView, queue: Queue) -> QueueName:
+    path = books.facts.tree.path(queue.name)
+    if len(path) == 1 or queue.name in books.facts.tree.path(path[1])[1:]:
         return NO_QUEUE
     return path[1]
 
 
 def _subtree(
-    world: WorldView, below: Mapping[QueueName, list[Queue]], parent: QueueName, depth: int
+    books: BooksView, below: Mapping[QueueName, list[Queue]], parent: QueueName, depth: int
 ) -> Iterator[QueueRow]:
     for queue in below.get(parent, ()):
-        yield from _rows_of(world, queue, depth)
-        yield from _subtree(world, below, queue.name, depth + 1)
+        yield from _rows_of(books, queue, depth)
+        yield from _subtree(books, below, queue.name, depth + 1)
 
 
-def _rows_of(world: WorldView, queue: Queue, depth: int) -> Iterator[QueueRow]:
-    found = world.ledger.of(queue.name)
+def _rows_of(books: BooksView, queue: Queue, depth: int) -> Iterator[QueueRow]:
+    found = books.ledger.of(queue.name)
     keys = {*queue.shares, *(key for key, _ in (*found.usage, *found.requested))}
     if not keys:
         yield QueueRow(queue=queue.name, depth=depth)
@@ -92,37 +92,37 @@ def _rows_of(world: WorldView, queue: Queue, depth: int) -> Iterator[QueueRow]:
         )
 
 
-def charge_rows(world: WorldView, queue: QueueName) -> Iterator[ChargeRow]:
+def charge_rows(books: BooksView, queue: QueueName) -> Iterator[ChargeRow]:
     """What the queue itself pays for, and then what its pods use on somebody else's account."""
-    yield from (row for row in claim_rows(world) if row.payer == queue)
-    for uid in world.ledger.bound_of(queue):
-        pod, entry = world.facts.pod(uid), world.ledger.pod(uid)
+    yield from (row for row in claim_rows(books) if row.payer == queue)
+    for uid in books.ledger.bound_of(queue):
+        pod, entry = books.facts.pod(uid), books.ledger.pod(uid)
         if pod and entry and entry.cost:
             users = (f"{pod.namespace}/{pod.name}",)
             yield _row("Pod", (pod.namespace, pod.name), queue, entry.cost, users)
-    yield from _used_for_free(world, queue)
+    yield from _used_for_free(books, queue)
 
 
-def _used_for_free(world: WorldView, queue: QueueName) -> Iterator[ChargeRow]:
-    for claim in _sorted(world):
-        entry = world.ledger.claim(claim.uid)
+def _used_for_free(books: BooksView, queue: QueueName) -> Iterator[ChargeRow]:
+    for claim in _sorted(books):
+        entry = books.ledger.claim(claim.uid)
         if entry and entry.owner != queue and claim.is_allocated:
-            ours = [p for p in world.facts.consumers(claim) if world.facts.queue_of(p) == queue]
+            ours = [p for p in books.facts.consumers(claim) if books.facts.queue_of(p) == queue]
             users = tuple(f"{pod.namespace}/{pod.name}" for pod in ours)
             if users:
                 yield _row("ResourceClaim", claim.key, entry.owner, entry.cost, users)
 
 
-def claim_rows(world: WorldView) -> Iterator[ChargeRow]:
+def claim_rows(books: BooksView) -> Iterator[ChargeRow]:
     """All accounted claims, with who pays and who uses them."""
-    for claim in _sorted(world):
-        if entry := world.ledger.claim(claim.uid):
-            users = tuple(f"{p.namespace}/{p.name}" for p in world.facts.consumers(claim))
+    for claim in _sorted(books):
+        if entry := books.ledger.claim(claim.uid):
+            users = tuple(f"{p.namespace}/{p.name}" for p in books.facts.consumers(claim))
             yield _row("ResourceClaim", claim.key, entry.owner, entry.cost, users)
 
 
-def _sorted(world: WorldView) -> list[ClaimView]:
-    return sorted(world.facts.claims(), key=lambda claim: claim.key)
+def _sorted(books: BooksView) -> list[ClaimView]:
+    return sorted(books.facts.claims(), key=lambda claim: claim.key)
 
 
 def _row(

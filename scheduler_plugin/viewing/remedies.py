@@ -24,13 +24,17 @@ from scheduler_plugin.objects.names import (
     Reason,
     Share,
 )
+from scheduler_plugin.objects.words import number_of
+from scheduler_plugin.viewing.named_holders import MayName, anyone, named
 
-NAMED = 3
-"""How many of those that hold something are named."""
 
+def remedies(reason: Reason, case: Case, may_name: MayName = anyone) -> tuple[str, ...]:
+    """Each on its own would do for this reason; another rule may be in the way then.
 
-def remedies(reason: Reason, case: Case) -> tuple[str, ...]:
-    """Each on its own would do for this reason; another rule may be in the way then."""
+    Claims and pods of a namespace that `may_name` does not allow are counted only.
+    """
+    if reason is Reason.OVER_LIMIT:
+        return tuple(_over_limit(case, may_name))
     return tuple(_REMEDIES[reason](case))
 
 
@@ -50,15 +54,22 @@ def _not_known(case: Case) -> Iterator[str]:
         yield f"{missing} has to be there, since it says the pod's queue."
 
 
-def _gone(case: Case) -> Iterator[str]:
+def _claim_not_found(case: Case) -> Iterator[str]:
     facts = case.world.facts
     for entry in case.pod.claims:
         key = (case.pod.namespace, entry.claim)
         if entry.claim and facts.is_gone_claim(key):
-            yield f"ResourceClaim {case.pod.namespace}/{entry.claim} has to be created again."
+            yield f"Create ResourceClaim {case.pod.namespace}/{entry.claim}."
     for claim in going_claims(case.pod, facts.claims_of(case.pod)):
-        yield f"{claim} has to be created again, once it is gone: when no pod uses it."
-    yield "Or delete the pod, and create one that names what exists."
+        yield f"Create {claim} anew once it is gone: it goes when no pod uses it."
+    yield "Or delete the pod and create one that names a claim that exists."
+
+
+def _gone(case: Case) -> Iterator[str]:
+    missing = case.world.facts.pod_queues.missing(case.pod, case.queue)
+    if missing is not None:
+        yield f"Create {missing} anew, since it says the pod's queue."
+    yield "Or delete the pod and create one with a queue of its own."
 
 
 def _invalid(case: Case) -> Iterator[str]:
@@ -141,17 +152,25 @@ def _non_preemptible(case: Case) -> Iterator[str]:
     yield f'Or use a claim of its own, which queue "{case.queue}" pays for.'
 
 
-def _over_limit(case: Case) -> Iterator[str]:
+def _over_limit(case: Case, may_name: MayName = anyone) -> Iterator[str]:
     world = case.world
     sums = (world.ledger.usage, world.assumptions.usage, case.counted_usage)
     for overrun, share in _worst(case, usage_added(case), sums, lambda share: share.most):
-        missing = overrun.used + overrun.more - (share.most.most or 0)
-        ceiling = "quota or overQuotaWeight" if share.stays_in_quota else "limit"
-        has = "has" if missing == 1 else "have"
-        yield (
-            f'{missing} {overrun.key} of queue "{overrun.place}" {has} to be released'
-            f" ({_holders(overrun.place, overrun.key, world)}); or raise its {ceiling} from"
-            f" {share.most} to {overrun.used + overrun.more}."
+        most, ceiling = share.most.most or 0, "limit"
+        if share.stays_in_quota:
+            ceiling = "quota or overQuotaWeight"
+        release = ""
+        if overrun.more <= most:
+            missing = overrun.used + overrun.more - most
+            devices = f"{number_of(missing, 'device')} of {overrun.key}"
+            holders = _holders(overrun.place, overrun.key, world, may_name)
+            release = (
+                f'{devices} that queue "{overrun.place}" uses {_has(missing)} to be'
+                f" released{holders}; or "
+            )
+        yield _sentence(
+            f'{release}raise the {ceiling} of queue "{overrun.place}" for {overrun.key} from'
+            f" {share.most} to at least {overrun.used + overrun.more}."
         )
 
 
@@ -179,20 +198,27 @@ def _worst(
     return {(overrun.place, overrun.key): (overrun, share) for overrun, share in found}.values()
 
 
-def _holders(place: QueueName, key: ResourceKey, world: WorldView) -> str:
-    """Who holds what is charged there."""
+def _holders(place: QueueName, key: ResourceKey, world: WorldView, may_name: MayName) -> str:
+    """What is charged there, in brackets; "" while it is only assumed of pods on their way."""
     found = []
     for queue in world.facts.tree.below(place):
         for uid in world.ledger.owned_by(queue):
             claim, entry = world.facts.claim(uid), world.ledger.claim(uid)
             if claim is not None and entry is not None and entry.cost[key]:
-                found.append(f"{claim}: {entry.cost[key]}")
+                found.append((claim.namespace, f"{claim}: {entry.cost[key]}"))
         for pod_uid in world.ledger.bound_of(queue):
             pod, own = world.facts.pod(pod_uid), world.ledger.pod(pod_uid)
             if pod is not None and own is not None and own.cost[key]:
-                found.append(f"{pod}: {own.cost[key]}")
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return f"held by {', '.join(found[:NAMED])}{more}" if found else "nobody holds any"
+                found.append((pod.namespace, f"{pod}: {own.cost[key]}"))
+    return f" (held by {named(found, may_name)})" if found else ""
+
+
+def _has(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _group(_: Case) -> Iterator[str]:
@@ -209,6 +235,7 @@ def _held(_: Case) -> Iterator[str]:
 
 _REMEDIES: Mapping[Reason, Callable[[Case], Iterator[str]]] = {
     Reason.NOT_KNOWN_YET: _not_known,
+    Reason.CLAIM_NOT_FOUND: _claim_not_found,
     Reason.GONE: _gone,
     Reason.POD_GROUP_INCOMPLETE: _group,
     Reason.CLAIM_INVALID: _invalid,

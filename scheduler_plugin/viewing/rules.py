@@ -16,12 +16,17 @@ from scheduler_plugin.judging.verdicts import RULES, Refused, missing_refusals, 
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import QueueName, Reason
+from scheduler_plugin.viewing.named_holders import MayName, anyone
+from scheduler_plugin.viewing.remedies import remedies
 
 IN_ORDER = tuple(reason for reason in Reason if reason is not Reason.POD_GROUP_INCOMPLETE)
 """A group is more than one verdict; see `why`."""
 
 _LEAVE_NOTHING = frozenset(
-    {Reason.NOT_KNOWN_YET, Reason.GONE, Reason.NO_QUEUE, Reason.QUEUE_NOT_FOUND}
+    {
+        *(Reason.NOT_KNOWN_YET, Reason.CLAIM_NOT_FOUND, Reason.GONE),
+        *(Reason.NO_QUEUE, Reason.QUEUE_NOT_FOUND),
+    }
 )
 """Refusals after which no other rule has anything to look at."""
 
@@ -32,21 +37,26 @@ class RuleRow:
 
     Attributes:
         holds: None where it was not looked at, since an earlier one leaves nothing to look at.
+        remedies: What would have to change where it does not hold; any one of these does.
     """
 
     reason: str
     holds: bool | None
     sentence: str
+    remedies: tuple[str, ...] = ()
 
 
-def rule_rows(case: Case, claims: tuple[ClaimView, ...]) -> tuple[RuleRow, ...]:
-    """All rules in the order in which they are asked."""
+def rule_rows(
+    case: Case, claims: tuple[ClaimView, ...], may_name: MayName = anyone
+) -> tuple[RuleRow, ...]:
+    """All rules in the order in which they are asked. For `may_name` see `remedies`."""
     refused = _refusals(case, claims)
     ends = next((r for r in IN_ORDER if r in refused and r in _LEAVE_NOTHING), None)
     found = []
     for reason in IN_ORDER:
         if reason in refused:
-            found.append(RuleRow(reason=reason, holds=False, sentence=refused[reason].sentence))
+            sentence, ways = refused[reason].sentence, remedies(reason, case, may_name)
+            found.append(RuleRow(reason=reason, holds=False, sentence=sentence, remedies=ways))
         elif ends is not None and IN_ORDER.index(reason) > IN_ORDER.index(ends):
             sentence = f"Not looked at: {ends} comes first."
             found.append(RuleRow(reason=reason, holds=None, sentence=sentence))
@@ -164,7 +174,8 @@ def added_at(
 
 _HOLDS: Mapping[Reason, Callable[[Case], str]] = {
     Reason.NOT_KNOWN_YET: _known,
-    Reason.GONE: lambda _: "Nothing that it names was deleted.",
+    Reason.CLAIM_NOT_FOUND: lambda _: "Each claim that it names exists and is not being deleted.",
+    Reason.GONE: lambda _: "What says its queue was not deleted.",
     Reason.CLAIM_INVALID: lambda _: "Its claims ask for whole numbers of slots.",
     Reason.NO_QUEUE: _has_queue,
     Reason.QUEUE_NOT_FOUND: _exists,

@@ -11,6 +11,7 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.judging.ceilings import usage_added
 from scheduler_plugin.judging.gangs import waiting_refusal
+from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
@@ -20,10 +21,20 @@ from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.supplies import LimitsAlone
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
 from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.viewing.device_remedies import device_remedies
+from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
+from scheduler_plugin.viewing.instance_rows import instance_of
+from scheduler_plugin.viewing.named_holders import MayName, anyone
 from scheduler_plugin.viewing.remedies import remedies
 from scheduler_plugin.viewing.rules import RuleRow, rule_rows
+from scheduler_plugin.waiting.decisions import Wait
 
 RUNNING, ENDED, ADMITTED, OTHER_SCHEDULER = "Running", "Ended", "Admitted", "OtherScheduler"
+
+NO_NODE = (
+    "kube-scheduler found no node for it when it tried last: the pod's condition PodScheduled says"
+    " why."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +54,8 @@ class Why:
     """What is to be said of a pod.
 
     Attributes:
-        reason: Of the verdict; `Admitted`, `Running` or `Ended` where there is no refusal.
+        reason: Of the verdict. Where there is no refusal: `Running`, `Ended`, `OtherScheduler`,
+            `NoDeviceFree`, `Unschedulable`, else `Admitted`.
         queue: The pod's; "" where it has none.
         claims: Each of its claims with who pays for it.
         figures: From who is charged up to the root; none once it runs.
@@ -65,10 +77,37 @@ class Why:
     told: tuple[str, ...] = ()
 
 
-def why(world: WorldView, namespace: str, name: str, now: datetime | None = None) -> Why | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """For whom it is looked.
+
+    Attributes:
+        free: The devices; None to look at all of them now.
+        may_name: Whether claims and pods of a namespace may be named to the viewer.
+    """
+
+    free: FreeDevices | None = None
+    may_name: MayName = anyone
+
+
+ANYONE = Viewer()
+
+
+def why(
+    world: WorldView,
+    namespace: str,
+    name: str,
+    now: datetime | None = None,
+    viewer: Viewer = ANYONE,
+) -> Why | None:
     """None where there is no such pod, or none that has to do with devices.
 
-    Without `now` it is not looked who would be evicted for it, which may take long.
+    Args:
+        world: All that is known.
+        namespace: Of the pod.
+        name: Of the pod.
+        now: Without it it is not looked who would be evicted for the pod, which may take long.
+        viewer: What is known already, and what may be told.
     """
     pod = world.facts.pod_named(namespace, name)
     if pod is None:
@@ -79,7 +118,7 @@ def why(world: WorldView, namespace: str, name: str, now: datetime | None = None
     if pod.is_bound:
         sentence = f"It was bound to {pod.node}; who runs is not judged again."
         return _why(world, pod, claims, RUNNING, sentence)
-    return _why_waiting(world, pod, claims, now)
+    return _why_waiting(_Asked(world, now, viewer), pod, claims)
 
 
 def _why(
@@ -100,20 +139,24 @@ def _why(
     )
 
 
-def _why_waiting(
-    world: WorldView, pod: PodView, claims: tuple[ClaimView, ...], now: datetime | None
-) -> Why:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """See `why`."""
+
+    world: WorldView
+    now: datetime | None
+    viewer: Viewer
+
+
+def _why_waiting(asked: _Asked, pod: PodView, claims: tuple[ClaimView, ...]) -> Why:
+    world, now, may_name = asked.world, asked.now, asked.viewer.may_name
     case = case_of(pod, claims, world, at_bind=False)
     refused = waiting_refusal(pod, world)
-    reason, sentence = ADMITTED, _admitted(pod)
-    ways: tuple[str, ...] = ()
     if refused is not None:
         reason, sentence = str(refused.reason), refused.sentence
-        ways = remedies(refused.reason, case)
-    elif why_not := why_not_ours(pod, world.facts.settings):
-        reason, sentence = OTHER_SCHEDULER, f"No rule of queues keeps it. {why_not}"
-        ours = " or ".join(sorted(world.facts.settings.scheduler_names))
-        ways = (f"Create the pod anew with spec.schedulerName: {ours}.",)
+        ways = remedies(refused.reason, case, may_name)
+    else:
+        reason, sentence, ways = _unrefused(asked, pod)
     asks = bool(case.claims or case.requests)
     return _why(
         world,
@@ -122,10 +165,36 @@ def _why_waiting(
         reason,
         sentence,
         figures=tuple(_figures(world, pod, claims)),
-        rules=rule_rows(case, claims) if asks or refused else (),
+        rules=rule_rows(case, claims, may_name) if asks or refused else (),
         remedies=ways,
-        reclaim=_reclaim(world, pod, now) if now is not None and refused is not None else "",
+        reclaim=_reclaim(world, pod, refused, now) if now is not None and refused else "",
     )
+
+
+def _unrefused(asked: _Asked, pod: PodView) -> tuple[str, str, tuple[str, ...]]:
+    """Reason, sentence and remedies of a pod that no rule of queues keeps."""
+    world = asked.world
+    if why_not := why_not_ours(pod, world.facts.settings):
+        ours = " or ".join(sorted(world.facts.settings.scheduler_names))
+        way = f"Create the pod anew with spec.schedulerName: {ours}."
+        return OTHER_SCHEDULER, f"No rule of queues keeps it. {why_not}", (way,)
+    free = asked.viewer.free or free_now(world)
+    reason, sentence = without_refusal(pod, free)
+    short = free.shortage(pod)
+    ways = (
+        device_remedies(pod, short, free, world, asked.viewer.may_name) if short is not None else ()
+    )
+    return reason, sentence, tuple(ways)
+
+
+def without_refusal(pod: PodView, free: FreeDevices) -> tuple[str, str]:
+    """Reason and sentence for a pod that no rule of queues keeps, by what devices are free."""
+    short = free.shortage(pod)
+    if short is not None:
+        return Wait.NO_DEVICE_FREE, f"No rule of queues keeps it. {short.sentence}"
+    if pod.unschedulable and not pod.gates:
+        return Wait.UNSCHEDULABLE, f"No rule of queues keeps it. {NO_NODE}"
+    return ADMITTED, _admitted(pod)
 
 
 def decision(world: WorldView, pod: PodView, now: datetime) -> Decision:
@@ -133,10 +202,11 @@ def decision(world: WorldView, pod: PodView, now: datetime) -> Decision:
     return Cycle(world, now, NOBODY_AWAY, LimitsAlone()).serve(pod)
 
 
-def _reclaim(world: WorldView, pod: PodView, now: datetime) -> str:
+def _reclaim(world: WorldView, pod: PodView, refused: Refused, now: datetime) -> str:
+    """Of what another rule refuses no pod goes, and the refusal says why."""
     found = decision(world, pod, now)
     if isinstance(found, Take | Nobody):
-        return found.sentence
+        return "" if found.sentence == refused.sentence else found.sentence
     return "What it lacks is about to be free: those who use it are on their way out."
 
 
@@ -150,8 +220,19 @@ def _paid(world: WorldView, claim: ClaimView) -> str:
     if entry is None:
         return f"{claim} is not accounted."
     state = "allocated" if claim.is_allocated else "not allocated"
-    payer = f"charged to {entry.owner}" if entry.owner else "charged to nobody"
-    return f"{claim} is {state} and {payer}."
+    payer = f"charged to {entry.owner}" if entry.owner else "charged to no queue"
+    return f"{claim} is {state} and {payer}.{_away(world, claim)}"
+
+
+def _away(world: WorldView, claim: ClaimView) -> str:
+    """Which of its devices no node sees, as a sentence after a blank; "" for none."""
+    found = []
+    for device in claim.devices:
+        instance = instance_of(device, world.facts.catalog.instance_named)
+        if instance is not None and not instance.nodes:
+            since = f" since {instance.offline_since}" if instance.offline_since else ""
+            found.append(f"{device.name}{since}")
+    return f" Away, seen by no node: {', '.join(found)}." if found else ""
 
 
 def _figures(world: WorldView, pod: PodView, claims: tuple[ClaimView, ...]) -> Iterator[Figure]:

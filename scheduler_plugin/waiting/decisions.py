@@ -24,6 +24,7 @@ class Wait(StrEnum):
     OTHER_GATES = "OtherGates"
     ROOM_IS_LEFT = "RoomIsLeft"
     NO_DEVICE_FREE = "NoDeviceFree"
+    UNSCHEDULABLE = "Unschedulable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,7 @@ def _alone(pod: Object, snapshot: Snapshot) -> Iterator[str]:
     if len(claims_of(pod, snapshot)) < len(pod["spec"].get("resourceClaims") or ()):
         yield "ClaimNotFound"
     if any(map(is_going, claims_of(pod, snapshot))):
-        yield from ("ClaimNotFound", "Gone")  # At the gate, and at Filter and Bind.
+        yield "ClaimNotFound"
     yield from _of_owners(pod, queue, snapshot)
     yield from _ceilings(pod, queue, list(charges(snapshot)), snapshot)
     if not _fits_some_node(pod, snapshot) or not _is_enough_for_all(pod, snapshot):

@@ -17,7 +17,9 @@ JsonObject = Mapping[str, Any]
 
 
 def documents_in(folder: Path) -> dict[Path, list[Any]]:
-    return {path: list(yaml.safe_load_all(path.read_text())) for path in sorted(folder.iterdir())}
+    return {
+        path: list(yaml.safe_load_all(path.read_text())) for path in sorted(folder.glob("*.yaml"))
+    }
 
 
 def objects_of_kind(kind: str) -> list[Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from driver.times import parse_duration
 from tests.deploy.documents import CRDS, documents_in, schema_nodes
+from tests.schema_objects import pattern_of
 
 NAMES = ("configurations.akri.sh", "instances.akri.sh")
 
@@ -149,7 +150,7 @@ def test_only_configurations_have_a_status() -> None:
 
 @pytest.mark.parametrize("text", ["0", "30s", "5m", "1h30m", "1.5h", "250ms", "10us"])
 def test_grace_periods_that_the_driver_reads_are_admitted(text: str) -> None:
-    pattern = spec_schema(NAMES[0])["properties"]["offlineGracePeriod"]["pattern"]
+    pattern = pattern_of(spec_schema(NAMES[0])["properties"]["offlineGracePeriod"])
 
     assert parse_duration(text) is not None
     assert re.search(pattern, text)
@@ -157,7 +158,19 @@ def test_grace_periods_that_the_driver_reads_are_admitted(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "5 m", "-5m", "5d", "m5", "5m ", "10ns", "0m0"])
 def test_grace_periods_that_the_driver_does_not_read_are_not(text: str) -> None:
-    pattern = spec_schema(NAMES[0])["properties"]["offlineGracePeriod"]["pattern"]
+    pattern = pattern_of(spec_schema(NAMES[0])["properties"]["offlineGracePeriod"])
 
     assert parse_duration(text) is None
     assert not re.search(pattern, text)
+
+
+def test_what_is_no_grace_period_is_refused_in_words() -> None:
+    field = spec_schema(NAMES[0])["properties"]["offlineGracePeriod"]
+    (only,) = field["x-kubernetes-validations"]
+
+    assert "pattern" not in field
+    words = "is no duration; write it like 90s, 5m or 1h30m"
+    assert (only["message"], only["messageExpression"]) == (
+        f"it {words}",
+        f"""'"' + self + '" {words}'""",
+    )

@@ -17,6 +17,7 @@ from driver.running.settings import (
     SharedSettings,
     parse_settings,
 )
+from scheduler_plugin.asking.apiserver_snapshots import BESIDE, NEEDED, OPTIONAL
 from tests.deploy.documents import EXAMPLES, MANIFESTS, documents_in, objects_of_kind
 
 NAMESPACE = "moorage-system"
@@ -123,6 +124,44 @@ def test_only_the_scheduler_plugin_writes_pods() -> None:
     ]
 
 
+def granted(name: str) -> set[str]:
+    """What a ClusterRole lets users list, as resource.group."""
+    return {
+        f"{resource}.{group}".rstrip(".")
+        for role, rule in rules()
+        if role == name
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        if "list" in rule["verbs"]
+    }
+
+
+def test_the_role_for_the_whole_cluster_reads_all_that_kubectl_moorage_does() -> None:
+    read = {f"{kind.plural}.{kind.group}".rstrip(".") for kind in (*NEEDED, *OPTIONAL, *BESIDE)}
+
+    assert granted("moorage-cluster-view") >= {*read, "events.events.k8s.io"}
+
+
+def test_the_roles_for_users_only_read_and_keep_properties_from_those_who_read_no_secrets() -> None:
+    users = ("moorage-view", "moorage-view-properties", "moorage-cluster-view")
+    verbs = {verb for name, rule in rules() if name in users for verb in rule["verbs"]}
+
+    assert verbs == {"get", "list", "watch"}
+    assert not [kind for kind in granted("moorage-view") if kind.endswith(".akri.sh")]
+    aggregated = {
+        name: [
+            key for key in named("ClusterRole", name)["metadata"]["labels"] if "aggregate" in key
+        ]
+        for name in users
+    }
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    assert aggregated == {
+        users[0]: [f"{prefix}view"],
+        users[1]: [f"{prefix}edit"],
+        users[2]: [],
+    }
+
+
 def test_a_node_reads_configurations_and_only_patches_their_status() -> None:
     granted = [
         (set(rule["resources"]), set(rule["verbs"]))
@@ -187,17 +226,39 @@ def test_the_node_driver_sees_the_kubelet_s_folders_under_their_own_paths() -> N
     pod = pod_spec("DaemonSet", "moorage-driver-node")
     settings = driver_settings(pod)
     (container,) = pod["containers"]
-    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-    volumes = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"]}
+    empty = {volume["name"] for volume in pod["volumes"] if "emptyDir" in volume}
+    seen = [mount for mount in container["volumeMounts"] if mount["name"] not in empty]
+    mounts = {mount["name"]: mount["mountPath"] for mount in seen}
+    volumes = {
+        volume["name"]: volume["hostPath"]["path"]
+        for volume in pod["volumes"]
+        if volume["name"] not in empty
+    }
 
-    assert mounts == volumes
     assert isinstance(settings, NodeSettings)
+    assert (mounts.pop("dev"), volumes.pop("dev")) == (str(settings.host_dev), "/dev")
+    assert mounts == volumes
     assert {
         str(settings.kubelet_root / "plugins" / DRIVER_NAME),
         str(settings.kubelet_root / "plugins_registry"),
         str(settings.cdi_root),
         str(settings.handler_registration_socket and settings.handler_registration_socket.parent),
     } <= set(mounts.values())
+
+
+def test_the_node_driver_writes_nowhere_in_the_host_s_dev() -> None:
+    """A device cgroup lets every container open terminals; in /dev/shm each root may write."""
+    pod = pod_spec("DaemonSet", "moorage-driver-node")
+    (container,) = pod["containers"]
+    mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+    empty = {volume["name"] for volume in pod["volumes"] if "emptyDir" in volume}
+
+    dev = mounts["/host/dev"]
+    assert (dev["readOnly"], dev["recursiveReadOnly"]) == (True, "IfPossible")
+    assert "mountPropagation" not in dev, "the API server refuses both"
+    for hidden in ("/host/dev/pts", "/host/dev/shm"):
+        assert mounts[hidden]["readOnly"]
+        assert mounts[hidden]["name"] in empty
 
 
 def test_the_shared_driver_s_lease_is_in_its_namespace() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from driver.times import parse_duration
 from tests.deploy.documents import CRDS, documents_in, schema_nodes
+from tests.schema_objects import pattern_of
 
 NAME = "queues.moorage.dev"
 INT64 = {"type": "integer", "format": "int64"}
@@ -72,9 +73,20 @@ def test_lists_have_an_end_and_a_kind() -> None:
 
 
 def test_the_columns_that_kubectl_shows() -> None:
-    columns = [column["name"] for column in version()["additionalPrinterColumns"]]
+    columns = version()["additionalPrinterColumns"]
 
-    assert columns == ["Parent", "Owned", "Usage", "Quota", "Age"]
+    shown = [column["name"] for column in columns if not column.get("priority")]
+    wide = [column["name"] for column in columns if column.get("priority")]
+    assert shown == ["Parent", "Usage/Quota/Limit", "Waiting", "Accepted", "Age"]
+    assert wide == ["Owned", "Shared", "Priority"]
+
+
+def test_no_column_shows_a_map_or_a_list() -> None:
+    """These kubectl would show as JSON."""
+    for column in version()["additionalPrinterColumns"]:
+        path = column["jsonPath"].split("[")[0].removeprefix(".").split(".")
+        if path[0] != "metadata" and path[-1] != "conditions":
+            assert schema(*path)["type"] == column["type"], column
 
 
 def test_the_fields_are_those_of_the_design() -> None:
@@ -104,6 +116,8 @@ def test_the_fields_are_those_of_the_design() -> None:
         "reclaimable",
         "held",
         "claims",
+        "summary",
+        "waiting",
         "conditions",
     }
 
@@ -177,7 +191,7 @@ def test_only_a_parent_may_be_empty() -> None:
 
 @pytest.mark.parametrize("text", ["0", "30s", "5m", "1h30m", "1.5h", "250ms"])
 def test_grace_periods_of_sense_are_admitted(text: str) -> None:
-    pattern = schema("spec", "claimSharing", "ownerExitGracePeriod")["pattern"]
+    pattern = pattern_of(schema("spec", "claimSharing", "ownerExitGracePeriod"))
 
     assert parse_duration(text) is not None
     assert re.search(pattern, text)
@@ -185,6 +199,27 @@ def test_grace_periods_of_sense_are_admitted(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "5 m", "-5m", "5d", "m5", "5m ", "10ns", "0m0", "10us"])
 def test_grace_periods_of_no_sense_are_not(text: str) -> None:
-    pattern = schema("spec", "claimSharing", "ownerExitGracePeriod")["pattern"]
+    pattern = pattern_of(schema("spec", "claimSharing", "ownerExitGracePeriod"))
 
     assert not re.search(pattern, text)
+
+
+DURATIONS = (
+    ("preemptMinRuntime",),
+    ("reclaimMinRuntime",),
+    ("claimSharing", "ownerExitGracePeriod"),
+)
+
+
+@pytest.mark.parametrize("path", DURATIONS)
+def test_what_is_no_duration_is_refused_in_words(path: tuple[str, ...]) -> None:
+    """A `pattern` would be shown as it is; the rules hold while no webhook answers."""
+    field = schema("spec", *path)
+    first, second = field["x-kubernetes-validations"]
+
+    assert "pattern" not in field
+    words = "is no duration; write it like 90s, 5m or 1h30m"
+    assert first["message"] == f"it {words}"
+    assert first["messageExpression"] == f"""'"' + self + '" {words}'"""
+    assert second["rule"] == f"!{first['rule']} || duration(self) <= duration('8784h')"
+    assert second["message"] == "it may last at most 8784h, a year"

@@ -27,6 +27,7 @@ from driver.handlers.table import HandlerState
 from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Heard
 from driver.plumbing.disk import Folder
+from driver.plumbing.disk_dev import HostDev
 from tests.driver.builders import NOW, a_configuration
 
 SHELF = ConfigurationName("shelf")
@@ -48,12 +49,13 @@ class ANode:
     configurations: list[Configuration] = field(default_factory=lambda: [a_shelf()])
     limits: HandlerLimits = DEFAULT_LIMITS
     tls: TlsFiles | None = None
+    dev: HostDev = field(default_factory=HostDev)
     properties: Callable[[Configuration], dict[str, bytes | None] | None] = lambda _: {}
 
     def __post_init__(self) -> None:
         self._news = asyncio.Event()
         self.external = ExternalHandlers(
-            Folder(self.folder / "data"), lambda: self.now, self.limits, self.tls
+            Folder(self.folder / "data"), lambda: self.now, self.limits, self.tls, self.dev
         )
         self.external.recall()
         ours = HandlerSettings(debug_echo_file=self.folder / "none")

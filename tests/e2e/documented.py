@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from local_cluster import programs
-from local_cluster.api import BUSYBOX_IMAGE, Cluster
+from local_cluster.api import Cluster
 from local_cluster.go_toolchain import ensure_built
 from moorage_demo.installation import ROOT
 from moorage_demo.release import VALUES
@@ -55,12 +55,17 @@ def prepare(folder: Path, path: str = "auto") -> None:
     driver = f"driver: {{namespace: moorage-driver, path: {path}}}"
     (folder / "moorage-values.yaml").write_text(f"{own}\n{driver}\n")
     (first,) = blocks("yaml", section(FIRST_CLAIM))
-    (folder / "first.yaml").write_text(_with_local_image(first))
+    (folder / "first.yaml").write_text(first)
 
 
 def run(cluster: Cluster, heading: str, folder: Path) -> str:
     """Type the commands of a section of INSTALL.md; returns what they print."""
-    done = _type(cluster, commands(heading), folder)
+    return run_text(cluster, commands(heading), folder)
+
+
+def run_text(cluster: Cluster, typed: str, folder: Path) -> str:
+    """The same of any commands."""
+    done = _type(cluster, typed, folder)
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
 
@@ -74,7 +79,7 @@ def follow_text(cluster: Cluster, name: str, page: str, folder: Path) -> None:
     printed = ""
     for language, text in _BLOCK.findall(page):
         if language == "yaml" and (file := _FILE.match(text)):
-            (folder / file[1]).write_text(_with_local_image(text))
+            (folder / file[1]).write_text(text)
         elif language == "sh":
             done = _type(cluster, text, folder)
             assert done.returncode == 0, f"{name}: {done.stderr}{done.stdout}"
@@ -91,11 +96,6 @@ _FILE = re.compile(r"# ([\w-]+\.yaml)")
 def _is_printed(line: str, printed: str) -> bool:
     words = (re.escape(" ".join(part.split())) for part in line.split("…"))
     return re.search(".*".join(words), re.sub(r"[^\S\n]+", " ", printed)) is not None
-
-
-def _with_local_image(text: str) -> str:
-    """The nodes of the tests have a shell and no registry."""
-    return text.replace("image: busybox", f"image: {BUSYBOX_IMAGE}")
 
 
 def _type(cluster: Cluster, typed: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -27,6 +27,7 @@ PROGRAMS = {
     "scheduler": "kube-scheduler",
     "scheduler-plugin": "moorage-scheduler-plugin",
     "check": "moorage-check",
+    "in-use": "moorage-in-use",
     "leave": "moorage-leave",
     "webhook": "moorage-webhook",
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from local_cluster import programs
-from local_cluster.api import Cluster, Component, Mode
+from local_cluster.api import BUSYBOX_OF_PAGES, Cluster, Component, Mode
 from local_cluster.debian import ensure_packages
 from local_cluster.go_toolchain import cache_dir, ensure_built
 from local_cluster.image_build import TAG, build_into, read_sources
@@ -117,10 +117,10 @@ def raw(cluster: Cluster, name: str) -> str:
 
 
 def on_node(cluster: Cluster) -> set[str]:
-    """What its containerd knows images as, but for those of the tests themselves."""
+    """What its containerd knows images as, but for those of the cluster itself and of tests."""
     listed = cluster.node(NODE).exec((ctr(), "--namespace", "k8s.io", "images", "list", "-q"))
     names = {name for name in listed.stdout.split() if not name.startswith("sha256:")}
-    return {name for name in names if "moorage.test/" not in name}
+    return {name for name in names if "moorage.test/" not in name and BUSYBOX_OF_PAGES not in name}
 
 
 @pytest.mark.usefixtures("programs_of_the_node")

@@ -28,7 +28,7 @@ from local_cluster.helm import run_helm
 from moorage_demo.release import CHART
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
 from scheduler_plugin.extender.listening import Listening
-from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.settings import InUseSettings, ServeSettings
 from tests.deploy.documents import CRDS
 from tests.e2e import documented, others
 from tests.e2e.charts import (
@@ -199,6 +199,24 @@ def test_permissions_are_printed_for_the_account_of_the_driver(namespace: str) -
     node = named(objects, "DaemonSet", "moorage-driver-node")
     name = node["spec"]["template"]["spec"]["serviceAccountName"]
     assert settings.account == Account(node["metadata"]["namespace"], name)
+
+
+def test_an_uninstallation_is_refused_while_devices_are_used_unless_a_value_forces_it() -> None:
+    job = named(render({}), "Job", "moorage-in-use")
+    (only,) = job["spec"]["template"]["spec"]["containers"]
+
+    settings = parse_plugin_settings(only["command"][1:], {})
+
+    assert isinstance(settings, InUseSettings)
+    assert "`helm rollback moorage 1 --namespace moorage-system`" in settings.remedy
+    assert "--set uninstall.force=true" in settings.remedy
+    annotations = job["metadata"]["annotations"]
+    assert annotations["helm.sh/hook"] == "pre-delete"
+    assert annotations["helm.sh/hook-output-log-policy"] == "hook-failed"
+    (rule,) = job["spec"]["podFailurePolicy"]["rules"]
+    assert (rule["action"], rule["onExitCodes"]["values"]) == ("FailJob", [1])
+    forced = render({"uninstall": {"force": True}})
+    assert not [o for o in forced if "in-use" in o["metadata"]["name"]]
 
 
 def test_what_a_deleted_namespace_leaves_is_found_by_the_documented_commands() -> None:
@@ -389,7 +407,9 @@ def test_kubelets_folders_are_where_they_are() -> None:
     assert str(settings.cdi_root) == "/etc/cdi"
     assert str(settings.handler_registration_socket).startswith("/opt/akri/")
     plugins, usual = f"{MICROK8S}/device-plugins", "/var/lib/kubelet/device-plugins"
-    assert {v["hostPath"]["path"] for v in pod["volumes"]} == mounts - {plugins} | {usual}
+    paths = {v["hostPath"]["path"] for v in pod["volumes"] if "hostPath" in v}
+    under_own_paths = {m for m in mounts if not m.startswith("/host/dev")}
+    assert paths - {"/dev"} == under_own_paths - {plugins} | {usual}
     assert {f"{MICROK8S}/plugins_registry", "/etc/cdi", "/opt/akri"} < mounts
     for handler in pod_spec(objects, "DaemonSet", "moorage-network-handlers")["containers"]:
         found = parse_driver_settings(handler["command"][1:], {})

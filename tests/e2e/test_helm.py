@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 import urllib.error
@@ -18,6 +20,7 @@ import yaml
 from local_cluster import service_accounts
 from local_cluster.api import Cluster
 from local_cluster.helm import run_helm
+from local_cluster.settings import CLUSTER_PARTS
 from moorage_demo.release import CHART
 from tests.e2e import documented, others, rights
 from tests.e2e.charts import SYSTEM, bare_cluster
@@ -102,12 +105,14 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
 
     every_view_says_what_the_api_says(bare)
     a_look_at_it_finds_what_is_wrong(bare, tmp_path)
+    a_second_scheduler_of_the_name_is_found(bare, tmp_path)
     an_upgrade_changes_what_it_says(bare, tmp_path)
     the_dashboard_is_reached_by_its_service(bare)
     prometheus_reaches_whom_it_is_told_of(bare, tmp_path)
     a_rollback_takes_it_back(bare)
     assert uid_of_user(bare) == uid
 
+    an_uninstallation_is_refused_while_a_pod_uses_a_device(bare, tmp_path)
     documented.run(bare, "Uninstall", tmp_path)
     what_stays_is_free(bare)
     assert uid_of_user(bare) == uid
@@ -138,7 +143,9 @@ def moorage(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
     """`kubectl moorage`."""
     main = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
     command = (sys.executable, "-c", main, *words, f"--kubeconfig={cluster.kubeconfig}")
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    path = f"{Path(cluster.kubectl_program).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def rows(cluster: Cluster, *words: str) -> list[Any]:
@@ -160,7 +167,10 @@ def every_view_says_what_the_api_says(cluster: Cluster) -> None:
     (row,) = rows(cluster, "claims")
     assert (row["namespace"], row["name"]) == ("default", "door")
     assert row["payer"] == claim["metadata"]["labels"]["moorage.dev/queue"] == "team"
-    assert rows(cluster, "charge", "team") == [row]
+    (used,) = claim["status"]["allocation"]["devices"]["results"]
+    devices = ["/".join(used[key] for key in ("driver", "pool", "device"))]
+    assert rows(cluster, "charge", "team") == [{k: v for k, v in row.items() if k != "devices"}]
+    assert row["devices"] == devices
     (row,) = rows(cluster, "why", "first")
     assert (row["reason"], row["queue"]) == ("Running", "team")
     every_view_of_devices_does(cluster, claim)
@@ -201,6 +211,25 @@ def a_look_at_it_finds_what_is_wrong(cluster: Cluster, folder: Path) -> None:
     fails_and_says(cluster, "moorage-claims is not there")
     helm(cluster, "rollback", "moorage", "1", *OPTIONS)
     documented.run(cluster, WHOLE, folder)
+
+
+def a_second_scheduler_of_the_name_is_found(cluster: Cluster, folder: Path) -> None:
+    """By the Lease that elected it, before it has bound anything."""
+    with cluster.reconfigured(parts=CLUSTER_PARTS):
+        said = "by the Lease kube-system/kube-scheduler-moorage, has the schedulerName moorage, too"
+        cluster.wait_until("it is told", lambda: said in not_whole(cluster))
+        fails_and_says(cluster, said)
+
+    cluster.wait_until("its Lease has ended", lambda: not not_whole(cluster), seconds=60)
+    documented.run(cluster, WHOLE, folder)
+
+
+def not_whole(cluster: Cluster) -> str:
+    """What `check` says where something is wrong; "" where nothing is."""
+    program = str(Path(sys.executable).parent / "moorage-scheduler-plugin")
+    command = (program, "check", f"--kubeconfig={cluster.kubeconfig}")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode else ""
 
 
 def fails_and_says(cluster: Cluster, sentence: str) -> None:
@@ -263,14 +292,33 @@ def the_dashboard_is_reached_by_its_service(cluster: Cluster) -> None:
     asked = ("wget", "-q", "-T", "20", "-O", "-", f"--header=Authorization: Bearer {reader}")
     shown = json.loads(cluster.node(NODE).exec((*asked, inside)).stdout)
     assert shown["viewer"] == "system:serviceaccount:default:reader"
-    assert shown["parts"]["queues"] == {"total": 1, "denied": ""}
+    assert shown["parts"]["queues"] == {"total": 1, "all": 1, "denied": ""}
     assert 'verb "list" on "pods"' in shown["parts"]["waiting"]["denied"]
+
+    cluster.wait_until("a standby asks the leader", lambda: a_standby_asks(cluster, asked))
 
     with forwarded(cluster):
         (row,) = json.loads(told("rows/queues", reader))["rows"]
         assert (row["queue"], row["usage"]) == ("team", 1)
         assert 'verb "list" on "queues.moorage.dev"' in told("rows/queues", stranger)
         assert "The cluster does not know this token" in told("state", "nonsense")
+
+
+def a_standby_asks(cluster: Cluster, asked: tuple[str, ...]) -> bool:
+    """Whether a replica that is not the elected one reaches the one that is."""
+    pods = [pod for pod in cluster.list("pods", namespace=SYSTEM) if is_scheduler(pod)]
+    urls = (f"http://{pod['status']['podIP']}:10262/dashboard/api/state" for pod in pods)
+    answers = [cluster.node(NODE).exec((*asked, url), check=False).stdout for url in urls]
+    states = [json.loads(answer) for answer in answers if answer]
+    standbys = [state for state in states if state["standby"]]
+    return [state["leader"] for state in standbys] == [""] and len(states) == 2
+
+
+def is_scheduler(pod: dict[str, Any]) -> bool:
+    """Whether that is a replica of Moorage's scheduler that runs."""
+    labels, status = pod["metadata"].get("labels", {}), pod.get("status", {})
+    is_ours = labels.get("app.kubernetes.io/name") == "moorage-scheduler-plugin"
+    return is_ours and "deletionTimestamp" not in pod["metadata"] and bool(status.get("podIP"))
 
 
 @contextmanager
@@ -353,6 +401,21 @@ def a_rollback_takes_it_back(cluster: Cluster) -> None:
     assert authorities(cluster) == believed
 
 
+def an_uninstallation_is_refused_while_a_pod_uses_a_device(cluster: Cluster, folder: Path) -> None:
+    """Until a value lifts that, as the refusal itself says."""
+    with pytest.raises(AssertionError) as refused:
+        documented.run(cluster, "Uninstall", folder)
+
+    said = str(refused.value)
+    assert "ResourceClaim default/door: Pod first" in said
+    back = re.search(r"`(helm rollback moorage \d+ --namespace moorage-system)`", said)
+    assert back, said
+    assert cluster.list("deployments", namespace=SYSTEM)
+    documented.run_text(cluster, f"{back[1]} --wait --timeout=4m", folder)
+    forced = ("--reset-then-reuse-values", "--set=uninstall.force=true")
+    helm(cluster, "upgrade", "moorage", str(CHART), *OPTIONS, *forced)
+
+
 def what_stays_is_free(cluster: Cluster) -> None:
     assert [o["metadata"]["name"] for o in cluster.list("queues")] == ["team"]
     assert [o["metadata"]["name"] for o in cluster.list("akric")] == ["echo"]
@@ -370,7 +433,8 @@ def what_stays_is_free(cluster: Cluster) -> None:
 
 
 def everything_goes_if_asked_for(cluster: Cluster, folder: Path) -> None:
-    asked = ("--set=uninstall.purge=true", f"--values={folder / VALUES}")
+    """And whatever uses devices: the pod is there still, which no kubelet ends without a driver."""
+    asked = ("--set=uninstall.purge=true,uninstall.force=true", f"--values={folder / VALUES}")
     helm(cluster, "install", "moorage", str(CHART), *OPTIONS, *asked)
 
     helm(cluster, "uninstall", "moorage", *OPTIONS)

@@ -77,6 +77,28 @@ async def test_model_and_api_server_admit_the_same(
     assert len(said[False]) > OBJECTS / 10
 
 
+@pytest.mark.parametrize(
+    ("number", "spec", "path"),
+    [
+        (0, {"preemptMinRuntime": "5x"}, "spec.preemptMinRuntime"),
+        (0, {"claimSharing": {"ownerExitGracePeriod": "5x"}}, "spec.claimSharing.owner"),
+        (1, {"offlineGracePeriod": "5x"}, "spec.offlineGracePeriod"),
+    ],
+)
+async def test_the_api_server_refuses_what_is_no_duration_in_words(
+    number: int, spec: dict[str, Any], path: str, cluster_with_definitions: Cluster
+) -> None:
+    """No webhook answers here, and no expression is shown."""
+    async with connect(cluster_with_definitions.kubeconfig) as client:
+        model, kind = KINDS[number]
+        said = await refusal_of(client, kind, body_of(model, kind, spec))
+
+    assert path in said
+    assert '"5x" is no duration; write it like 90s, 5m or 1h30m' in said
+    assert "[0-9]" not in said
+    assert "evaluating rule" not in said
+
+
 def body_of(model: type[Model], kind: Resource, spec: Any) -> dict[str, Any]:
     metadata = {"name": "vision"} | ({"namespace": "default"} if kind.namespaced else {})
     return {

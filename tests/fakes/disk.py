@@ -34,15 +34,23 @@ class Disk:
 
 @dataclass
 class FakeFolder:
-    """`disk.Folder` in memory; it outlives a killed process as the real one does."""
+    """`disk.Folder` in memory; it outlives a killed process as the real one does.
+
+    Attributes:
+        trouble: Why nothing can be written in it; "" if it can be.
+    """
 
     disk: Disk
     files: dict[str, bytes] = field(default_factory=dict)
+    trouble: str = ""
     _written: int = 0
     _signatures: dict[str, int] = field(default_factory=dict)
 
     def names(self) -> list[str]:
         return sorted(self.files)
+
+    def problem(self, *, thoroughly: bool = False) -> str:
+        return self.trouble
 
     def read(self, name: str) -> bytes | None:
         return self.files.get(name)
@@ -52,6 +60,8 @@ class FakeFolder:
 
     def write(self, name: str, content: bytes) -> None:
         self.disk.step(f"write {name}")
+        if self.trouble:
+            raise OSError(2, "No such file or directory")
         if self.disk.fail(name, len(content)):
             raise OSError(28, "No space left on device")
         self.files[name] = content

@@ -8,7 +8,13 @@ import pytest
 
 from local_cluster.command_line import parser, settings_of
 from local_cluster.errors import SettingsError
-from local_cluster.settings import CONTROL_PLANE, ClusterSettings, Profile
+from local_cluster.settings import (
+    CLUSTER_PARTS,
+    CONTROL_PLANE,
+    PARTS_BESIDE_A_RELEASE,
+    ClusterSettings,
+    Profile,
+)
 
 
 def settings_from(*words: str) -> ClusterSettings:
@@ -16,7 +22,30 @@ def settings_from(*words: str) -> ClusterSettings:
 
 
 def test_without_flags_the_defaults_count() -> None:
-    assert settings_from() == ClusterSettings(work_dir=Path("/srv/cluster"))
+    expected = ClusterSettings(work_dir=Path("/srv/cluster"), parts=PARTS_BESIDE_A_RELEASE)
+
+    assert settings_from() == expected
+
+
+def test_a_second_scheduler_of_the_chart_s_name_runs_only_where_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    """Two of one name bind each other's pods, and only one of them asks the plugin."""
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text("parallelism: 4\n")
+    file = tmp_path / "settings.yaml"
+    file.write_text("scheduler_overlay: {parallelism: 4}\n")
+    listed = tmp_path / "parts.yaml"
+    listed.write_text("parts: [etcd, kube-apiserver, kube-scheduler-moorage]\n")
+
+    assert "kube-scheduler-moorage" not in settings_from().parts
+    for words in (
+        ("--moorage-scheduler",),
+        ("--scheduler-overlay", str(overlay)),
+        ("--settings", str(file)),
+    ):
+        assert set(settings_from(*words).parts) == set(CLUSTER_PARTS)
+    assert "kube-scheduler-moorage" in settings_from("--settings", str(listed)).parts
 
 
 def test_flags_become_settings() -> None:

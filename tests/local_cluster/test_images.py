@@ -10,7 +10,7 @@ from local_cluster import images
 
 SPECS = (
     images.sandbox_image("test/pause:1", b"program"),
-    images.shell_image("test/shell:1", b"program", ["sh", "busybox", "ls"]),
+    images.shell_image(("test/shell:1", "shell:1"), b"program", ["sh", "busybox", "ls"]),
 )
 
 
@@ -30,7 +30,10 @@ def test_manifest_names_each_image_and_files_that_exist() -> None:
         configs = [json.loads(member(archive, entry["Config"])) for entry in manifest]
         layers = [member(archive, entry["Layers"][0]) for entry in manifest]
 
-    assert [entry["RepoTags"] for entry in manifest] == [["test/pause:1"], ["test/shell:1"]]
+    assert [entry["RepoTags"] for entry in manifest] == [
+        ["test/pause:1"],
+        ["test/shell:1", "shell:1"],
+    ]
     assert all(config["config"]["Cmd"][1] == "sleep" for config in configs)
     assert all(layers)
 

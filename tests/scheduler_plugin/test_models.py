@@ -69,6 +69,14 @@ def test_problem_names_its_field(spec: dict[str, Any], path: str) -> None:
     assert [problem.path for problem in queue_problems(a_queue_object(**spec))] == [path]
 
 
+@pytest.mark.parametrize("text", ["5x", "", "5 m", "-5m", "10us", "5m\n"])
+def test_what_is_no_duration_is_said_in_words(text: str) -> None:
+    found = queue_problems(a_queue_object(preemptMinRuntime=text))
+
+    said = f'"{text}" is no duration; write it like 90s, 5m or 1h30m.'
+    assert [str(problem) for problem in found] == [f"spec.preemptMinRuntime: {said}"]
+
+
 def test_all_problems_are_found_at_once() -> None:
     spec: dict[str, Any] = {"claimSharing": {"policy": "x"}, "resources": [{"quota": "1"}]}
 

@@ -32,6 +32,7 @@ LABEL_PATH = f"metadata.labels[{QUEUE_LABEL}]"
 DEFAULTS = PodSettings()
 
 GROUPS: Mapping[str, tuple[str, str]] = {
+    "Configuration": ("akri.sh", "v0"),
     "DeviceClass": ("resource.k8s.io", "v1"),
     "Pod": ("", "v1"),
     "Queue": ("moorage.dev", "v1alpha1"),
@@ -120,11 +121,15 @@ class FakeCluster:
     templates: dict[str, ClaimTemplateView] = field(default_factory=dict)
     owned: tuple[ClaimView, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    handlers: Mapping[str, str] = field(default_factory=dict)
     not_ready: str = ""
     lost: ApiError | TimeoutError | RuntimeError | BusyError | None = None
 
     def why_not_ready(self) -> str:
         return self.not_ready
+
+    def reported_handlers(self, namespace: str, name: str) -> Mapping[str, str]:
+        return self.handlers
 
     async def look_for_queue(self, name: QueueName, namespace: str = "") -> None:
         self._read()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from base64 import b64decode
 from typing import Any, cast
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driver.api import Problem
 from kube.api import UnavailableError
 from tests.asgi import status_and_body
 from tests.scheduler_plugin.builders import (
@@ -23,11 +26,13 @@ from tests.scheduler_plugin.builders import (
 from tests.webhook import test_reviews
 from tests.webhook.builders import (
     FakeCluster,
+    a_review,
     a_review_body,
     a_template,
     a_template_object,
     surroundings,
 )
+from webhook import apiserver
 from webhook.apiserver import Admission
 from webhook.cluster import Cluster
 from webhook.http_app import http_app
@@ -104,6 +109,37 @@ async def test_a_parent_of_a_moment_ago_is_found() -> None:
     found = await response(cluster, "Queue", a_queue_object("vision", parent="research"))
 
     assert found == {"uid": "uid-of-the-review", "allowed": True}
+
+
+async def test_queues_of_a_moment_ago_that_claims_are_shared_with_are_found() -> None:
+    cluster = FakeCluster(surroundings(), unseen={"robots": a_queue("robots")})
+    sharing = {"policy": "Deny", "queues": ["robots", "robbots"]}
+
+    found = await response(cluster, "Queue", a_queue_object("vision", claimSharing=sharing))
+
+    said = 'spec.claimSharing.queues: Queue "robbots" does not exist (yet).'
+    assert (found["allowed"], found["warnings"]) == (True, [said])
+
+
+async def test_no_queue_is_refused_since_those_it_shares_with_cannot_be_looked_up() -> None:
+    """What is only warned about is worth no refusal; a parent is, since cycles are."""
+    cluster = FakeCluster(lost=UnavailableError("it is away"))
+    cluster.look_for_queue = lost_but_for_parents(cluster)  # type: ignore[method-assign]
+    sharing = {"policy": "Deny", "queues": ["robots"]}
+
+    found = await response(cluster, "Queue", a_queue_object("new", claimSharing=sharing))
+
+    assert found["allowed"] is True
+
+
+def lost_but_for_parents(cluster: FakeCluster) -> Any:
+    lost, read = cluster.lost, cluster.look_for_queue
+
+    async def look(name: Any, namespace: str = "") -> None:
+        cluster.lost = lost if name else None
+        await read(name, namespace)
+
+    return look
 
 
 async def test_a_move_sees_all_queues_of_this_moment() -> None:
@@ -298,3 +334,90 @@ async def test_an_error_of_ours_is_an_answer_too() -> None:
     )
 
     assert code == 500
+
+
+# What is only warned about.
+
+CAMERA: Any = {
+    "metadata": {"name": "camera", "namespace": "default"},
+    "spec": {"discoveryHandler": {"name": "barcode"}, "capacity": 0},
+}
+
+
+async def warned(cluster: FakeCluster, *objects: Any, **request: Any) -> Any:
+    code, answer = await posted(cluster, "/warn", a_review_body(*objects, **request))
+    assert code == 200, answer
+    assert answer["response"]["allowed"] is True
+    return answer["response"].get("warnings", [])
+
+
+async def test_a_configuration_is_warned_about_and_never_refused() -> None:
+    said = await warned(FakeCluster(), "Configuration", CAMERA)
+    known = await warned(FakeCluster(handlers={"barcode": ""}), "Configuration", CAMERA)
+
+    assert [text.partition(":")[0] for text in said[:-1]] == [
+        "spec.capacity",
+        "spec.discoveryHandler.name",
+    ]
+    assert [said[0], said[-1]] == known
+
+
+async def test_one_configuration_is_read_at_a_time_and_the_others_get_no_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While a thread reads, the process judges pods with half a processor."""
+
+    async def warnings() -> tuple[str, ...]:
+        return tuple((await admission.warn(review)).response.warnings or ())
+
+    begun, on = threading.Event(), threading.Event()
+
+    def slowly(body: Any) -> tuple[Problem, ...]:
+        begun.set()
+        assert on.wait(30)
+        return (Problem("spec", "odd"),)
+
+    monkeypatch.setattr(apiserver, "configuration_flaws", slowly)
+    admission = Admission(cast(Cluster, FakeCluster()))
+    review = a_review("Configuration", CAMERA)
+
+    gone = asyncio.create_task(warnings())
+    await asyncio.to_thread(begun.wait, 30)
+    gone.cancel()
+    await asyncio.wait([gone])
+    for _ in range(5):
+        assert await warnings() == ()
+    on.set()
+
+    said: tuple[str, ...] = ()
+    async with asyncio.timeout(30):
+        while not said:
+            await asyncio.sleep(0.01)
+            said = await warnings()
+    assert said[0] == "spec: odd"
+
+
+async def test_a_long_configuration_is_not_read() -> None:
+    handler = {"name": "udev", "discoveryDetails": "k: 1\n" * 800}
+    long = {**CAMERA, "spec": {"discoveryHandler": handler, "capacity": 0}}
+
+    assert await warned(FakeCluster(), "Configuration", long) == []
+
+
+@pytest.mark.parametrize(
+    ("objects", "fields"),
+    [
+        (("Configuration", CAMERA, CAMERA), {}),
+        (("Configuration", None, CAMERA), {}),
+        (("Configuration", CAMERA), {"subResource": "status"}),
+        (("Deployment", CAMERA), {}),
+        (("Pod", CAMERA), {}),
+    ],
+)
+async def test_what_no_warning_is_about_is_admitted_without_one(objects: Any, fields: Any) -> None:
+    assert await warned(FakeCluster(), *objects, **fields) == []
+
+
+async def test_configurations_are_not_judged_where_things_are_refused() -> None:
+    """So nobody registers them there, where an outage would stop them."""
+    assert "No rule is about" in await refusal(FakeCluster(), "Configuration", CAMERA)

@@ -57,6 +57,28 @@ def test_an_instance_stays_accounted_while_another_namespace_has_one_of_its_name
     assert accounted("akri.sh/usb-1") is None
 
 
+def a_stored_configuration(name: str, handler: str, *conditions: dict[str, str]) -> JsonObject:
+    uid = f"uid-of-{name}"
+    return {
+        "metadata": {"name": name, "namespace": "lab", "uid": uid, "resourceVersion": "1"},
+        "spec": {"discoveryHandler": {"name": handler}},
+        "status": {"conditions": [{"type": "Accepted", "status": "True"}, *conditions]},
+    }
+
+
+def test_a_configuration_tells_nothing_of_its_own_handler() -> None:
+    """Or the warning about a name that is none would be gone with the second write."""
+    found = Cluster(cast(ApiClient, FakeClient()), AccountingSettings(), PodSettings())
+    missing = {"type": "HandlerRegistered", "status": "False", "message": "None on node-a."}
+    found.configurations.note(a_stored_configuration("camera", "Onvif", missing))
+    found.configurations.note(a_stored_configuration("usb", "barcode"))
+
+    assert found.reported_handlers("lab", "camera") == {}
+    assert found.reported_handlers("lab", "other") == {"Onvif": "None on node-a."}
+    found.instances.note(an_instance("lab", 1))
+    assert found.reported_handlers("lab", "camera") == {"barcode": ""}
+
+
 async def test_a_kind_is_missing_although_the_server_could_not_say_so_at_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from tests.asgi import GONE, call, status_and_body
 from tests.webhook.builders import a_review_body
 from webhook import http_limits, reviews
-from webhook.findings import NOTHING_FOUND
+from webhook.findings import NOTHING_FOUND, Findings
 from webhook.http_app import MOST_BYTES, http_app
 from webhook.reviews import Answer, Review
 
@@ -28,6 +28,9 @@ class Allowing:
 
     async def validate(self, review: Review) -> Answer:
         return reviews.answer(review, NOTHING_FOUND)
+
+    async def warn(self, review: Review) -> Answer:
+        return reviews.answer(review, Findings(warnings=("It is odd.",)))
 
     async def mutate(self, review: Review) -> Answer:
         return reviews.edited(review, (reviews.Edit("spec.name", "x"),))
@@ -52,6 +55,12 @@ async def test_who_mutates_is_asked_on_a_path_of_its_own() -> None:
     code, answer = await status_and_body(an_app(), "POST", "/mutate", [BODY])
 
     assert (code, answer["response"]["patchType"]) == (200, "JSONPatch")
+
+
+async def test_who_only_warns_is_asked_on_a_path_of_its_own() -> None:
+    code, answer = await status_and_body(an_app(), "POST", "/warn", [BODY])
+
+    assert (code, answer["response"]["warnings"]) == (200, ["It is odd."])
 
 
 async def test_the_longest_body_is_read() -> None:

@@ -25,18 +25,38 @@ def test_nobody_applies_it_by_accident() -> None:
 
 
 SAID_EARLY = "pods-with-claims.webhook.moorage.dev"
+ONLY_WARNED = "configurations.webhook.moorage.dev"
 
 
 def test_what_only_it_could_stop_is_refused_when_it_is_down() -> None:
     policies = {entry["name"]: entry["failurePolicy"] for entry in ENTRIES}
 
     assert policies.pop(SAID_EARLY) == "Ignore"
+    assert policies.pop(ONLY_WARNED) == "Ignore"
     assert {*policies.values()} == {"Fail"}
 
 
 @EACH
 def test_it_is_not_waited_for_in_vain(entry: Any) -> None:
-    assert entry["timeoutSeconds"] == (2 if entry["name"] == SAID_EARLY else 5)
+    is_ignored = entry["name"] in (SAID_EARLY, ONLY_WARNED)
+    assert entry["timeoutSeconds"] == (2 if is_ignored else 5)
+
+
+def test_an_older_replica_refuses_nothing_that_is_only_warned_about() -> None:
+    """It has no such path, and answers 404, which is ignored; it judges all under the others."""
+    paths = {entry["name"]: entry["clientConfig"]["service"]["path"] for entry in ENTRIES}
+
+    assert [name for name, path in paths.items() if path == "/warn"] == [ONLY_WARNED]
+
+
+def test_a_configuration_is_looked_at_when_its_spec_is_new() -> None:
+    (entry,) = (e for e in ENTRIES if e["name"] == ONLY_WARNED)
+    (rule,) = entry["rules"]
+
+    assert (rule["apiGroups"], rule["resources"]) == (["akri.sh"], ["configurations"])
+    assert rule["operations"] == ["CREATE", "UPDATE"]
+    (condition,) = entry["matchConditions"]
+    assert "object.?spec != oldObject.?spec" in condition["expression"]
 
 
 @EACH

@@ -22,6 +22,7 @@ from scheduler_plugin.api import (
     ResourceKey,
     parse_queue,
     unguarded,
+    uses_by_configuration,
 )
 from scheduler_plugin.models import queue_problems
 from webhook.findings import NOTHING_FOUND, Findings, listed, refused
@@ -106,15 +107,34 @@ def _cycle(name: QueueName, parent: QueueName, tree: QueueTree) -> Iterator[Prob
         yield Problem("spec.parent", f"{' -> '.join(members)} is a cycle.")
 
 
+def unknown_sharers(body: Mapping[str, Any] | None, around: Surroundings) -> list[QueueName]:
+    """The names in `spec.claimSharing.queues` that no Queue is known by."""
+    names = part(body, "spec", "claimSharing").get("queues") or ()
+    written = [QueueName(name) for name in names if isinstance(name, str) and name]
+    return [name for name in written if name not in around.tree]
+
+
 def _warnings(queue: Queue, around: Surroundings) -> Iterator[str]:
     tree = around.tree
+    uses = uses_by_configuration(around.catalog)
     if queue.parent and queue.parent not in tree:
         yield f'spec.parent: Queue "{queue.parent}" does not exist (yet).'
+    yield from _about_sharers(queue, tree)
     for number, key in enumerate(queue.shares):
         path = f"spec.resources[{number}]"
         yield from (f"{path}.deviceClass: {text}" for text in _about_class(key, around))
         yield from (f"{path}.deviceClass: {text}" for text in _about_drivers(key, around))
         yield from (f"{path}.quota: {text}" for text in _about_quotas(queue, key, tree))
+        yield from (f"{path}.quota: {text}" for text in _about_devices(queue, key, around, uses))
+
+
+def _about_sharers(queue: Queue, tree: QueueTree) -> Iterator[str]:
+    known = (name for name in queue.sharing.queues or () if name != queue.name)
+    names = [name for name in known if name not in tree]
+    if len(names) == 1:
+        yield f'spec.claimSharing.queues: Queue "{names[0]}" does not exist (yet).'
+    elif names:
+        yield f"spec.claimSharing.queues: {len(names)} Queues do not exist (yet): {listed(names)}."
 
 
 def _about_class(key: ResourceKey, around: Surroundings) -> Iterator[str]:
@@ -131,6 +151,19 @@ def _about_drivers(key: ResourceKey, around: Surroundings) -> Iterator[str]:
     found = view and unguarded(view, (), around.settings.accounted_drivers)
     if found:
         yield found
+
+
+def _about_devices(
+    queue: Queue, key: ResourceKey, around: Surroundings, uses: Mapping[ResourceKey, int]
+) -> Iterator[str]:
+    """Devices of others are in slices, which nobody looks at here."""
+    quota, there = queue.shares[key].quota.most or 0, uses.get(key, 0)
+    if quota <= there or not around.catalog.has_configuration(key):
+        return
+    if there:
+        yield f"{quota} is more than the {there} uses that the devices of {key} have by now."
+    else:
+        yield f"No device of {key} is published (yet)."
 
 
 def _about_quotas(queue: Queue, key: ResourceKey, tree: QueueTree) -> Iterator[str]:

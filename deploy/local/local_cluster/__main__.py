@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from local_cluster import command_line, lifecycle
+from local_cluster import command_line, lifecycle, shells
 from local_cluster.cluster import Cluster
 from local_cluster.errors import LocalClusterError
 from local_cluster.progress import say
@@ -24,7 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _up(options: argparse.Namespace) -> int:
-    lifecycle.up(command_line.settings_of(options))
+    exports = shells.write_exports(lifecycle.up(command_line.settings_of(options)))
+    print(f"For kubectl in this shell (or: source {options.dir / shells.FILE}):\n{exports}", end="")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from local_cluster.cluster import Certificate, Cluster
 from local_cluster.component_handles import ComponentHandle
 from local_cluster.components import Component, HttpReady, Mode, SocketReady, Workload
-from local_cluster.configurations import BUSYBOX_IMAGE
+from local_cluster.configurations import BUSYBOX_IMAGE, BUSYBOX_OF_PAGES
 from local_cluster.errors import (
     ApiError,
     ConditionTimeoutError,
@@ -19,6 +19,7 @@ from local_cluster.settings import CONTROL_PLANE, ClusterSettings, Profile
 
 __all__ = [
     "BUSYBOX_IMAGE",
+    "BUSYBOX_OF_PAGES",
     "CONTROL_PLANE",
     "ApiError",
     "Certificate",

@@ -9,7 +9,14 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any, TypeVar
 
-from local_cluster import collection, containerd_images, kubectl, lifecycle, service_accounts
+from local_cluster import (
+    collection,
+    containerd_images,
+    kubectl,
+    lifecycle,
+    service_accounts,
+    shells,
+)
 from local_cluster.apiserver import ApiServer
 from local_cluster.authority import Authority
 from local_cluster.blueprint import Blueprint
@@ -94,6 +101,10 @@ class Cluster:
     def address(self) -> str:
         """The control plane's address: etcd and the health ports of all cluster-wide parts."""
         return str(self._blueprint.addresses.control_plane)
+
+    def write_exports(self) -> str:
+        """Lines that a shell sources to reach the cluster; they are in the work folder, too."""
+        return shells.write_exports(self._blueprint)
 
     @property
     def kubectl_program(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from local_cluster.errors import SettingsError
 from local_cluster.settings import (
     CONTROL_PLANE,
     KUBERNETES_VERSIONS,
+    MOORAGE_SCHEDULER,
+    PARTS_BESIDE_A_RELEASE,
     ClusterSettings,
     Profile,
     settings_from_mapping,
@@ -58,7 +60,12 @@ def _add_up(up: argparse.ArgumentParser) -> None:
     up.add_argument("--feature-gate", action="append", default=[], metavar="NAME=true|false")
     up.add_argument("--apiserver-flag", action="append", default=[], metavar="NAME=VALUE")
     up.add_argument("--runtime-config", action="append", default=[], metavar="API=VALUE")
-    up.add_argument("--scheduler-overlay", type=Path, help="fields of moorage's scheduler config")
+    up.add_argument(
+        "--moorage-scheduler",
+        action="store_true",
+        help="a kube-scheduler named moorage as a process, for tests; never beside the chart's",
+    )
+    up.add_argument("--scheduler-overlay", type=Path, help="its configuration's fields; implies it")
     up.add_argument("--no-audit", action="store_true")
     up.add_argument("--own-networks", action="store_true", help="a network namespace for each node")
     up.add_argument("--udevd", action="store_true", help="run udevd inside the cluster's network")
@@ -86,9 +93,17 @@ def settings_of(options: argparse.Namespace) -> ClusterSettings:
     if options.no_audit:
         values["audit"] = False
     values |= {name: True for name in ("own_networks", "udevd") if getattr(options, name)}
+    values["parts"] = _parts(values, options.moorage_scheduler)
     if options.control_plane_only:
         values |= {"nodes": 0, "parts": CONTROL_PLANE}
     return settings_from_mapping({**values, "work_dir": options.dir})
+
+
+def _parts(values: Mapping[str, Any], moorage_scheduler: bool) -> tuple[str, ...]:
+    """The file's, else those of most users; an overlay is for a scheduler that has to be there."""
+    parts = tuple(values.get("parts", PARTS_BESIDE_A_RELEASE))
+    second = (MOORAGE_SCHEDULER,) if moorage_scheduler or values.get("scheduler_overlay") else ()
+    return tuple(dict.fromkeys((*parts, *second)))
 
 
 def _read(path: Path) -> dict[str, Any]:

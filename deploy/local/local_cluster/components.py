@@ -88,7 +88,8 @@ def environment(
     """What the downward API tells a pod, for a process."""
     told = {
         "KUBECONFIG": str(kubeconfig),
-        "POD_NAME": f"{component.name}-process",
+        # As of pods, no two have one name: replicas on several nodes are told apart by it.
+        "POD_NAME": "-".join(filter(None, (component.name, node, "process"))),
         "POD_NAMESPACE": component.namespace,
         "POD_UID": uid,
         "PYTHONUNBUFFERED": "1",

@@ -17,6 +17,9 @@ from local_cluster.addresses import (
 
 PAUSE_IMAGE = "moorage.test/pause:local"
 BUSYBOX_IMAGE = "moorage.test/busybox:local"
+BUSYBOX_OF_PAGES = "busybox:1.35"
+"""As pages name it: Debian 12's version. A tag, since without one a kubelet always pulls."""
+
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 
 

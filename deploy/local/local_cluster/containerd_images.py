@@ -8,7 +8,7 @@ from pathlib import Path
 
 from local_cluster import debian, images, linux_nodes
 from local_cluster.blueprint import Blueprint, PlannedNode
-from local_cluster.configurations import BUSYBOX_IMAGE, PAUSE_IMAGE
+from local_cluster.configurations import BUSYBOX_IMAGE, BUSYBOX_OF_PAGES, PAUSE_IMAGE
 from local_cluster.errors import MachineError
 from local_cluster.files import write_atomically
 from local_cluster.linux_commands import run
@@ -28,7 +28,7 @@ def import_basics(blueprint: Blueprint) -> None:
     content, applets = Path(busybox).read_bytes(), run(busybox, "--list").split()
     specs = (
         images.sandbox_image(PAUSE_IMAGE, content),
-        images.shell_image(BUSYBOX_IMAGE, content, applets),
+        images.shell_image((BUSYBOX_IMAGE, BUSYBOX_OF_PAGES), content, applets),
     )
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
     write_atomically(archive, images.docker_archive(specs, architecture))

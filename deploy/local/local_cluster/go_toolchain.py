@@ -51,9 +51,8 @@ def ensure_built(program: Program) -> Path:
 
     Two clusters that start at the same time build once: the second waits for the lock.
     """
-    source = MODULES / program.module
-    files = _files(source) | (_files(source / program.folder) if program.folder else {})
-    target = cache_dir() / "bin" / f"{program.name}-{_hash(files)}"
+    source, files = _sources(program)
+    target = _target(program, files)
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -62,6 +61,21 @@ def ensure_built(program: Program) -> Path:
             version = programs.required_version(files["go.mod"].decode(), program.requirement)
             _build(program, version, source, target)
     return target
+
+
+def find_built(program: Program) -> Path | None:
+    """The folder with the program's binaries, if the cache has it."""
+    target = _target(program, _sources(program)[1])
+    return target if target.is_dir() else None
+
+
+def _sources(program: Program) -> tuple[Path, dict[str, bytes]]:
+    source = MODULES / program.module
+    return source, _files(source) | (_files(source / program.folder) if program.folder else {})
+
+
+def _target(program: Program, files: dict[str, bytes]) -> Path:
+    return cache_dir() / "bin" / f"{program.name}-{_hash(files)}"
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -25,6 +25,7 @@ class ImageSpec:
     links: Mapping[str, str]
     """Path to target of symbolic links."""
     command: Sequence[str]
+    other_names: Sequence[str] = ()
 
 
 def sandbox_image(name: str, busybox: bytes) -> ImageSpec:
@@ -32,10 +33,10 @@ def sandbox_image(name: str, busybox: bytes) -> ImageSpec:
     return ImageSpec(name, {"bin/busybox": busybox}, {}, FOREVER)
 
 
-def shell_image(name: str, busybox: bytes, applets: Iterable[str]) -> ImageSpec:
-    """A shell with all that busybox has."""
+def shell_image(names: Sequence[str], busybox: bytes, applets: Iterable[str]) -> ImageSpec:
+    """A shell with all that busybox has, under each of the names."""
     links = {f"bin/{applet}": "busybox" for applet in applets if applet != "busybox"}
-    return ImageSpec(name, {"bin/busybox": busybox}, links, FOREVER)
+    return ImageSpec(names[0], {"bin/busybox": busybox}, links, FOREVER, names[1:])
 
 
 def docker_archive(images: Iterable[ImageSpec], architecture: str) -> bytes:
@@ -51,9 +52,8 @@ def docker_archive(images: Iterable[ImageSpec], architecture: str) -> bytes:
             layer_name = f"{hashlib.sha256(image.name.encode()).hexdigest()}/layer.tar"
             _add(archive, config_name, config)
             _add(archive, layer_name, layer)
-            manifest.append(
-                {"Config": config_name, "RepoTags": [image.name], "Layers": [layer_name]}
-            )
+            tags = [image.name, *image.other_names]
+            manifest.append({"Config": config_name, "RepoTags": tags, "Layers": [layer_name]})
         _add(archive, "manifest.json", json.dumps(manifest).encode())
     return output.getvalue()
 

@@ -19,6 +19,12 @@ CLUSTER_PARTS = (
     "kube-scheduler-moorage",
     "kube-proxy",
 )
+MOORAGE_SCHEDULER = "kube-scheduler-moorage"
+PARTS_BESIDE_A_RELEASE = tuple(part for part in CLUSTER_PARTS if part != MOORAGE_SCHEDULER)
+"""Of a cluster that gets Moorage by its chart, whose kube-scheduler has the same scheduler name.
+
+Two of one name race for each pod, and the one that does not ask the plugin binds it uncharged.
+"""
 MAX_NODES = 8
 
 
@@ -62,7 +68,10 @@ class ClusterSettings:
     fake_nodes: int = 0
     """Node objects with leases beside the real ones; see `fake_nodes`."""
     parts: tuple[str, ...] = CLUSTER_PARTS
-    """Cluster-wide parts. Those of the nodes follow from `nodes`."""
+    """Cluster-wide parts. Those of the nodes follow from `nodes`.
+
+    Tests start components as processes and need all; see `PARTS_BESIDE_A_RELEASE` for the rest.
+    """
     scheduler_overlay: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the KubeSchedulerConfiguration of `moorage`'s scheduler; `extenders` goes here."""
     kubelet_overlay: Mapping[str, Any] = field(default_factory=dict)

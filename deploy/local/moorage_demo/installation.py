@@ -12,7 +12,7 @@ import yaml
 from local_cluster.api import Cluster
 from local_cluster.image_build import build_image
 from local_cluster.scheduler_image import build_scheduler_image
-from local_cluster.settings import CLUSTER_PARTS
+from local_cluster.settings import PARTS_BESIDE_A_RELEASE
 
 ROOT = Path(__file__).parents[3]
 NAMESPACE = "moorage-system"
@@ -21,7 +21,7 @@ WORKLOADS = ("DaemonSet", "Deployment")
 WEBHOOKS = ROOT / "deploy/webhook"
 SECONDS = 120.0
 
-PARTS = tuple(part for part in CLUSTER_PARTS if part != "kube-scheduler-moorage")
+PARTS = PARTS_BESIDE_A_RELEASE
 """Of a cluster whose second scheduler is ours, in pods, and no process of the cluster's."""
 
 Object = dict[str, Any]
@@ -45,11 +45,13 @@ def install(cluster: Cluster) -> None:
     register_webhook(cluster)
 
 
-def load_images(cluster: Cluster) -> None:
-    """What a user's nodes pull from a registry."""
+def load_images(cluster: Cluster) -> Path:
+    """What a user's nodes pull from a registry; returns the archive of Moorage's own image."""
     folder = cluster.work_dir / "images"
-    cluster.load_image(build_image(folder))
+    own = build_image(folder)
+    cluster.load_image(own)
     cluster.load_image(build_scheduler_image(folder, cluster.settings.kubernetes))
+    return own
 
 
 def install_objects(cluster: Cluster) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile,
 from driver.device_plugin.containers.responses import Files
 from driver.instances.instances import Instance
 from driver.plumbing.disk import Folder, real_path
-from driver.preparing.grants.renewals import with_real_paths
+from driver.preparing.grants.renewals import Resolve, with_real_paths
 from driver.preparing.grants.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,9 @@ class InstanceCdiFiles:
     listed, is of one that is gone.
     """
 
-    def __init__(self, folder: Folder, links: Links) -> None:
+    def __init__(self, folder: Folder, links: Links, resolve: Resolve = real_path) -> None:
+        """`resolve` says where the host's paths lead."""
+        self._resolve = resolve
         self._folder = folder
         self._links = links
         # Of an earlier process, or of one that still runs.
@@ -191,7 +193,7 @@ class InstanceCdiFiles:
             instance = where.named(name)
             try:
                 change = (
-                    self._renew(with_real_paths(instance, real_path), where)
+                    self._renew(with_real_paths(instance, self._resolve), where)
                     if instance
                     else self._withdraw_if(name, where, shared=held[name])
                 )
@@ -207,13 +209,25 @@ class InstanceCdiFiles:
     def _renew(self, instance: Instance, where: Whereabouts) -> GivenChange | None:
         if self._as_it_was(instance) is not None:
             return None
-        before = self._given(instance.name)
+        given = self._given(instance.name)
         was_withdrawn = instance.name in self._withdrawn
         if self._write(instance).signature is None:
             self._remove_if_elsewhere(instance.name, where)
         after = given_file(instance_cdi.content(instance))
+        before = self._followed(given, after)
         changed = was_withdrawn or (before is not None and before != after)
         return GivenChange(instance.name, before, after) if changed else None
+
+    def _followed(self, before: GivenFile | None, after: GivenFile | None) -> GivenFile | None:
+        """With links, which an earlier driver wrote, that lead to where the device is now.
+
+        The runtime followed them: containers have the same device node.
+        """
+        if before is None or after is None:
+            return before
+        leads = ((path, self._resolve(path)) for path in before.paths)
+        paths = tuple(real if real in after.paths else path for path, real in leads)
+        return replace(before, paths=paths)
 
     def _remove_if_elsewhere(self, name: InstanceName, where: Whereabouts) -> None:
         """Whoever wrote it: nobody is to be started with another device."""
@@ -263,6 +277,6 @@ class InstanceCdiFiles:
         self._heard = self._found.keys() | self._links.instances()
 
 
-def instance_files(cdi_root: Path) -> InstanceCdiFiles:
+def instance_files(cdi_root: Path, resolve: Resolve = real_path) -> InstanceCdiFiles:
     """Those where the container runtime looks for them; both folders are empty after a boot."""
-    return InstanceCdiFiles(Folder(cdi_root, lasting=False), Links(cdi_root / DRIVER_NAME))
+    return InstanceCdiFiles(Folder(cdi_root, lasting=False), Links(cdi_root / DRIVER_NAME), resolve)

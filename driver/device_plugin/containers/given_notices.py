@@ -5,13 +5,14 @@ As `claim_notices` for claims: containers that run keep what they were started w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from driver.api import InstanceName, NodeName
 from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile
 from driver.instances.slots.node_pods import Listing, PodName
 from driver.instances.slots.slots import InstanceSlots, slot_devices
+from driver.preparing.grants.former_paths import held_sentence, latest_of
 from driver.preparing.grants.whereabouts import Whereabouts
 
 
@@ -31,19 +32,24 @@ class GivenNotice:
 
 
 def given_notice(
-    change: GivenChange, left: Collection[str], where: Whereabouts
+    change: GivenChange, left: Sequence[str], where: Whereabouts
 ) -> GivenNotice | None:
     """What changed.
 
     Args:
         change: Of an Instance that containers of this node have.
-        left: Paths where its device was before, and is not now.
+        left: Paths where its device was before, and is not now, in order of time.
         where: What is known of the devices.
     """
-    name, held = f"The device of Instance {change.instance}", _held(left, where)
+    name = f"The device of Instance {change.instance}"
+    before = change.before.paths if change.before else ()
+    latest = latest_of(left, before, len(change.after.paths if change.after else before))
+    held = held_sentence(latest, left, where.owner)
     if change.after is None:
         away = f"{name} {change.withdrawn}: no container is started with it until it is back."
-        return GivenNotice(change.instance, "DeviceAway", away + _held(left, where, "."))
+        return GivenNotice(
+            change.instance, "DeviceAway", away + held_sentence(latest, left, where.owner, ".")
+        )
     places = ", ".join(change.after.paths)
     if change.before is None:
         back = f"{name} is back{places and ' at ' + places}."
@@ -64,16 +70,6 @@ def path_taken(instance: InstanceName, path: str, owner: InstanceName) -> GivenN
         f"{path} is Instance {owner}'s now. Containers that were started when the device of"
         f" Instance {instance} was there hold it: start them anew.",
     )
-
-
-def _held(left: Collection[str], where: Whereabouts, end: str = ": start them anew.") -> str:
-    paths = [f"{path}{_owned(where.owner(path))}" for path in left]
-    said = f" Containers that were started before hold {', '.join(paths)}{end}"
-    return said if paths else ""
-
-
-def _owned(owner: InstanceName | None) -> str:
-    return f", which is Instance {owner}'s now" if owner else ""
 
 
 def _changed(instance: InstanceName, before: GivenFile, after: GivenFile) -> list[str]:

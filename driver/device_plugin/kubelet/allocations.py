@@ -29,7 +29,7 @@ from driver.instances.slots.node_pods import Listing, PodName
 from driver.instances.slots.slots import InstanceSlots, Moment, SlotWrite, undo
 from driver.plumbing.disk import real_path
 from driver.plumbing.prometheus import ALLOCATION_SECONDS, ALLOCATIONS
-from driver.preparing.grants.renewals import with_real_paths
+from driver.preparing.grants.renewals import Resolve, with_real_paths
 from kube.api import ApiError, KeyLocks
 
 logger = logging.getLogger(__name__)
@@ -106,6 +106,9 @@ class KubeletAllocations:
         given: Shared with whoever releases slots.
         on_refused: Told the plugin of every call that was refused: its list is stale. The kubelet
             hears of the refusal only afterwards.
+
+    Attributes:
+        resolve: Where the host's paths lead; to be set before the kubelet asks.
     """
 
     def __init__(
@@ -117,6 +120,7 @@ class KubeletAllocations:
         given: Given,
         on_refused: Callable[[Plugin], Awaitable[None]],
     ) -> None:
+        self.resolve: Resolve = real_path
         self._slots = slots
         self._write_files = write_files
         self._offer = offer
@@ -173,7 +177,7 @@ class KubeletAllocations:
     def _known(self, names: Iterable[InstanceName]) -> list[Instance]:
         """What discovery knows now of these, by where the links of its paths lead."""
         instances = self._offer().instances
-        return [with_real_paths(instances[n], real_path) for n in names if n in instances]
+        return [with_real_paths(instances[n], self.resolve) for n in names if n in instances]
 
     async def _allocate(self, call: _Call) -> Allocation | Refused:
         taken: list[SlotWrite] = []

@@ -102,7 +102,7 @@ class GivenDevices:
         left.update(dict.fromkeys(change.before.paths if change.before else ()))
         for path in now:
             left.pop(path, None)
-        notice = given_notice(change, left, where)
+        notice = given_notice(change, tuple(left), where)
         if notice is not None:
             self.untold[notice] = None
             self._telling.ask()

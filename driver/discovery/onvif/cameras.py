@@ -11,7 +11,7 @@ import logging
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -29,6 +29,7 @@ from zeep.wsse import UsernameToken
 
 from driver.discovery.onvif.devices import Facts
 from driver.discovery.onvif.http_carrier import (
+    LOGIN_FAULTS,
     Carrier,
     RefusedError,
     Target,
@@ -136,8 +137,10 @@ class Cameras:
             answer = await self._ask(target, "GetSystemDateAndTime", None)
         return clock(answer)
 
-    async def facts(self, target: Target, now: datetime | None) -> Facts:
-        """What a camera says of itself; nothing that it refuses.
+    async def facts(
+        self, target: Target, now: datetime | None
+    ) -> tuple[Facts, RefusedError | None]:
+        """What a camera says of itself, and how it refuses to say more, if it does.
 
         Args:
             target: The camera.
@@ -146,22 +149,39 @@ class Cameras:
         Raises:
             UnreachableError: If it does not answer, other than with a refusal.
         """
-        told = Facts()
-        with suppress(RefusedError):
-            told = Facts(network(await self._ask(target, "GetNetworkInterfaces", now)))
-        with suppress(RefusedError):
-            answer = await self._ask(target, "GetDeviceInformation", now)
+        told, refusal = Facts(), None
+        try:
+            told = Facts(network(await self._fact(target, "GetNetworkInterfaces", now)))
+        except RefusedError as error:
+            refusal = error
+        try:
+            answer = await self._fact(target, "GetDeviceInformation", now)
             told = Facts(told.network, information(answer))
-        return told
+        except RefusedError as error:
+            refusal = refusal or error
+        return told, refusal
+
+    async def _fact(self, target: Target, operation: str, now: datetime | None) -> Any:
+        """What a camera answers; None for a fault other than that it does not know who asks."""
+        try:
+            return await self._call(target, operation, now)
+        except Fault as fault:
+            if _is_of_login(fault):
+                raise UnauthorizedError("the fault NotAuthorized") from fault
+            return None
 
     async def _ask(self, target: Target, operation: str, now: datetime | None) -> Any:
         """What a camera answers; None if it refuses in an answer that is one."""
         try:
-            async with asyncio.timeout(REQUEST_TIMEOUT.total_seconds()):
-                return await self._service(target, now)[operation]()
+            return await self._call(target, operation, now)
         except Fault:
             return None
-        except UnreachableError:
+
+    async def _call(self, target: Target, operation: str, now: datetime | None) -> Any:
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT.total_seconds()):
+                return await self._service(target, now)[operation]()
+        except (Fault, UnreachableError):
             raise
         except TimeoutError as error:
             text = f"no answer within {REQUEST_TIMEOUT.total_seconds():g} seconds"
@@ -175,6 +195,12 @@ class Cameras:
         token = login and UsernameToken(*login, use_digest=True, created=now, zulu_timestamp=True)
         client = ZeepAsyncClient(_description(), token, carrier, settings=_SETTINGS)
         return client.create_service(_SERVICE, str(target.url))
+
+
+def _is_of_login(fault: Fault) -> bool:
+    codes = [fault.code, *(fault.subcodes or ())]
+    names = {str(code).rpartition("}")[2].rpartition(":")[2] for code in codes}
+    return not names.isdisjoint(LOGIN_FAULTS)
 
 
 @cache

@@ -16,7 +16,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from driver.discovery.onvif.details import plain_uuid
 
@@ -42,10 +42,12 @@ class Credentials:
 
     Attributes:
         logins: By the camera's UUID, or `DEFAULT`.
+        sources: Names of the properties that each login is read from, by the same.
         flaws: Sentences about properties that make no sense; none of them quotes a value.
     """
 
     logins: Mapping[str, Login] = field(default_factory=dict, repr=False)
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     flaws: tuple[str, ...] = ()
 
 
@@ -57,37 +59,45 @@ def read_credentials(properties: Mapping[str, bytes | None]) -> Credentials:
         **reader.listed(_REF_LIST, reader.referred_login),
         **reader.direct(),
     }
-    return Credentials(logins, tuple(reader.flaws))
+    return Credentials(logins, reader.sources, tuple(reader.flaws))
 
 
 class _Reader:
     def __init__(self, properties: Mapping[str, bytes | None]) -> None:
         self._properties = properties
         self.flaws: list[str] = []
+        self.sources: dict[str, tuple[str, ...]] = {}
 
     def listed(
         self, name: str, login: Callable[[Mapping[str, object]], Login | None]
     ) -> dict[str, Login]:
         """The logins of all lists that a property names."""
         found = {}
-        for uuid, entry in self._entries(name):
+        for holder, uuid, entry in self._entries(name):
             read = login(entry) if isinstance(entry, dict) else None
             if read is None:
                 self.flaws.append(f"The credentials that {name} names are incomplete.")
             else:
                 found[plain_uuid(uuid)] = read
+                self._came(uuid, entry.get("username_ref"), entry.get("password_ref"), holder)
         return found
+
+    def _came(self, uuid: str, *names: object) -> None:
+        """Note the properties that a login comes from, as far as they are some."""
+        known = [name for name in names if isinstance(name, str) and name in self._properties]
+        self.sources[plain_uuid(uuid)] = tuple(dict.fromkeys(known))
 
     def direct(self) -> dict[str, Login]:
         """The logins that have properties of their own."""
-        return {
-            plain_uuid(name.removeprefix(_USERNAME).replace("_", "-")): Login(
-                user, self._text(_PASSWORD + name.removeprefix(_USERNAME)) or ""
-            )
-            for name in sorted(self._properties)
-            if name.startswith(_USERNAME) and name != _USERNAME
-            if (user := self._text(name)) is not None
-        }
+        found = {}
+        for name in sorted(self._properties):
+            of_whom, user = name.removeprefix(_USERNAME), self._text(name)
+            if of_whom in ("", name) or user is None:
+                continue
+            uuid, password = of_whom.replace("_", "-"), f"{_PASSWORD}{of_whom}"
+            found[plain_uuid(uuid)] = Login(user, self._text(password) or "")
+            self._came(uuid, name, password)
+        return found
 
     def login(self, entry: Mapping[str, object]) -> Login | None:
         user, password = entry.get("username"), entry.get("password") or ""
@@ -104,9 +114,11 @@ class _Reader:
         user = self._text(str(entry.get("username_ref")))
         return Login(user, self._text(str(entry.get("password_ref"))) or "") if user else None
 
-    def _entries(self, name: str) -> Iterator[tuple[str, object]]:
+    def _entries(self, name: str) -> Iterator[tuple[str, str, Any]]:
+        """Each entry of the properties that a list names, behind the property and the UUID."""
         for one in self._json(name, list, "list"):
-            yield from self._json(str(one), dict, "object").items()
+            for uuid, entry in self._json(str(one), dict, "object").items():
+                yield str(one), uuid, entry
 
     def _json(self, name: str, kind: type[T], what: str) -> T:
         text = self._text(name)

@@ -26,7 +26,7 @@ from driver.discovery.details import shown
 from driver.discovery.handler_turns import DeviceLists, NetworkHandler
 from driver.discovery.onvif.camera_places import locate, refusal
 from driver.discovery.onvif.cameras import Cameras, connected
-from driver.discovery.onvif.credentials import DEFAULT, Login, read_credentials
+from driver.discovery.onvif.credentials import Login, read_credentials
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import (
     Address,
@@ -39,7 +39,14 @@ from driver.discovery.onvif.devices import (
     may_be_wanted,
     rivals,
 )
-from driver.discovery.onvif.http_carrier import Target, UnauthorizedError, UnreachableError, tls
+from driver.discovery.onvif.http_carrier import (
+    RefusedError,
+    Target,
+    UnauthorizedError,
+    UnreachableError,
+    tls,
+)
+from driver.discovery.onvif.logins import WITHHELD, Logins
 from driver.discovery.onvif.ws_discovery_client import Heard, NotSentError, Sender, ask
 from driver.discovery.reach import Reach
 
@@ -49,11 +56,6 @@ AUTHORITIES = "ca_certificates"
 MOST_CAMERAS = 2_000
 MOST_AT_ONCE = 256
 TURNS_UNHEARD = 3
-WITHHELD = (
-    "The default credentials are not sent to cameras that no certificate vouches for: those that"
-    " speak http, and all where the property ca_certificates is missing. defaultCredentials: Anyone"
-    " in the details sends them."
-)
 TURNS_OF_FACTS = 30
 """What a camera said of itself holds for so many turns, and so does its refusal to say it."""
 
@@ -70,7 +72,7 @@ class OnvifHandler(NetworkHandler):
         credentials = read_credentials(properties)
         context, flaws = _tls(properties)
         verifies = context.verify_mode is ssl.CERT_REQUIRED
-        logins = _Logins(credentials.logins, details.default_to_anyone, verifies)
+        logins = Logins(credentials, details.default_to_anyone, verifies)
         async with connected(context, MOST_AT_ONCE) as cameras:
             follower = _Follower(details, logins, cameras, self._reach)
 
@@ -117,38 +119,11 @@ class _Known:
         self.heard = (heard or self.told,)
 
 
-@dataclass(frozen=True, slots=True)
-class _Logins:
-    """Who asks which camera.
-
-    Attributes:
-        logins: See `Credentials`.
-        to_anyone: See `OnvifDetails.default_to_anyone`.
-        verifies: Whether certificates of cameras are checked.
-    """
-
-    logins: Mapping[str, Login] = field(repr=False)
-    to_anyone: bool
-    verifies: bool
-
-    def of(self, address: Address) -> Login | None:
-        default = None if self._is_withheld(address) else self.logins.get(DEFAULT)
-        return self.logins.get(address.uuid, default)
-
-    def withheld(self, address: Address) -> bool:
-        """Whether there is a login that this camera is not shown."""
-        is_default = DEFAULT in self.logins and address.uuid not in self.logins
-        return is_default and self._is_withheld(address)
-
-    def _is_withheld(self, address: Address) -> bool:
-        return not self.to_anyone and not (self.verifies and address.url.startswith("https:"))
-
-
 class _Follower:
     """Follows the cameras of one Configuration from turn to turn."""
 
     def __init__(
-        self, details: OnvifDetails, logins: _Logins, cameras: Cameras, reach: Reach
+        self, details: OnvifDetails, logins: Logins, cameras: Cameras, reach: Reach
     ) -> None:
         self._details = details
         self._logins = logins
@@ -159,6 +134,8 @@ class _Follower:
         self._facts: TTLCache[Address, Facts] = self._for_a_time()
         # Why a camera is not asked: it did not accept its login.
         self._locked: TTLCache[Address, str] = self._for_a_time()
+        # Why one that is there does not say what it is; as long as it is not asked again.
+        self._refusals: dict[Address, str] = {}
         self.reasons: list[str] = []
 
     def _for_a_time(self) -> TTLCache[Address, Any]:
@@ -181,6 +158,7 @@ class _Follower:
         await self._examine_all(candidates, before)
         for gone in before.keys() - self._known.keys():
             self._facts.pop(gone, None)
+            self._refusals.pop(gone, None)
         wanted = (
             Camera(address, known.told.scopes, known.facts)
             for address, known in self._known.items()
@@ -240,14 +218,25 @@ class _Follower:
             target = Target(address, known.told.sender.zone, login, known.ip)
             now = await self._cameras.clock(target)
             if address not in self._facts:
-                told = await self._cameras.facts(target, now)
+                told, refusal = await self._cameras.facts(target, now)
                 self._facts[address] = known.facts = told.or_else(known.facts)
+                self._note_refusal(address, login, refusal)
         except UnreachableError as error:
             self._fail(address, login, error)
             return False
+        if address in self._refusals:
+            self.reasons.append(self._refusals[address])
         if known.facts == Facts() and self._logins.withheld(address):
             self.reasons.append(WITHHELD)
         return True
+
+    def _note_refusal(
+        self, address: Address, login: Login | None, refusal: RefusedError | None
+    ) -> None:
+        """A camera that is there, and does not know who asks, is told of; its Instance stays."""
+        self._refusals.pop(address, None)
+        if login is not None and isinstance(refusal, UnauthorizedError) and refusal.is_certain:
+            self._refusals[address] = self._logins.refusal(address, refusal)
 
     async def _locate(self, address: Address, known: _Known) -> None:
         """Look a name up, and choose who told of it by the address that it has."""
@@ -257,6 +246,8 @@ class _Follower:
 
     def _fail(self, address: Address, login: Login | None, error: UnreachableError) -> None:
         why = f"{shown(address.url)}: {error}."
+        if login is not None and isinstance(error, UnauthorizedError) and error.is_certain:
+            why = self._logins.refusal(address, error)
         self.reasons.append(why)
         if not isinstance(error, UnauthorizedError):
             return

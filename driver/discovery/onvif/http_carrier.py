@@ -22,13 +22,18 @@ from zeep.wsdl.utils import etree_to_string
 
 from driver.discovery.onvif.credentials import Login
 from driver.discovery.onvif.devices import Address, host_of
-from driver.discovery.onvif.messages import read_xml
+from driver.discovery.onvif.messages import XmlError, fault_codes, read_xml
 
 LONGEST_ANSWER = 256 * 1024
 """Bytes."""
 
-_UNAUTHORIZED = (400, 401, 403)
-"""Cameras answer 400 where SOAP has them say that the sender is at fault."""
+_UNAUTHORIZED = (401, 403)
+
+_SENDER_AT_FAULT = 400
+"""With it SOAP has cameras say that the sender is at fault: by its login, or by what it asks."""
+
+LOGIN_FAULTS = frozenset({"NotAuthorized", "FailedAuthentication"})
+"""ONVIF's code is `ter:NotAuthorized`, WS-Security's `FailedAuthentication`."""
 
 
 class UnreachableError(Exception):
@@ -40,7 +45,15 @@ class RefusedError(UnreachableError):
 
 
 class UnauthorizedError(RefusedError):
-    """Raised when it may be the login: asking again and again may lock it out."""
+    """Raised when it may be the login: asking again and again may lock it out.
+
+    Attributes:
+        is_certain: Whether the camera says that it is.
+    """
+
+    def __init__(self, said: str, *, is_certain: bool = True) -> None:
+        super().__init__(said)
+        self.is_certain = is_certain
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +127,28 @@ class Carrier:
             middlewares=(aiohttp.DigestAuthMiddleware(*target.login),) if target.login else (),
         ) as response:
             if response.status != 200:
-                kind = UnauthorizedError if response.status in _UNAUTHORIZED else RefusedError
-                raise kind(f"HTTP status {response.status}")
+                raise await _refusal(response)
             return _Answer(tostring(read_xml(await _body(response))))
+
+
+async def _refusal(response: aiohttp.ClientResponse) -> RefusedError:
+    said = f"HTTP status {response.status}"
+    if response.status in _UNAUTHORIZED:
+        return UnauthorizedError(said)
+    if response.status != _SENDER_AT_FAULT:
+        return RefusedError(said)
+    if fault := await _login_fault(response):
+        return UnauthorizedError(f"{said} with the fault {fault}")
+    return UnauthorizedError(said, is_certain=False)
+
+
+async def _login_fault(response: aiohttp.ClientResponse) -> str:
+    """The code in the body by which a camera says that it is the login; "" if it does not."""
+    try:
+        found = fault_codes(read_xml(await _body(response)))
+    except (XmlError, UnreachableError, aiohttp.ClientError):
+        return ""
+    return next((code for code in found if code in LOGIN_FAULTS), "")
 
 
 def session(context: ssl.SSLContext, most_at_once: int) -> aiohttp.ClientSession:

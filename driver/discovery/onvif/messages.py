@@ -42,6 +42,15 @@ def text_of(root: _Element, *path: str) -> str:
     return (found or "").strip()
 
 
+def fault_codes(root: _Element) -> tuple[str, ...]:
+    """The codes of a SOAP fault, 1.1 or 1.2, without their prefixes; none of what is no fault."""
+    fault = root.find(".//{*}Body/{*}Fault")
+    if fault is None:
+        return ()
+    values = (*fault.iterfind("{*}Code//{*}Value"), *fault.iterfind("{*}faultcode"))
+    return tuple((value.text or "").strip().rpartition(":")[2] for value in values)
+
+
 def _read(document: bytes) -> _Element:
     try:
         return fromstring(document, _parser(None))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from driver.instances.instances import Instance
-from driver.plumbing.disk import is_temporary, remove_abandoned, temporary_in
+from driver.plumbing.disk import Folder, is_temporary, remove_abandoned, temporary_in
 from driver.preparing.files import metadata
 from driver.preparing.files.metadata import Known
 from driver.preparing.files.prepared import PreparedClaim
@@ -70,6 +70,14 @@ class MetadataFiles:
         except FileNotFoundError:
             self._folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
             _create(path, text)
+
+    def problem(self) -> str:
+        """Why no file can be written, as a part of a sentence; "" if one can be."""
+        try:
+            self._folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        except OSError as error:
+            return str(error)
+        return Folder(self._folder).problem(thoroughly=True)
 
     def remove(self, claim: PreparedClaim) -> None:
         """Remove a claim's files; none is fine.

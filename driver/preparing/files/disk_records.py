@@ -2,17 +2,29 @@
 
 A file whose device moved, and that cannot be written anew, is withheld: it gets a name that no
 runtime reads, which takes no room on a full disk, and keeps its record.
+
+A file that is not there was removed by another driver, which released the claim, or by hand, which
+releases nothing. The folder does not tell which. So the claim is lost: it stays in memory, and its
+devices are given to no other claim, until it is known whether it is in use, see `lost_claims`. A
+record of which not all is known cannot be written: without its file it is forgotten, unless it is
+kept elsewhere (`hold_rescued`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from driver.api import ClaimUid
+from driver.api import ClaimUid, DeviceName
 from driver.preparing.files import cdi
-from driver.preparing.files.prepared import VERSION, PreparedClaim, PreparedClaims, lost_claim
+from driver.preparing.files.prepared import (
+    VERSION,
+    AllocatedDevice,
+    PreparedClaim,
+    PreparedClaims,
+    lost_claim,
+)
 from driver.preparing.files.records import Unreadable
 
 logger = logging.getLogger(__name__)
@@ -22,6 +34,7 @@ class Files(Protocol):
     """A folder of files that are replaced whole or not at all; see `disk.Folder`."""
 
     def names(self) -> list[str]: ...
+    def problem(self, *, thoroughly: bool = False) -> str: ...
     def read(self, name: str) -> bytes | None: ...
     def signature(self, name: str) -> object: ...
     def write(self, name: str, content: bytes) -> None: ...
@@ -29,11 +42,32 @@ class Files(Protocol):
     def rename(self, name: str, other: str) -> None: ...
 
 
+def _given(claims: Iterable[PreparedClaim]) -> Mapping[DeviceName, list[AllocatedDevice]]:
+    """What claims have, by device: a thousand are not compared with a thousand."""
+    found: dict[DeviceName, list[AllocatedDevice]] = {}
+    for claim in claims:
+        for device in claim.devices:
+            found.setdefault(device.allocated.device, []).append(device.allocated)
+    return found
+
+
+def _is_given_on(claim: PreparedClaim, given: Mapping[DeviceName, list[AllocatedDevice]]) -> bool:
+    """Whether a device of a claim without a file is another claim's by now.
+
+    No driver grants a device before it released the claim that had it. So that claim has ended.
+    """
+    return any(
+        device.allocated.excludes(other)
+        for device in claim.devices
+        for other in given.get(device.allocated.device, ())
+    )
+
+
 class RecordFiles:
     """The records of a node.
 
     Attributes:
-        claims: What is prepared in this boot, as the files say.
+        claims: What is prepared in this boot, as the files say, and what is lost.
         doubtful: Those of which not all is known, see `PreparedClaim.doubt`.
     """
 
@@ -47,11 +81,39 @@ class RecordFiles:
         self._boot_id = boot_id
         self._dump = dump
         self._seen: dict[str, tuple[object, PreparedClaim]] = {}
+        self._rescued: set[ClaimUid] = set()
 
     @property
     def withheld(self) -> tuple[ClaimUid, ...]:
         """Claims whose files are withheld until they can be written."""
         return tuple(uid for uid in self.claims if cdi.withheld_name(uid) in self._seen)
+
+    @property
+    def lost(self) -> tuple[ClaimUid, ...]:
+        """Claims of which all is known, and that have no file as far as `look` and `read` saw."""
+        return tuple(uid for uid in self.without_files if not self.claims[uid].doubt)
+
+    @property
+    def without_files(self) -> tuple[ClaimUid, ...]:
+        """Those, and the ones of which not all is known, whose records are kept elsewhere."""
+        return tuple(
+            uid
+            for uid, claim in self.claims.items()
+            if not self.has_file(uid) and (not claim.doubt or uid in self._rescued)
+        )
+
+    def has_file(self, uid: ClaimUid) -> bool:
+        """Whether a claim has a file, as far as `look` saw."""
+        return cdi.file_name(uid) in self._seen or cdi.withheld_name(uid) in self._seen
+
+    def look(self) -> None:
+        """See which files are gone, without reading the others. Raises OSError."""
+        for gone in self._seen.keys() - frozenset(self._files.names()):
+            del self._seen[gone]
+
+    def problem(self, *, thoroughly: bool = False) -> str:
+        """Why files cannot be written; "" if nothing speaks for that."""
+        return self._files.problem(thoroughly=thoroughly)
 
     def read(self) -> None:
         """Read what other processes wrote. Raises OSError."""
@@ -61,7 +123,13 @@ class RecordFiles:
         for _, claim in found.values():  # of two files of a claim the withheld one is the older
             if claim.boot_id == self._boot_id:
                 claims.setdefault(claim.reference.uid, claim)
+        given = _given(claims.values())
+        for uid, claim in self.claims.items():
+            is_kept = not claim.doubt or uid in self._rescued
+            if is_kept and uid not in claims and not _is_given_on(claim, given):
+                claims[uid] = claim
         self._seen = found
+        self._rescued &= claims.keys()
         self._use(claims)
 
     def _look(self, name: str, uid: ClaimUid) -> tuple[object, PreparedClaim] | None:
@@ -82,23 +150,42 @@ class RecordFiles:
         self.claims = claims
         self.doubtful = {uid: claim for uid, claim in claims.items() if claim.doubt}
 
-    def put(self, claim: PreparedClaim) -> None:
-        """Write a claim's file, unless it is that already. Raises OSError."""
+    def put(self, claim: PreparedClaim) -> bool:
+        """Write a claim's file, unless it is that already. Raises OSError.
+
+        Returns:
+            Whether it was written.
+        """
         uid = claim.reference.uid
         name = cdi.file_name(uid)
-        if claim.version <= VERSION and self._seen.get(name) != self._as_now(name, claim):
+        is_new = claim.version <= VERSION and self._seen.get(name) != self._as_now(name, claim)
+        if is_new:
             self._files.write(name, self._dump(claim))
             self._seen[name] = self._as_now(name, claim)
         if self._seen.pop(withheld := cdi.withheld_name(uid), None):
             self._files.remove(withheld)
         if self.claims.get(uid) is not claim:
             self.hold(claim)
+        return is_new
 
     def _as_now(self, name: str, claim: PreparedClaim) -> tuple[object, PreparedClaim]:
         return self._files.signature(name), claim
 
+    def hold_rescued(self, claim: PreparedClaim) -> None:
+        """Know a claim whose record is kept elsewhere, be it in doubt; `read` keeps it.
+
+        One whose device is another claim's by now has ended: a driver of an earlier version, which
+        knows no such record, ran in between.
+        """
+        with_files = [c for uid, c in self.claims.items() if self.has_file(uid)]
+        if _is_given_on(claim, _given(with_files)):
+            logger.warning("Claim %s has ended: its device is another's", claim.reference)
+            return
+        self._rescued.add(claim.reference.uid)
+        self.hold(claim)
+
     def hold(self, claim: PreparedClaim) -> None:
-        """Know a claim though its file cannot be written; `read` forgets it."""
+        """Know a claim though its file cannot be written; one in doubt `read` forgets."""
         uid = claim.reference.uid
         self.claims = {**self.claims, uid: claim}
         if uid in self.doubtful or claim.doubt:

@@ -14,6 +14,7 @@ from typing import Any
 from driver.api import DRIVER_NAME, ClaimUid, DeviceName
 from driver.device_health import for_containers
 from driver.devices import DeviceSpec, Mount
+from driver.discovery.details import shown
 from driver.instances.instances import Instance
 from driver.names import is_pool_of, is_shared_pool
 from driver.preparing.files.prepared import (
@@ -90,7 +91,9 @@ def allocated_claim(
         return Failure(f"ResourceClaim {wanted} has no device of {DRIVER_NAME}")
     others = {device.pool for device in devices if not is_shared_pool(device.pool)}
     if foreign := sorted(p for p in others if not any(is_pool_of(own, p) for own in pools)):
-        return Failure(f"ResourceClaim {wanted} has devices of other nodes' pools: {foreign}")
+        return Failure(
+            f"ResourceClaim {wanted} has devices of other nodes' pools: {', '.join(foreign)}"
+        )
     if configs.problems:
         return Failure(" ".join(map(str, dict.fromkeys(configs.problems))))
     annotations = claim["metadata"].get("annotations") or {}
@@ -187,14 +190,22 @@ def as_prepared(claim: PreparedClaim) -> PreparedClaim | Failure:
 
 def unusable(instance: Instance) -> str:
     """What the container runtime would refuse, and with it the claim's other devices."""
+    items: tuple[tuple[str, DeviceSpec | Mount], ...] = (
+        *(("device node", spec) for spec in instance.device_specs),
+        *(("mount", mount) for mount in instance.mounts),
+    )
+    for kind, item in items:
+        for place, path in (
+            ("on the host", item.host_path),
+            ("in the container", item.container_path),
+        ):
+            if not path.startswith("/"):
+                return f"has a {kind} whose path {place}, {shown(path)}, is not absolute"
     for spec in instance.device_specs:
-        if not (spec.container_path.startswith("/") and spec.host_path.startswith("/")):
-            return f"has a device node without an absolute path: {spec}"
         if not PERMISSIONS.fullmatch(spec.permissions):
-            return f"has a device node with permissions other than r, w and m: {spec}"
-    for mount in instance.mounts:
-        if not (mount.container_path.startswith("/") and mount.host_path.startswith("/")):
-            return f"has a mount without an absolute path: {mount}"
+            told = shown(spec.permissions)
+            why = "which are not some of rwm, such as r or rw"
+            return f"has the device node {shown(spec.host_path)} with permissions {told}, {why}"
     return ""
 
 

@@ -1,7 +1,9 @@
 """What this node has granted: the record of each claim in its CDI file, and device metadata.
 
 What a kill between two writes leaves behind is told in `records`. While an old and a new process
-overlap (a rolling update), each reads the files again when the other was inside the lock.
+overlap (a rolling update), each reads the files again when the other was inside the lock. A claim
+whose file is gone is lost, see `RecordFiles`: it keeps its devices until it is known whether the
+other process released it, or the file was removed by hand.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from driver.preparing.files import cdi
 from driver.preparing.files.disk_checkpoint import EarlierCheckpoint
 from driver.preparing.files.disk_metadata import MetadataFiles
 from driver.preparing.files.disk_records import Files, RecordFiles
+from driver.preparing.files.disk_rescue import NAME as RESCUED
+from driver.preparing.files.disk_rescue import Rescue
 from driver.preparing.files.metadata import Known, nothing_known
 from driver.preparing.files.prepared import VERSION, Home, PreparedClaim, PreparedClaims
 from driver.preparing.grants.claims import Failure
@@ -46,6 +50,11 @@ class Node:
     Attributes:
         boot_id: The boot that claims are prepared in.
         home: Where they are prepared, or why that is not known. Nothing new is granted before.
+        folder_problem: Why CDI files cannot be written, as a part of a sentence; "" if they can,
+            as far as is known: by the last write of one, or by a look at their folder.
+        metadata_problem: The same of device metadata.
+        rescue_problem: Why it is not known which claims without CDI files another process kept;
+            "" if it is. Nothing new is granted meanwhile.
         metadata: What containers can read of their devices; None if they get none of it. To be set
             before `recover`.
     """
@@ -56,9 +65,15 @@ class Node:
         """`data` is the driver's own folder, where an earlier driver had its checkpoint."""
         self.boot_id = boot_id
         self.home: Home | str = "the API server was not asked yet"
+        self.folder_problem = ""
+        self.metadata_problem = ""
+        self.rescue_problem = ""
         self.metadata: MetadataFiles | None = None
+        self._data = data
+        self._cdi_files = cdi_files
         self._checkpoint = EarlierCheckpoint(data, name)
         self._records = RecordFiles(cdi_files, boot_id, self._dump)
+        self._rescue = Rescue(data, boot_id)
         self._lock = lock
         self._writing = asyncio.Lock()
         self._is_slow = False
@@ -79,11 +94,22 @@ class Node:
         """Those of which not all is known."""
         return self._records.doubtful
 
+    @property
+    def lost(self) -> PreparedClaims:
+        """Those of which all is known, and whose CDI file is gone, see `settle`."""
+        return {uid: self.prepared[uid] for uid in self._records.lost}
+
     def glance(self) -> Iterator[PreparedClaim]:
-        """What is prepared, without the lock: enough for a hint. Raises OSError."""
-        self._records.read()
-        yield from self._records.claims.values()
+        """What is prepared, without the lock: enough for a hint. Raises OSError.
+
+        Nothing of it stays in memory: until `recover` another process may release it.
+        """
+        records = RecordFiles(self._cdi_files, self.boot_id)
+        records.read()
+        yield from records.claims.values()
         yield from self._checkpoint.claims()
+        rescued = Rescue(self._data, self.boot_id).glance()
+        yield from (c for c in rescued if self._is_new(c, records.claims))
 
     async def recover(self) -> None:
         """Read what an earlier process left; call once, before anything else."""
@@ -96,13 +122,36 @@ class Node:
 
     def _recover(self) -> None:
         self._read()
+        for error in _tried(self._keep_rescued):
+            logger.error("Records without CDI files cannot be kept: %s", error)
         if self.metadata is not None:
             self.metadata.tidy(self.prepared.values())
         self._records.tidy()
 
+    def _adopt_rescued(self) -> None:
+        """What another process could not write is lost, unless it is known better."""
+        try:
+            found = self._rescue.found()
+            self.rescue_problem = self._rescue.problem()
+        except OSError as error:
+            self.rescue_problem = f"{RESCUED} cannot be read: {error}"
+            logger.error("Nothing new is prepared: %s", self.rescue_problem)  # noqa: TRY400
+            return
+        for claim in found:
+            if self._is_new(claim, self.prepared):
+                self._records.hold_rescued(claim)
+
+    def _is_new(self, claim: PreparedClaim, known: PreparedClaims) -> bool:
+        return claim.boot_id == self.boot_id and claim.reference.uid not in known
+
+    def _keep_rescued(self, without: ClaimUid | None = None) -> None:
+        uids = (uid for uid in self._records.without_files if uid != without)
+        self._rescue.keep([self.prepared[uid] for uid in uids])
+
     def _read(self) -> None:
         self._records.read()
         self._checkpoint.take_over(self._records, self.boot_id)
+        self._adopt_rescued()
 
     @asynccontextmanager
     async def exclusively(self) -> AsyncIterator[PreparedClaims]:
@@ -127,6 +176,8 @@ class Node:
     async def grant(self, plan: Plan, known: Known = nothing_known) -> PreparedClaim | Failure:
         """Carry out a plan: device metadata, then the CDI file that mounts it."""
         async with self._writing:
+            if self.rescue_problem:
+                self._adopt_rescued()
             granted = plan(self.prepared)
             if isinstance(granted, PreparedClaim) and not self._is_granted(granted):
                 granted = self._new(granted)
@@ -143,25 +194,44 @@ class Node:
 
     def _new(self, granted: PreparedClaim) -> PreparedClaim | Failure:
         """Nothing new is granted while it is not known which devices some claim has."""
+        if self.rescue_problem:
+            return Failure(
+                "it is not known which claims are prepared on this node, so that nothing new is:"
+                f" {self.rescue_problem}"
+            )
         if self._records.doubtful:
-            self._records.read()  # somebody may have removed a file
+            self._records.read()  # a file may have been removed by hand
         for uid, claim in self._records.doubtful.items():
             if uid != granted.reference.uid or claim.version > VERSION:
-                return _in_doubt(claim)
+                return self._in_doubt(claim)
         if isinstance(self.home, str):
             return Failure(f"it is not known which node and cluster this is: {self.home}")
         return replace(granted, home=self.home)
 
     def _put(self, claim: PreparedClaim, known: Known) -> None:
-        self._keep_metadata(claim, known)
-        self._records.put(claim)
+        try:
+            self._keep_metadata(claim, known)
+        except OSError as error:
+            self.metadata_problem = str(error)
+            raise
+        self.metadata_problem = ""
+        self._put_record(claim)
+
+    def _put_record(self, claim: PreparedClaim) -> None:
+        """Nothing is known of the folder by a file that is right already."""
+        try:
+            if self._records.put(claim):
+                self.folder_problem = ""
+        except OSError as error:
+            self.folder_problem = str(error)
+            raise
 
     async def release(self, uid: ClaimUid) -> PreparedClaim | Failure | None:
         """Forget a claim: CDI file, then metadata. None if it was not prepared."""
         async with self._writing:
             claim = self.prepared.get(uid)
             if claim is not None and claim.version > VERSION:
-                return _in_doubt(claim)
+                return self._in_doubt(claim)
             if claim is not None:
                 try:
                     await self._disk(partial(self._remove, claim))
@@ -170,9 +240,34 @@ class Node:
             return claim
 
     def _remove(self, claim: PreparedClaim) -> None:
-        self._records.remove(claim.reference.uid)
+        uid = claim.reference.uid
+        if self._rescue.has(uid) or not self._records.has_file(uid):
+            # Before memory: a claim that is rescued still comes back with the next process.
+            self._keep_rescued(without=uid)
+        self._records.remove(uid)
         if self.metadata is not None:
             self.metadata.remove(claim)
+
+    async def settle(self, uid: ClaimUid, *, is_in_use: bool) -> bool:
+        """Write the CDI file of a claim that is lost, or forget the claim. Raises OSError.
+
+        Returns:
+            False if it is not lost: it has a file by now, or was released.
+        """
+        async with self._writing:
+            if (claim := self.lost.get(uid)) is None:
+                return False
+            await self._disk(partial(self._put_record if is_in_use else self._remove, claim))
+            await self._disk(self._keep_rescued)
+            return True
+
+    def _in_doubt(self, claim: PreparedClaim) -> Failure:
+        uid = claim.reference.uid
+        place = f"CDI file {cdi.file_name(uid)}" if self._records.has_file(uid) else RESCUED
+        return Failure(
+            f"the record of claim {uid} in {place} {claim.doubt}: nothing new is prepared on this"
+            " node until that claim has ended, or a driver runs that can read it"
+        )
 
     async def renew(
         self,
@@ -207,15 +302,31 @@ class Node:
         only: Collection[ClaimUid] | None,
     ) -> Iterator[OSError]:
         """One that fails keeps no other from being carried out."""
+        if only is None:
+            self._records.look()
+        lost = frozenset(self._records.lost)
         for uid in dict.fromkeys((*self._records.withheld, *changes)):
             claim = changes[uid].after if uid in changes else self.prepared[uid]
-            if failures := _tried(partial(self._records.put, claim)):
+            if uid in lost:
+                self._records.hold(claim)
+                self._renewals.append(changes[uid])
+            elif failures := _tried(partial(self._records.put, claim)):
                 yield from (*failures, *_tried(partial(self._records.withhold, uid)))
             elif uid in changes:
                 self._renewals.append(changes[uid])
         for uid in self.prepared if only is None else only:
             if (kept := self.prepared.get(uid)) is not None:
                 yield from _tried(partial(self._keep_metadata, kept, known))
+        yield from _tried(self._mind_folder)
+
+    def _mind_folder(self) -> None:
+        """See whether files can be written, and keep the records of claims that have none."""
+        had_failed = bool(self.folder_problem)
+        self.folder_problem = self._records.problem(thoroughly=had_failed)
+        if self.metadata_problem and self.metadata is not None:
+            self.metadata_problem = self.metadata.problem()
+        self._adopt_rescued()
+        self._keep_rescued()
 
     def _keep_metadata(self, claim: PreparedClaim, known: Known) -> None:
         if self.metadata is not None and not claim.doubt:
@@ -231,17 +342,9 @@ class Node:
             self._is_slow = clock() - began > SLOW_SECONDS
 
 
-def _tried(work: Callable[[], None]) -> tuple[OSError, ...]:
+def _tried(work: Callable[[], object]) -> tuple[OSError, ...]:
     try:
         work()
     except OSError as error:
         return (error,)
     return ()
-
-
-def _in_doubt(claim: PreparedClaim) -> Failure:
-    uid = claim.reference.uid
-    return Failure(
-        f"the record of claim {uid} in CDI file {cdi.file_name(uid)} {claim.doubt}: nothing new is"
-        " prepared on this node until that claim has ended, or a driver runs that can read it"
-    )

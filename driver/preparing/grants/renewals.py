@@ -124,7 +124,7 @@ def _renewed_device(device: PreparedDevice, where: Whereabouts, on_host: OnHost)
     if isinstance(as_asked, str):
         return withheld(device, as_asked)
     after = prepared_device(device.allocated, device.cdi_name, as_asked)
-    return replace(after, left=left(device, after))
+    return replace(after, left=left(device, after, on_host.resolve))
 
 
 def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:

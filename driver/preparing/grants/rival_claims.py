@@ -10,7 +10,7 @@ was there first keeps it; the other is withheld, and looked at again whenever cl
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from driver.instances.rivals import shown_first
@@ -99,7 +99,17 @@ def withheld(device: PreparedDevice, why: str) -> PreparedDevice:
     return replace(after, left=left(device, after))
 
 
-def left(before: PreparedDevice, after: PreparedDevice) -> tuple[str, ...]:
-    """Where it was, in order of time, without those where it is again."""
+def _as_it_is(path: str) -> str:
+    return path
+
+
+def left(
+    before: PreparedDevice, after: PreparedDevice, resolve: Callable[[str], str] = _as_it_is
+) -> tuple[str, ...]:
+    """Where it was, in order of time, without those where it is again.
+
+    A link that leads to where it is now is none of them: an earlier driver wrote links, and the
+    runtime followed them.
+    """
     paths = dict.fromkeys((*before.left, *before.paths))
-    return tuple(path for path in paths if path not in after.paths)
+    return tuple(p for p in paths if p not in after.paths and resolve(p) not in after.paths)

@@ -35,6 +35,7 @@ from driver.instances.rival_sentences import rival_sentences
 from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
 from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.plumbing.worker_threads import worked_out
 from driver.preparing.grants.sight import Sight
@@ -66,6 +67,7 @@ class OfferPlace:
         unique_devices_default: What `spec.uniqueDevices` means where it is absent.
         rules: By which properties of devices become environment of containers.
         homes: Of what was prepared by an earlier process, see `local_pools`.
+        dev: The host's device nodes.
     """
 
     node: NodeName
@@ -74,6 +76,7 @@ class OfferPlace:
     hash_digits: int = AKRIS_DIGITS
     homes: Homes = field(default_factory=dict)
     rules: EnvironmentRules = BUILT_IN
+    dev: HostDev = field(default_factory=HostDev)
 
 
 class NodeCluster:
@@ -87,8 +90,7 @@ class NodeCluster:
         tasks: asyncio.TaskGroup,
     ) -> None:
         self._node = node = place.node
-        self._hash_digits = place.hash_digits
-        self._rules = place.rules
+        self._place = place
         self._node_path = place.path
         self._tasks = tasks
         self.passes = Passes(self._pass, name="publishing")
@@ -175,9 +177,9 @@ class NodeCluster:
 
     def _seeing(self) -> Callable[[], Inventory]:
         """Makes the inventory of what is known at this moment, in whatever thread."""
-        taken = self._instances.names(self.inventory, self._hash_digits)
+        taken = self._instances.names(self.inventory, self._place.hash_digits)
         heard = dict(self.discoveries.heard)
-        host = Host(HostNodes().at, self._rules)
+        host = Host(HostNodes(dev=self._place.dev).at, self._place.rules)
         verdicts = tuple(self.configurations)
         return partial(inventory_of, verdicts, heard, self._node, taken, host)
 
@@ -300,7 +302,8 @@ class NodeCluster:
     def _unnamed(self, name: ConfigurationName) -> tuple[str, ...]:
         """What of a Configuration's devices is not offered, or not told to containers."""
         unusable = unusable_sentences(self.inventory) if self.inventory else {}
-        return (*map(collision_sentence, self._collisions(name)), *unusable.get(name, ()))
+        nameless = collision_sentence(self._collisions(name), self._place.hash_digits)
+        return (*((nameless,) if nameless else ()), *unusable.get(name, ()))
 
     def _rivals(self, name: ConfigurationName) -> tuple[str, ...]:
         """Which of a Configuration's devices are another one's, too."""
@@ -314,8 +317,9 @@ class NodeCluster:
 
     def _log_collisions(self, inventory: Inventory) -> None:
         for name, found in inventory.collisions.items():
-            for collision in set(found).difference(self._collisions(name)):
-                logger.warning("%s configuration=%s", collision_sentence(collision), name)
+            if new := set(found).difference(self._collisions(name)):
+                sentence = collision_sentence(new, self._place.hash_digits)
+                logger.warning("%s configuration=%s", sentence, name)
 
     @property
     def _many(self) -> int:

@@ -14,12 +14,19 @@ from typing import Any
 
 from driver.api import Configuration, ConfigurationName, NodeName
 from driver.configurations.configurations import DEVICES_DISTINCT, Verdict, holders
-from driver.handlers.reports import Report, entry_of, status_apply
+from driver.handlers.reports import (
+    LATE_FIELDS,
+    PROPERTIES_READ,
+    Report,
+    entry_of,
+    status_apply,
+)
 from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_passes import Passes
 from kube.api import (
     CONFIGURATIONS,
     ApiClient,
+    ApiError,
     ConflictError,
     ForbiddenError,
     InvalidError,
@@ -35,6 +42,12 @@ SETTLE_SECONDS = 3.0
 
 LOOK_SECONDS = 5.0
 """How often handlers in this process are asked whether they have a problem."""
+
+PLAIN_SECONDS = 600.0
+"""How long entries go without the fields that an older definition does not have."""
+
+_NO_SUCH_FIELD = "field not declared in schema"
+"""In what the API server answers to such a field; the code is 500."""
 
 _Entry = Mapping[str, Any] | None
 
@@ -77,6 +90,7 @@ class NodeHandlers:
         self.passes = Passes(self._pass, name="writing the status of handlers")
         self._standing: dict[str, tuple[_Entry, float]] = {}
         self._written: dict[str, _Entry] = {}
+        self._plain_until = float("-inf")
 
     async def _pass(self) -> float:
         wanted = self._wanted()
@@ -107,9 +121,20 @@ class NodeHandlers:
         reports = self._reporter.reports(handler, verdict.name)
         unread = self._reporter.unread(verdict.configuration)
         rivals = self._reporter.rivals(verdict.name)
-        problems = (*unread, *rivals, *self._reporter.unnamed(verdict.name))
-        entry = entry_of(self._node, handler, reports, problems, properties_read=not unread)
-        return {**entry, DEVICES_DISTINCT: False} if entry and rivals else entry
+        entry = entry_of(
+            self._node,
+            handler,
+            reports,
+            (*unread, *rivals),
+            left_out=self._reporter.unnamed(verdict.name),
+        )
+        marks = {PROPERTIES_READ: unread, DEVICES_DISTINCT: rivals}
+        entry = entry and {**entry, **{name: False for name, told in marks.items() if told}}
+        without = LATE_FIELDS if self._is_plain() else frozenset()
+        return entry and {name: value for name, value in entry.items() if name not in without}
+
+    def _is_plain(self) -> bool:
+        return asyncio.get_running_loop().time() < self._plain_until
 
     def _settles_in(self, uid: str, entry: _Entry, now: float) -> float:
         """Seconds until this has stood long enough; 0 if it has."""
@@ -138,6 +163,13 @@ class NodeHandlers:
             return
         except (ForbiddenError, InvalidError) as error:
             logger.warning("status not written configuration=%s: %s", verdict.name, error)
+        except ApiError as error:
+            if _NO_SUCH_FIELD not in error.message or not LATE_FIELDS & (entry or {}).keys():
+                raise
+            logger.warning("%s; statuses go without it: apply the chart's definitions", error)
+            self._plain_until = asyncio.get_running_loop().time() + PLAIN_SECONDS
+            self.passes.ask()  # with what is to be told then
+            return
         else:
             self._configurations.note(answer)
         self._written[verdict.uid] = entry

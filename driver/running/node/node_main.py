@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from driver.api import DRIVER_NAME
 from driver.device_plugin.node_leftovers import NodePlace, free_leftovers
@@ -23,9 +24,10 @@ from driver.preparing.apiserver_status import ClaimStatuses
 from driver.preparing.files.disk_metadata import MetadataFiles
 from driver.preparing.files.prepared import VERSION, PreparedClaim, prepared_homes
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.kubelet_claims import HostPaths, KubeletClaims
 from driver.preparing.kubelet_plugin import Registration, serve
 from driver.preparing.node_claims import NodeClaims
+from driver.preparing.node_lost_claims import LostClaims
 from driver.preparing.node_stale_claims import StaleClaims
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.disk_path_lock import PathLock
@@ -71,7 +73,7 @@ async def run_node(settings: NodeSettings) -> None:
             tasks.create_task(runs)
         for socket in _registration_sockets(settings, external):
             tasks.create_task(socket.serve())
-        standing = Standing(cluster, path, node)
+        standing = Standing(cluster, path, node, paths.data)
         tasks.create_task(_offer_slots(client, settings, standing, events.record))
         tasks.create_task(
             ready_socket.serve(paths.data / socket_name(settings.pod_uid), standing.why_not)
@@ -89,6 +91,7 @@ async def run_node(settings: NodeSettings) -> None:
             keepers = (
                 node_claims,
                 ClaimStatuses(client, settings.node_name, claims),
+                LostClaims(client, settings.node_name, claims),
                 _stale(settings, claims, client, events.record),
             )
             async with serve(paths, claims, cluster) as standing.registration:
@@ -114,7 +117,10 @@ def _stale(
 def _external(settings: NodeSettings, paths: KubeletPaths) -> ExternalHandlers:
     """Handlers of other processes, those that registered with an earlier one included."""
     external = ExternalHandlers(
-        Folder(paths.data), limits=settings.handler_limits, tls=settings.handler_tls
+        Folder(paths.data),
+        limits=settings.handler_limits,
+        tls=settings.handler_tls,
+        dev=settings.dev,
     )
     external.recall()
     return external
@@ -142,6 +148,7 @@ def _place(settings: NodeSettings, node: Node, path: NodePath) -> OfferPlace:
         int(settings.instance_hash_digits),
         prepared_homes(node.glance(), settings.node_name),
         settings.environment_rules,
+        settings.dev,
     )
 
 
@@ -153,7 +160,7 @@ def _claims(
         ClaimReader(client, settings.node_name),
         cluster,
         pools=frozenset({settings.node_name}),
-        mount_paths=settings.handler_limits.mount_paths,
+        paths=HostPaths(settings.handler_limits.mount_paths, settings.dev.resolve),
     )
 
 
@@ -181,6 +188,7 @@ class Standing:
     """Whether this process does its work; an update ends its predecessor only when it does.
 
     Attributes:
+        data: The driver's own folder.
         registration: What the kubelet thinks of it as a plugin for claims; None until it may ask.
         introduced: Whether the kubelet was told of all device plugins; once is enough.
     """
@@ -188,6 +196,7 @@ class Standing:
     cluster: NodeCluster
     path: NodePath
     node: Node
+    data: Path
     registration: Registration | None = None
     introduced: Callable[[], bool] = lambda: False
     _was_introduced: bool = False
@@ -203,8 +212,37 @@ class Standing:
             return "" if self._was_introduced else "The kubelet does not know the devices yet."
         if self.registration is None:
             return "The sockets for the kubelet are not open yet."
+        if problem := self.node.folder_problem:
+            return _unwritable(problem)
+        if problem := self.node.metadata_problem:
+            return _no_metadata(problem)
+        if problem := self.node.rescue_problem:
+            return _unread(self.data, problem)
         newer = (c for c in self.node.doubtful.values() if c.version > VERSION)
         return next(map(_newer, newer), self.registration.problem)
+
+
+def _unwritable(problem: str) -> str:
+    return (
+        f"CDI files cannot be written: {problem}. No claim is prepared on this node until they"
+        " can be. If the folder was removed under the driver's pod, delete the pod: the next one"
+        " has a new folder, and writes there the files of claims in use."
+    )
+
+
+def _no_metadata(problem: str) -> str:
+    return (
+        f"Device metadata cannot be written: {problem}. No claim is prepared on this node whose"
+        " containers get device metadata, until it can be."
+    )
+
+
+def _unread(data: Path, problem: str) -> str:
+    return (
+        f"It is not known which claims are prepared on this node: in {data}, {problem}. Nothing new"
+        " is prepared until it can be read, or is removed. Drain the node before you remove it:"
+        " it may name the devices of pods that run. What was put aside counts until a reboot."
+    )
 
 
 def _newer(claim: PreparedClaim) -> str:
@@ -222,7 +260,9 @@ async def _offer_slots(
 ) -> None:
     """Offer devices through device plugins, or free what is left of that, by the path."""
     cluster, path = standing.cluster, standing.path
-    place = NodePlace(settings.node_name, settings.kubelet_root, settings.cdi_root)
+    place = NodePlace(
+        settings.node_name, settings.kubelet_root, settings.cdi_root, settings.dev.resolve
+    )
     if (await path.taken()).is_dra:
         await cluster.decided()
         await free_leftovers(client, place, cluster.stored_instances, record, cluster)

@@ -11,7 +11,7 @@ is stale when neither the pod it was written for is a consumer nor any consumer 
 have it without being seen: once it is, the label would count again.
 
 Nobody may edit a label, but an administrator who switches the policies off can: what it says then
-counts, and people are told (`world_changes.LabelEdit`).
+counts, and people are told (`label_edits.LabelEdit`).
 """
 
 from __future__ import annotations

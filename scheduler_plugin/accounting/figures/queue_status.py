@@ -5,11 +5,13 @@
     ParentCycle           where the path upwards leads into a cycle
     Unattributed          where pods name it that are charged to nobody
     QuotaUnmet            where pods wait within the quota, and nobody can make room
+    QuotaExceedsDevices   where quotas have been more than the devices that there are for a while
     OverQuota             where more is used than is guaranteed
     NearLimit             where nine tenths of a limit are used, or more
     Unguarded             where other schedulers may give away what it lists, uncharged
 
-A condition is True or not there. `requested` is the usage and what waiting pods ask for.
+A condition is True or not there. `requested` is the usage and what waiting pods ask for. `summary`
+says once more what other fields say, for the columns of `kubectl get`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from typing import Any
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.charges.entries import unattributed_sentence
+from scheduler_plugin.accounting.figures.quota_excess import Excess
+from scheduler_plugin.accounting.figures.summaries import summary
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import (
     NO_CHARGES,
@@ -51,18 +55,42 @@ PODS_NAMED = 3
 _LONGEST_MESSAGE = 32768
 _FIGURES = (
     *("usage", "usageNonPreemptible", "requested"),
-    *("share", "reclaimable", "held", "claims"),
+    *("share", "reclaimable", "held", "claims", "summary", "waiting"),
 )
+LATE_FIELDS = frozenset({"summary", "waiting"})
+"""What definitions of earlier versions do not have: Helm leaves definitions as they are."""
+
 _REASONS = {
     QueueCondition.ACCEPTED: "Valid",
     QueueCondition.PARENT_MISSING: "ParentNotFound",
     QueueCondition.PARENT_CYCLE: "Cycle",
     QueueCondition.UNATTRIBUTED: "NotJudged",
     QueueCondition.QUOTA_UNMET: "NobodyCanGo",
+    QueueCondition.QUOTA_EXCEEDS_DEVICES: "TooFewDevices",
     QueueCondition.OVER_QUOTA: "Borrowing",
     QueueCondition.NEAR_LIMIT: "AlmostUsedUp",
     QueueCondition.UNGUARDED: "DriverNotAccounted",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Besides:
+    """What a status shows that does not follow from the world as it is at this moment.
+
+    Attributes:
+        share: What the queue would have if devices were given anew.
+        waiting: How many pods wait; None for a status that does not say so.
+        excess: What of its quotas is more than there is; None for nothing.
+        without: Fields that the definition does not have.
+    """
+
+    share: Charges = NO_CHARGES
+    waiting: int | None = None
+    excess: Excess | None = None
+    without: frozenset[str] = frozenset()
+
+
+NOTHING_BESIDES = Besides()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +116,9 @@ def queue_object(obj: JsonObject) -> QueueObject:
 
 
 def queue_status(
-    found: QueueObject, world: WorldView, now: datetime, share: Charges = NO_CHARGES
+    found: QueueObject, world: WorldView, now: datetime, besides: Besides = NOTHING_BESIDES
 ) -> JsonObject | None:
     """The status that a Queue should have; None where it has it.
-
-    `share` is what it would have if devices were given anew.
 
     None, too, where the world knows another spec: "in force" must be so, and whichever of the two
     is behind will hear of it.
@@ -104,6 +130,7 @@ def queue_status(
     odd = [*world.facts.tree.conditions(queue.name), *_unattributed(queue.name, world)]
     if queue.name in world.unmet:
         odd.append((QueueCondition.QUOTA_UNMET, world.unmet[queue.name]))
+    odd += _exceeding(besides.excess, before)
     odd += _stretched(queue, dict(world.ledger.of(queue.name).usage))
     odd += _unguarded(queue, world)
     conditions = [
@@ -117,7 +144,7 @@ def queue_status(
         }
         for kind, message in ((QueueCondition.ACCEPTED, "The spec is in force."), *odd)
     ]
-    figures = _figures(queue, world, share)
+    figures = _figures(queue, world, besides)
     status = {"observedGeneration": generation, **figures, "conditions": conditions}
     return None if _is_stored(status, found.status) else status
 
@@ -131,6 +158,15 @@ def _unattributed(name: QueueName, world: WorldView) -> Iterator[tuple[QueueCond
         sentences.append(f"{len(uids) - PODS_NAMED} more are like this.")
     if sentences:
         yield QueueCondition.UNATTRIBUTED, " ".join(sentences)
+
+
+def _exceeding(
+    excess: Excess | None, before: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[QueueCondition, str]]:
+    """Once it was told it stays as long as it is so, whoever leads since."""
+    kind = QueueCondition.QUOTA_EXCEEDS_DEVICES
+    if excess is not None and (excess.lasting or _since(before.get(kind, {}))):
+        yield kind, excess.now
 
 
 def _unguarded(queue: Queue, world: WorldView) -> Iterator[tuple[QueueCondition, str]]:
@@ -163,7 +199,7 @@ def _is_near(used: int, limit: Ceiling) -> bool:
     return bool(limit.most) and 10 * used >= 9 * (limit.most or 0)
 
 
-def _figures(queue: Queue, world: WorldView, share: Charges) -> dict[str, Any]:
+def _figures(queue: Queue, world: WorldView, besides: Besides) -> dict[str, Any]:
     """Figures of no class at all are left out.
 
     Where an apply empties a map, the API server makes it null, which the definition refuses.
@@ -174,14 +210,19 @@ def _figures(queue: Queue, world: WorldView, share: Charges) -> dict[str, Any]:
         "usage": _amounts(usage.usage, keys),
         "usageNonPreemptible": _amounts(usage.non_preemptible, keys),
         "requested": _amounts(usage.requested, keys),
-        "share": _amounts(share, ()),
+        "share": _amounts(besides.share, ()),
         "reclaimable": _amounts(reclaimable(queue, world), ()),
         "held": _amounts(world.held(queue.name), ()),
     }
     claims = {"owned": usage.owned, "sharedOut": usage.shared_out}
     if usage.orphans:
         claims["orphans"] = usage.orphans
-    return {**{name: found for name, found in amounts.items() if found}, "claims": claims}
+    told: dict[str, Any] = {**amounts, "summary": summary(amounts["usage"], queue)}
+    figures = {name: found for name, found in told.items() if found}
+    if besides.waiting is not None:
+        figures["waiting"] = besides.waiting
+    kept = {name: found for name, found in figures.items() if name not in besides.without}
+    return {**kept, "claims": claims}
 
 
 def reclaimable(queue: Queue, world: WorldView) -> Charges:

@@ -31,8 +31,8 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import groupby, pairwise
 
+from scheduler_plugin.accounting.books_views import BooksView
 from scheduler_plugin.accounting.queues.queues import QueueTree
-from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, NO_QUEUE, QueueName, Share
 from scheduler_plugin.objects.steps import STRIDE, Steps, at_once
@@ -285,14 +285,14 @@ def _below(children: Mapping[QueueName, Iterable[QueueName]]) -> Iterator[QueueN
 class ShareFigures:
     """The shares of all queues, by resource. Moments are seconds of the monotonic clock."""
 
-    def __init__(self, world: WorldView) -> None:
-        self._world = world
+    def __init__(self, books: BooksView) -> None:
+        self._books = books
         self._shares: dict[ResourceKey, Mapping[QueueName, int]] = {}
         self._until: dict[ResourceKey, float] = {}
 
     def of(self, name: QueueName, moment: float) -> Charges:
         """What a queue would have of each resource that it has, asks for or lists."""
-        ledger, queue = self._world.ledger, self._world.facts.tree.get(name)
+        ledger, queue = self._books.ledger, self._books.facts.tree.get(name)
         has = (*ledger.usage.of(name), *ledger.waiting.of(name))
         keys = {key for key, _ in has} | set(queue.shares if queue is not None else ())
         return charges({key: self._of(key, moment).get(name, 0) for key in keys})
@@ -304,8 +304,8 @@ class ShareFigures:
         return self._shares[key]
 
     def _look(self, key: ResourceKey) -> Mapping[QueueName, int]:
-        asked = self._world.ledger.usage.own_of(key)
-        for name, amount in self._world.ledger.waiting.own_of(key).items():
+        asked = self._books.ledger.usage.own_of(key)
+        for name, amount in self._books.ledger.waiting.own_of(key).items():
             asked[name] = asked.get(name, 0) + amount
         # How many devices there are nobody knows for sure: what ends shares are limits.
-        return fair_shares(self._world.facts.tree, key, asked, None)
+        return fair_shares(self._books.facts.tree, key, asked, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from scheduler_plugin.objects.names import NO_QUEUE, PodUid, QueueName
 from scheduler_plugin.objects.tables import Index, enter
 
@@ -24,3 +26,7 @@ class PodsByQueue:
     def of(self, queue: QueueName) -> tuple[PodUid, ...]:
         """Those of a queue."""
         return tuple(self._pods.get(queue, ()))
+
+    def count(self, queues: Iterable[QueueName]) -> int:
+        """How many there are of these queues together."""
+        return sum(len(self._pods.get(queue, ())) for queue in queues)

@@ -3,7 +3,7 @@
 import { get, query } from "./api.js";
 import { ceiling, element } from "./dom.js";
 import { plot } from "./plot.js";
-import { bar, figures } from "./views.js";
+import { WITHHELD, bar, deviceState, figures, nodes } from "./views.js";
 
 const heading = (small, big) => [element("p", { class: "small" }, small), element("h2", {}, big)];
 const fact = (name, ...value) => element("div", { class: "fact" }, element("dt", {}, name), element("dd", {}, ...value));
@@ -56,7 +56,7 @@ async function claim(row, signal) {
 
 async function pod(row, signal) {
   const path = `pods/${encodeURIComponent(row.namespace)}/${encodeURIComponent(row.name)}`;
-  const { why, place } = await get(path, signal);
+  const { why, place, problem } = await get(path, signal);
   const told = why.figures.map((f) => [
     element("h3", {}, `${f.queue}, ${f.device_class}`),
     bar(f.usage, f.quota, f.limit),
@@ -71,6 +71,7 @@ async function pod(row, signal) {
       fact("Queue", why.queue || "none"),
       place ? fact("Place", place) : null,
     ),
+    problem ? element("p", { class: "problem" }, problem) : null,
     why.claims.length ? items(why.claims) : null,
     ...(remedies.length ? [element("h3", {}, "What would let it run"), items(remedies)] : []),
     ...told.flat(),
@@ -84,9 +85,13 @@ function device(row) {
     facts(
       fact("Slots", `${row.used} of ${row.slots ?? "unknown"}`),
       fact("Configuration", row.configuration || "none of Moorage's"),
-      fact("Nodes", row.nodes.join(", ") || "none"),
+      fact("State", ...deviceState(row)),
+      row.since ? fact("Since", row.since) : "",
+      row.taints.length ? fact("Taints", row.taints.join(", ")) : "",
+      fact("Nodes", nodes(row)),
       row.pool ? fact("Pool", row.pool) : "",
     ),
+    row.state === "Withheld" ? element("p", {}, WITHHELD) : "",
     ...(row.claims?.length ? [element("h3", {}, "Claims"), items(row.claims.map(([name, slots]) => `${name}: ${slots}`))] : []),
     ...(row.held.length
       ? [element("h3", {}, "Through the device plugin"), items(row.held.map(([node, slots]) => `${node}: ${slots}`))]

@@ -24,4 +24,10 @@ export function age(moment, now = Date.now()) {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
+/* How long ago a moment was; the moment itself is told under the pointer. */
+export function ago(moment, { before = "", after = "" } = {}) {
+  const said = age(moment);
+  return element("time", { class: "muted", datetime: moment, title: moment }, said ? `${before}${said}${after}` : moment);
+}
+
 export const ceiling = (most) => (most === null || most === undefined ? "none" : String(most));

@@ -19,6 +19,7 @@ export class List {
     this.active = -1;
     this.open = null;
     this.opened = { index: 0, row: null };
+    this.awaited = -1; // What was chosen before it was loaded.
     this.pressed = false;
     this.space = document.createElement("div");
     this.space.className = "space";
@@ -83,6 +84,7 @@ export class List {
     // What is open is followed, wherever the list was scrolled to.
     const { index: place } = this.opened;
     if (this.open !== null && place < this.total) this.need(place - (place % WINDOW));
+    if (this.awaited >= 0 && this.awaited < this.total) this.need(this.awaited - (this.awaited % WINDOW));
     // A browser makes no click of a press where what was pressed is replaced before the release.
     if (this.pressed) return;
     for (let index = first; index < last; index += 1) this.place(index, height);
@@ -128,6 +130,7 @@ export class List {
         if (this.windows.size > MOST_WINDOWS) this.windows.delete(this.windows.keys().next().value);
         if (number === this.number) this.total = total;
         this.follow(start, rows);
+        if (this.row(this.awaited)) this.choose(this.awaited);
         this.later();
       })
       .catch((error) => {
@@ -160,6 +163,7 @@ export class List {
 
   move(index) {
     if (!this.total) return;
+    this.awaited = -1;
     this.active = Math.min(this.total - 1, Math.max(0, index));
     const top = this.active * this.height;
     const { scrollTop, clientHeight } = this.root;
@@ -169,10 +173,12 @@ export class List {
     this.later();
   }
 
+  /* A row that still loads is opened once it is there, unless another is chosen meanwhile. */
   choose(index) {
     const row = this.shown.get(index)?.row ?? this.row(index); // What is seen is what is chosen.
-    if (!row) return;
     this.active = index;
+    this.awaited = row ? -1 : index;
+    if (!row) return this.later();
     this.open = this.key(row);
     this.opened = { index, row };
     this.chosen(row);
@@ -181,6 +187,7 @@ export class List {
 
   close() {
     this.open = null;
+    this.awaited = -1;
     this.later();
   }
 }

@@ -6,8 +6,10 @@ import { byId, element, show } from "./dom.js";
 import { List } from "./list.js";
 import { VIEWS, headCells } from "./views.js";
 
-const page = { part: "", list: null, state: null, how: "", why: "", unread: "", following: null, opened: null };
+const page = { part: "", list: null, state: null, asked: null, how: "", why: "", unread: "", following: null, opened: null };
 const wanted = () => ({ text: byId("filter").value.trim(), namespace: byId("namespace").value.trim() });
+const isSame = (one, other) => one?.text === other.text && one?.namespace === other.namespace;
+let filter = wanted(); // What the list is filtered by; the boxes may say more for a moment.
 
 // Signing in.
 
@@ -28,7 +30,8 @@ byId("sign-in-form").addEventListener("submit", async (event) => {
   const button = event.submitter ?? byId("sign-in-form").querySelector("button");
   button.disabled = true;
   try {
-    took(await get(`state?${query(wanted())}`));
+    filter = wanted();
+    took(await get(`state?${query(filter)}`), filter);
     start();
   } catch (error) {
     signIn(error.message);
@@ -47,6 +50,7 @@ byId("token").addEventListener("keydown", (event) => {
 byId("sign-out").addEventListener("click", () => signIn());
 
 function start() {
+  filter = wanted();
   show(byId("sign-in"), false);
   show(byId("app"), true);
   turn();
@@ -65,9 +69,10 @@ function stop() {
 async function listen() {
   page.following?.abort();
   const aborter = (page.following = new AbortController());
+  const asked = filter;
   connection("connecting", "");
   try {
-    await follow(query(wanted()), aborter.signal, took, connection);
+    await follow(query(asked), aborter.signal, (state) => took(state, asked), connection);
   } catch (error) {
     if (!aborter.signal.aborted) signIn(error.message);
   }
@@ -84,7 +89,12 @@ function connection(how, why) {
   notice();
 }
 
-const standby = () => `This replica is not the elected one, so places in line and events are known to another. ${page.state.standby}`;
+// What a replica that stands by cannot show: where the leader answers, that is nothing.
+function lacking() {
+  const { standby, leader, events } = page.state ?? {};
+  const places = standby && leader ? `This replica is not the elected one, which alone knows places in line. ${leader}` : "";
+  return [places, events].filter(Boolean).join(" ");
+}
 
 function unread(error) {
   page.unread = error ? error.message : "";
@@ -94,36 +104,57 @@ function unread(error) {
 // What is wrong with what is seen, and else what this replica does not know.
 function notice() {
   const problem = page.how === "lost" ? page.why : page.unread;
-  const text = problem ? `${problem} What you see is from before; it is tried again.` : page.state?.standby ? standby() : "";
+  const text = problem ? `${problem} What you see is from before; it is tried again.` : lacking();
   document.body.classList.toggle("stale", Boolean(problem));
   byId("notice").textContent = text;
+  byId("notice").title = page.state?.standby ?? "";
   show(byId("notice"), Boolean(text));
 }
 
-function took(state) {
-  page.state = state;
+/* A state counts the rows that match what was asked for, and all that there are without a filter. */
+function took(state, asked) {
+  Object.assign(page, { state, asked });
   byId("viewer").textContent = state.viewer;
   byId("viewer").title = state.viewer;
   for (const tab of byId("tabs").children) {
-    const { total, denied } = state.parts[tab.dataset.part];
-    tab.lastChild.textContent = denied ? "–" : total;
+    const { all, denied } = state.parts[tab.dataset.part];
+    tab.lastChild.textContent = denied ? "–" : all;
   }
   notice();
   if (page.part && page.list !== undefined) fill();
   if (page.again) page.again();
 }
 
+const unmatched = (all) => `No row matches the filter. Without it there ${all ? (all === 1 ? "is 1" : `are ${all.toLocaleString("en")}`) : "is none"}.`;
+
+function count(total, all) {
+  const of = total === all ? "" : ` of ${all.toLocaleString("en")}`;
+  return `${total.toLocaleString("en")}${of} ${all === 1 ? "row" : "rows"}`;
+}
+
 function fill() {
-  const { total, denied } = page.state.parts[page.part];
-  const filtered = Object.values(wanted()).some(Boolean);
-  const sentence = denied || (total ? "" : filtered ? "Nothing matches the filter." : VIEWS[page.part].empty);
+  // What is known of another filter says nothing of this one: its rows say how many there are.
+  if (!isSame(page.asked, filter)) return anew();
+  const { total, all, denied } = page.state.parts[page.part];
+  const filtered = Object.values(page.asked).some(Boolean);
+  const sentence = denied || (total ? "" : filtered ? unmatched(all) : VIEWS[page.part].empty);
   byId("empty").textContent = sentence;
   byId("empty").classList.toggle("problem", Boolean(denied));
   show(byId("empty"), Boolean(sentence));
   show(byId("list"), !sentence);
   show(byId("head"), !denied);
-  byId("count").textContent = denied ? "" : `${total.toLocaleString("en")} ${total === 1 ? "row" : "rows"}`;
+  byId("count").textContent = denied ? "" : count(total, all);
   page.list?.refresh(denied ? 0 : total, page.state.number);
+}
+
+// Until the state of a new filter is there.
+function anew() {
+  const { denied } = page.state.parts[page.part];
+  if (denied) return;
+  show(byId("empty"), false);
+  show(byId("list"), true);
+  byId("count").textContent = "";
+  page.list?.refresh(1, page.state.number);
 }
 
 // Lists.
@@ -149,7 +180,7 @@ function remake() {
   const { part } = page;
   page.list = new List(byId("list"), {
     load: async (offset, limit, signal) => {
-      const found = await get(`rows/${part}?${query({ ...wanted(), offset, limit })}`, signal);
+      const found = await get(`rows/${part}?${query({ ...filter, offset, limit })}`, signal);
       if (page.unread) unread(null);
       return found;
     },
@@ -167,17 +198,26 @@ function remake() {
 window.addEventListener("hashchange", () => page.state && turn());
 
 let typed;
-for (const id of ["filter", "namespace"]) {
-  byId(id).addEventListener("input", () => {
-    clearTimeout(typed);
-    byId("list").setAttribute("aria-busy", true);
-    typed = setTimeout(() => {
-      remake();
-      byId("list").setAttribute("aria-busy", false);
-      listen();
-    }, 250);
-  });
+
+// The list is as the boxes say, however that came: a browser may empty a box without an input event.
+function boxChanged() {
+  clearTimeout(typed);
+  const isBusy = !isSame(filter, wanted());
+  byId("list").setAttribute("aria-busy", isBusy);
+  if (isBusy) typed = setTimeout(filterNow, 250);
 }
+
+function filterNow() {
+  clearTimeout(typed);
+  byId("list").setAttribute("aria-busy", false);
+  if (isSame(filter, wanted())) return;
+  filter = wanted();
+  remake();
+  listen();
+}
+
+for (const id of ["filter", "namespace"])
+  for (const happened of ["input", "change", "search"]) byId(id).addEventListener(happened, boxChanged);
 
 // What was opened.
 
@@ -236,7 +276,12 @@ document.addEventListener("keydown", (event) => {
   if (byId("app").hidden || event.ctrlKey || event.metaKey || event.altKey) return;
   const typing = event.target.matches("input, textarea");
   if (event.key === "Escape") {
-    if (typing) event.target.blur();
+    if (typing) {
+      event.preventDefault();
+      event.target.value = "";
+      event.target.blur();
+      filterNow();
+    }
     closeDetail();
     byId("list").focus();
   } else if (!typing && event.key === "/") {

@@ -1,6 +1,6 @@
 // How each list looks: its columns, its rows, and what is said where it is empty.
 
-import { age, ceiling, element } from "./dom.js";
+import { ago, ceiling, element } from "./dom.js";
 
 const cell = (name, ...children) => element("span", { class: `cell ${name}` }, ...children);
 const muted = (text) => element("span", { class: "muted" }, text);
@@ -84,10 +84,29 @@ const slots = (row) =>
     ? [element("span", { class: "figures" }, `${row.used} in use`)]
     : [bar(row.used, row.slots, row.slots), element("span", { class: "figures" }, `${row.used} of ${row.slots}`)];
 
+export const WITHHELD = "No ResourceSlice offers it: no claim gets it.";
+
+// What a device is, in the list and beside it.
+export function deviceState(row) {
+  if (row.state === "Ready") return [muted("Ready")];
+  const why = row.state === "Withheld" ? WITHHELD : row.taints.join(", ");
+  const shown = element("span", { class: "chip wait", title: why }, row.state);
+  return [shown, row.since ? ago(row.since) : ""];
+}
+
+// Where a device is that no node sees, or was.
+const nowhere = (row) => (row.published_on.length ? `no longer on ${row.published_on.join(", ")}` : "no node sees it");
+
+export function nodes(row) {
+  if (!row.nodes.length) return muted(nowhere(row));
+  return row.nodes[0] === "*" ? muted("anywhere") : row.nodes.join(", ");
+}
+
 const deviceCells = (row) => [
-  cell("node", row.nodes.length ? (row.nodes[0] === "*" ? muted("anywhere") : row.nodes.join(", ")) : muted("no node sees it")),
+  cell("node", nodes(row)),
   cell("name", element("b", {}, row.name)),
   cell("class", row.configuration || muted(row.driver)),
+  cell("state", ...deviceState(row)),
   cell("slots", ...slots(row)),
   cell("users", ...(row.used ? users(row) : [muted("free")])),
 ];
@@ -96,12 +115,12 @@ const waitingCells = (row) => [
   cell("name", ...named(row)),
   cell("queue", row.queue ? chip(row.queue) : muted("no queue")),
   cell("reason", chip(row.reason, row.reason === "Fits" ? "fits" : "wait")),
-  cell("since", muted(age(row.since))),
+  cell("since", ago(row.since)),
   cell("sentence", element("span", { title: row.sentence }, row.sentence)),
 ];
 
 const eventCells = (row) => [
-  cell("since", muted(`${age(row.at)} ago`)),
+  cell("since", ago(row.at, { after: " ago" })),
   cell("reason", chip(row.reason, row.type === "Warning" ? "wait" : "")),
   cell("name", muted(`${row.kind} `), ...named(row)),
   cell("sentence", element("span", { title: row.note }, row.note)),
@@ -126,7 +145,7 @@ export const VIEWS = {
   },
   devices: {
     title: "Devices",
-    heads: { node: "Node", name: "Device", class: "Configuration", slots: "Slots", users: "Used by" },
+    heads: { node: "Node", name: "Device", class: "Configuration", state: "State", slots: "Slots", users: "Used by" },
     cells: deviceCells,
     key: (row) => `${row.driver} ${row.pool} ${row.name}`,
     empty: "No device was discovered. A Configuration says what to look for.",
@@ -143,7 +162,7 @@ export const VIEWS = {
     heads: { since: "When", reason: "What", name: "On", sentence: "Why" },
     cells: eventCells,
     key: (row) => `${row.at} ${row.kind} ${objectKey(row)} ${row.reason}`,
-    empty: "Nothing was evicted, shared or denied since this replica started.",
+    empty: "Nothing was evicted, shared or denied for as long as the API server keeps Events: an hour, unless it is told otherwise.",
   },
 };
 

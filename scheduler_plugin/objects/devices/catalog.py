@@ -60,6 +60,8 @@ class Catalog:
         self._published: dict[str, dict[ResourceKey, int]] = {}
         # How many show a device as one of which Configuration.
         self._shown: dict[DeviceId, dict[ResourceKey, int]] = {}
+        # How many slices of a driver's pool there are.
+        self._pools: dict[tuple[str, str], int] = {}
 
     def put_class(self, view: ClassView) -> None:
         self.remove_class(view.name)
@@ -82,6 +84,10 @@ class Catalog:
 
     def remove_configuration(self, name: ResourceKey) -> None:
         count(self._configurations, name, -1)
+
+    def has_configuration(self, name: ResourceKey) -> bool:
+        """Whether there is a Configuration of this name, in whatever namespace."""
+        return name in self._configurations
 
     def instance_named(self, name: str) -> InstanceView | None:
         return self._instances.get(name)
@@ -111,6 +117,7 @@ class Catalog:
         self.remove_slice(view.name)
         self._slices[view.name] = view
         self._counts.add(view)
+        count(self._pools, (view.driver, view.pool), 1)
         for configuration, instance in instances_of(view):
             count(self._published.setdefault(instance, {}), configuration, 1)
         for device, configuration in view.configurations:
@@ -121,6 +128,7 @@ class Catalog:
         if before is None:
             return
         self._counts.add(before, -1)
+        count(self._pools, (before.driver, before.pool), -1)
         for configuration, instance in instances_of(before):
             _uncount(self._published, instance, configuration)
         for device, configuration in before.configurations:
@@ -244,6 +252,15 @@ class Catalog:
         """The most devices that a claim for all of a class can get."""
         view = self._classes.get(name)
         return self._counts.most(view) if view is not None else 0
+
+    def has_pool(self, device: DeviceId) -> bool:
+        """Whether anything of a device's pool is published."""
+        return (device.driver, device.pool) in self._pools
+
+    def published(self, name: ClassName) -> int:
+        """How many devices are published that may be of a class, anywhere."""
+        view = self._classes.get(name)
+        return self._counts.total(view) if view is not None else 0
 
 
 def _of_pool(pool: str) -> ResourceKey | None:

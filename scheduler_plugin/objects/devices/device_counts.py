@@ -41,6 +41,10 @@ class _Count:
             self.on[node] = now
 
     @property
+    def total(self) -> int:
+        return self.anywhere + sum(self.on.values())
+
+    @property
     def most(self) -> int:
         on_one = next((n for n in range(MAX_RESULTS, 0, -1) if self.nodes[n] > 0), 0)
         return min(MAX_RESULTS, self.anywhere + on_one)
@@ -69,9 +73,17 @@ class DeviceCounts:
         Which device a foreign class selects only CEL can tell; all of the drivers that it names
         count, or of all drivers.
         """
-        selection = _selection(view)
-        count = self._counts.get(selection) if selection is not None else None
+        count = self._count(view)
         return count.most if count is not None else 0
+
+    def total(self, view: ClassView) -> int:
+        """How many devices there are that may be of a class, in whatever slices."""
+        count = self._count(view)
+        return count.total if count is not None else 0
+
+    def _count(self, view: ClassView) -> _Count | None:
+        selection = selection_of(view)
+        return self._counts.get(selection) if selection is not None else None
 
 
 def _selections(found: SliceView) -> Counter[Selection]:
@@ -83,7 +95,7 @@ def _selections(found: SliceView) -> Counter[Selection]:
     return counts
 
 
-def _selection(view: ClassView) -> Selection | None:
+def selection_of(view: ClassView) -> Selection | None:
     """What a class may select; None for nothing. All drivers that it names must be the device's."""
     drivers = set(view.drivers)
     if not view.configuration:

@@ -12,6 +12,7 @@ from driver.api import (
     ATTRIBUTE_INSTANCE,
     CONFIGURATION_LABEL,
     DRIVER_NAME,
+    OFFLINE_SINCE,
 )
 from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
@@ -71,6 +72,7 @@ class SliceView:
 
     Attributes:
         node: The node that alone can use them; "" for devices that several nodes can use.
+        pool: In which their names mean them.
         counts: Devices by Configuration and Instance; "" for other drivers' devices.
         configurations: Of each of our driver's devices the Configuration.
     """
@@ -78,6 +80,7 @@ class SliceView:
     name: str
     driver: str
     node: str = ""
+    pool: str = ""
     counts: tuple[tuple[tuple[str, str], int], ...] = ()
     configurations: tuple[tuple[DeviceId, ResourceKey], ...] = ()
 
@@ -90,6 +93,7 @@ class InstanceView:
         nodes: Those that see it.
         capacity: How many uses it has at one time.
         held: Slots that pods hold through the device plugin, by node; "" where a slot does not say.
+        offline_since: When the last node ceased to see it, as its annotation says it; "" for none.
     """
 
     name: str
@@ -97,6 +101,7 @@ class InstanceView:
     nodes: tuple[str, ...] = ()
     capacity: int = 0
     held: tuple[tuple[str, int], ...] = ()
+    offline_since: str = ""
 
 
 def class_view(obj: JsonObject) -> ClassView:
@@ -134,6 +139,7 @@ def slice_view(obj: JsonObject) -> SliceView:
         name=obj["metadata"]["name"],
         driver=driver,
         node=intern(spec.get("nodeName") or ""),
+        pool=pool,
         counts=tuple(sorted(Counter(origin for _, origin in origins).items())),
         configurations=tuple(
             (DeviceId(driver, pool, intern(name)), ResourceKey(configuration))
@@ -145,13 +151,14 @@ def slice_view(obj: JsonObject) -> SliceView:
 
 def instance_view(obj: JsonObject) -> InstanceView:
     """Parse an Instance."""
-    spec = obj.get("spec") or {}
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
     return InstanceView(
-        obj["metadata"]["name"],
+        metadata["name"],
         ResourceKey(intern(spec.get("configurationName") or "")),
         tuple(intern(node) for node in spec.get("nodes") or ()),
         max(0, spec.get("capacity") or 0),
         _held(spec.get("deviceUsage") or {}),
+        str((metadata.get("annotations") or {}).get(OFFLINE_SINCE) or ""),
     )
 
 

@@ -32,6 +32,7 @@ class PublishedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         selector: The JSON of the node selector of those that can, where it is not one; None for
             all nodes.
         slots: How many several requests share at one time; None where one request has all of it.
+        taint_times: When each of the taints was added, as the slice says it; "" where it does not.
     """
 
     device: DeviceId
@@ -40,6 +41,7 @@ class PublishedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     selector: str | None
     slots: int | None
     taints: tuple[Taint, ...]
+    taint_times: tuple[str, ...] = ()
 
 
 class PublishedSlice(NamedTuple):
@@ -126,6 +128,7 @@ def _device(
         selector=selector,
         slots=slots,
         taints=taints_of(device.get("taints")),
+        taint_times=tuple(str(t.get("timeAdded") or "") for t in device.get("taints") or ()),
     )
 
 

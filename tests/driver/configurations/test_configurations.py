@@ -274,6 +274,22 @@ def test_devices_that_another_configuration_offers_too_are_a_condition() -> None
     assert told == Condition("DevicesDistinct", "False", "OtherConfiguration", message)
 
 
+def test_what_handlers_report_to_be_wrong_is_a_condition_and_no_success() -> None:
+    body = a_configuration_object(discoveryHandler={"name": "onvif"})
+    refused = {"handler": "Active", "message": "It answers 401.", "devicesComplete": False}
+    nodes = [{"name": f"node-{n}", **refused} for n in "dcba"]
+    body["status"] = {"nodes": [*nodes, {"name": "node-e", "handler": "Active", "message": "No."}]}
+    verdict = judged(body)
+
+    accepted, told = conditions(verdict, verdict, own_handlers=("onvif",))
+
+    assert accepted.message == (
+        "Its devices are discovered, but for what condition DevicesComplete tells."
+    )
+    message = "node-a, node-b, node-c and 1 more: It answers 401."
+    assert told == Condition("DevicesComplete", "False", "ProblemsReported", message)
+
+
 def test_discovery_properties_are_taken_and_their_flaws_are_problems() -> None:
     body = a_configuration_object()
     handler = body["spec"]["discoveryHandler"]

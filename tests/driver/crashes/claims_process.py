@@ -15,6 +15,7 @@ from driver.preparing.grants import disk_grants
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import serve
+from driver.preparing.lost_claims import Use
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -90,7 +91,7 @@ _running: set[asyncio.Task[None]] = set()
 
 
 def _obey(orders: Connection, root: Path, source: FakeSource, claims: KubeletClaims) -> None:
-    """To look where devices are now, or to cancel what runs."""
+    """To look where devices are now, and at lost claims, all in use; or to cancel what runs."""
     if orders.recv() == "cancel":
         work = claims.calls.finish(0)
     else:
@@ -101,4 +102,10 @@ def _obey(orders: Connection, root: Path, source: FakeSource, claims: KubeletCla
 
 async def _renew(orders: Connection, claims: KubeletClaims) -> None:
     await claims.renew(again=True)
+    for uid in claims.lost:
+        await claims.cleanup.settle(uid, _in_use)
     orders.send("renewed")
+
+
+async def _in_use() -> Use:
+    return Use.RUNNING

@@ -254,6 +254,25 @@ async def _is_renewed(driver: Life) -> bool:
     return False
 
 
+async def test_killed_while_removed_files_are_written_again(root: Path) -> None:
+    """Each is there whole or not at all; what is not is as removed while no driver runs."""
+    async with worlds(root) as world:
+        for boundary in (boundaries := Boundaries(root)):
+            async with world.life() as driver:
+                assert not await world.prepare(WANTED)
+                for path in (root / "cdi").iterdir():
+                    path.unlink()
+                await driver.trace(boundaries.log, boundary)
+                done = await _is_renewed(driver)
+            assert world.files().keys() == world.records().keys()
+            assert not done or world.records().keys() == {KEPT.uid, WANTED.uid}
+            async with world.life():
+                await _finish(world)
+            if done:
+                boundaries.note_survived(boundary)
+        boundaries.check(LEAST)
+
+
 STALL_SECONDS = 3.0
 
 

@@ -355,16 +355,27 @@ async def test_a_refusal_is_told_and_does_not_make_the_handler_offline(tmp_path:
         await node.until(lambda: node.problems() == "")
 
 
-async def test_an_answer_that_is_too_large_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("driver.handlers.limits.LARGEST_ANSWER_BYTES", 1000)
+async def test_an_answer_that_is_too_large_is_told(tmp_path: Path) -> None:
+    """With the handler's name and the limit, not in gRPC's words."""
     node, path = ANode(tmp_path), tmp_path / "shelf.sock"
-    huge = answer(v0.Device(id="a" * 2000))
+    huge = answer(*devices("a"), v0.Device(id="b" * (50 << 20)))
     async with running(node.run()), foreign(path, lambda r, c: forever(huge)):
         await register(node.socket, str(path))
-        await node.until(lambda: "larger than max" in node.problems())
+        await node.until(lambda: node.problems() != "")
+        assert node.problems() == (
+            'Handler "shelf" answered with more than 8 MiB; what it said before stays, and it must'
+            " report fewer devices, or shorter properties."
+        )
         assert node.states() == (ACTIVE,)
+
+
+async def test_a_handler_that_takes_a_question_for_too_large_is_quoted(tmp_path: Path) -> None:
+    node, path = ANode(tmp_path), tmp_path / "shelf.sock"
+    node.configurations = [a_shelf("x" * (5 << 20))]
+    async with running(node.run()), foreign(path, lambda r, c: forever(answer())):
+        await register(node.socket, str(path))
+        await node.until(lambda: node.problems() != "")
+        assert "RESOURCE_EXHAUSTED: SERVER: Received message larger than max" in node.problems()
 
 
 async def test_ten_thousand_devices_and_ids_of_a_megabyte_are_taken(tmp_path: Path) -> None:

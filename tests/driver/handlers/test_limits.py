@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -20,12 +21,23 @@ from hypothesis import strategies as st
 from driver.api import ValueReference
 from driver.devices import Device, DeviceSpec, Mount
 from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.handlers import external_handlers as externals
 from driver.handlers import registration_socket, sdk
-from driver.handlers.limits import HandlerLimits, admitted, excess, host_paths
+from driver.handlers.limits import (
+    Admitted,
+    HandlerLimits,
+    OnHost,
+    admitted,
+    excess,
+    mount_paths,
+    node_paths,
+)
 from driver.handlers.sdk_requests import Place
 from driver.handlers.table import HandlerState
 from driver.instances import handler_discoveries as discoveries
+from driver.plumbing.device_nodes import Look, Seen
 from driver.plumbing.disk import real_paths
+from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.kubelet_sockets import Access
 from kube.api import Backoff
 from tests.driver.builders import a_configuration
@@ -48,6 +60,7 @@ ACTIVE = HandlerState.ACTIVE
 PORT = "127.0.0.1:23818"
 SECRET = ValueReference(kind="Secret", namespace="n", name="s", key="k")
 OPEN = HandlerLimits(device_paths=("/dev/video*", "/dev/bus"), mount_paths=("/srv/*/shelf",))
+FOLDER = "is no device node; of a folder name each node"
 
 
 @pytest.fixture(autouse=True)
@@ -58,20 +71,33 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discoveries, "_BACKOFF", Backoff(0.02, 0.1))
 
 
-def node_of(path: str) -> Device:
-    return Device("d", device_specs=(DeviceSpec("/dev/x", path),))
+def node_of(path: str, **fields: str) -> Device:
+    spec = {"container_path": "/dev/x", "host_path": path, **fields}
+    return Device("d", device_specs=(DeviceSpec(**spec),))
 
 
-def mount_of(path: str, *, read_only: bool = True) -> Device:
-    return Device("m", mounts=(Mount("/x", path, read_only),))
+def mount_of(path: str, *, read_only: bool = True, container_path: str = "/x") -> Device:
+    return Device("m", mounts=(Mount(container_path, path, read_only),))
 
 
-def why_not(device: Device, limits: HandlerLimits, **real: str | None) -> str:
-    """Why a device is left out, "" if it is not; where paths lead is given, else to themselves."""
-    leads = {path: real.get("leads", path) for path in host_paths([device])}
-    taken, problems = admitted([device], "shelf", limits, leads, trusted=True)
-    assert bool(taken) is not bool(problems)
-    return " ".join(problems)
+def judged(
+    device: Device, limits: HandlerLimits, seen: Seen = Seen.UNKNOWN, **real: str | None
+) -> Admitted:
+    """What is decided of a device; where its paths lead is given, else to themselves."""
+    host = OnHost(
+        {path: real.get("leads", path) for path in mount_paths([device])},
+        {path: Look(real.get("leads", path), seen) for path in node_paths([device])},
+    )
+    return admitted([device], "shelf", limits, host, trusted=True)
+
+
+def why_not(
+    device: Device, limits: HandlerLimits, seen: Seen = Seen.UNKNOWN, **real: str | None
+) -> str:
+    """Why a device is left out, "" if it is not."""
+    found = judged(device, limits, seen, **real)
+    assert bool(found.devices) is not bool(found.problems)
+    return " ".join(found.problems)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +165,28 @@ def test_no_path_below_dev_leaves_it(parts: list[str]) -> None:
         assert Path(path).is_relative_to("/dev")
 
 
+@pytest.mark.parametrize("permissions", ["", "rwxz", "x", "RW", "r w", "rwm\0", "rwm\n"])
+def test_permissions_that_no_device_cgroup_knows_cost_the_device(permissions: str) -> None:
+    why = why_not(node_of("/dev/video0", permissions=permissions), HandlerLimits())
+
+    assert why.startswith('Device "d" is left out: device_specs[0].permissions ')
+    assert why.endswith(" are not some of rwm, such as r or rw.")
+
+
+@pytest.mark.parametrize("permissions", ["r", "w", "m", "rw", "wr", "mrw", "rwm"])
+def test_permissions_of_a_device_cgroup_are_given(permissions: str) -> None:
+    assert why_not(node_of("/dev/video0", permissions=permissions), HandlerLimits()) == ""
+
+
+def test_what_is_no_device_node_costs_the_device_and_one_that_may_come_is_awaited() -> None:
+    what = 'Device "d" is left out: device_specs[0].host_path "/dev/bus"'
+    assert why_not(node_of("/dev/bus"), HandlerLimits(), Seen.NODE) == ""
+    assert why_not(node_of("/dev/bus"), HandlerLimits(), Seen.OTHER) == f"{what} {FOLDER}."
+    assert why_not(node_of("/dev/bus"), HandlerLimits(), Seen.MISSING) == f"{what} is not there."
+    awaits = [judged(node_of("/dev/bus"), HandlerLimits(), seen).awaits for seen in Seen]
+    assert dict(zip(Seen, awaits, strict=True)) == {seen: seen is Seen.MISSING for seen in Seen}
+
+
 async def forever(*responses: v0.DiscoverResponse) -> AsyncIterator[v0.DiscoverResponse]:
     for response in responses:
         yield response
@@ -159,6 +207,39 @@ async def test_a_handler_that_would_mount_the_node_has_its_other_devices_publish
         await node.until_devices("good")
         assert 'Device "root" is left out: mount "/" is not in' in node.problems()
         assert 'Device "disk" is left out: device node "/dev/../sda"' in node.problems()
+
+
+async def test_a_bad_device_node_costs_its_device_alone_until_it_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing new is said by the handler meanwhile: its devices are looked at again."""
+    monkeypatch.setattr(externals, "LOOK_AGAIN_SECONDS", 0.02)
+    dev, path = tmp_path / "dev", tmp_path / "shelf.sock"
+    (dev / "bus").mkdir(parents=True)
+    specs = {
+        "late": v0.DeviceSpec(container_path="/dev/x", host_path="/dev/late", permissions="rw"),
+        "folder": v0.DeviceSpec(container_path="/dev/x", host_path="/dev/bus", permissions="rw"),
+        "rwxz": v0.DeviceSpec(container_path="/dev/x", host_path="/dev/n", permissions="rwxz"),
+    }
+    bad = [v0.Device(id=name, device_specs=[spec]) for name, spec in specs.items()]
+    node = ANode(tmp_path, dev=HostDev(dev))
+    everything = answer(*bad, *devices(["good"]))
+    async with running(node.run()), foreign(path, lambda r, c: forever(everything)):
+        await register(node.socket, str(path))
+        await node.until_devices("good")
+        assert node.problems() == (
+            f'Device "folder" is left out: device_specs[0].host_path "/dev/bus" {FOLDER}.'
+            ' Device "late" is left out: device_specs[0].host_path "/dev/late" is not there.'
+            ' Device "rwxz" is left out: device_specs[0].permissions "rwxz" are not some of rwm,'
+            " such as r or rw."
+        )
+        (dev / "late").symlink_to("/dev/null")
+        (dev / "null").symlink_to("/nowhere")
+        os.mknod(dev / "node", 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+        (dev / "null").unlink()
+        (dev / "node").rename(dev / "null")
+        await node.until_devices("good", "late")
+        assert '"late"' not in node.problems()
 
 
 @pytest.mark.parametrize("folder", ["network", "elsewhere"])
@@ -381,11 +462,12 @@ async def test_a_certificate_that_was_renewed_is_shown_without_a_restart(
 
 def test_what_is_on_the_network_has_nothing_of_a_node() -> None:
     """Its handlers read what strangers send."""
-    taken, (why,) = admitted(
-        [node_of("/dev/sda"), Device("camera")], "onvif", HandlerLimits(), {}, trusted=True
+    found = admitted(
+        [node_of("/dev/sda"), Device("camera")], "onvif", HandlerLimits(), OnHost(), trusted=True
     )
 
-    assert taken == (Device("camera"),)
+    assert found.devices == (Device("camera"),)
+    (why,) = found.problems
     assert why.endswith('it is of this node, and those of "onvif" are on the network.')
 
 

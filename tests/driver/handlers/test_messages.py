@@ -19,17 +19,20 @@ from driver.handlers.messages import (
     target_of,
 )
 from driver.handlers.table import Endpoint, Registration
+from driver.preparing.grants.claims import clash
+from tests.driver.claim_builders import an_instance
 
 UDS = v0.RegisterDiscoveryHandlerRequest.UDS
 NETWORK = v0.RegisterDiscoveryHandlerRequest.NETWORK
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+PLACES = TEXTS.filter(lambda text: text == "/" or not text.endswith("/"))
 DEVICES = st.builds(
     Device,
     id=TEXTS.filter(bool),
     properties=st.dictionaries(TEXTS, TEXTS, max_size=3),
-    mounts=st.lists(st.builds(Mount, TEXTS, TEXTS, st.booleans()), max_size=2).map(tuple),
-    device_specs=st.lists(st.builds(DeviceSpec, TEXTS, TEXTS, TEXTS), max_size=2).map(tuple),
+    mounts=st.lists(st.builds(Mount, PLACES, TEXTS, st.booleans()), max_size=2).map(tuple),
+    device_specs=st.lists(st.builds(DeviceSpec, PLACES, TEXTS, TEXTS), max_size=2).map(tuple),
 )
 
 
@@ -41,6 +44,35 @@ def test_devices_come_through_the_wire_as_they_are_and_sorted(devices: list[Devi
     assert devices_of(v0.DiscoverResponse.FromString(wire)) == (
         tuple(sorted(devices, key=lambda device: device.id)),
         (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "taken"),
+    [("/shelf/", "/shelf"), ("/", "/"), ("", ""), ("//", "/"), ("/a//", "/a/")],
+)
+def test_a_place_in_a_container_has_one_name(written: str, taken: str) -> None:
+    mount, spec = v0.Mount(container_path=written), v0.DeviceSpec(container_path=written)
+    response = v0.DiscoverResponse(devices=[v0.Device(id="a", mounts=[mount], device_specs=[spec])])
+
+    ((device,), _) = devices_of(response)
+
+    assert (device.mounts[0].container_path, device.device_specs[0].container_path) == (
+        taken,
+        taken,
+    )
+
+
+def test_a_slash_hides_no_other_thing_at_the_same_place() -> None:
+    mounts = [v0.Mount(container_path=f"/in{end}", host_path=f"/srv{end}a") for end in ("", "/")]
+    response = v0.DiscoverResponse(
+        devices=[v0.Device(id=mount.host_path, mounts=[mount]) for mount in mounts]
+    )
+
+    devices, _ = devices_of(response)
+
+    assert "would both be /in in the container" in clash(
+        (device.id, an_instance(mounts=device.mounts)) for device in devices
     )
 
 

@@ -7,6 +7,7 @@ from driver.handlers.reports import (
     LONGEST_MESSAGE,
     Report,
     entry_of,
+    incomplete,
     status_apply,
     unread_properties,
     unregistered,
@@ -53,25 +54,48 @@ def test_the_worst_state_is_told_with_all_problems() -> None:
         "handler": "Offline",
         "since": "2026-11-21T12:00:00Z",
         "message": "One. Two.",
+        "devicesComplete": False,
     }
 
 
 def test_a_problem_of_an_active_handler_is_told_and_cut() -> None:
     entry = entry_of(NODE, "udev", [Report(ACTIVE, problem="x" * 5000)])
 
-    assert entry == {"name": NODE, "handler": "Active", "message": "x" * LONGEST_MESSAGE}
+    said = {"message": "x" * LONGEST_MESSAGE, "devicesComplete": False}
+    assert entry == {"name": NODE, "handler": "Active", **said}
 
 
 def test_what_is_no_handlers_problem_is_told_first() -> None:
     entry = entry_of(NODE, "onvif", [Report(ACTIVE, problem="Two.")], ("One.", "One."))
 
-    assert entry == {"name": NODE, "handler": "Active", "message": "One. Two."}
+    said = {"message": "One. Two.", "devicesComplete": False}
+    assert entry == {"name": NODE, "handler": "Active", **said}
 
 
-def test_properties_that_are_not_read_are_marked() -> None:
-    assert entry_of(NODE, "none", [], ("One.",), properties_read=False) == {
+def test_devices_that_are_left_out_are_marked_and_other_problems_are_not() -> None:
+    well = [Report(ACTIVE)]
+
+    left_out = entry_of(NODE, "shelf", well, left_out=("Two are left out.",))
+    assert left_out is not None
+    assert left_out["devicesComplete"] is False
+    assert left_out["message"] == "Two are left out."
+    assert "devicesComplete" not in (entry_of(NODE, "shelf", well, ("One.",)) or {})
+
+
+def test_nodes_that_say_the_same_are_told_together_and_not_too_many() -> None:
+    def said(message: str) -> dict[str, object]:
+        return {"message": message, "devicesComplete": False}
+
+    same = {f"n{i}": said("It answers 401.") for i in range(5)}
+    assert incomplete(same) == "n0, n1, n2 and 2 more: It answers 401."
+    assert incomplete({"n9": {"message": "No."}}) == ""
+    different = {f"n{i}": said(f"{i}.") for i in range(5)}
+    assert incomplete(different) == "n0: 0. n1: 1. n2: 2. 2 more nodes report other problems."
+
+
+def test_what_is_no_handlers_problem_is_told_where_none_is_registered_too() -> None:
+    assert entry_of(NODE, "none", [], ("One.",)) == {
         "name": NODE,
-        "propertiesRead": False,
         "registered": False,
         "handler": "Waiting",
         "message": 'One. No discovery handler "none" is registered.',

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import get_args, get_type_hints
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver.api import ConfigurationName, InstanceName
 from driver.devices import Device, device_digest, device_hash
+from driver.handlers.reports import LONGEST_MESSAGE
 from driver.instances.instances import instances_of
 from driver.instances.names import (
     ANOTHER_NODES,
+    DIGITS,
     Candidate,
+    Collision,
     TakenNames,
     candidate,
     collision_sentence,
     name_devices,
 )
+from driver.running.settings import NodeSettings
 from tests.driver.builders import NODE, a_configuration, a_device
 from tests.driver.colliding_devices import COLLIDING
 
@@ -53,7 +59,39 @@ def test_of_two_devices_of_one_hash_the_second_is_no_instance() -> None:
     assert instance.properties["UDEV_DEVPATH"] == first
     assert instance.name == f"camera-{device_hash(first, None)}"
     assert (collision.device, collision.taken) == (second, instance.name)
-    assert f"{second!r} is no Instance, since {instance.name}" in collision_sentence(collision)
+
+
+@pytest.mark.parametrize(("digits", "longer"), [(6, 8), (8, 12), (12, 16)])
+def test_devices_that_are_left_out_are_named_with_the_value_that_mends_it(
+    digits: int, longer: int
+) -> None:
+    taken = InstanceName("camera-21aecc")
+    two = [Collision(f"/dev/{name}", taken) for name in ("b", "a")]
+
+    assert collision_sentence((), digits) == ""
+    assert collision_sentence(two[:1], digits).startswith("1 device is left out, since another")
+    assert collision_sentence(two, digits) == (
+        f"2 devices are left out, since another device of the same {digits} digits of hash has the"
+        ' name: "/dev/a" (camera-21aecc), "/dev/b" (camera-21aecc). Set'
+        f" --instance-hash-digits={longer} on all nodes (driver.node.instanceHashDigits: {longer}"
+        " in the chart's values): they get longer names, and all others keep theirs."
+    )
+
+
+def test_many_devices_that_are_left_out_are_counted() -> None:
+    taken = InstanceName("camera-21aecc")
+    told = collision_sentence([Collision("x" * 500, taken) for _ in range(900)], 16)
+
+    assert told.startswith("900 devices are left out")
+    assert "(camera-21aecc), 895 more. No longer hash can be set" in told
+    assert len(told) < LONGEST_MESSAGE
+
+
+def test_the_value_that_a_sentence_names_is_one_of_the_setting() -> None:
+    choices = get_args(
+        get_args(get_type_hints(NodeSettings, include_extras=True)["instance_hash_digits"])[0]
+    )
+    assert tuple(map(int, choices)) == DIGITS
 
 
 def test_longer_hashes_tell_them_apart_and_keep_the_name_that_is_there() -> None:

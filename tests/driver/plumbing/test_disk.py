@@ -13,7 +13,12 @@ from pathlib import Path
 import pytest
 
 from driver.plumbing import disk
-from driver.plumbing.disk import ABANDONED_SECONDS, Folder, ProcessLock, boot_id
+from driver.plumbing.disk import (
+    ABANDONED_SECONDS,
+    Folder,
+    ProcessLock,
+    boot_id,
+)
 from tests.driver.plumbing.writers import (
     ROUNDS,
     Writers,
@@ -281,3 +286,36 @@ def test_files_are_for_root_only(tmp_path: Path) -> None:
 def test_boot_has_an_id() -> None:
     assert boot_id()
     assert boot_id() == boot_id()
+
+
+def test_a_folder_says_why_nothing_can_be_written_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "cdi"
+    folder = Folder(path)
+
+    assert (folder.problem(), folder.problem(thoroughly=True), folder.names()) == ("", "", [])
+    (tmp_path / "file").touch()
+    assert "Not a directory" in Folder(tmp_path / "file" / "cdi").problem()
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        path.rmdir()  # as of a mount whose folder was removed on the node
+        mounted = Folder(Path(f"/proc/self/fd/{descriptor}"))
+        assert mounted.problem().endswith(" was removed on the node")
+        with pytest.raises(FileNotFoundError):
+            mounted.write("x", b"")
+    finally:
+        os.close(descriptor)
+    assert folder.problem() == ""
+    assert path.is_dir()
+
+
+def test_a_full_disk_is_told_by_a_thorough_look(tiny: Path) -> None:
+    folder = Folder(tiny)
+    with pytest.raises(OSError, match="No space left"):
+        folder.write("x", bytes(32 * 1024))
+    (tiny / "much").write_bytes(bytes(12 * 1024))
+
+    assert folder.problem() == ""
+    assert folder.problem(thoroughly=True).endswith(": No space left on device")
+    (tiny / "much").unlink()
+    assert folder.problem(thoroughly=True) == ""
+    assert folder.names() == []

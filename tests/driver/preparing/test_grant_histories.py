@@ -2,7 +2,8 @@
 
 * What the kubelet was told, it is told again, until it asked to unprepare or the machine rebooted.
 * No exclusive device is prepared for two claims.
-* After a start, and after each call that ended well, the files are those of the claims in memory.
+* After a start, and after each call that ended well, the files are those of the claims in memory
+  that are not lost. What is lost is settled as the API server says.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -32,6 +34,7 @@ from driver.preparing.grants import disk_grants
 from driver.preparing.grants.claims import Failure
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.lost_claims import Use
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     FakeReader,
@@ -95,6 +98,18 @@ class Histories(RuleBasedStateMachine):
         )
         self.runner.run(self.plugin.recover())
         self.assert_files_are_those_of_the_claims()
+
+    @rule()
+    def settle(self) -> None:
+        """The API server tells which of the lost claims pods have."""
+        for uid in self.plugin.lost:
+            self.runner.run(self.plugin.cleanup.settle(uid, partial(self.use, uid)))
+        self.runner.run(self.plugin.renew(again=True))
+        assert self.plugin.lost == {}
+        self.assert_files_are_those_of_the_claims()
+
+    async def use(self, uid: ClaimUid) -> Use:
+        return Use.RUNNING if uid in self.told else Use.NONE
 
     @rule(claim=claims, devices=st.lists(st.sampled_from(DEVICES), min_size=1, max_size=2))
     def allocate(self, claim: ClaimReference, devices: list[str]) -> None:
@@ -175,6 +190,39 @@ class Histories(RuleBasedStateMachine):
         self.disk.fail = lambda name, size: False
         self.unprepare(wanted)
 
+    @rule(wanted=several)
+    def remove_files_by_hand(self, wanted: list[ClaimReference]) -> None:
+        """What is told is told again, and its device is given to no other claim meanwhile."""
+        self.runner.run(self.plugin.renew(again=True))
+        before = dict(self.plugin.prepared)
+        for claim in wanted:
+            self.cdi.files.pop(cdi.file_name(claim.uid), None)
+        self.runner.run(self.plugin.renew(again=True))
+        assert self.plugin.prepared == before
+        assert self.plugin.lost.keys() >= before.keys() & {claim.uid for claim in wanted}
+        self.assert_files_are_those_of_the_claims()
+
+    @precondition(lambda self: self.older is None)
+    @rule(wanted=several, restarts=st.booleans())
+    def lose_the_folder(self, wanted: list[ClaimReference], restarts: bool) -> None:
+        """It is gone under the driver; the next one has a new folder, or it comes back."""
+        before = self.plugin.prepared.keys()
+        self.cdi.files.clear()
+        self.cdi.trouble = "it was removed"
+        self.runner.run(self.plugin.renew(again=True))
+        answers = self.runner.run(self.plugin.prepare(wanted))
+        assert all(isinstance(answer, Failure) for answer in answers.values())
+        assert self.plugin.prepared.keys() == before
+        self.runner.run(self.plugin.unprepare(wanted[:1]))
+        self.told.pop(wanted[0].uid, None)
+        self.cdi.trouble = ""
+        if restarts:
+            self.start()
+        else:
+            self.runner.run(self.plugin.renew(again=True))
+        assert self.plugin.prepared.keys() == before - {wanted[0].uid}
+        self.assert_files_are_those_of_the_claims()
+
     @rule()
     def restart(self) -> None:
         self.start()
@@ -246,7 +294,8 @@ class Histories(RuleBasedStateMachine):
         return records_in(self.cdi.files)
 
     def assert_files_are_those_of_the_claims(self) -> None:
-        claims = self.plugin.prepared
+        claims, lost = self.plugin.prepared, self.plugin.lost
+        claims = {uid: claim for uid, claim in claims.items() if uid not in lost}
         assert self.cdi.files == {cdi.file_name(uid): cdi.dump(c) for uid, c in claims.items()}
         assert all(claim.boot_id == f"boot-{self.boot}" for claim in claims.values())
 

@@ -177,7 +177,6 @@ async def test_discovery_that_does_not_end_is_given_up(
 async def test_claim_is_answered_before_the_kubelet_hangs_up(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_claims, "CLAIM_SECONDS", 0.2)
     monkeypatch.setattr(kubelet_calls, "CLAIM_SECONDS", 0.2)
     world.reader.put(WANTED)
     plugin = await world.plugin()
@@ -249,7 +248,7 @@ async def test_bug_is_one_claims_error_and_is_logged(
 
     assert answers == {
         WANTED.uid: prepared(WANTED),
-        OTHER.uid: Failure("the driver failed: KeyError('driver')"),
+        OTHER.uid: Failure("the driver failed, and its log says where: KeyError: 'driver'"),
     }
     assert f"Claim {OTHER} failed" in caplog.text
 
@@ -596,6 +595,10 @@ async def test_claim_that_was_allocated_anew_frees_its_old_device(
     assert f"Claim {WANTED} was allocated anew" in caplog.text
 
 
+async def stale(claim: PreparedClaim) -> bool:
+    return True
+
+
 async def test_claim_that_is_gone_keeps_its_device_until_it_is_let_go(world: World) -> None:
     plugin = await world.plugin()
     world.reader.put(OTHER)
@@ -604,7 +607,7 @@ async def test_claim_that_is_gone_keeps_its_device_until_it_is_let_go(world: Wor
     del world.reader.stored[OTHER.name]
 
     refused = (await plugin.prepare([WANTED]))[WANTED.uid]
-    await plugin.let_go(OTHER)
+    assert await plugin.cleanup.let_go(OTHER.uid, stale) == prepared(OTHER)
 
     assert isinstance(refused, Failure)
     assert "is still prepared for ResourceClaim default/claim-2" in refused.sentence

@@ -14,9 +14,8 @@ import pytest
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import kubelet_claims
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.kubelet_claims import HostPaths, KubeletClaims
 from driver.preparing.node_claims import NodeClaims
 from kube.api import ApiClient, Event, EventType, UnavailableError
 from tests.driver.builders import NODE
@@ -50,9 +49,20 @@ class World:
         self.disk = Disk()
         folders = FakeFolder(self.disk), FakeFolder(self.disk)
         node = Node(NODE, BOOT, data=folders[0], cdi_files=folders[1], lock=ProcessLock(lock))
-        self.claims = KubeletClaims(node, self.reader, self.source, pools=frozenset({NODE}))
+        self.looked_up: list[str] = []
+        self.claims = KubeletClaims(
+            node, self.reader, self.source, pools=frozenset({NODE}), paths=self.paths
+        )
         client = cast("ApiClient", self)
         self.followed = NodeClaims(client, NODE, self.claims, self.events.append)
+
+    @property
+    def paths(self) -> HostPaths:
+        def resolve(path: str) -> str:
+            self.looked_up.append(path)
+            return path
+
+        return HostPaths(resolve=resolve)
 
     async def list(self, _: Any) -> SimpleNamespace:
         self.lists += 1
@@ -146,7 +156,7 @@ async def test_nothing_is_asked_where_nothing_changed(world: World) -> None:
 
 
 async def test_of_many_claims_only_those_whose_device_changed_are_planned_anew(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World,
 ) -> None:
     """All of them are looked at seldom, since nobody tells where links lead."""
     disks = [at(f"/dev/{n}", f"loop-{n:06x}") for n in range(MANY)]
@@ -155,13 +165,8 @@ async def test_of_many_claims_only_those_whose_device_changed_are_planned_anew(
     for reference, disk in zip(wanted, disks, strict=True):
         world.reader.put(reference, a_result(disk.name))
     await world.claims.prepare(wanted)
-    looked_up: list[str] = []
-
-    def real_path(path: str) -> str:
-        looked_up.append(path)
-        return path
-
-    monkeypatch.setattr(kubelet_claims, "real_path", real_path)
+    looked_up = world.looked_up
+    looked_up.clear()
     async with running(world.followed.run()):
         await until(lambda: len(looked_up) == MANY)
         looked_up.clear()
@@ -169,7 +174,7 @@ async def test_of_many_claims_only_those_whose_device_changed_are_planned_anew(
         world.see(at("/dev/moved", disks[0].name), *disks[1:])
         await until(lambda: world.claims.prepared[wanted[0].uid].devices[0].paths == MOVED)
 
-    assert looked_up == ["/dev/moved"]
+    assert looked_up == ["/dev/moved", "/dev/0"], "where it is, and where it was"
 
 
 MANY = 50

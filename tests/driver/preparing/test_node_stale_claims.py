@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -118,6 +119,47 @@ async def test_claim_that_is_gone_everywhere_is_let_go_with_an_event(world: Worl
         f"ResourceClaim {WANTED} was prepared here with node-a/loop-aaaaaa: the API server does"
         " not have it, and neither the kubelet nor a pod names it."
     )
+
+
+async def test_claim_that_has_its_devices_no_more_is_let_go(world: World) -> None:
+    world.reader.put(WANTED)
+    await (await world.start()).prepare([WANTED])
+    world.reader.put(WANTED, a_result("loop-bbbbbb"))
+
+    async with world.kubelet, world.looking():
+        await until(lambda: not world.cdi.files)
+        await until(lambda: bool(world.events))
+
+    assert "it has its devices no more, and neither the kubelet" in world.events[0].note
+
+
+@pytest.mark.parametrize("device", ["loop-aaaaaa", "loop-bbbbbb"])
+async def test_claim_that_comes_into_use_while_it_is_let_go_stays(
+    world: World, device: str
+) -> None:
+    """The one that has just been allocated anew, and that the other driver prepares."""
+    world.reader.put(WANTED)
+    await (await world.start()).prepare([WANTED])
+    world.reader.stored[WANTED.name]["status"] = {}
+    other = ProcessLock(world.root / "lock")
+
+    async with world.kubelet, world.looking():
+        async with other.held_for(WANTED.uid):
+            await until(lambda: world.looks >= 2)
+            await asyncio.sleep(0.2)
+            world.reader.put(WANTED, a_result(device))
+            async with other.held(nothing):
+                known = some_instances(an_instance(device))
+                claim = prepared(WANTED, a_result(device), instances=known)
+                world.cdi.write(FILE, cdi.dump(claim))
+        await world.several_looks()
+
+        assert world.cdi.files == {FILE: cdi.dump(claim)}
+        assert not world.events
+
+
+async def nothing(is_foreign: bool) -> None:
+    """What a process does that enters the lock."""
 
 
 async def test_claim_of_the_same_name_that_came_later_speaks_for_nothing(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from driver.preparing.stale_claims import (
     NODE_GRACE,
     Evidence,
     Listing,
+    is_allocated,
     is_of_other_cluster,
     staleness,
     uids_of,
@@ -52,6 +54,33 @@ def test_claim_that_nothing_speaks_for_goes_after_the_grace(claim: object) -> No
 )
 def test_claim_stays_while_anything_speaks_for_it_or_is_silent(evidence: Evidence) -> None:
     assert staleness(CLAIM, HOME, evidence, HOUR) is None
+
+
+def test_claim_whose_devices_the_api_server_took_away_goes_after_the_grace() -> None:
+    """As one does that a driver of an earlier version released beside this one."""
+    evidence = replace(NOTHING, exists=True, is_allocated=False)
+
+    stale = staleness(CLAIM, HOME, evidence, HOUR)
+
+    assert stale is not None
+    assert stale.grace == HOUR
+    for speaks in ("is_listed", "is_named", "is_allocated"):
+        assert staleness(CLAIM, HOME, replace(evidence, **{speaks: True}), HOUR) is None
+        assert staleness(CLAIM, HOME, replace(evidence, **{speaks: None}), HOUR) is None
+
+
+def test_claim_is_allocated_with_a_device_that_is_prepared_alone() -> None:
+    device, other = CLAIM.devices[0].allocated.device, "another"
+
+    def found(driver: str, name: str) -> dict[str, Any]:
+        results = [{"driver": driver, "pool": "n", "device": name}]
+        return {"status": {"allocation": {"devices": {"results": results}}}}
+
+    assert is_allocated(CLAIM, found("moorage.dev", device))
+    assert not is_allocated(CLAIM, found("moorage.dev", other))
+    assert not is_allocated(CLAIM, found("gpu.example.com", device))
+    assert not is_allocated(CLAIM, {"status": {}})
+    assert is_allocated(replace(CLAIM, devices=()), {})
 
 
 def test_claim_of_another_cluster_goes_at_once() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from local_cluster.api import Cluster
 from local_cluster.image_build import build_image
 from tests.e2e.driver.installation import NAMESPACE, ROOT, WORKLOADS, Drivers
 from tests.e2e.driver.stories import Story, told
+from tests.e2e.driver.test_handlers import HandlerProcess
 
 ROLLOUT_SECONDS = 90
 HANDLERS = "daemonset/moorage-network-handlers"
@@ -75,6 +77,44 @@ def test_a_container_reads_the_device_of_its_claim(pod_story: Story) -> None:
     node, uid = pod_story.pod_node(), pod_story.claim_uid()
     pod_story.delete("pod", "reader")
     pod_story.wait_unprepared(uid, node)
+
+
+LINKED = """
+import asyncio
+from driver.handlers.sdk import Device, DeviceSpec, Handler, Request, run
+
+async def discover(request: Request):
+    spec = DeviceSpec("/dev/linked", request.details.strip(), "rw")
+    yield [Device("linked", {"UDEV_DEVNODE": "/dev/linked"}, device_specs=(spec,))]
+    await asyncio.Event().wait()
+
+run(Handler("linked", discover))
+"""
+
+
+def test_a_link_of_the_node_is_followed_into_a_container(pod_story: Story) -> None:
+    """As those in /dev/serial/by-id; it comes after its handler has told of it."""
+    disk = pod_story.plug("behind a link")
+    links = Path("/dev") / pod_story.name / "by-id"
+    handler = HandlerProcess(pod_story, LINKED)
+    handler.start()
+    try:
+        configure(pod_story, pod_story.name, "linked", str(links / "disk"))
+        pod_story.until(
+            "the device is left out",
+            lambda: "is not there." in str(pod_story.get("akric", pod_story.name).get("status")),
+        )
+        links.mkdir(parents=True)
+        (links / "disk").symlink_to(f"../../{disk.name}")
+        pod_story.wait_devices(1)
+        pod_story.claim()
+        pod_story.pod()
+        pod_story.wait_running()
+        assert pod_story.read().splitlines()[-1] == "behind a link"
+    finally:
+        handler.stop()
+        shutil.rmtree(links.parent, ignore_errors=True)
+        pod_story.delete("akric", pod_story.name)
 
 
 @pytest.fixture

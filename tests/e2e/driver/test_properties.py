@@ -81,6 +81,13 @@ def test_a_rotated_password_needs_no_restart(story: Story) -> None:
             lambda: all("HTTP status 401" in log for log in logs.read()),
         )
         assert not story.instances()
+        told_off = story.until(
+            "a condition says so", lambda: story.condition(story.name, "DevicesComplete")
+        )
+        assert "it answers HTTP status 401 to the user and the password" in told_off["message"]
+        assert (
+            'discoveryProperties "username_default" and "password_default"' in (told_off["message"])
+        )
 
         write_secret(story, "s3cret-new")
         found = story.until("the camera is found", lambda: instance(story, story.name))
@@ -97,4 +104,4 @@ def test_a_rotated_password_needs_no_restart(story: Story) -> None:
         "the condition is there", lambda: story.condition(forbidden, "PropertiesRead")
     )
     assert refused in condition["message"]
-    assert not any("s3cret" in said for said in (*logs.read(), json.dumps(found)))
+    assert not any("s3cret" in said for said in (*logs.read(), json.dumps([found, told_off])))

@@ -69,6 +69,32 @@ def reads(story: Story, pod: str) -> str:
     return story.read(pod).splitlines()[-1]
 
 
+def test_a_file_that_somebody_removes_is_written_again(story: Story, running: str) -> None:
+    """A container that is started anew finds its device, and no other claim gets it."""
+    file = file_of(story, running)
+    content = file.read_bytes()
+
+    file.unlink()
+
+    story.until("it is there again", lambda: file.is_file() and file.read_bytes() == content)
+    assert reads(story, "reader") == "found again"
+
+
+def test_a_claim_that_ends_without_its_file_gives_its_device_to_the_next(
+    story: Story, running: str
+) -> None:
+    file_of(story, running).unlink()
+
+    story.delete("pod", "reader")
+    story.delete("resourceclaim", "disk")
+    story.claim("next")
+    story.pod("second", claim="next", node="node-a")
+
+    story.wait_running("second")
+    assert reads(story, "second") == "found again"
+    assert not story.cdi_files(running, "node-a")
+
+
 def test_a_record_says_boot_node_and_cluster(story: Story, cluster: Cluster, running: str) -> None:
     record = record_of(file_of(story, running))
 

@@ -182,7 +182,7 @@ def test_of_devices_of_one_hash_one_is_an_instance_and_the_status_tells(story: S
     before = wait_nodes(story, story.name, *NODES)
     assert _description(before) == first
     assert before["metadata"]["name"] == f"{story.name}-{device_hash(first, None)}"
-    told = f"Device '{second}' is no Instance, since {before['metadata']['name']}"
+    told = f'of hash has the name: "{second}" ({before["metadata"]["name"]}). Set'
     story.until("the status tells of it", lambda: told in _messages(story))
     story.until("three of the four are there", lambda: len(of(story, local)) == 3)
 

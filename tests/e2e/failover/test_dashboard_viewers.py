@@ -86,3 +86,29 @@ def test_a_viewer_of_the_leader_that_is_killed_goes_on_with_the_other(
     board.show("waiting", namespace=story.namespace)
     board.row("third", "OverLimit")
     assert "would pass its limit of 2" in board.open("third")
+
+
+def test_a_standby_shows_what_the_leader_did_and_says_what_it_could_not_ask(story: Story) -> None:
+    """The replicas of these stories are processes: the Lease names no pod that could be asked."""
+    vision, guest = story.queue("vision", quota=1, limit=1), story.queue("guest")
+    story.devices(2)
+    story.claim()
+    story.pod("first", vision)
+    story.wait_bound("first")
+    story.pod("second", guest)
+    story.wait_bound("second")
+    story.wait_told("shared", "ClaimShared")
+    story.claim("more")
+    story.pod("third", vision, "more")
+
+    with looking(story, ports=(story.follower.place.pages_port,)) as viewers:
+        board = viewers.board(viewers.token("viewer", *READ))
+        board.says("This replica is not the elected one, which alone knows places in line.")
+        board.show("events", namespace=story.namespace)
+        board.row("ClaimShared", "shared")
+        board.show("waiting", namespace=story.namespace)
+        board.row("third", "OverLimit")
+        said = board.open("third")
+        assert "would pass its limit of 1" in said
+        assert "The leader could not be asked: there is no pod" in said
+        assert board.errors == []

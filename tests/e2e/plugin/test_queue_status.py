@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -21,16 +22,18 @@ from kube.api import (
     JsonObject,
     NotFoundError,
     ObjectPath,
+    ServerFaultError,
     UnavailableError,
     WriteOptions,
     connect,
 )
 from local_cluster.api import Cluster
+from scheduler_plugin.cluster import apiserver_queues
 from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
 from scheduler_plugin.cluster.apiserver_warnings import WarningTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import AccountingSettings
-from tests.deploy.documents import CRDS
+from tests.deploy.documents import CRDS, documents_in
 from tests.e2e.kube_world import new_namespace
 from tests.scheduler_plugin.builders import (
     a_claim_object,
@@ -228,6 +231,74 @@ async def test_status_follows_what_is_charged(stage: Stage) -> None:
     assert conditions(above).keys() == conditions(free).keys() == {"Accepted"}
     assert status["usageNonPreemptible"] == {"onvif": 0}
     assert status["observedGeneration"] == 1
+
+
+async def test_kubectl_shows_a_queue_in_columns_that_people_read(stage: Stage) -> None:
+    await stage.queue("vision", onvif=(1, 2), gpu=(0, -1))
+    async with following(stage):
+        pod = await stage.pod("a", "vision")
+        await stage.claim("vision", pod, (pod,))
+        await stage.until_status("vision", lambda s: s.get("usage", {}).get("onvif") == 1)
+
+    name = stage.name("vision")
+    header, row = stage.cluster.kubectl("get", "queues.moorage.dev", name).stdout.splitlines()
+    wide = stage.cluster.kubectl("get", "queues.moorage.dev", name, "-o", "wide")
+
+    columns = ["NAME", "PARENT", "USAGE/QUOTA/LIMIT", "WAITING", "ACCEPTED", "AGE"]
+    assert header.split() == columns
+    assert row.split()[:-1] == [name, "onvif", "1/1/2,", "gpu", "0/0/-", "0", "True"]
+    assert {"OWNED", "SHARED", "PRIORITY"} < set(wide.stdout.splitlines()[0].split())
+
+
+async def test_an_older_definition_gets_its_status_and_later_the_new_fields(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Helm leaves definitions as they are, so the plugin may be newer than its own."""
+    monkeypatch.setattr(apiserver_queues, "PLAIN_SECONDS", 1.0)
+    monkeypatch.setattr(apiserver_queues, "RECOUNT_SECONDS", 0.5)
+    await stage.queue("vision", onvif=(1, 2))
+    with older_definition(stage.cluster):
+        await until(lambda: knows_summary(stage), lambda known: not known)
+        async with following(stage):
+            status = await stage.until_status("vision", conditions)
+            assert status["usage"] == {"onvif": 0}
+            assert not {"summary", "waiting"} & status.keys()
+
+            stage.cluster.kubectl("apply", "-f", str(CRDS))
+
+            await stage.until_status("vision", lambda s: s.get("summary") == "onvif 0/1/2")
+
+
+@contextmanager
+def older_definition(cluster: Cluster) -> Iterator[None]:
+    """The Queue's as it was before its status had texts for columns."""
+    (definition,) = documents_in(CRDS)[CRDS / "queues.moorage.dev.yaml"]
+    (version,) = definition["spec"]["versions"]
+    fields = version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    for name in ("summary", "waiting"):
+        del fields[name]
+    columns = version["additionalPrinterColumns"]
+    version["additionalPrinterColumns"] = [c for c in columns if c["name"] == "Parent"]
+    try:
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(definition))
+        yield
+    finally:
+        cluster.kubectl("apply", "-f", str(CRDS))
+
+
+async def knows_summary(stage: Stage) -> bool:
+    """Whether the API server takes that field of a Queue's status: a definition takes a moment."""
+    name = stage.name("vision")
+    path = QUEUES.at(name, subresource="status")
+    body = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": name}}
+    try:
+        await stage.client.apply(
+            path, {**body, "status": {"summary": "new"}}, force=True, options=SOMEBODY
+        )
+    except ServerFaultError as error:
+        assert "field not declared in schema" in error.message  # noqa: PT017
+        return False
+    return True
 
 
 async def test_label_edited_behind_the_policies_counts_and_is_told(stage: Stage) -> None:

@@ -98,7 +98,7 @@ def drivers(plugin: Plugin) -> Iterator[Drivers]:
 
 
 @pytest.fixture
-def disk(story: Story, drivers: Drivers) -> Iterator[None]:
+def disk(story: Story, drivers: Drivers) -> Iterator[DriverStory]:
     """One disk, which each of the two nodes publishes; its class has the story's name."""
     with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
         one = DriverStory(story.cluster, drivers, story.namespace, story.name, Path(folder))
@@ -108,6 +108,6 @@ def disk(story: Story, drivers: Drivers) -> Iterator[None]:
             for node in drivers.nodes:
                 one.wait_devices(1, node)
             story.until("its class is there", lambda: story.find("class", story.name))
-            yield
+            yield one
             story.end_pods()
             one.delete("akric", story.name)

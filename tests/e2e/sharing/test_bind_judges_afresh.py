@@ -97,7 +97,7 @@ def test_a_claim_that_the_plugin_does_not_know_does_not_cost_nothing(story: Stor
         return str(story.extender.ask("filter", asked)["FailedAndUnresolvableNodes"][NODE])
 
     assert answer().startswith("NotKnownYet: ")
-    story.until("one read told that there is none", lambda: answer().startswith("Gone: "))
+    story.until("one read told that there is none", lambda: answer().startswith("ClaimNotFound: "))
     assert story.extender.ask(
         "preempt", {"Pod": asked["Pod"], "NodeNameToMetaVictims": {NODE: {"Pods": []}}}
     ) == {"NodeNameToMetaVictims": {}}

@@ -28,9 +28,16 @@ from tests.e2e.sharing.stories import NODE, Story
 MAIN = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
 
 
-def ask(story: Story, *words: str) -> subprocess.CompletedProcess[str]:
+def with_kubectl(story: Story) -> dict[str, str]:
+    """As users have it: kubectl runs this command, so it is on PATH."""
+    folder = Path(story.cluster.kubectl_program).parent
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def ask(story: Story, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = (sys.executable, "-c", MAIN, *words, f"--kubeconfig={story.cluster.kubeconfig}")
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    own = {**with_kubectl(story), **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=own)
 
 
 def answer(story: Story, *words: str) -> Any:
@@ -57,13 +64,15 @@ def test_who_pays_who_uses_and_why_a_pod_waits_is_answered(story: Story) -> None
 
     (claim,) = [
         c
-        for c in answer(story, "claims")
+        for c in answer(story, "claims", "-n", story.namespace)
         if (c["namespace"], c["payer"])
         == (
             story.namespace,
             payer,
         )
     ]
+    (result,) = story.get("claim", "shared")["status"]["allocation"]["devices"]["results"]
+    assert claim["devices"] == ["/".join(result[key] for key in ("driver", "pool", "device"))]
     users = [f"{story.namespace}/{name}" for name in ("first", "second")]
     assert sorted(claim["users"]) == users
 
@@ -147,7 +156,7 @@ def test_a_snapshot_says_what_the_cluster_said_and_nothing_secret(
     assert "hunter2" not in text
     assert f'"{queue}"' in text
     why = ("why", "second", f"--namespace={story.namespace}")
-    for words in (("queues",), ("claims",), ("charge", queue), ("devices",), ("handlers",)):
+    for words in (("queues",), ("claims", "-A"), ("charge", queue), ("devices",), ("handlers",)):
         mine = [row for row in answer(story, *words) if queue in str(row)]
         again = answer(story, *words, f"--snapshot={file}")
         assert [row for row in again if queue in str(row)] == mine
@@ -199,6 +208,38 @@ def test_what_is_simulated_is_what_happens_then(story: Story, tmp_path: Path) ->
     assert wait_seen(story, "queues", queue=queue, usage=2)["limit"] == 2
 
 
+def test_a_pod_without_a_free_device_is_told_who_has_them(story: Story, tmp_path: Path) -> None:
+    """`why` before and after kube-scheduler looked for a node, and `simulate` of one more."""
+    queue = story.queue("team", quota=4, limit=4)
+    story.devices(1)
+    story.claim()
+    story.pod("first", queue)
+    story.wait_bound("first")
+    story.claim("more")
+    story.pod("second", queue, "more")
+    story.claim("third")
+    pods = _written(
+        tmp_path / "pod", objects.pod("third", ("third",), labels={objects.QUEUE: queue})
+    )
+    where = f"--namespace={story.namespace}"
+
+    def is_told() -> bool:
+        return bool(answer(story, "why", "second", where)["reason"] == "NoDeviceFree")
+
+    story.until("the pod is told that no device is free", is_told)
+    found = answer(story, "why", "second", where)
+    (simulated,) = answer(story, "simulate", f"--pod={pods}", where)["pods"]
+
+    assert "there is 1, of which 1 is in use" in found["sentence"]
+    assert f"ResourceClaim {story.namespace}/shared" in found["remedies"][0]
+    assert f"used by {story.namespace}/first" in found["remedies"][0]
+    assert (simulated["reason"], simulated["charged"]) == ("NoDeviceFree", [])
+    story.delete("pod", "first")
+    story.delete("claim", "shared")
+    story.wait_bound("second")
+    assert answer(story, "why", "second", where)["reason"] == "Running"
+
+
 def _written(path: Path, obj: Any) -> Path:
     path.write_text(yaml.safe_dump(obj))
     return path
@@ -239,6 +280,63 @@ def test_whoever_may_not_read_is_told_what(story: Story) -> None:
     assert "Traceback" not in done.stderr
 
 
+def ask_as(story: Story, kubeconfig: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    command = (sys.executable, "-c", MAIN, *words)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_why_works_with_view_in_one_namespace(story: Story) -> None:
+    """With Kubernetes' own ClusterRole: what the plugin said is told, and what was not read."""
+    queue = story.queue("team", quota=1, limit=1)
+    story.devices(2)
+    story.claim()
+    story.pod("first", queue)
+    story.wait_bound("first")
+    story.claim("more")
+    story.pod("second", queue, "more")
+    story.wait_refused("second", "OverLimit")
+    api = "rbac.authorization.k8s.io"
+    binding = {
+        "apiVersion": f"{api}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "views", "namespace": story.namespace},
+        "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": story.namespace}],
+    }
+    story.cluster.apply([binding])
+    kubeconfig = story.cluster.service_account_kubeconfig("default", namespace=story.namespace)
+    words = ("why", "second", "-n", story.namespace, "-o", "json")
+    story.until("it may read", lambda: ask_as(story, kubeconfig, *words).returncode == 0)
+
+    found = json.loads(ask_as(story, kubeconfig, *words).stdout)
+
+    assert "would pass its limit of 1" in found["sentence"]
+    assert found["rules"] == []
+    *unread, meaning = found["not_read"]
+    assert any(line.startswith("queues: ") for line in unread)
+    assert any(line.startswith("pods of all namespaces: ") for line in unread)
+    assert meaning.startswith("So no check is made here.")
+    assert any("OverLimit" in told for told in found["told"])
+
+
+def test_why_tells_no_events_of_an_earlier_pod_of_that_name(story: Story) -> None:
+    queue = story.queue("team", quota=0, limit=0)
+    story.devices(1)
+    story.claim()
+    story.pod("waits", queue)
+    story.wait_refused("waits", "OverLimit")
+    where = f"--namespace={story.namespace}"
+    story.until("an Event tells", lambda: len(answer(story, "why", "waits", where)["told"]) > 1)
+    story.delete("pod", "waits")
+    story.until("it is gone", lambda: story.find("pod", "waits") is None)
+    story.plain_pod("waits")
+
+    found = answer(story, "why", "waits", where)
+
+    assert not [told for told in found["told"] if "OverLimit" in told]
+
+
 @pytest.mark.parametrize("view", ["queues", "devices", "top", "handlers"])
 def test_no_cluster_is_a_sentence(view: str, tmp_path: Path) -> None:
     command = (sys.executable, "-c", MAIN, view, f"--kubeconfig={tmp_path / 'absent'}")
@@ -247,6 +345,27 @@ def test_no_cluster_is_a_sentence(view: str, tmp_path: Path) -> None:
 
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     assert done.stderr.startswith(f"kubectl moorage {view}: kubeconfig")
+
+
+def test_what_kubectl_reads_is_what_is_read_without_it(story: Story) -> None:
+    """The kubeconfig has a client certificate. No kubectl is left running."""
+    queue = story.queue("team", quota=1, limit=1)
+    story.until("the queue is told", lambda: queue in ask(story, "queues").stdout)
+
+    for words in (("version",), ("queues", queue), ("handlers",), ("why", "absent")):
+        through, without = ask(story, *words), ask(story, *words, PATH="")
+        assert (through.returncode, through.stdout) == (without.returncode, without.stdout)
+        assert through.stderr == without.stderr
+    assert proxies_of(str(story.cluster.kubeconfig)) == []
+
+
+def proxies_of(kubeconfig: str) -> list[str]:
+    """The command lines of all `kubectl proxy` with this kubeconfig."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # A process that has ended meanwhile.
+            found.append(path.read_bytes().decode(errors="replace").replace("\0", " "))
+    return [line for line in found if f"--kubeconfig={kubeconfig} proxy " in line]
 
 
 def test_tables_have_no_colours_where_nobody_looks(story: Story) -> None:
@@ -271,7 +390,7 @@ class Terminal:
         self._pid, self._file = pty.fork()
         if not self._pid:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # Who tests in the background ignores it.
-            os.execve(argv[0], argv, {**os.environ, "TERM": "xterm"})
+            os.execve(argv[0], argv, {**with_kubectl(story), "TERM": "xterm"})
         fcntl.ioctl(self._file, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
         self.shown = ""
 

@@ -82,6 +82,26 @@ def test_no_more_go_than_fit_and_the_others_ask_for_nothing(story: Story) -> Non
     story.wait_figures({vision: 4})
 
 
+def test_kubectl_describe_says_what_a_gated_pod_waits_for(story: Story) -> None:
+    """One Event of the API server's for each reason, whatever the figures do meanwhile."""
+    vision = story.queue("vision", limit=1)
+    story.devices(3)
+    a_waiting_pod(story, "first", vision)
+    story.wait_bound("first")
+    a_waiting_pod(story, "second", vision)
+
+    note = story.wait_told("second", "OverLimit")
+    spoken = story.cluster.kubectl("describe", "pod", "second", "--namespace", story.namespace)
+
+    begin = f"The pod waits at its scheduling gate. ResourceClaim {story.key('second')} does not"
+    assert note.startswith(begin)
+    assert begin in spoken.stdout
+    story.change_queue(vision, {"resources": [{"deviceClass": story.name, "limit": 0}]})
+    story.wait_figures({vision: 2}, "requested")
+    regarding = [event["involvedObject"]["name"] for event in story.all("event")]
+    assert (regarding.count("second"), story.told("first", "OverLimit")) == (1, "")
+
+
 def test_the_furthest_under_its_quota_goes_first_then_priority_then_age(story: Story) -> None:
     story.priority_class(7)
     root = story.queue("root", limit=0)

@@ -67,6 +67,34 @@ async def test_odd_resources_are_warned_about(server: Cluster, admin: ApiClient)
     assert 'spec.resources[1].deviceClass: There is no DeviceClass or Configuration "onfiv"' in said
 
 
+async def test_queues_that_claims_are_shared_with_are_looked_for(
+    server: Cluster, admin: ApiClient
+) -> None:
+    friend, missing = new_name("friend"), new_name("missing")
+    sharing = {"policy": "Deny", "queues": [friend, missing]}
+    both = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [a_queue(friend), a_queue(claimSharing=sharing)],
+    }
+
+    said = warnings_of(server, *APPLY, body=both)
+
+    sentence = f'spec.claimSharing.queues: Queue "{missing}" does not exist (yet).'
+    assert said == f"Warning: {sentence}\n"
+
+
+async def test_a_quota_of_more_than_the_devices_is_warned_about(
+    server: Cluster, admin: ApiClient
+) -> None:
+    """The Configuration usb of this world has no Instance."""
+    resources = [{"deviceClass": "usb", "quota": 1}]
+
+    said = warnings_of(server, *APPLY, body=a_queue(resources=resources))
+
+    assert "spec.resources[0].quota: No device of usb is published (yet)." in said
+
+
 async def test_a_queue_with_children_stays_until_they_are_gone(admin: ApiClient) -> None:
     child, parent = new_name("child"), new_name("parent")
     await admin.create(QUEUES, a_queue(parent))

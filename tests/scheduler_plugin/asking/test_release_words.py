@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.asking.kubectl_views import CannotTellError
 from scheduler_plugin.asking.release_words import plugin_words
-from scheduler_plugin.kubectl.main import _parsed
+from scheduler_plugin.asking.view_errors import CannotTellError
+from scheduler_plugin.kubectl.release import plugin_settings
 
 
 def a_deployment(*command: str) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def test_flags_that_change_who_is_charged_count_and_others_of_another_version_do
         )
     )
 
-    told = _parsed(words).accounting
+    told = plugin_settings(words).accounting
 
     assert (told.default_queue, told.queue_label) == ("vision", "kai.scheduler/queue")
 
@@ -36,4 +36,4 @@ def test_a_deployment_of_another_shape_says_nothing(found: Any) -> None:
 
 def test_a_value_that_this_version_does_not_know_is_told_and_ends_nothing_by_itself() -> None:
     with pytest.raises(CannotTellError, match=r"does not understand: .*orphan-policy.*Newest"):
-        _parsed(("--orphan-policy=Newest",))
+        plugin_settings(("--orphan-policy=Newest",))

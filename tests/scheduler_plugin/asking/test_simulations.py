@@ -98,6 +98,31 @@ def test_of_several_pods_each_counts_those_before_it() -> None:
     ]
 
 
+def test_a_pod_that_finds_no_free_device_is_not_said_to_be_admitted() -> None:
+    queues = [a_queue_object("vision", onvif=(1, 4)), a_queue_object("robots", onvif=(0, 4))]
+    pods = [a_template(), a_new_pod("one"), a_new_pod("two")]
+
+    one_slot = [an_instance(capacity=1)]
+    taken = simulated(a_snapshot(queues=queues, instances=one_slot), objects=pods).pods
+    free = a_snapshot(queues=queues, pods=[], resourceclaims=[], instances=one_slot)
+    one, two = simulated(free, objects=pods).pods
+
+    assert [(pod.reason, pod.charged) for pod in taken] == [("NoDeviceFree", ())] * 2
+    assert "there is 1, of which 1 is in use" in taken[0].sentence
+    assert (one.reason, two.reason) == ("Admitted", "NoDeviceFree")
+
+
+def test_a_device_that_goes_leaves_pods_that_wait_without_one() -> None:
+    queues = [a_queue_object("vision", onvif=(1, 4)), a_queue_object("robots", onvif=(0, 4))]
+    waiting = a_pod_object("b", queue="vision", claims=("more",))
+    free = a_snapshot(queues=queues, pods=[waiting], resourceclaims=[a_claim_object("more")])
+
+    (change,) = simulated(free, without_devices=["onvif-aaaaaa"]).waiting
+
+    assert (change.before, change.after) == ("Admitted", "NoDeviceFree")
+    assert "There is no device of DeviceClass" in change.sentence
+
+
 def test_a_pod_that_joins_a_shared_claim_costs_nothing() -> None:
     joins = with_kind("Pod", a_pod_object("new", queue="vision", claims=("cam",)))
 
@@ -174,7 +199,7 @@ def test_a_quota_that_is_raised_tells_who_would_be_evicted() -> None:
 
 @pytest.mark.parametrize("name", ["onvif-aaaaaa"])
 @pytest.mark.parametrize(
-    ("effect", "part"), [("NoSchedule", "keep it, and their charge"), ("NoExecute", "are evicted")]
+    ("effect", "part"), [("NoSchedule", "keep it, and their charge"), ("NoExecute", "Evicted with")]
 )
 def test_a_device_that_is_gone_tells_who_has_it(name: str, effect: str, part: str) -> None:
     configuration = a_configuration()
@@ -191,7 +216,7 @@ def test_a_device_that_nobody_uses_and_one_that_is_held_by_a_node() -> None:
     free = simulated(a_snapshot(pods=[], resourceclaims=[]), without_devices=["onvif-aaaaaa"])
     held = a_snapshot(resourceslices=[], instances=[an_instance(deviceUsage={"x": "n"})])
 
-    assert "nobody uses it" in free.devices[0].sentence
+    assert "1 free slot fewer; no pod uses it" in free.devices[0].sentence
     (lost,) = simulated(held, without_devices=["onvif-aaaaaa"]).devices
     assert "stay held by Node n" in lost.sentence
 

@@ -20,8 +20,8 @@ from scheduler_plugin.asking.snapshots import (
     document,
     kept,
     read_document,
-    world_of,
 )
+from scheduler_plugin.asking.worlds import world_of
 from scheduler_plugin.objects.names import (
     QUEUE_LABEL,
     AccountingSettings,

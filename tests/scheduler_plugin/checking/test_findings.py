@@ -104,6 +104,8 @@ def whole() -> Setup:
         endpoints=({"endpoints": [{"conditions": {"ready": True}}, {"conditions": {}}]},),
         lease_name=(SYSTEM, "moorage-scheduler"),
         lease={"spec": lease},
+        scheduler_events=(),
+        rival_leases=(),
         configuration=configuration(),
         configuration_source="ConfigMap moorage-scheduler",
         expected=configuration(),
@@ -505,6 +507,24 @@ def test_what_is_wrong_is_said_and_nothing_else(case: str) -> None:
     assert found is level
     assert said in sentence
     assert is_whole(findings_of(setup)) == (level is Level.WARNING)
+
+
+def test_a_pod_that_terminates_need_not_be_ready() -> None:
+    """As after an upgrade, of which `helm test` is the next step."""
+    old = pod("driver-0", "moorage-driver-node") | {"status": {"phase": "Running"}}
+    old["metadata"]["deletionTimestamp"] = "2026-05-01T11:59:59Z"
+
+    assert bad(replace(whole(), pods=(*PODS, old))) == []
+    alone = bad(replace(whole(), pods=(old,)))
+    assert alone == [(Level.ERROR, f"pods: There are none of Moorage's in {SYSTEM}.")]
+
+
+def test_a_pod_of_a_job_need_not_be_ready() -> None:
+    """Such as the one that refused to uninstall, which Helm leaves."""
+    once = pod("moorage-in-use-6gdj9", "moorage-scheduler-plugin") | {"status": {"phase": "Failed"}}
+    once["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "moorage-in-use"}]
+
+    assert bad(replace(whole(), pods=(*PODS, once))) == []
 
 
 def test_times_and_connections_are_the_administrators() -> None:

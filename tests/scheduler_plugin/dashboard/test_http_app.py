@@ -17,9 +17,10 @@ from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import REMEMBERED_SECONDS, Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_app import dashboard_app
+from scheduler_plugin.dashboard.http_leader import CannotAskError, LeaderPages
 from scheduler_plugin.dashboard.http_views import Views
 from scheduler_plugin.dashboard.parts import Part
-from scheduler_plugin.dashboard.snapshots import Recent
+from scheduler_plugin.dashboard.told_events import Recent
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import NamespaceView
 from scheduler_plugin.pages.http_app import pages_app
@@ -64,6 +65,30 @@ class FakePlugin:
             reason="OverLimit",
             message="",
         )
+
+
+class FakeLeader:
+    """Another replica's pages, which know another place."""
+
+    problem = ""
+    tokens: list[str]
+
+    def __init__(self) -> None:
+        self.tokens = []
+
+    async def why_not(self) -> str:
+        return self.problem
+
+    async def pod(self, token: str, namespace: str, name: str) -> dict[str, Any]:
+        self.tokens.append(token)
+        if self.problem:
+            raise CannotAskError(self.problem)
+        return {"why": {"pod": f"{namespace}/{name}"}, "place": "the leader's", "problem": ""}
+
+
+@pytest.fixture
+def leader() -> FakeLeader:
+    return FakeLeader()
 
 
 @pytest.fixture
@@ -120,10 +145,12 @@ def app(
     snapshots: Snapshots,
     reviewer: FakeReviewer,
     plugin: FakePlugin,
+    leader: FakeLeader,
     clock: Clock,
 ) -> ASGIApp:
     reviews, gates = Reviews(cast(ApiClient, reviewer), clock), cast(GateWriter, plugin)
-    views = Views(world, snapshots, reviews, gates, plugin.why_not_ready)
+    asked = cast(LeaderPages, leader)
+    views = Views(world, snapshots, reviews, gates, plugin.why_not_ready, asked)
     figures = Figures(world, dict, str, dict, [CollectorRegistry()])
     return pages_app(plugin.why_not_ready, gates, FiguresPage(figures.page), dashboard_app(views))
 
@@ -136,6 +163,21 @@ async def ask(app: ASGIApp, path: str, who: str = "alice") -> tuple[int, Any, di
     found = {name.decode(): value.decode() for name, value in start["headers"]}
     said = json.loads(text) if found.get("content-type") == "application/json" else text
     return start["status"], said, found
+
+
+async def test_claims_of_other_namespaces_are_named_to_who_may_list_them(
+    world: World, app: ASGIApp
+) -> None:
+    secret = an_allocated_claim("secret", namespace="elsewhere", queue="vision", uid="secret")
+    put(world, secret, a_claim("one"), a_pod("x", queue="vision", claims=["one"]))
+
+    _, all_of_it, _ = await ask(app, "api/pods/default/x")
+    _, own, _ = await ask(app, "api/pods/default/x", "carol")
+
+    assert own["why"]["reason"] == "OverLimit"
+    assert "ResourceClaim elsewhere/secret" in str(all_of_it["why"]["remedies"])
+    assert "elsewhere" not in str(own)
+    assert "ResourceClaim default/cam: 1 and 1 claim or pod in other namespaces" in str(own)
 
 
 async def test_the_page_is_for_everybody_and_its_data_is_not(app: ASGIApp) -> None:
@@ -208,6 +250,23 @@ async def test_who_may_list_in_one_namespace_sees_that_one(app: ASGIApp) -> None
     assert (await ask(app, "api/rows/queues?namespace=default", "carol"))[0] == 403
 
 
+async def test_a_filter_does_not_change_how_much_there_is(app: ASGIApp) -> None:
+    _, said, _ = await ask(app, "api/state?text=cam&namespace=elsewhere")
+    found = {part: (one["total"], one["all"]) for part, one in said["parts"].items()}
+
+    assert (found["claims"], found["queues"], found["waiting"]) == ((0, 3), (0, 2), (0, 1))
+
+
+async def test_of_other_namespaces_it_is_not_told_how_much_there_is(app: ASGIApp) -> None:
+    """Carol may list claims in one namespace only."""
+    _, said, _ = await ask(app, "api/state?text=cam&namespace=default", "carol")
+    _, denied, _ = await ask(app, "api/state", "carol")
+
+    claims = said["parts"]["claims"]
+    assert (claims["total"], claims["all"]) == (1, 2)
+    assert (denied["parts"]["claims"]["total"], denied["parts"]["claims"]["all"]) == (0, 0)
+
+
 async def test_sharers_are_for_those_who_may_list_pods(app: ASGIApp) -> None:
     _, alice, _ = await ask(app, "api/claims/default/cam")
     _, bob, _ = await ask(app, "api/claims/default/cam", "bob")
@@ -278,6 +337,47 @@ async def test_a_standby_says_what_it_does_not_know(app: ASGIApp, plugin: FakePl
     plugin.standby = 'Lease a/b is held by "other".'
 
     assert (await ask(app, "api/state"))[1]["standby"] == plugin.standby
+
+
+async def test_a_standby_asks_the_leader_for_a_pods_place(
+    app: ASGIApp, plugin: FakePlugin, leader: FakeLeader
+) -> None:
+    before = await ask(app, "api/pods/default/w")
+    plugin.standby = 'Lease a/b is held by "other".'
+    _, said, _ = await ask(app, "api/pods/default/w")
+    _, state, _ = await ask(app, "api/state")
+    refused = await ask(app, "api/pods/default/w", "bob")
+
+    assert (before[1]["place"], before[1]["problem"]) == (
+        '2 of 7 pods that wait in queue "vision"',
+        "",
+    )
+    assert said["place"] == "the leader's"
+    assert state["leader"] == ""
+    assert refused[0] == 403
+    assert leader.tokens == ["alice"], "who may not list pods is not asked for"
+
+
+async def test_a_standby_that_cannot_ask_tells_what_it_knows_and_why(
+    app: ASGIApp, plugin: FakePlugin, leader: FakeLeader
+) -> None:
+    plugin.standby, leader.problem = 'Lease a/b is held by "other".', "it hangs."
+    _, said, _ = await ask(app, "api/pods/default/w")
+    _, state, _ = await ask(app, "api/state")
+
+    assert said["why"]["reason"] == "OverLimit"
+    assert said["problem"] == "The leader could not be asked: it hangs."
+    assert state["leader"] == "it hangs."
+
+
+async def test_a_replica_that_is_asked_by_another_asks_nobody(
+    app: ASGIApp, plugin: FakePlugin, leader: FakeLeader
+) -> None:
+    plugin.standby = 'Lease a/b is held by "other".'
+    _, said, _ = await ask(app, "api/pods/default/w?here=true")
+
+    assert said["problem"] == plugin.standby
+    assert leader.tokens == []
 
 
 async def test_names_come_as_they_are(app: ASGIApp) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from kube.api import Event, ObjectReference
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.dashboard.cluster_snapshots import event_line
 from scheduler_plugin.dashboard.lines import (
     Lines,
     claim_lines,
@@ -19,12 +16,13 @@ from scheduler_plugin.dashboard.lines import (
     queue_lines,
     waiting_lines,
 )
-from scheduler_plugin.dashboard.snapshots import Line, Recent
+from scheduler_plugin.dashboard.snapshots import Line
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.pods import NamespaceView
+from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from tests.scheduler_plugin.builders import (
-    NOW,
     SETTINGS,
     a_claim,
     a_class,
@@ -32,6 +30,7 @@ from tests.scheduler_plugin.builders import (
     a_queue,
     a_request,
     a_result,
+    a_slice_object,
     an_allocated_claim,
     put,
 )
@@ -122,6 +121,25 @@ def test_devices_of_other_drivers_are_those_that_claims_have(world: World) -> No
     assert (other["slots"], other["nodes"]) == (None, ["*"])
 
 
+def test_a_device_is_found_by_its_state_its_taints_and_where_it_was(world: World) -> None:
+    taint = {
+        "key": "moorage.dev/offline",
+        "effect": "NoSchedule",
+        "timeAdded": "2026-11-21T11:00:00Z",
+    }
+    found = a_slice_object("s", ("onvif", CAMERA), nodeName="node-z")
+    found["spec"]["devices"][0]["taints"] = [taint]
+    devices = OfferedDevices()
+    devices.put_slice(published_slice(found))
+    lines = lines_of(device_lines(world, devices))
+    (row,) = shown(iter(lines))
+
+    assert (row["state"], row["since"]) == ("Offline", "2026-11-21T11:00:00Z")
+    assert row["taints"] == ["moorage.dev/offline:NoSchedule"]
+    for word in ("offline", "noschedule", "node-z"):
+        assert lines[0].has((word,), whole=False)
+
+
 def test_one_of_several_devices_of_an_instance_is_that_instance(world: World) -> None:
     result = a_result(device=f"{CAMERA}-3")
     put(world, an_allocated_claim("fourth", requests=[a_request("onvif")], results=[result]))
@@ -131,7 +149,7 @@ def test_one_of_several_devices_of_an_instance_is_that_instance(world: World) ->
 
 
 def test_who_waits_is_told_the_sentence_of_the_verdict(world: World) -> None:
-    (row,) = shown(waiting_lines(world))
+    (row,) = shown(waiting_lines(world, lambda _: None))
 
     assert (row["name"], row["queue"], row["reason"]) == ("w", "vision", "OverLimit")
     assert row["sentence"].endswith("uses 1 onvif, 3 more would pass its limit of 2.")
@@ -144,20 +162,3 @@ def test_claims_are_in_the_order_of_their_names(world: World) -> None:
 
     assert names == sorted(names)
     assert len(names) == 452
-
-
-def test_the_newest_event_is_the_first_and_old_ones_are_forgotten() -> None:
-    recent = Recent(2)
-    for number in range(3):
-        about = ObjectReference(api_version="v1", kind="Pod", name=f"p{number}", namespace="ns")
-        event = Event.warning(about, "Reclaimed", "Evicted", f"note {number}")
-        recent.add(event_line(event, NOW + timedelta(seconds=number)))
-
-    rows = shown(recent.lines())
-    assert [row["note"] for row in rows] == ["note 2", "note 1"]
-    assert (rows[0]["at"], rows[0]["kind"], rows[0]["name"]) == (
-        "2026-11-21T12:00:02Z",
-        "Pod",
-        "p2",
-    )
-    assert recent.count == 3

@@ -834,7 +834,7 @@ async def test_a_claim_that_is_not_there_at_the_bind_is_a_reason_of_its_own(scen
     scene.pod("a", claims=["cam"], queue="vision")
 
     assert await scene.bind("a") == (
-        "Gone: ResourceClaim default/cam, which Pod default/a names, does not exist."
+        "ClaimNotFound: ResourceClaim default/cam, which Pod default/a names, does not exist."
     )
 
 
@@ -884,7 +884,7 @@ async def test_a_claim_that_is_known_to_be_gone_is_said_to_be(scene: Scene) -> N
     answer = await scene.extender.filter_once_known(body)
 
     sentence = "ResourceClaim default/cam, which Pod default/a names, does not exist."
-    assert answer == Refused(Reason.GONE, sentence)
+    assert answer == Refused(Reason.CLAIM_NOT_FOUND, sentence)
     put(scene.cluster.world, a_claim())
     assert await scene.extender.filter_once_known(body) == Passed()
 

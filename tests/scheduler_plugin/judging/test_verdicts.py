@@ -513,6 +513,8 @@ def test_reasons_come_in_the_order_of_the_rules() -> None:  # noqa: PLR0915  One
     traits: dict[str, Any] = {"claims": ["second", "cam"], "non_preemptible": True}
     grouped = a_pod("b", annotations={"pod-group-name": "g"}, **traits)
     seen = [refusal(world, grouped).reason]
+    world.note_gone_claim("default", "second")
+    seen += [refusal(world, grouped).reason]
     put(world, a_claim("second", requests=[a_request(slots="-1")]))
     world.put_group(PodGroupView("default", "g", NO_QUEUE))
     world.delete_group("default", "g")
@@ -1005,7 +1007,8 @@ def test_claim_that_is_being_deleted_takes_no_further_pod() -> None:
     pod = a_pod(claims=["cam"], queue="vision")
 
     refused = Refused(
-        Reason.GONE, "ResourceClaim default/cam, which Pod default/a names, is being deleted."
+        Reason.CLAIM_NOT_FOUND,
+        "ResourceClaim default/cam, which Pod default/a names, is being deleted.",
     )
     assert refusal(world, pod) == refused
     assert refusal(world, pod, at_bind=True) == refused
@@ -1031,7 +1034,7 @@ def test_claim_that_was_deleted_is_known_to_be_gone_until_it_is_there_again() ->
     world.delete_claim(claim_uid("cam"))
 
     sentence = "ResourceClaim default/cam, which Pod default/a names, does not exist."
-    assert refusal(world, pod) == Refused(Reason.GONE, sentence)
+    assert refusal(world, pod) == Refused(Reason.CLAIM_NOT_FOUND, sentence)
     put(world, a_claim(uid="another"))
     assert isinstance(verdict(world, pod), Admitted)
 
@@ -1055,7 +1058,7 @@ def test_claims_that_are_gone_are_remembered_to_a_bound(monkeypatch: pytest.Monk
 
     found = [refusal(world, a_pod(claims=[name])).reason for name in ("one", "two", "three")]
 
-    assert found == [Reason.NOT_KNOWN_YET, Reason.GONE, Reason.GONE]
+    assert found == [Reason.NOT_KNOWN_YET, Reason.CLAIM_NOT_FOUND, Reason.CLAIM_NOT_FOUND]
 
 
 def test_a_verdict_changes_nothing_of_what_is_assumed() -> None:

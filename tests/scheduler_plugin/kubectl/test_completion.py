@@ -11,6 +11,7 @@ def names(kind: str, namespace: str) -> list[str]:
     return {
         "queues": ["vision", "robots"],
         "pods": [f"pod-of-{namespace}"],
+        "claims": [f"claim-of-{namespace}"],
         "namespaces": ["default", "team"],
         "devices": ["cam-1"],
     }[kind]
@@ -29,7 +30,15 @@ def names(kind: str, namespace: str) -> list[str]:
         (["simulate", "--pod", ""], [], FILES),
         (["queues", "-o", ""], ["table", "wide", "json", "yaml"], NO_FILES),
         (["queues", "--output", "j"], ["json"], NO_FILES),
-        (["queues", ""], [], NO_FILES),
+        (["queues", ""], ["vision", "robots"], NO_FILES),
+        (["queues", "vision", "r"], ["robots"], NO_FILES),
+        (["claims", "-n", "team", ""], ["claim-of-team"], NO_FILES),
+        (["claims", "-A", ""], ["claim-of-"], NO_FILES),
+        (["devices", ""], ["cam-1"], NO_FILES),
+        (["handlers", ""], [], NO_FILES),
+        (["-n", "t"], ["team"], NO_FILES),
+        (["-n", "team", "why", ""], ["pod-of-team"], NO_FILES),
+        (["-n", "team", "charge", "v"], ["vision"], NO_FILES),
         (["snapshot", ""], [], FILES),
         (["nonsense", ""], [], NO_FILES),
     ],
@@ -45,3 +54,5 @@ def test_commands_and_flags_come_with_what_they_mean() -> None:
     assert [line.partition("\t")[0] for line in commands] == ["simulate", "snapshot"]
     assert flags == ["--snapshot\tRead a snapshot, and no cluster."]
     assert completions([], names)[0]
+    assert completions(["-n", "team", "s"], names)[0] == commands
+    assert completions(["queues", "--n"], names)[0] == [], "it has no namespace"

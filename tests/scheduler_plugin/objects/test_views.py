@@ -341,6 +341,13 @@ def test_slots_of_an_instance_are_held_by_nodes() -> None:
     assert instance_view(obj).held == (("node-a", 2), ("node-b", 1))
 
 
+def test_an_instance_says_since_when_no_node_sees_it() -> None:
+    marks = {"moorage.dev/offline-since": "2026-11-21T12:00:00+00:00"}
+    obj = {"metadata": {"name": "cam-1", "annotations": marks}, "spec": {"nodes": []}}
+
+    assert instance_view(obj).offline_since == "2026-11-21T12:00:00+00:00"
+
+
 def test_a_result_says_which_device_it_is() -> None:
     claim = an_allocated_claim()
 

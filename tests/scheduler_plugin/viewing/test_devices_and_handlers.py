@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_plugin.asking.tables import device_table, handler_table
@@ -17,6 +18,7 @@ from tests.scheduler_plugin.builders import a_claim as a_claim_view
 from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, a_result, a_world, put
 from tests.scheduler_plugin.viewing.test_rows import shared_world, shown
 
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
 SLOTS: dict[str, Any] = {"capacity": {"slots": {"value": "4"}}}
 
 
@@ -128,10 +130,22 @@ def test_an_instance_that_no_node_sees_is_offline() -> None:
     assert (row.state, row.detail) == ("Offline", "since 2026")
 
 
+def test_tables_tell_how_long_a_device_and_a_handler_are_away() -> None:
+    instance = an_instance(nodes=[])
+    since = "2026-11-21T20:58:00.123456Z"
+    instance["metadata"]["annotations"] = {"moorage.dev/offline-since": since}
+    found = rows([], [instance], [], a_world())
+    report = {"name": "m", "handler": "Offline", "since": since}
+    handlers = list(handler_rows([a_configuration(nodes=[report])], ["m"]))
+
+    assert "Offline (3h1m ago)" in shown(device_table(found, NOW))
+    assert "   3h1m ago   -" in shown(handler_table(handlers, NOW))
+
+
 def test_tables_take_names_as_they_are() -> None:
     world = a_world()
     put(world, a_queue("vision"))
-    table = device_table(rows([a_slice_object(a_device("[red]"))], [], [], world), wide=True)
+    table = device_table(rows([a_slice_object(a_device("[red]"))], [], [], world), NOW, wide=True)
 
     assert "[red]" in shown(table)
 
@@ -147,7 +161,7 @@ def test_handlers_are_told_for_each_node_that_has_the_driver() -> None:
         ),
         HandlerRow(**where, node="n", state="Active", registered=True),
     ]
-    assert "Offline" in shown(handler_table(found))
+    assert "Offline" in shown(handler_table(found, NOW))
 
 
 def test_where_the_driver_runs_may_not_be_known() -> None:

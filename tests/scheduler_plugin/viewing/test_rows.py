@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from io import StringIO
-
-from rich.console import Console
+from typing import Any
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.asking.columns import Part, lines_of
 from scheduler_plugin.asking.tables import charge_table, objects, queue_table, why_text
+from scheduler_plugin.objects.devices.devices import instance_view
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.viewing.queue_rows import QueueRow, charge_rows, claim_rows, queue_rows
 from scheduler_plugin.viewing.why import why
@@ -36,12 +36,16 @@ def shared_world(*more: object) -> World:
     )
 
 
-def shown(*parts: object) -> str:
-    out = StringIO()
-    console = Console(file=out, width=200)
-    for part in parts:
-        console.print(part)
-    return out.getvalue()
+def with_cameras(world: World, *names: str, **spec: Any) -> World:
+    """Cameras that node n sees, of which the first is that of the claim `cam`."""
+    spec = {"configurationName": "onvif", "capacity": 1, "nodes": ["n"], **spec}
+    for name in names or ("onvif-aaaaaa", "onvif-bbbbbb"):
+        world.put_instance(instance_view({"metadata": {"name": name}, "spec": spec}))
+    return world
+
+
+def shown(*parts: Part) -> str:
+    return "".join(f"{line}\n" for line in lines_of(parts))
 
 
 def test_queues_stand_below_their_parents_with_what_they_pay_for() -> None:
@@ -104,15 +108,19 @@ def test_why_of_a_pod_that_is_refused_tells_rule_and_figures() -> None:
         ("vision", 1, 1, 1),
         ("research", 1, 1, 4),
     ]
-    assert found.claims == ("ResourceClaim default/second is not allocated and charged to nobody.",)
+    assert found.claims == (
+        "ResourceClaim default/second is not allocated and charged to no queue.",
+    )
     assert "OverLimit" in shown(*why_text(found))
 
 
 def test_why_of_a_pod_that_runs_waits_or_is_admitted() -> None:
-    world = shared_world(
-        a_claim("second"),
-        a_pod("c", queue="robots", claims=("second",)),
-        a_pod("d", queue="robots", claims=("second",), phase="Succeeded", node="n"),
+    world = with_cameras(
+        shared_world(
+            a_claim("second"),
+            a_pod("c", queue="robots", claims=("second",)),
+            a_pod("d", queue="robots", claims=("second",), phase="Succeeded", node="n"),
+        )
     )
 
     reasons = {name: found.reason for name in "abcd" if (found := why(world, "default", name))}

@@ -28,7 +28,7 @@ from tests.scheduler_plugin.builders import (
     pod_uid,
     put,
 )
-from tests.scheduler_plugin.viewing.test_rows import shared_world
+from tests.scheduler_plugin.viewing.test_rows import shared_world, with_cameras
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -134,6 +134,12 @@ def gone() -> World:
     return world
 
 
+def group_gone() -> World:
+    world = a_world(a_queue(), a_claim(), a_pod("p", queue="vision", claims=("cam",)))
+    world.delete_namespace("default")
+    return world
+
+
 def going() -> World:
     claim = a_claim("going", deleted=str(NOW))
     return shared_world(claim, a_pod("p", queue="vision", claims=("going",)))
@@ -190,9 +196,9 @@ CASES = [
         Reason.OVER_LIMIT,
         over_limit,
         (
-            '1 onvif of queue "vision" has to be released',
+            '1 device of onvif that queue "vision" uses has to be released',
             "ResourceClaim default/cam: 1",
-            "limit from 1 to 2",
+            'raise the limit of queue "vision" for onvif from 1 to at least 2',
         ),
     ),
     Told(
@@ -203,8 +209,11 @@ CASES = [
     Told(Reason.BORROWING_BACKOFF, borrowing_backoff, ("Wait: it borrows again after that",)),
     Told(Reason.DEVICE_HELD, device_held, ("Wait: the other pod is bound soon",)),
     Told(Reason.NOT_KNOWN_YET, not_known, ("ResourceClaim default/later has to be created",)),
-    Told(Reason.GONE, gone, ("ResourceClaim default/former has to be created again",)),
-    Told(Reason.GONE, going, ("ResourceClaim default/going has to be created again, once",)),
+    Told(Reason.CLAIM_NOT_FOUND, gone, ("Create ResourceClaim default/former.",)),
+    Told(
+        Reason.CLAIM_NOT_FOUND, going, ("Create ResourceClaim default/going anew once it is gone",)
+    ),
+    Told(Reason.GONE, group_gone, ("Create Namespace default anew",)),
     Told(Reason.POD_GROUP_INCOMPLETE, incomplete, ("as many of its pods have to be there",)),
 ]
 
@@ -241,12 +250,8 @@ def test_every_reason_there_is_has_a_case() -> None:
 
 
 def test_rules_that_hold_are_told_with_their_figures() -> None:
-    told = why(
-        shared_world(a_claim("one"), a_pod("p", queue="robots", claims=("one", "cam"))),
-        "default",
-        "p",
-        NOW,
-    )
+    pod = a_pod("p", queue="robots", claims=("one", "cam"))
+    told = why(with_cameras(shared_world(a_claim("one"), pod)), "default", "p", NOW)
 
     assert told is not None
     assert told.reason == "Admitted"
@@ -259,6 +264,36 @@ def test_rules_that_hold_are_told_with_their_figures() -> None:
     assert 'ResourceClaim default/cam of queue "vision" is shared' in rules["ClaimSharingDenied"]
     assert told.remedies == ()
     assert told.reclaim == ""
+
+
+def test_each_rule_that_fails_has_its_own_remedies() -> None:
+    pod = a_pod("p", queue="robots", claims=("one", "two", "cam"), non_preemptible=True)
+    told = why(shared_world(a_claim("one"), a_claim("two"), pod), "default", "p", NOW)
+
+    assert told is not None
+    failed = {row.reason: row.remedies for row in told.rules if row.holds is False}
+    assert list(failed) == ["ForeignNonPreemptible", "NonPreemptibleOverQuota"]
+    assert failed["ForeignNonPreemptible"] == told.remedies
+    assert any("preemptible" in way for way in failed["NonPreemptibleOverQuota"])
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+def test_what_no_release_would_make_room_for_is_not_to_be_released(limit: int) -> None:
+    claim = a_claim("two", requests=[a_request(count=2)])
+    world = a_world(a_queue(onvif=(0, limit)), claim, a_pod("p", queue="vision", claims=("two",)))
+    told = why(world, "default", "p", NOW)
+
+    assert told is not None
+    assert told.remedies == (
+        f'Raise the limit of queue "vision" for onvif from {limit} to at least 2.',
+    )
+
+
+def test_a_refusal_is_not_repeated_as_an_eviction() -> None:
+    told = why(not_allowed(), "default", "p", NOW)
+
+    assert told is not None
+    assert (told.reason, told.reclaim) == ("QueueNotAllowed", "")
 
 
 def test_rules_behind_a_queue_that_is_not_there_are_not_looked_at() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.api import AccountingSettings
+from scheduler_plugin.api import AccountingSettings, InstanceView, ResourceKey
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_queue,
@@ -129,7 +129,9 @@ def test_a_queue_that_is_leaving_passes() -> None:
 
 
 def test_a_class_that_nobody_knows_is_odd() -> None:
-    found = created(surroundings("usb"), onvif=(1, 1), usb=(1, 1), onfiv=(1, 1))
+    around = surroundings("usb", *devices(1))
+
+    found = created(around, onvif=(1, 1), usb=(1, 1), onfiv=(1, 1))
 
     assert found.problems == ()
     assert found.warnings == (
@@ -279,3 +281,57 @@ def test_a_queue_that_is_charged_otherwise_stays_and_says_so() -> None:
         'metadata.finalizers: Queue "vision" is charged, or was a moment ago: it takes nothing new'
         " from now on, and goes when its pods have ended.",
     )
+
+
+# Whom it shares its claims with.
+
+
+def sharing(*names: str) -> dict[str, Any]:
+    return {"claimSharing": {"policy": "Deny", "queues": list(names)}}
+
+
+def test_a_queue_that_claims_are_shared_with_may_come_later() -> None:
+    around = surroundings(a_queue("robots"))
+
+    assert created(around, **sharing("robots", "vision")) == NOTHING_FOUND
+    assert created(around, **sharing("robots", "robbots")).warnings == (
+        'spec.claimSharing.queues: Queue "robbots" does not exist (yet).',
+    )
+
+
+def test_of_many_queues_that_do_not_exist_some_are_named_in_one_sentence() -> None:
+    names = [f"q{number}" for number in range(7)]
+
+    assert created(surroundings(), **sharing(*names)).warnings == (
+        "spec.claimSharing.queues: 7 Queues do not exist (yet): q0, q1, q2, q3, q4 and 2 more.",
+    )
+
+
+# Quotas of more than there is.
+
+
+def devices(*capacities: int, configuration: str = "usb") -> list[InstanceView]:
+    return [
+        InstanceView(f"{configuration}-{number}", ResourceKey(configuration), (), capacity)
+        for number, capacity in enumerate(capacities)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("quota", "capacities", "said"),
+    [
+        (4, (1, 3), ()),
+        (5, (1, 3), ("5 is more than the 4 uses that the devices of usb have by now.",)),
+        (1, (), ("No device of usb is published (yet).",)),
+        (0, (), ()),
+        (-1, (1,), ()),
+    ],
+)
+def test_a_quota_of_more_than_the_devices_that_there_are(
+    quota: int, capacities: tuple[int, ...], said: tuple[str, ...]
+) -> None:
+    around = surroundings("usb", *devices(*capacities))
+
+    found = created(around, usb=(quota, -1))
+
+    assert found.warnings == tuple(f"spec.resources[0].quota: {text}" for text in said)

@@ -276,6 +276,8 @@ def test_pods_are_told_what_their_containers_hold() -> None:
         f" is back.{held.replace(': start them anew', '')}",
         True,
     )
+    often = notice(GivenChange(CAMERA_1, before, after), "/dev/x", "/dev/a")[1]
+    assert often.endswith("'s now, or an earlier path: start them anew.")
     assert notice(GivenChange(CAMERA_1, None, after)) == (
         "DeviceBack",
         f"The device of Instance {CAMERA_1} is back at /dev/b.",
@@ -307,3 +309,22 @@ async def test_what_was_given_follows_a_link_of_the_host(tmp_path: Path) -> None
     assert leads(tmp_path / "cdi") == "/dev/zero"
     assert change.after is not None
     assert change.after.paths == ("/dev/zero",)
+
+
+async def test_a_link_that_an_earlier_process_wrote_is_where_it_leads(tmp_path: Path) -> None:
+    """It did not see the host's links, and the runtime followed them: no device moved."""
+    link = tmp_path / "by-id"
+    link.symlink_to("/dev/null")
+    earlier = instance_files(tmp_path / "cdi", resolve=str)
+    await earlier.follow({CAMERA_1: False}, Whereabouts([at(str(link))]))
+
+    files = instance_files(tmp_path / "cdi")
+    where = Whereabouts([at(str(link))])
+    assert await files.follow({CAMERA_1: False}, where) == ()
+    assert leads(tmp_path / "cdi") == "/dev/null"
+
+    link.unlink()
+    link.symlink_to("/dev/zero")
+    (change,) = await files.follow({CAMERA_1: False}, where)
+    assert change.before is not None
+    assert change.before.paths == ("/dev/null",)

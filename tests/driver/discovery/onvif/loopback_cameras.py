@@ -36,11 +36,13 @@ class FakeCamera:
 
     Attributes:
         asked: The requests, heads and bodies.
+        secretive: What it answers to all but the question for its clock; None for the same.
     """
 
     def __init__(self, answer: bytes, *, endless: bytes = b"", pause: float = 0) -> None:
         self.answer = answer
         self.asked: list[bytes] = []
+        self.secretive: bytes | None = None
         self._endless = endless
         self._pause = pause
         self._tasks: set[asyncio.Task[None] | None] = set()
@@ -56,10 +58,15 @@ class FakeCamera:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._tasks.add(asyncio.current_task())
-        head = await reader.readuntil(b"\r\n\r\n")
-        body = await reader.readuntil(b"Envelope>")
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            body = await reader.readuntil(b"Envelope>")
+        except asyncio.IncompleteReadError:  # the other side has gone
+            writer.close()
+            return
         self.asked.append(head + body)
-        writer.write(self.answer)
+        tells_all = self.secretive is None or b"GetSystemDateAndTime" in body
+        writer.write(self.answer if tells_all else self.secretive or b"")
         try:
             while self._endless:
                 writer.write(self._endless)

@@ -118,7 +118,8 @@ async def test_who_asks_is_told_at_the_time_of_the_cameras_clock() -> None:
 async def test_a_camera_that_refuses_says_nothing_of_itself() -> None:
     refusal = b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n"
     async with FakeCamera(refusal).serving() as address, connected(tls(None), 9) as cameras:
-        assert (await cameras.facts(Target(address), None)).network is None
+        told, _ = await cameras.facts(Target(address), None)
+        assert told.network is None
         with pytest.raises(RefusedError):
             await cameras.clock(Target(address))
 

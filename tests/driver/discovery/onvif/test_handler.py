@@ -15,9 +15,10 @@ from driver.discovery.onvif import handler as onvif
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import Address
 from driver.discovery.onvif.handler import OnvifHandler
+from driver.discovery.onvif.logins import WITHHELD
 from driver.discovery.onvif.ws_discovery_client import Answers, Heard, NotSentError, Refusal, Sender
 from driver.discovery.reach import SENDERS_ONLY, Reach, parse_networks
-from tests.driver.discovery.onvif.loopback_cameras import FLOOD, GOOD, FakeCamera
+from tests.driver.discovery.onvif.loopback_cameras import FLOOD, GOOD, FakeCamera, answer
 
 SOON = timedelta(milliseconds=1)
 HERE = Sender("127.0.0.1")
@@ -98,6 +99,114 @@ async def test_a_login_that_is_refused_is_not_tried_at_every_turn(
                 await waiting
 
 
+UNAUTHORIZED = b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n"
+FAULT = answer(
+    '<s:Fault><s:Code><s:Value>s:Sender</s:Value><s:Subcode><s:Value xmlns:ter="http://www.onvif.org/'
+    'ver10/error">ter:NotAuthorized</s:Value></s:Subcode></s:Code><s:Reason><s:Text>No</s:Text>'
+    "</s:Reason></s:Fault>"
+)
+
+
+def as_bad_request(fault: bytes) -> bytes:
+    """As SOAP over HTTP has it where the sender is at fault."""
+    return fault.replace(b" 200 OK", b" 400 Bad Request", 1)
+
+
+OTHER_FAULT = as_bad_request(FAULT.replace(b"ter:NotAuthorized", b"ter:ActionUnknown"))
+OWN = {"username_{uuid}": b"root", "password_{uuid}": b"geheim"}
+DEFAULTS = {"username_default": b"root", "password_default": b"geheim"}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "said"),
+    [
+        (UNAUTHORIZED, "HTTP status 401"),
+        (FAULT, "the fault NotAuthorized"),
+        (as_bad_request(FAULT), "HTTP status 400 with the fault NotAuthorized"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("properties", "named"),
+    [
+        (DEFAULTS, '"username_default" and "password_default"'),
+        (OWN, '"username_{uuid}" and "password_{uuid}"'),
+        (
+            {
+                "device_credential_list": b'["all"]',
+                "all": b'{"default": {"username": "root", "password": "geheim"}}',
+            },
+            '"all"',
+        ),
+        (
+            {
+                "device_credential_ref_list": b'["all"]',
+                "all": b'{"default": {"username_ref": "u", "password_ref": "geheim"}}',
+                "u": b"root",
+            },
+            '"u" and "all"',
+        ),
+    ],
+)
+async def test_a_camera_that_refuses_a_login_is_there_and_told_until_it_takes_it(
+    heard: Hearsay, refusal: bytes, said: str, properties: dict[str, bytes], named: str
+) -> None:
+    """With what mends it, and without a password."""
+    camera = FakeCamera(GOOD)
+    camera.secretive = refusal
+    async with camera.serving() as address:
+        heard[address] = TOLD
+        uuid = address.uuid.replace("-", "_")
+        handler = OnvifHandler(SOON)
+        details = OnvifDetails(default_to_anyone=True)
+        given = {name.format(uuid=uuid): value for name, value in properties.items()}
+        async with asyncio.timeout(30), aclosing(handler.discover(details, given)) as answers:
+            (device,) = await anext(answers)
+            assert device.id == "-".join(address)
+            assert handler.problem == (
+                f'"{address.url}": it answers {said} to the user and the password of'
+                f" discoveryProperties {named.format(uuid=uuid)}. Correct them there, or in the"
+                " Secret that they are read from: then it is asked again at once."
+            )
+            assert "geheim" not in handler.problem
+            camera.secretive = None
+            waiting = asyncio.ensure_future(anext(answers))
+            while handler.problem is not None:  # noqa: ASYNC110 - nothing else would tell
+                await asyncio.sleep(0.001)
+            waiting.cancel()
+            with suppress(asyncio.CancelledError):
+                await waiting
+
+
+@pytest.mark.parametrize("refusal", [b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n", OTHER_FAULT])
+async def test_a_camera_that_does_not_understand_is_not_said_to_refuse_a_password(
+    heard: Hearsay, refusal: bytes
+) -> None:
+    camera = FakeCamera(GOOD)
+    camera.secretive = refusal
+    async with camera.serving() as address:
+        heard[address] = TOLD
+        handler = OnvifHandler(SOON)
+        details = OnvifDetails(default_to_anyone=True)
+        async with asyncio.timeout(30), aclosing(handler.discover(details, DEFAULTS)) as answers:
+            (device,) = await anext(answers)
+            assert device.id == "-".join(address)
+            assert "password" not in (handler.problem or "")
+
+
+@pytest.mark.parametrize("properties", [{}, {"username_other": b"root"}])
+async def test_a_camera_that_wants_a_user_where_none_is_given_is_no_problem(
+    heard: Hearsay, properties: dict[str, bytes]
+) -> None:
+    camera = FakeCamera(GOOD)
+    camera.secretive = UNAUTHORIZED
+    async with camera.serving() as address:
+        heard[address] = TOLD
+        handler = OnvifHandler(SOON)
+        async with aclosing(handler.discover(OnvifDetails(), properties)) as answers:
+            assert len(await anext(answers)) == 1
+            assert handler.problem is None
+
+
 @pytest.mark.parametrize(
     ("details", "properties", "sent"),
     [
@@ -121,7 +230,7 @@ async def test_default_credentials_are_not_sent_to_just_anyone(
             assert await anext(answers) == ()
             asked = [b"UsernameToken" in one for one in camera.asked]
             assert asked[:2] == ([False, True] if sent else [False])
-            assert (onvif.WITHHELD in (handler.problem or "")) is not sent
+            assert (WITHHELD in (handler.problem or "")) is not sent
 
 
 async def test_default_credentials_are_sent_to_whom_a_certificate_vouches_for(

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from driver.discovery.onvif.messages import MOST_ELEMENTS, Match, XmlError, matches, probe
+from driver.discovery.onvif.messages import (
+    MOST_ELEMENTS,
+    Match,
+    XmlError,
+    fault_codes,
+    matches,
+    probe,
+    read_xml,
+)
 from tests.driver.discovery.onvif.cameras import PROBE_MATCH
 
 UUID = "12345678-1234-5678-abcd-123456789abc"
@@ -96,3 +104,28 @@ def test_other_messages_tell_of_no_camera() -> None:
 @pytest.mark.parametrize("uuid", ["x" * 300, "a\x85b"])
 def test_a_uuid_that_is_none_is_left_out(uuid: str) -> None:
     assert matches(_match(uuid=uuid).encode()) == ()
+
+
+SOAP_11 = (
+    b'<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body><e:Fault>'
+    b"<faultcode>wsse:FailedAuthentication</faultcode><faultstring>No</faultstring>"
+    b"</e:Fault></e:Body></e:Envelope>"
+)
+SOAP_12 = (
+    b'<e:Envelope xmlns:e="http://www.w3.org/2003/05/soap-envelope"><e:Body><e:Fault><e:Code>'
+    b"<e:Value>e:Sender</e:Value><e:Subcode><e:Value>ter:NotAuthorized</e:Value></e:Subcode>"
+    b"</e:Code></e:Fault></e:Body></e:Envelope>"
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "codes"),
+    [
+        (SOAP_11, ("FailedAuthentication",)),
+        (SOAP_12, ("Sender", "NotAuthorized")),
+        (b"<faultcode>wsse:FailedAuthentication</faultcode>", ()),
+        (b"<html><body>Bad Request</body></html>", ()),
+    ],
+)
+def test_a_fault_has_codes(document: bytes, codes: tuple[str, ...]) -> None:
+    assert fault_codes(read_xml(document)) == codes

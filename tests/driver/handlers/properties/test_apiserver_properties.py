@@ -25,7 +25,7 @@ from kube.api import (
     UnauthorizedError,
     UnavailableError,
 )
-from kube.calls.apiserver import Page
+from kube.calls.apiserver_reads import Page
 from kube.calls.frames import Frame
 from tests.driver.builders import a_configuration
 

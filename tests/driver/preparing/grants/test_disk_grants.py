@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,8 @@ from driver.devices import DeviceSpec
 from driver.plumbing.disk import ProcessLock
 from driver.preparing.files import cdi
 from driver.preparing.files.checkpoint import NAME as CHECKPOINT
+from driver.preparing.files.disk_metadata import MetadataFiles
+from driver.preparing.files.disk_rescue import NAME as RESCUED
 from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim, PreparedClaims
 from driver.preparing.grants import disk_grants
 from driver.preparing.grants.claims import Failure, plan_prepare
@@ -91,6 +94,7 @@ def a_grant(reference: ClaimReference, device: str = "loop-aaaaaa") -> PreparedC
 
 FILE = cdi.file_name(WANTED.uid)
 WITHHELD = cdi.withheld_name(WANTED.uid)
+ASIDE = f"{RESCUED}.unreadable-{BOOT}"
 
 
 async def test_a_grant_is_one_write_and_a_release_one_removal(machine: Machine) -> None:
@@ -422,6 +426,8 @@ async def test_overlapping_processes_know_what_the_other_did(machine: Machine) -
     assert await grant(new, WANTED) == a_grant(WANTED)
     assert isinstance(await grant(old, OTHER), Failure)
     assert await release(old, WANTED) == a_grant(WANTED)
+    assert isinstance(await grant(new, OTHER), Failure)
+    assert await settled(new, WANTED, is_in_use=False)
     assert await grant(new, OTHER) == a_grant(OTHER)
     assert await grant(old, OTHER) == a_grant(OTHER)
     machine.assert_files_are_those_of(a_grant(OTHER))
@@ -583,3 +589,496 @@ async def test_earlier_driver_that_serves_still_sees_what_this_one_grants(
     assert third == a_grant(a_reference(3))
     assert CHECKPOINT not in machine.data.files
     assert node.prepared.keys() == {OTHER.uid, a_reference(3).uid}
+
+
+async def looked_at(node: Node) -> None:
+    """As the driver does every ten seconds."""
+    async with node.exclusively():
+        await node.renew(lambda claims: {})
+
+
+async def settled(node: Node, reference: ClaimReference, *, is_in_use: bool = True) -> bool:
+    """As when the API server has said whether a pod has the claim."""
+    async with node.exclusively():
+        return await node.settle(reference.uid, is_in_use=is_in_use)
+
+
+async def test_a_file_that_somebody_removed_is_written_again_if_its_claim_is_in_use(
+    machine: Machine,
+) -> None:
+    """Nothing is given twice meanwhile, and nothing but its claim's end releases the device."""
+    node = await machine.start()
+    await grant(node, WANTED)
+    await grant(node, OTHER, "loop-bbbbbb")
+
+    del machine.cdi.files[FILE]
+    await looked_at(node)
+    refused = await grant(node, a_reference(3))
+    assert isinstance(refused, Failure)
+    assert "is still prepared for" in refused.sentence
+    assert node.lost == {WANTED.uid: a_grant(WANTED)}
+    machine.assert_files_are_those_of(a_grant(OTHER, "loop-bbbbbb"))
+
+    assert await settled(node, WANTED)
+    assert not await settled(node, WANTED, is_in_use=False)
+    machine.assert_files_are_those_of(a_grant(WANTED), a_grant(OTHER, "loop-bbbbbb"))
+    assert (machine.data.files, dict(node.lost)) == ({}, {})
+    machine.disk.steps.clear()
+    await looked_at(node)
+    assert machine.disk.steps == []
+
+
+async def test_a_lost_claim_outlives_its_driver(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    del machine.cdi.files[FILE]
+    await looked_at(node)
+
+    node = await machine.start()
+
+    assert (dict(node.lost), machine.cdi.files) == ({WANTED.uid: a_grant(WANTED)}, {})
+    assert await settled(node, WANTED, is_in_use=False)
+    assert isinstance(await grant(node, OTHER), PreparedClaim)
+    assert machine.data.files == {}
+
+
+async def test_a_lost_claim_whose_device_moves_is_written_as_it_is_by_then(
+    machine: Machine,
+) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    del machine.cdi.files[FILE]
+    await looked_at(node)
+
+    await renew(node, "/dev/elsewhere")
+    assert machine.cdi.files == {}
+    await settled(node, WANTED)
+
+    assert machine.records()[WANTED.uid].devices[0].paths == ("/dev/elsewhere",)
+
+
+async def test_a_file_that_somebody_removed_is_written_by_the_next_prepare(
+    machine: Machine,
+) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+
+    del machine.cdi.files[FILE]
+
+    assert await grant(node, WANTED) == a_grant(WANTED)
+    machine.assert_files_are_those_of(a_grant(WANTED))
+
+
+async def test_a_claim_that_ends_without_its_file_stays_released(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+
+    del machine.cdi.files[FILE]
+    assert await release(node, WANTED) == a_grant(WANTED)
+    await looked_at(node)
+
+    machine.assert_files_are_those_of()
+    assert isinstance(await grant(node, OTHER), PreparedClaim)
+
+
+async def test_a_claim_that_another_driver_released_is_lost_until_it_is_forgotten(
+    machine: Machine,
+) -> None:
+    older, newer = await machine.start(), machine.process()
+    await grant(older, WANTED)
+    await newer.recover()
+    await release(newer, WANTED)
+
+    await looked_at(older)
+    assert (list(older.prepared), machine.cdi.files) == ([WANTED.uid], {})
+    assert isinstance(await grant(older, OTHER), Failure)
+    assert isinstance(await grant(newer, OTHER), Failure)
+    assert await settled(older, WANTED, is_in_use=False)
+    assert await settled(newer, WANTED, is_in_use=False)
+
+    for node in (older, newer):
+        assert await grant(node, OTHER) == a_grant(OTHER)
+    assert machine.data.files == {}
+
+
+async def test_while_there_is_a_record_of_which_not_all_is_known_the_others_are_kept(
+    machine: Machine,
+) -> None:
+    """The unreadable one is forgotten with its file, the other is not."""
+    node = await machine.start()
+    await grant(node, WANTED)
+    machine.cdi.files[cdi.file_name(OTHER.uid)] = b"{"
+    node = await machine.start()
+    assert list(node.doubtful) == [OTHER.uid]
+
+    machine.cdi.files.clear()
+    assert isinstance(await grant(node, a_reference(3), "loop-bbbbbb"), PreparedClaim)
+
+    assert node.doubtful == {}
+    assert isinstance(await grant(node, a_reference(4)), Failure)
+    assert list(node.lost) == [WANTED.uid]
+
+
+async def test_while_the_folder_is_gone_nothing_is_granted_and_what_is_prepared_outlives_the_driver(
+    machine: Machine,
+) -> None:
+    """A pod has the removed folder mounted until its end; the next pod has a new one."""
+    node = await machine.start()
+    await grant(node, WANTED)
+    await grant(node, OTHER, "loop-bbbbbb")
+    assert node.folder_problem == ""
+
+    machine.cdi.files.clear()
+    machine.cdi.trouble = "/cdi was removed on the node"
+    for _ in range(2):
+        await looked_at(node)
+    assert node.folder_problem == "/cdi was removed on the node"
+    assert isinstance(await grant(node, a_reference(3)), Failure)
+    assert await release(node, OTHER) == a_grant(OTHER, "loop-bbbbbb")
+
+    still = await machine.start()
+    assert still.prepared == {WANTED.uid: a_grant(WANTED)}
+    machine.cdi.trouble = ""
+    assert list(machine.process().glance()) == [a_grant(WANTED)]
+    node = await machine.start()
+    assert isinstance(await grant(node, a_reference(3)), Failure)
+    await settled(node, WANTED)
+
+    machine.assert_files_are_those_of(a_grant(WANTED))
+    assert machine.data.files == {}
+    assert isinstance(await grant(node, a_reference(3)), Failure)
+    await looked_at(still)
+    assert still.folder_problem == ""
+
+
+async def test_a_folder_that_is_there_again_has_all_files_again(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    machine.cdi.files.clear()
+    machine.cdi.trouble = "/cdi is read-only"
+    await looked_at(node)
+    with pytest.raises(OSError, match="No such file"):
+        await settled(node, WANTED)
+
+    machine.cdi.trouble = ""
+    await settled(node, WANTED)
+
+    assert node.folder_problem == ""
+    machine.assert_files_are_those_of(a_grant(WANTED))
+    assert machine.data.files == {}
+
+
+async def test_a_rescued_record_of_an_earlier_boot_holds_nothing(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    machine.cdi.files.clear()
+    machine.cdi.trouble = "/cdi was removed on the node"
+    await looked_at(node)
+    machine.cdi.trouble = ""
+
+    node = await machine.start("boot-2")
+
+    assert (dict(node.prepared), machine.cdi.files, machine.data.files) == ({}, {}, {})
+
+
+async def test_a_write_that_failed_is_told_until_one_does_not(machine: Machine) -> None:
+    node = await machine.start()
+    machine.disk.fail = lambda name, size: True
+    assert isinstance(await grant(node, WANTED), Failure)
+    assert "No space left" in node.folder_problem
+
+    machine.disk.fail = lambda name, size: False
+    assert isinstance(await grant(node, WANTED), PreparedClaim)
+
+    assert node.folder_problem == ""
+
+
+async def test_a_driver_that_only_looked_released_nothing(machine: Machine) -> None:
+    """Absent files tell no release: each of the two drivers keeps what it knows."""
+    ours, theirs = await machine.start(), machine.process()
+    await grant(ours, WANTED)
+    await theirs.recover()
+
+    machine.cdi.files.clear()
+    await looked_at(theirs)
+    await looked_at(ours)
+
+    for node in (ours, theirs):
+        assert isinstance(await grant(node, OTHER), Failure)
+    assert await settled(theirs, WANTED)
+    machine.assert_files_are_those_of(a_grant(WANTED))
+    await looked_at(ours)
+    assert (dict(ours.lost), machine.data.files) == ({}, {})
+
+
+async def test_a_driver_that_starts_without_files_takes_none_from_the_one_before(
+    machine: Machine,
+) -> None:
+    older = await machine.start()
+    await grant(older, WANTED)
+
+    machine.cdi.files.clear()
+    newer = await machine.start()
+    await looked_at(older)
+
+    assert isinstance(await grant(newer, OTHER), Failure)
+    assert list(newer.lost) == list(older.lost) == [WANTED.uid]
+
+
+async def test_a_release_that_is_killed_holds_no_device(machine: Machine) -> None:
+    ours, theirs = await machine.start(), await machine.start()
+    await grant(ours, WANTED)
+    await looked_at(theirs)
+    machine.disk.kill_at = 1  # the file is removed, and nothing done after that
+    with pytest.raises(KilledError):
+        await release(ours, WANTED)
+    machine.disk.kill_at = None
+
+    await looked_at(theirs)
+    assert await settled(theirs, WANTED, is_in_use=False)
+
+    assert (dict(theirs.prepared), machine.cdi.files) == ({}, {})
+
+
+async def test_a_driver_of_an_earlier_version_finds_no_file_of_what_it_released(
+    machine: Machine,
+) -> None:
+    """It believes each file. That it grants the device again tells that the claim has ended."""
+    ours, earlier = await machine.start(), await machine.start()
+    await grant(ours, WANTED)
+
+    async with earlier.exclusively():
+        machine.cdi.remove(FILE)
+    await looked_at(ours)
+    assert (list(ours.prepared), machine.cdi.files) == ([WANTED.uid], {})
+
+    async with earlier.exclusively():
+        machine.cdi.write(cdi.file_name(OTHER.uid), cdi.dump(a_grant(OTHER)))
+    await looked_at(ours)
+    machine.assert_files_are_those_of(a_grant(OTHER))
+    assert (list(ours.prepared), machine.data.files) == ([OTHER.uid], {})
+
+
+async def test_what_a_glance_saw_and_another_driver_released_is_not_prepared(
+    machine: Machine,
+) -> None:
+    """An update: the driver before this one serves until this one has started."""
+    earlier, ours = await machine.start(), machine.process()
+    await grant(earlier, WANTED)
+    assert list(ours.glance()) == [a_grant(WANTED)]
+    async with earlier.exclusively():
+        machine.cdi.remove(FILE)
+
+    await ours.recover()
+
+    assert (dict(ours.prepared), machine.cdi.files) == ({}, {})
+    assert isinstance(await grant(ours, OTHER), PreparedClaim)
+
+
+async def test_a_release_that_the_rescue_has_no_room_for_is_not_told_as_done(
+    machine: Machine,
+) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    await grant(node, OTHER, "loop-bbbbbb")
+    await without_folder(machine, node)
+
+    machine.disk.fail = lambda name, size: name == RESCUED
+    for _ in range(2):
+        assert isinstance(await release(node, OTHER), Failure)
+    assert OTHER.uid in node.prepared
+
+    machine.disk.fail = lambda name, size: False
+    assert await release(node, OTHER) == a_grant(OTHER, "loop-bbbbbb")
+    machine.cdi.trouble = ""
+    assert (await machine.start()).prepared == {WANTED.uid: a_grant(WANTED)}
+
+
+async def without_folder(machine: Machine, node: Node) -> None:
+    machine.cdi.files.clear()
+    machine.cdi.trouble = "/cdi was removed on the node"
+    await looked_at(node)
+
+
+async def test_a_rescued_claim_whose_device_an_older_driver_gave_away_has_ended(
+    machine: Machine,
+) -> None:
+    """A driver of before there were rescued records ran in between, and left them alone."""
+    node = await machine.start()
+    await grant(node, WANTED)
+    await without_folder(machine, node)
+    machine.cdi.trouble = ""
+    machine.cdi.write(cdi.file_name(OTHER.uid), cdi.dump(a_grant(OTHER)))
+
+    newer = await machine.start()
+
+    assert newer.prepared == {OTHER.uid: a_grant(OTHER)}
+    assert machine.data.files == {}
+    machine.assert_files_are_those_of(a_grant(OTHER))
+
+
+async def test_what_another_driver_rescues_is_known_to_one_that_runs_already(
+    machine: Machine,
+) -> None:
+    """That one never read its CDI file, which was written and removed in between."""
+    older, newer = await machine.start(), await machine.start()
+    await grant(older, WANTED)
+    await without_folder(machine, older)
+    machine.cdi.trouble = ""
+
+    assert isinstance(await grant(newer, OTHER), Failure)
+    assert newer.lost == {WANTED.uid: a_grant(WANTED)}
+    assert await settled(newer, WANTED)
+    machine.assert_files_are_those_of(a_grant(WANTED))
+    assert machine.data.files == {}
+
+
+async def test_what_this_driver_let_go_it_does_not_adopt_from_another(machine: Machine) -> None:
+    """Or two drivers would hold a claim for each other that has ended."""
+    older, newer = await machine.start(), await machine.start()
+    await grant(older, WANTED)
+    del machine.cdi.files[FILE]
+    await looked_at(older)
+    await looked_at(newer)
+    assert await settled(newer, WANTED, is_in_use=False)
+
+    await looked_at(older)
+    await looked_at(newer)
+
+    assert list(older.lost) == [WANTED.uid]
+    assert newer.lost == {}
+
+
+async def test_nothing_new_is_granted_before_rescued_records_are_read(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    await grant(node, OTHER, "loop-bbbbbb")
+    del machine.cdi.files[FILE]
+    await looked_at(node)
+
+    read = machine.data.read
+
+    def refuse(name: str) -> bytes | None:
+        if name == RESCUED:
+            raise OSError(5, "Input/output error")
+        return read(name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(machine.data, "read", refuse)
+        node = await machine.start()
+        refused = await grant(node, a_reference(3))
+        assert isinstance(refused, Failure)
+        assert f"{RESCUED} cannot be read: [Errno 5]" in refused.sentence
+        assert node.rescue_problem in refused.sentence
+        assert await grant(node, OTHER, "loop-bbbbbb") == a_grant(OTHER, "loop-bbbbbb")
+        with suppress(OSError):
+            await looked_at(node)
+
+    refused = await grant(node, a_reference(3))
+    assert isinstance(refused, Failure)
+    assert "is still prepared for" in refused.sentence
+    assert (node.rescue_problem, list(node.lost)) == ("", [WANTED.uid])
+
+
+def newer_entry(entry: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in {**entry, "version": 2}.items() if name != "devices"}
+
+
+def damaged_entry(entry: dict[str, object]) -> dict[str, object]:
+    return {**entry, "devices": None}
+
+
+@pytest.mark.parametrize("spoiled", [newer_entry, damaged_entry])
+async def test_a_rescued_entry_in_doubt_stays_and_takes_none_with_it(
+    machine: Machine, spoiled: Callable[[dict[str, object]], dict[str, object]]
+) -> None:
+    node = await machine.start()
+    await grant(node, WANTED)
+    await grant(node, OTHER, "loop-bbbbbb")
+    await without_folder(machine, node)
+    machine.cdi.trouble = ""
+    ours, others = json.loads(machine.data.files[RESCUED])["claims"]
+    doubtful = spoiled(ours)
+    machine.data.write(RESCUED, json.dumps({"claims": [doubtful, 7, others]}).encode())
+
+    for _ in range(2):
+        node = await machine.start()
+        await settled(node, OTHER)
+        await looked_at(node)
+
+        assert list(node.doubtful) == [WANTED.uid]
+        assert json.loads(machine.data.files[RESCUED]) == {"claims": [7, doubtful]}
+        machine.assert_files_are_those_of(a_grant(OTHER, "loop-bbbbbb"))
+        refused = await grant(node, a_reference(3))
+        assert isinstance(refused, Failure)
+        assert f"{WANTED.uid} in {RESCUED} is " in refused.sentence
+
+
+@pytest.mark.parametrize("text", [b"{", b"[]", b'{"claims": {}}'])
+async def test_nothing_new_is_granted_while_an_unreadable_rescue_of_this_boot_is_there(
+    machine: Machine, text: bytes
+) -> None:
+    """It may name any claim. What is known is kept up, and the file stays for people to read."""
+    node = await machine.start()
+    await grant(node, OTHER, "loop-bbbbbb")
+    machine.data.write(RESCUED, text)
+    assert list(machine.process().glance()) == [a_grant(OTHER, "loop-bbbbbb")]
+    assert machine.data.files == {RESCUED: text}
+
+    for _ in range(2):
+        node = await machine.start()
+        refused = await grant(node, WANTED)
+        assert isinstance(refused, Failure)
+        assert f"is called {ASIDE} now" in refused.sentence
+        assert node.rescue_problem in refused.sentence
+        assert await grant(node, OTHER, "loop-bbbbbb") == a_grant(OTHER, "loop-bbbbbb")
+        assert machine.data.files == {ASIDE: text}
+
+    machine.data.remove(ASIDE)
+    assert isinstance(await grant(node, WANTED), PreparedClaim)
+    assert node.rescue_problem == ""
+
+
+async def test_an_unreadable_rescue_of_an_earlier_boot_is_in_no_claims_way(
+    machine: Machine,
+) -> None:
+    machine.data.write(RESCUED, b"{")
+    await machine.start()
+
+    node = await machine.start("boot-2")
+
+    assert node.rescue_problem == ""
+    assert isinstance(await grant(node, WANTED), PreparedClaim)
+
+
+async def test_only_a_write_of_a_cdi_file_tells_that_one_can_be_written(machine: Machine) -> None:
+    node = await machine.start()
+    await grant(node, OTHER, "loop-bbbbbb")
+    machine.disk.fail = lambda name, size: True
+    assert isinstance(await grant(node, WANTED), Failure)
+
+    assert await grant(node, OTHER, "loop-bbbbbb") == a_grant(OTHER, "loop-bbbbbb")
+
+    assert "No space left" in node.folder_problem
+
+
+async def test_metadata_that_cannot_be_written_speaks_not_against_the_cdi_folder(
+    machine: Machine, tmp_path: Path
+) -> None:
+    node = await machine.start()
+    (tmp_path / "file").touch()
+    node.metadata = MetadataFiles(tmp_path / "file" / "metadata")
+    claim = replace(allocated(WANTED, a_result("loop-aaaaaa")), pod_claim="")
+
+    async with node.exclusively():
+        refused = await node.grant(partial(plan_prepare, claim, INSTANCES, boot_id=BOOT))
+
+    assert isinstance(refused, Failure)
+    assert "Not a directory" in node.metadata_problem
+    assert node.folder_problem == ""
+
+    (tmp_path / "file").unlink()
+    await looked_at(node)
+    assert node.metadata_problem == ""

@@ -181,13 +181,43 @@ def test_what_an_earlier_driver_prepared_is_known_by_its_name() -> None:
 def test_device_that_the_runtime_would_refuse_is_withheld() -> None:
     bad = disk("/dev/a", mounts=(Mount("in", "/out"),))
 
-    assert "without an absolute path" in only(renewed(holding(disk("/dev/a")), [bad])).withheld
+    assert "is not absolute" in only(renewed(holding(disk("/dev/a")), [bad])).withheld
 
 
 def test_links_are_followed() -> None:
     after = only(renewed(holding(disk("/dev/a")), [disk("/dev/link")], resolve=lambda p: "/dev/b"))
 
     assert after.paths == ("/dev/b",)
+
+
+BY_ID = "/dev/serial/by-id/usb-Acme"
+
+
+def notices_of(before: PreparedClaim, resolve: Callable[[str], str]) -> tuple[Notice, ...]:
+    where = Whereabouts([disk(BY_ID)])
+    return change_notices(renew({WANTED.uid: before}, where, resolve).values(), where)
+
+
+def test_a_link_that_an_earlier_driver_wrote_is_where_it_leads() -> None:
+    """It did not see the host's links, and the runtime followed them: no device moved."""
+    before = holding(disk(BY_ID))
+    leads = {BY_ID: "/dev/ttyUSB0"}
+
+    after = only(renewed(before, [disk(BY_ID)], resolve=lambda path: leads.get(path, path)))
+
+    assert (after.paths, after.left) == (("/dev/ttyUSB0",), ())
+    notices = notices_of(before, lambda path: leads.get(path, path))
+    assert [notice.reason for notice in notices if notice.reason == "DeviceMoved"] == []
+
+
+def test_a_device_whose_link_leads_elsewhere_has_moved() -> None:
+    before = renewed(holding(disk(BY_ID)), [disk(BY_ID)], resolve=lambda _: "/dev/ttyUSB0")
+    leads = {BY_ID: "/dev/ttyUSB1"}
+
+    (notice,) = notices_of(before, lambda path: leads.get(path, path))
+
+    assert notice.reason == "DeviceMoved"
+    assert "/dev/ttyUSB0" in notice.sentence
 
 
 def test_network_device_that_is_away_keeps_its_address() -> None:
@@ -261,6 +291,39 @@ def test_pods_are_told_what_their_containers_hold() -> None:
     assert notices(away, disk("/dev/a")) == [
         ("DeviceBack", "Device node-a/loop-aaaaaa is back at /dev/a.", False)
     ]
+
+
+def test_of_a_device_that_moved_often_the_last_path_is_told_and_the_others_counted() -> None:
+    """No pod is told of a path that only pods before it had."""
+    claim = holding(disk("/dev/s0"))
+    for number in range(1, 21):
+        claim = renewed(claim, [disk(f"/dev/s{number}")])
+
+    (moved,), (away,) = notices(claim, disk("/dev/sx")), notices(claim)
+    assert moved[1] == (
+        "Device node-a/loop-aaaaaa moved to /dev/sx. Containers that were started before hold"
+        " /dev/s20, or one of 20 earlier paths: start them anew."
+    )
+    assert away[1].endswith(" hold /dev/s20, or one of 20 earlier paths.")
+    (back,) = notices(renewed(claim), disk("/dev/sx"))
+    assert back[1].endswith(" hold /dev/s20, or one of 20 earlier paths: start them anew.")
+
+
+def test_of_a_device_with_many_nodes_some_are_told() -> None:
+    before, after = (
+        an_instance(
+            "loop-aaaaaa",
+            device_specs=tuple(DeviceSpec(f"/dev/in{n}", f"/dev/{at}{n}") for n in range(5)),
+        )
+        for at in "ab"
+    )
+
+    ((_, sentence, _),) = notices(holding(before), after)
+
+    assert sentence.endswith(
+        " Containers that were started before hold /dev/a0, /dev/a1, /dev/a2, 2 more paths: start"
+        " them anew."
+    )
 
 
 def test_properties_are_told_by_name_since_they_may_be_secrets() -> None:

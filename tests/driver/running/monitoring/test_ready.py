@@ -20,6 +20,8 @@ from driver.running.node.node_main import Standing
 from tests.driver.claim_builders import BOOT, a_reference, prepared
 from tests.driver.tasks import running, until
 
+DATA = Path("/plugins/moorage.dev")
+
 
 async def asked(folder: Path, pod_uid: str) -> tuple[int | None, str]:
     """What the probe of a pod answers the kubelet, in a process of its own."""
@@ -72,8 +74,10 @@ def path(*, is_dra: bool = True, awaits_turn: bool = False) -> Any:
     return SimpleNamespace(is_dra=is_dra, awaits_turn=awaits_turn)
 
 
-def node(*doubtful: PreparedClaim) -> Any:
-    return SimpleNamespace(doubtful={claim.reference.uid: claim for claim in doubtful})
+def node(*doubtful: PreparedClaim, **problems: str) -> Any:
+    found = {claim.reference.uid: claim for claim in doubtful}
+    none = {"folder_problem": "", "metadata_problem": "", "rescue_problem": ""}
+    return SimpleNamespace(doubtful=found, **{**none, **problems})
 
 
 def registered(problem: str) -> Registration:
@@ -97,7 +101,7 @@ def registered(problem: str) -> Registration:
 def test_it_is_ready_when_the_kubelet_has_accepted_this_very_process(
     inventory: object, node_path: Any, registration: Registration | None, why: str
 ) -> None:
-    said = Standing(cluster(inventory), node_path, node(), registration).why_not()
+    said = Standing(cluster(inventory), node_path, node(), DATA, registration).why_not()
 
     assert said == "" if not why else why in said
 
@@ -106,15 +110,42 @@ def test_it_is_not_ready_beside_what_a_newer_driver_prepared() -> None:
     newer, lost = replace(prepared(a_reference(1)), version=2), lost_claim(ClaimUid("u-2"), BOOT)
 
     def why_not(claim: PreparedClaim) -> str:
-        return Standing(cluster(object()), path(), node(claim), registered("")).why_not()
+        return Standing(cluster(object()), path(), node(claim), DATA, registered("")).why_not()
 
     assert "claim-1" in why_not(newer)
     assert "is of version 2, and this driver reads 1: a newer driver prepared it" in why_not(newer)
     assert why_not(lost) == ""
 
 
+def test_it_is_not_ready_while_cdi_files_cannot_be_written() -> None:
+    unwritable = node(folder_problem="/var/run/cdi was removed on the node")
+
+    why = Standing(cluster(object()), path(), unwritable, DATA, registered("")).why_not()
+
+    assert why.startswith(
+        "CDI files cannot be written: /var/run/cdi was removed on the node. No claim is prepared"
+    )
+
+
+def test_device_metadata_that_cannot_be_written_has_a_sentence_of_its_own() -> None:
+    unwritable = node(metadata_problem="/metadata: No space left on device")
+
+    why = Standing(cluster(object()), path(), unwritable, DATA, registered("")).why_not()
+
+    assert why.startswith("Device metadata cannot be written: /metadata: No space left on device.")
+
+
+def test_it_is_not_ready_while_it_is_not_known_which_claims_are_prepared() -> None:
+    unread = node(rescue_problem="x.json was no list of claims in JSON")
+
+    why = Standing(cluster(object()), path(), unread, DATA, registered("")).why_not()
+
+    assert "in /plugins/moorage.dev, x.json was no list of claims in JSON. Nothing new" in why
+    assert "Drain the node before you remove it" in why
+
+
 def test_beside_device_plugins_it_is_ready_once_the_kubelet_was_told_of_all() -> None:
-    standing = Standing(cluster(object()), path(is_dra=False), node())
+    standing = Standing(cluster(object()), path(is_dra=False), node(), DATA)
     standing.introduced = lambda: True
     assert standing.why_not() == ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from driver.running.node import node_handlers
 from driver.running.node.node_handlers import LOOK_SECONDS, SETTLE_SECONDS, NodeHandlers, Reporter
 from kube.api import (
     ApiClient,
+    ApiError,
     ConflictError,
     ForbiddenError,
     InvalidError,
@@ -25,6 +27,8 @@ from kube.api import (
 from tests.driver.builders import NODE, NOW, a_configuration_object
 
 WAITING, ACTIVE, OFFLINE = HandlerState
+
+FIELD = "failed to create typed patch object: .status.nodes[0].devicesComplete"
 
 
 class FakeSources:
@@ -45,6 +49,7 @@ class FakeApi:
         self.writes: list[Any] = []
         self.error: Exception | None = None
         self.keeps = True
+        self.has_field = True
 
     def __iter__(self) -> Iterator[Verdict]:
         for body in self.objects.values():
@@ -58,22 +63,30 @@ class FakeApi:
         self.writes.append(body.get("status"))
         if self.error:
             raise self.error
+        if not self.has_field and "devicesComplete" in str(body):
+            raise ApiError(f"{FIELD}: field not declared in schema", status=500)
         stored = self.objects[body["metadata"]["name"]]
         return {**stored, "status": body.get("status", {})} if self.keeps else stored
 
 
-ENTRY = {"name": NODE, "handler": "Offline", "since": "2026-11-21T12:00:00Z", "message": "Gone."}
+ENTRY = {
+    "name": NODE,
+    "handler": "Offline",
+    "since": "2026-11-21T12:00:00Z",
+    "message": "Gone.",
+    "devicesComplete": False,
+}
 
 
 class World:
     """A node's handlers and the API server."""
 
-    def __init__(self, rivals: tuple[str, ...] = ()) -> None:
+    def __init__(self, rivals: tuple[str, ...] = (), unread: tuple[str, ...] = ()) -> None:
         self.api, self.sources = FakeApi(), FakeSources()
         self._handlers = NodeHandlers(
             cast(ApiClient, self.api),
             NODE,
-            Reporter(self.sources.reports, lambda _: (), lambda _: (), lambda _: rivals),
+            Reporter(self.sources.reports, lambda _: unread, lambda _: (), lambda _: rivals),
             cast("Store[Verdict]", self.api),
         )
 
@@ -121,6 +134,17 @@ async def test_devices_that_are_another_configurations_too_are_told_and_marked()
 
 
 @pytest.mark.usefixtures("settled")
+async def test_properties_that_are_not_read_are_told_and_marked() -> None:
+    world = World(unread=("Secret a/b is not read.",))
+    world.sources.report = [Report(ACTIVE)]
+    for _ in range(2):
+        await world.look()
+
+    told = {"name": NODE, "handler": "Active", "message": "Secret a/b is not read."}
+    assert world.api.writes == [{"nodes": [{**told, "propertiesRead": False}]}]
+
+
+@pytest.mark.usefixtures("settled")
 async def test_what_a_predecessor_told_is_taken_back() -> None:
     world = World()
     world.sources.report = [Report(ACTIVE)]
@@ -151,6 +175,27 @@ async def test_a_refusal_is_taken(error: Exception) -> None:
         await world.look()
 
     assert len(world.api.writes) == 1
+
+
+@pytest.mark.usefixtures("settled")
+async def test_beside_an_older_definition_entries_go_without_the_field_that_it_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    world.api.objects["other"] = a_configuration_object("other")
+    world.api.objects["other"]["metadata"]["uid"] = "other"
+    world.api.has_field = False
+    monkeypatch.setattr(node_handlers, "PLAIN_SECONDS", 0.2)
+    plain = {name: value for name, value in ENTRY.items() if name != "devicesComplete"}
+    for _ in range(3):
+        await world.look()
+    assert world.api.writes == [{"nodes": [ENTRY]}] * 2 + [{"nodes": [plain]}] * 2
+
+    world.api.has_field = True
+    await asyncio.sleep(0.3)
+    for _ in range(3):
+        await world.look()
+    assert world.api.writes[4:] == [{"nodes": [ENTRY]}] * 2
 
 
 @pytest.mark.usefixtures("settled")

@@ -99,6 +99,7 @@ def test_status_says_what_the_queue_and_its_descendants_are_charged() -> None:
         "usageNonPreemptible": {"gpu": 0, "onvif": 1},
         "requested": {"gpu": 0, "onvif": 4},
         "claims": {"owned": 1, "sharedOut": 1},
+        "summary": "onvif 1/4/8, gpu 0/0/2",
         "conditions": [
             {
                 "type": "Accepted",

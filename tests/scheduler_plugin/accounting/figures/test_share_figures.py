@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_plugin.accounting.figures.queue_status import queue_object, queue_status
+from scheduler_plugin.accounting.figures.queue_status import Besides, queue_object, queue_status
 from scheduler_plugin.accounting.figures.share_figures import (
     SECONDS,
     Claimant,
@@ -283,7 +283,7 @@ def test_the_status_shows_it() -> None:
     found = queue_object(obj)
     world.put_queue(found.queue)
 
-    status = queue_status(found, world, NOW, amounts(onvif=3))
+    status = queue_status(found, world, NOW, Besides(share=amounts(onvif=3)))
 
     assert status is not None
     assert status["share"] == {"onvif": 3}

@@ -1,0 +1,133 @@
+"""Answers of registered handlers: counted, read, and judged by what is allowed and on the host.
+
+bytes ──count──► v0.DiscoverResponse ──read──► devices ──look, judge──► those to be published
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from google.protobuf.message import DecodeError
+
+from driver.api import ConfigurationName
+from driver.devices import Device
+from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.handlers.handler_conversations import RefusedError
+from driver.handlers.handler_sources import Answer
+from driver.handlers.limits import (
+    Admitted,
+    Amount,
+    HandlerLimits,
+    OnHost,
+    admitted,
+    excess,
+    mount_paths,
+    node_paths,
+    too_many,
+)
+from driver.handlers.messages import devices_of, few_problems, problem_of
+from driver.handlers.reported import Reported
+from driver.handlers.table import Endpoint, Registration
+from driver.plumbing.disk import real_paths
+from driver.plumbing.disk_dev import HostDev
+from driver.plumbing.prometheus import HANDLERS_REFUSED
+
+Devices = tuple[Device, ...]
+
+
+@dataclass(slots=True)
+class Heard:
+    """What a handler said last in a conversation.
+
+    Attributes:
+        withheld: What it was not told, as a sentence.
+        devices: All of its devices, while a device node of theirs is awaited.
+        told: What else there is to tell of the answer.
+        flaws: What of the answer makes no sense, as sentences.
+        awaits: Whether a device node is not there yet.
+    """
+
+    registration: Registration
+    name: ConfigurationName
+    withheld: tuple[str, ...]
+    devices: Devices = ()
+    told: tuple[str, ...] = ()
+    flaws: tuple[str, ...] = ()
+    awaits: bool = False
+
+
+class Answers:
+    """Takes answers, as far as settings allow."""
+
+    def __init__(self, limits: HandlerLimits, dev: HostDev) -> None:
+        self._limits = limits
+        self._dev = dev
+        self._reported = Reported(limits)
+
+    def keep(self, is_kept: Callable[[Endpoint, ConfigurationName], bool]) -> None:
+        """Count only these answers on; the others are gone."""
+        self._reported.keep(is_kept)
+
+    async def take(self, heard: Heard, message: bytes | None) -> tuple[Answer | None, str]:
+        """What an answer says, and what is wrong with it, in sentences.
+
+        Without an answer it is not taken, so that what was said before stays.
+
+        Args:
+            heard: What the conversation is about.
+            message: None to look again at what the last answer told of.
+
+        Raises:
+            RefusedError: If it is one too many with those for other Configurations and of other
+                handlers, which may go.
+        """
+        if message is not None:
+            response = self._read(heard, message)
+            if isinstance(response, str):
+                return None, response
+            heard.devices, heard.flaws = devices_of(response)
+            heard.told = (*heard.withheld, *problem_of(response))
+        found = await self._admitted(heard.registration, heard.devices)
+        heard.awaits = found.awaits
+        heard.devices = heard.devices if found.awaits else ()
+        answer = Answer(found.devices, heard.registration.shared)
+        return answer, few_problems((*heard.told, *found.problems, *heard.flaws))
+
+    def _read(self, heard: Heard, message: bytes) -> v0.DiscoverResponse | str:
+        """An answer, or a sentence about why it is not taken."""
+        most = self._limits.most_devices
+        if sentence := excess(message, most):
+            return self._refused(sentence)
+        self._check(heard, Amount(0, len(message)))
+        try:
+            response = v0.DiscoverResponse.FromString(message)
+        except DecodeError:
+            return "Its answer makes no sense."
+        if len(response.devices) > most:
+            return self._refused(too_many(most))
+        amount = Amount(len(response.devices), len(message))
+        self._check(heard, amount)
+        self._reported.enter(heard.registration, heard.name, amount)
+        return response
+
+    def _check(self, heard: Heard, amount: Amount) -> None:
+        if sentence := self._reported.excess(heard.registration, heard.name, amount):
+            raise RefusedError(self._refused(sentence))
+
+    def _refused(self, sentence: str) -> str:
+        HANDLERS_REFUSED.labels("answer").inc()
+        return sentence
+
+    async def _admitted(self, registration: Registration, devices: Devices) -> Admitted:
+        asks = any(device.mounts or device.device_specs for device in devices)
+        host = await asyncio.to_thread(self._look, devices) if asks else OnHost()
+        name, trusted = registration.endpoint.name, registration.is_trusted
+        found = admitted(devices, name, self._limits, host, trusted=trusted)
+        if not registration.unprivileged:
+            return found
+        return replace(found, devices=tuple(replace(d, unprivileged=True) for d in found.devices))
+
+    def _look(self, devices: Devices) -> OnHost:
+        return OnHost(real_paths(mount_paths(devices)), self._dev.look(node_paths(devices)))

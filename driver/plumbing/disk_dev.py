@@ -1,0 +1,129 @@
+"""The host's `/dev`, as this process sees it: where links in it lead, and what is a device node.
+
+A container has a `/dev` of its own. The driver's pod has the host's at another path, read-only:
+so a link, such as those in `/dev/serial/by-id`, is followed here part by part, as the host does it.
+A container without privileges may look at device nodes, and open those alone that runtimes let
+every container open, such as `null` and the console. `/dev/pts` and `/dev/shm` are empty in its
+pod.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from driver.plumbing.device_nodes import Look, Seen
+
+DEV = "/dev"
+MOUNTS = Path("/proc/self/mountinfo")
+MOST_LINKS = 40
+"""Of one path, as the kernel follows."""
+
+
+def own_dev(mounts: Path = MOUNTS) -> Path | None:
+    """This process's `/dev` where that is the host's, which is a file system of the kernel's own.
+
+    Args:
+        mounts: Lines as of `/proc/self/mountinfo`: the fifth field is the mount point, and the
+            first one behind ` - ` the file system.
+    """
+    found = ""
+    with suppress(OSError):
+        for line in mounts.read_text().splitlines():
+            fields, _, after = line.partition(" - ")
+            if fields.split()[4:5] == [DEV]:
+                found = (after.split() or [""])[0]
+    return Path(DEV) if found == "devtmpfs" else None
+
+
+class HostDev:
+    """Paths of the host, those in `/dev` by the host's `/dev`.
+
+    Args:
+        folder: Where this process sees that; None if it does not. Then, and outside `/dev`, paths
+            are looked up as this process has them.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    def resolve(self, path: str) -> str:
+        """Where a path leads; itself, where nothing tells."""
+        with suppress(ValueError):  # a NUL byte
+            return (self._followed(path) if self._sees(path) else os.path.realpath(path)) or path
+        return path
+
+    def here(self, path: str) -> str:
+        """Where this process finds a path of the host, if it sees that at all."""
+        return f"{self._folder}{path.removeprefix(DEV)}" if self._sees(path) else path
+
+    def look(self, paths: Iterable[str]) -> dict[str, Look]:
+        """What is at paths for device nodes."""
+        return {path: self._look(path) for path in paths}
+
+    def _look(self, path: str) -> Look:
+        try:
+            leads = self._followed(path) if self._sees(path) else _strict(path)
+        except ValueError:  # a NUL byte
+            return Look(None, Seen.UNKNOWN)
+        if leads is None:
+            return Look(None, Seen.MISSING if self._sees(path) else Seen.UNKNOWN)
+        return Look(leads, self._seen(leads))
+
+    def _seen(self, real: str) -> Seen:
+        try:
+            mode = os.stat(self.here(real)).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return Seen.MISSING if self._sees(real) else Seen.UNKNOWN
+        except OSError:
+            return Seen.UNKNOWN
+        return Seen.NODE if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) else Seen.OTHER
+
+    def _sees(self, path: str) -> bool:
+        return self._folder is not None and _is_in_dev(path)
+
+    def _followed(self, path: str) -> str | None:
+        """Where a path in `/dev` leads, by the host's links; None for a link to itself."""
+        left, found, links = _parts(path), list[str](), 0
+        while left:
+            part = left.pop()
+            if part == "..":
+                del found[-1:]
+                continue
+            target = self._target("/".join(("", *found, part)))
+            if target is None:
+                found.append(part)
+                continue
+            links += 1
+            if links > MOST_LINKS:
+                return None
+            if target.startswith("/"):
+                found.clear()
+            left.extend(_parts(target))
+        return "/".join(("", *found))
+
+    def _target(self, path: str) -> str | None:
+        """Of a link in the host's `/dev`; None for what is none, or is elsewhere."""
+        if _is_in_dev(path):
+            with suppress(OSError):
+                return os.readlink(f"{self._folder}{path.removeprefix(DEV)}")
+        return None
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of a path, the last one first."""
+    return [part for part in path.split("/") if part not in ("", ".")][::-1]
+
+
+def _is_in_dev(path: str) -> bool:
+    return path == DEV or path.startswith(f"{DEV}/")
+
+
+def _strict(path: str) -> str | None:
+    try:
+        return os.path.realpath(path, strict=True)
+    except OSError:
+        return None

@@ -1,0 +1,69 @@
+"""Cleanup of prepared claims that the kubelet does not ask about.
+
+What is decided about a claim is decided anew here, while no other call or process works at it: it
+may have come into use since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from driver.api import ClaimUid
+from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.disk_grants import Node
+from driver.preparing.kubelet_calls import ClaimCalls
+from driver.preparing.lost_claims import Use
+
+
+class Cleanup:
+    """Carries out what is found out of claims by looking."""
+
+    def __init__(self, node: Node, calls: ClaimCalls, on_changed: Callable[[], None]) -> None:
+        """`on_changed` is called when other claims are prepared, or the same ones otherwise."""
+        self._node = node
+        self._calls = calls
+        self._on_changed = on_changed
+
+    async def settle(self, uid: ClaimUid, use: Callable[[], Awaitable[Use | None]]) -> Use | None:
+        """Write the CDI file of a lost claim that is in use; forget one that is not.
+
+        Args:
+            uid: The claim's.
+            use: Says whether it is in use.
+
+        Returns:
+            By which use it was settled; None if it was not. Raises OSError, and what `use` raises.
+        """
+        async with self._calls.one_at_a_time(uid) as deadline, self._node.alone_with(uid):
+            if (found := await use()) not in (Use.RUNNING, Use.NONE):
+                return None
+            async with self._node.exclusively():
+                deadline.reschedule(None)
+                if not await self._node.settle(uid, is_in_use=found is Use.RUNNING):
+                    return None
+        self._on_changed()
+        return found
+
+    async def let_go(
+        self, uid: ClaimUid, is_stale: Callable[[PreparedClaim], Awaitable[bool]]
+    ) -> PreparedClaim | Failure | None:
+        """Unprepare a claim. Raises OSError, and what `is_stale` raises.
+
+        Args:
+            uid: The claim's.
+            is_stale: Whether it is to go, as it is prepared now.
+
+        Returns:
+            None if it is not prepared, or not stale.
+        """
+        async with self._calls.one_at_a_time(uid) as deadline, self._node.alone_with(uid):
+            async with self._node.exclusively() as prepared:
+                claim = prepared.get(uid)
+            if claim is None or not await is_stale(claim):
+                return None
+            async with self._node.exclusively():
+                deadline.reschedule(None)
+                released = await self._node.release(uid)
+        self._on_changed()
+        return released

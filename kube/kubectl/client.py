@@ -1,0 +1,96 @@
+"""The API server, read through kubectl: the same reads and errors as those of `ApiClient`.
+
+There is no event loop: a coroutine that asks this client never waits for anything else, and
+`finished` runs it to its end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from kube.calls.apiserver_reads import Answer, ApiReader, lost, refusal
+from kube.calls.errors import UnavailableError, said
+from kube.calls.read_requests import Request
+from kube.kubectl.http_answers import AnswerParser
+from kube.kubectl.kubeconfig import Choice, current_context, current_namespace
+from kube.kubectl.proxy import KubectlProxy
+
+T = TypeVar("T")
+
+LOGIN_SECONDS = 180.0
+"""How long the first request may take at least: a credential plugin may ask the user for a password
+or open a browser. A server that does not answer at all kubectl gives up earlier."""
+
+
+class NoClusterError(Exception):
+    """Raised where kubectl has no cluster to ask, because no context of its files is current."""
+
+
+class KubectlClient(ApiReader):
+    """Reads by HTTP over the socket of a `kubectl proxy`, by a connection for each request."""
+
+    def __init__(self, proxy: KubectlProxy, choice: Choice) -> None:
+        self._proxy = proxy
+        self._choice = choice
+        self._has_answered = False
+
+    @property
+    def namespace(self) -> str:
+        return current_namespace(self._choice)
+
+    async def _answer(self, request: Request) -> Answer:
+        try:
+            answer = self._exchanged(request)
+        except (OSError, ValueError) as error:
+            raise lost(f"{request.what}: {said(error)}") from error
+        if answer.status < 400:
+            self._has_answered = True
+            return answer
+        if _is_of_kubectl(answer):
+            raise self._unreachable(request, answer)
+        raise refusal(answer)
+
+    def _exchanged(self, request: Request) -> Answer:
+        seconds = request.timeout_seconds
+        until = time.monotonic() + (seconds if self._has_answered else max(seconds, LOGIN_SECONDS))
+        parser = AnswerParser()
+        with self._proxy.connection() as connection:
+            connection.sendall(_head(request))
+            while data := self._proxy.received(connection, until):
+                if answer := parser.feed(data):
+                    return answer
+        raise ConnectionError("kubectl ended halfway through the answer")
+
+    def _unreachable(self, request: Request, answer: Answer) -> Exception:
+        if current_context(self._choice) is None:
+            return NoClusterError()
+        text = answer.body.decode(errors="replace").strip()
+        return UnavailableError(f"{request.what}: {text}")
+
+
+def _is_of_kubectl(answer: Answer) -> bool:
+    """Whether kubectl says that it has no answer of the API server, which sends JSON."""
+    return answer.status >= 500 and answer.headers.get("Content-Type", "").startswith("text/plain")
+
+
+def _head(request: Request) -> bytes:
+    """A request that reads; kubectl answers for this host alone."""
+    lines = (f"{request.method} {request.url} HTTP/1.1", "Host: localhost", *_ACCEPTED, "", "")
+    return "\r\n".join(lines).encode()
+
+
+_ACCEPTED = ("Accept: application/json", "User-Agent: moorage", "Connection: close")
+
+
+def finished(coroutine: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine returns that asks a KubectlClient and nothing else."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        found: T = end.value
+        return found
+    finally:
+        coroutine.close()
+    raise RuntimeError("it waits for something else")

@@ -1,0 +1,94 @@
+"""Which kubeconfig a user means, and what is current in it, as kubectl reads it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The cluster that a user chose.
+
+    Attributes:
+        file: None for kubectl's own choice: those of KUBECONFIG, else the one in the home folder.
+        context: "" for the current one.
+    """
+
+    file: Path | None = None
+    context: str = ""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """By which kubectl is told the same."""
+        file = (f"--kubeconfig={self.file}",) if self.file else ()
+        return (*file, f"--context={self.context}") if self.context else file
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """In kubectl's order: what the first of them says counts."""
+        if self.file:
+            return (self.file,)
+        own = os.environ.get("KUBECONFIG", "")
+        return [Path(f) for f in own.split(os.pathsep) if f] or [Path.home() / ".kube" / "config"]
+
+    def has_file(self) -> bool:
+        """Whether one of them is there. Without one, kubectl asks a server on this machine."""
+        return any(file.exists() for file in self.files)
+
+
+def choice_of(file: Path | None, context: str) -> Choice:
+    """Of a file that may be named by KUBECONFIG, which may name several, and then is kubectl's."""
+    own = os.environ.get("KUBECONFIG")
+    return Choice(None if file and own and Path(own) == file else file, context)
+
+
+def current_namespace(choice: Choice) -> str:
+    """That of the current context, or the default one.
+
+    Most users' files name no namespace, which is seen without YAML, whose import takes longer than
+    all else here.
+    """
+    context = current_context(choice) if _may_say(choice.files, b"namespace") else None
+    return (context or {}).get("namespace") or DEFAULT_NAMESPACE
+
+
+def _may_say(files: Sequence[Path], key: bytes) -> bool:
+    """Whether the key may be in one of them: it may be written with escapes, or in UTF-16."""
+    try:
+        texts = [file.read_bytes() for file in files if file.exists()]
+    except OSError:
+        return False
+    return any(part in text for text in texts for part in (key, b"\\", b"\0"))
+
+
+def current_context(choice: Choice) -> Mapping[str, Any] | None:
+    """Its cluster, user and namespace; None where there is none that can be read."""
+    try:
+        return _context(list(_read(choice.files)), choice.context)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _context(configs: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
+    name = name or next((c["current-context"] for c in configs if c.get("current-context")), "")
+    entries = (entry for config in configs for entry in config.get("contexts") or ())
+    return next((entry["context"] for entry in entries if entry["name"] == name), None)
+
+
+def _read(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
+    # Takes a tenth of a whole call, and only some need it.
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    for file in files:
+        if file.exists():
+            try:
+                yield yaml.load(file.read_bytes(), Loader=loader) or {}
+            except yaml.YAMLError as error:
+                raise ValueError(f"{file}: {error}") from error

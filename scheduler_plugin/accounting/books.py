@@ -1,0 +1,358 @@
+"""Who is charged for what, kept up to date by events.
+
+    event ──► facts ──which entries follow from what changed──► ledger
+
+An event is the object as it is now, or that it is gone; it may come twice, in any order between
+kinds, and costs nothing where nothing changes that counts. One thread feeds the books and asks
+them. What was decided and is not visible yet, `World` adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+from scheduler_plugin.accounting.books_views import BooksView
+from scheduler_plugin.accounting.charges.entries import claim_entry, pod_entry
+from scheduler_plugin.accounting.charges.ledger import Ledger
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.queues.pods_by_queue import PodsByQueue
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
+from scheduler_plugin.objects.devices.catalog import (
+    LEGACY_PREFIX,
+    instances_of,
+    named_by,
+    resources_of_class,
+)
+from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid, Queue, QueueName
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
+
+
+class Books(BooksView):
+    """The same for whoever feeds them."""
+
+    def __init__(self, settings: AccountingSettings | None = None) -> None:
+        self._facts = Facts(settings or AccountingSettings(), lambda uid: self._awaits_binding(uid))
+        self._ledger = Ledger(self.facts.tree.path)
+        self.waiting = PodsByQueue()
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._ledger
+
+    def _awaits_binding(self, uid: PodUid) -> bool:
+        """Whether a pod's binding was asked for, and its outcome is not seen yet."""
+        return False
+
+    def _note_pod(self, pod: PodView) -> None:
+        """A pod is there, and not counted yet."""
+
+    def _note_gone_pod(self, uid: PodUid) -> None:
+        """A pod is gone, and counts still."""
+
+    # Pods and claims: the cost is that of the object itself.
+
+    def put_pod(self, pod: PodView) -> None:
+        before = self.facts.pod(pod.uid)
+        if before == pod:
+            return
+        namesake = self.facts.pod_named(pod.namespace, pod.name)
+        if namesake is not None and namesake.uid != pod.uid:
+            self.delete_pod(namesake.uid)
+        if before is not None:
+            self.facts.remove_pod(before)
+        self.facts.put_pod(pod)
+        self._note_pod(pod)
+        self._recount_pods((pod.uid,), formerly=(before,) if before else ())
+
+    def delete_pod(self, uid: PodUid) -> None:
+        pod = self.facts.pod(uid)
+        if pod is not None:
+            self.facts.remove_pod(pod)
+            self._note_gone_pod(uid)
+            self._recount_pods((uid,), formerly=(pod,))
+
+    def put_claim(self, claim: ClaimView) -> None:
+        before = self.facts.claim(claim.uid)
+        namesake = self.facts.claim_named(claim.namespace, claim.name)
+        if namesake is not None and namesake.uid != claim.uid:
+            self.delete_claim(namesake.uid)
+        if before is not None:
+            self.facts.remove_claim(before)
+        self.facts.put_claim(claim)
+        if before is None:
+            self._recount_pods(self.facts.pods_covered_by(claim))
+        if before != claim:
+            self._recount_claims((claim.uid,))
+
+    def delete_claim(self, uid: ClaimUid) -> None:
+        claim = self.facts.claim(uid)
+        if claim is not None:
+            self.facts.remove_claim(claim)
+            self.facts.note_gone_claim(claim.key)
+            self._recount_claims((uid,))
+            self._recount_pods(self.facts.pods_covered_by(claim))
+
+    def note_gone_claim(self, namespace: str, name: str) -> None:
+        """The API server said that there is no such claim; one that is known, its watch ends."""
+        self.facts.note_gone_claim((namespace, name))
+
+    def _recount_pods(self, uids: Iterable[PodUid], formerly: Iterable[PodView] = ()) -> None:
+        """Post the entries of pods anew, and of all claims that they name, named or consume."""
+        facts, formerly = self.facts, list(formerly)
+        claims = {claim.uid: None for pod in formerly for claim in facts.claims_of(pod)}
+        for uid in self._with_mirrors(uids, formerly):
+            pod = facts.pod(uid)
+            self.waiting.put(uid, facts.waits_in(uid))
+            self.ledger.post_pod(uid, pod_entry(pod, facts) if pod else None)
+            claims |= dict.fromkeys(
+                (*facts.claims_consumed_by(uid), *facts.claims_written_for(uid))
+            )
+            claims |= dict.fromkeys(claim.uid for claim in (facts.claims_of(pod) if pod else ()))
+        self._recount_claims(claims)
+
+    def _with_mirrors(
+        self, uids: Iterable[PodUid], formerly: Iterable[PodView]
+    ) -> dict[PodUid, None]:
+        """These, and the mirror pods beside those of them that are or were some themselves."""
+        found = dict.fromkeys(uids)
+        now = [pod for uid in found if (pod := self.facts.pod(uid)) is not None]
+        for pod in (*formerly, *now):
+            if pod.is_mirror:
+                found |= dict.fromkeys(self.facts.mirrors_beside(pod))
+        return found
+
+    def _recount_claims(self, uids: Iterable[ClaimUid]) -> None:
+        for uid in uids:
+            self._recount_claim(uid)
+
+    def _recount_claim(self, uid: ClaimUid) -> bool:
+        """Post the entry of a claim anew; returns whether it is another."""
+        claim = self.facts.claim(uid)
+        return self.ledger.post_claim(uid, claim_entry(claim, self.facts) if claim else None)
+
+    # What pods' queues follow from: the cost is that of the pods concerned.
+
+    def put_namespace(self, namespace: NamespaceView) -> None:
+        if self.facts.namespaces.get(namespace.name) != namespace:
+            self.facts.pod_queues.put_namespace(namespace)
+            self._recount_pods(self.facts.pods_in_namespace(namespace.name))
+
+    def delete_namespace(self, name: str) -> None:
+        self.facts.pod_queues.remove_namespace(name)
+        self._recount_pods(self.facts.pods_in_namespace(name))
+
+    def put_group(self, group: PodGroupView) -> None:
+        if self.facts.group(group.namespace, group.name) != group:
+            self.facts.pod_queues.put_group(group)
+            self._recount_pods(self.facts.pods_in_group((group.namespace, group.name)))
+
+    def delete_group(self, namespace: str, name: str) -> None:
+        self.facts.pod_queues.remove_group(namespace, name)
+        self._recount_pods(self.facts.pods_in_group((namespace, name)))
+
+    def serve_groups(self, *, served: bool) -> None:
+        """Take into account whether the cluster serves any kind of PodGroups."""
+        if self.facts.pod_queues.has_groups != served:
+            self.facts.pod_queues.has_groups = served
+            for group in self.facts.groups_named():
+                self._recount_pods(self.facts.pods_in_group(group))
+
+    # The tree: the cost is that of what is charged below the queue.
+
+    def put_queue(self, queue: Queue) -> None:
+        before = self.facts.tree.get(queue.name)
+        if before == queue:
+            return
+        self.ledger.touch((queue.name,))
+        with self._listing({*queue.shares, *(before.shares if before else ())}):
+            if before is not None and before.parent == queue.parent:
+                self.facts.tree.put(queue)
+            else:
+                with self._moving(queue.name):
+                    self.facts.tree.put(queue)
+        if before is None or before.namespaces != queue.namespaces:
+            self._recount_pods((*self.waiting.of(queue.name), *self.facts.admitted_by(queue.name)))
+
+    def delete_queue(self, name: QueueName) -> None:
+        before = self.facts.tree.get(name)
+        if before is not None:
+            with self._listing(before.shares), self._moving(name):
+                self.facts.tree.remove(name)
+            self._recount_pods((*self.waiting.of(name), *self.facts.admitted_by(name)))
+
+    @contextmanager
+    def _moving(self, name: QueueName) -> Iterator[None]:
+        tree = self.facts.tree
+        paths = {queue: tree.path(queue) for queue in tree.below(name)}
+        self.ledger.touch(paths)
+        try:
+            yield
+        finally:
+            self._follow(paths)
+
+    def _follow(self, paths: Mapping[QueueName, tuple[QueueName, ...]]) -> None:
+        """Move what queues are charged from these paths, the old ones, to those of now."""
+        self.ledger.follow(paths)
+
+    @contextmanager
+    def _listing(self, keys: Iterable[ResourceKey]) -> Iterator[None]:
+        """A class without a label is accounted as long as some queue lists it."""
+        listed = {ClassName(key): self.facts.tree.lists(key) for key in sorted(keys)}
+        names = [resources_of_class(key, self.facts.catalog.class_named(key)) for key in listed]
+        with self._naming({name for found in names for name in found}):
+            try:
+                yield
+            finally:
+                tree = self.facts.tree
+                self._recount_classes(
+                    n for n, was in listed.items() if tree.lists(ResourceKey(n)) != was
+                )
+
+    # The catalog: the cost is that of what uses the class or the resource.
+
+    def put_class(self, view: ClassView) -> None:
+        before = self.facts.catalog.class_named(view.name)
+        if before != view:
+            with self._naming(self._resources_of(before, view)), self._keying():
+                self.facts.catalog.put_class(view)
+                self._recount_classes(self._classes_told_by(before, view))
+            self._touch_listing(view)
+
+    def delete_class(self, name: ClassName) -> None:
+        before = self.facts.catalog.class_named(name)
+        if before is not None:
+            with self._naming(self._resources_of(before)), self._keying():
+                self.facts.catalog.remove_class(name)
+                self._recount_classes(self._classes_told_by(before))
+            self._touch_listing(before)
+
+    def _touch_listing(self, view: ClassView) -> None:
+        """The status of Queues tells whether anybody guards a class that is not Moorage's."""
+        if not view.configuration:
+            key = ResourceKey(view.name)
+            self.ledger.touch(queue.name for queue in self.facts.tree if key in queue.shares)
+
+    def _classes_told_by(
+        self, before: ClassView | None, view: ClassView | None = None
+    ) -> Iterable[ClassName]:
+        """Those whose claims a class decides about: itself, and by its label those of its devices.
+
+        A Configuration's devices are had through classes of others, too.
+        """
+        if (before and before.accounted) != (view and view.accounted):
+            return self.facts.classes_asked()
+        return [known.name for known in (view, before) if known is not None]
+
+    def _resources_of(self, *views: ClassView | None) -> Iterable[str]:
+        """What a class may stand behind; one that is not accounted, behind Akri's names too."""
+        known = [view for view in views if view is not None]
+        if any(view.accounted is False for view in known):
+            return list(self.facts.pods_by_resource())
+        return resources_of_class(known[0].name, *known)
+
+    def put_configuration(self, name: ResourceKey) -> None:
+        """One more Configuration has this name; say so once for each object."""
+        with self._naming([f"{LEGACY_PREFIX}{name}"]):
+            self.facts.catalog.put_configuration(name)
+
+    def delete_configuration(self, name: ResourceKey) -> None:
+        with self._naming([f"{LEGACY_PREFIX}{name}"]):
+            self.facts.catalog.remove_configuration(name)
+
+    def put_instance(self, instance: InstanceView) -> bool:
+        """Returns whether more changed than who holds its slots, which no sum follows from."""
+        before = self.facts.catalog.instance_named(instance.name)
+        is_other = before is None or replace(before, held=instance.held) != instance
+        if not is_other:
+            self.facts.catalog.put_instance(instance)
+        else:
+            with self._naming(named_by(before, instance)), self._keying([instance.name]):
+                self.facts.catalog.put_instance(instance)
+            self._recount_pods(self.facts.pods_unjudged())
+            self._recount_claims(self.facts.claims_with_device_named(instance.name))
+        return is_other
+
+    def delete_instance(self, name: str) -> None:
+        with self._naming(named_by(self.facts.catalog.instance_named(name))), self._keying([name]):
+            self.facts.catalog.remove_instance(name)
+        self._recount_pods(self.facts.pods_unjudged())
+        self._recount_claims(self.facts.claims_with_device_named(name))
+
+    def put_slice(self, view: SliceView) -> bool:
+        """Returns whether claims for all devices of a class cost more or less afterwards."""
+        found = self.facts.catalog.slice_named(view.name)
+        if found == view:
+            return False
+        before = self._asked_whole()
+        changed = instances_of(found) ^ instances_of(view)
+        with self._keying(name for _, name in changed):
+            self.facts.catalog.put_slice(view)
+        self._recount_devices(found, view)
+        return self._published(before)
+
+    def delete_slice(self, name: str) -> bool:
+        """The same."""
+        before = self._asked_whole()
+        found = self.facts.catalog.slice_named(name)
+        with self._keying(instance for _, instance in instances_of(found)):
+            self.facts.catalog.remove_slice(name)
+        self._recount_devices(found)
+        return self._published(before)
+
+    def _recount_devices(self, *views: SliceView | None) -> None:
+        """The claims that have a device which only one of these shows, or as another's."""
+        changed = set[tuple[DeviceId, ResourceKey]]()
+        for view in views:
+            changed ^= set(view.configurations) if view is not None else set()
+        for device in sorted({device for device, _ in changed}):
+            self._recount_claims([claim.uid for claim in self.facts.claims_with(device)])
+
+    def _asked_whole(self) -> dict[ClassName, int]:
+        devices = self.facts.catalog.devices
+        return {name: devices(name) for name in self.facts.classes_asked_whole()}
+
+    def _published(self, before: dict[ClassName, int]) -> bool:
+        changed = [n for n, count in before.items() if self.facts.catalog.devices(n) != count]
+        for name in changed:
+            self._recount_claims(self.facts.claims_asking_for_all(name))
+        return bool(changed)
+
+    @contextmanager
+    def _naming(self, names: Iterable[str]) -> Iterator[None]:
+        """Resources that pods use may stand for something else afterwards."""
+        pods, accounted = self.facts.pods_by_resource(), self.facts.catalog.accounted_resource
+        before = {name: accounted(name) for name in names if name in pods}
+        try:
+            yield
+        finally:
+            for name, key in before.items():
+                if accounted(name) != key:
+                    self._recount_pods(list(pods[name]))
+
+    @contextmanager
+    def _keying(self, names: Iterable[str] | None = None) -> Iterator[None]:
+        """Classes that are gone may be known by other Instances afterwards, all for None."""
+        asked = self.facts.claims_of_class
+        known = self.facts.classes_asked() if names is None else map(ClassName, names)
+        catalog = self.facts.catalog
+
+        def keys(name: ClassName) -> tuple[ResourceKey, ResourceKey | None]:
+            return catalog.key(name), catalog.accounted_key(name)
+
+        before = {name: keys(name) for name in known if asked(name)}
+        try:
+            yield
+        finally:
+            self._recount_classes(name for name, found in before.items() if keys(name) != found)
+
+    def _recount_classes(self, names: Iterable[ClassName]) -> None:
+        for name in names:
+            self._recount_claims(self.facts.claims_of_class(name))

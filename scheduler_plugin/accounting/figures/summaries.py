@@ -1,0 +1,40 @@
+"""The figures of a Queue as one text, for the columns of `kubectl get queues`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler_plugin.objects.amounts import Ceiling, for_status
+from scheduler_plugin.objects.names import Queue, Share
+
+LONGEST = 60
+"""Characters of the classes that are told; of those that have no room there is the number."""
+
+_UNLISTED = Share()
+
+
+def summary(usage: Mapping[str, int], queue: Queue) -> str:
+    """Usage, quota and limit of each class, such as `camera 3/4/8, gpu 0/2/-`; "" without any.
+
+    A dash is no end. What is in use comes first, and the names of classes are never cut.
+
+    Args:
+        usage: By class.
+        queue: What it is given.
+    """
+    shares = {str(key): share for key, share in queue.shares.items()}
+    names = sorted({*usage, *shares}, key=lambda name: (not usage.get(name), name))
+    entries = [_entry(name, usage.get(name, 0), shares.get(name, _UNLISTED)) for name in names]
+    told = len(entries)
+    while told > 1 and len(", ".join(entries[:told])) > LONGEST:
+        told -= 1
+    more = [f"+{len(entries) - told} more"] if told < len(entries) else []
+    return ", ".join((*entries[:told], *more))
+
+
+def _entry(name: str, used: int, share: Share) -> str:
+    return f"{name} {used}/{_ceiling(share.quota)}/{_ceiling(share.limit)}"
+
+
+def _ceiling(ceiling: Ceiling) -> str:
+    return "-" if ceiling.most is None else str(for_status(ceiling.most))

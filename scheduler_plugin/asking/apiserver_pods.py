@@ -1,0 +1,110 @@
+"""The API server, read for one pod: its Events, and what a user of one namespace may read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kube.kinds import CLAIMS, EVENTS, Resource
+from kube.kubectl_client import ApiError, ApiReader, ForbiddenError, JsonObject, NotFoundError
+from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
+from scheduler_plugin.asking.shown_pods import ToldEvent
+from scheduler_plugin.asking.view_settings import ViewSettings
+from scheduler_plugin.objects.names import MIRROR_ANNOTATION
+
+NEWEST = 5
+"""How many Events of a pod are told."""
+
+CORE_EVENTS = Resource("", "v1", "events")
+"""The same Events in the core group, which Kubernetes' ClusterRole `view` has."""
+
+NOT_JUDGED = (
+    "So no check is made here. Reason and sentence are those of the pod's conditions, which the"
+    " scheduler plugin and kube-scheduler wrote; what a change would help is not known."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PodRead:
+    """What could be read of a pod.
+
+    Attributes:
+        claims: Those of its namespace; None where they may not be read.
+        not_read: What could not, as sentences, and at the end what that means.
+    """
+
+    claims: Sequence[JsonObject] | None
+    not_read: tuple[str, ...]
+
+
+async def read_pod(client: ApiReader, pod: JsonObject) -> PodRead:
+    """Read what a user may read that may not read all that verdicts rest on.
+
+    Raises:
+        ApiError: If something cannot be read for another reason.
+    """
+    not_read = []
+    for resource in (*NEEDED, *OPTIONAL):
+        try:
+            await client.serves(resource)
+        except ForbiddenError as error:
+            everywhere = " of all namespaces" if resource.namespaced else ""
+            not_read.append(f"{resource.plural}{everywhere}: {error}")
+    claims: Sequence[JsonObject] | None = None
+    try:
+        claims = (await client.list(CLAIMS.select(pod["metadata"]["namespace"]))).items
+    except NotFoundError:
+        claims = ()  # A cluster without DRA.
+    except ForbiddenError as error:
+        not_read.append(f"{CLAIMS.plural} of its namespace: {error}")
+    return PodRead(claims, (*not_read, NOT_JUDGED))
+
+
+async def events_of(
+    client: ApiReader, settings: ViewSettings, pod: JsonObject | None
+) -> tuple[ToldEvent, ...]:
+    """The newest Events about a pod, the oldest first; none where they may not be read.
+
+    Where the pod is there, Events of an earlier one of its name are left out.
+    """
+    found = await _listed(client, settings)
+    uids = _uids(pod) if pod else frozenset()
+    ours = [event for event in found if not uids or _about(event).get("uid", "") in uids]
+    newest = sorted(ours, key=_when)[-NEWEST:]
+    return tuple(ToldEvent(_when(event), _sentence(event)) for event in newest)
+
+
+async def _listed(client: ApiReader, settings: ViewSettings) -> Sequence[JsonObject]:
+    for resource, field in ((EVENTS, "regarding"), (CORE_EVENTS, "involvedObject")):
+        selector = f"{field}.kind=Pod,{field}.name={settings.name}"
+        try:
+            selected = resource.select(settings.namespace, field_selector=selector)
+            return (await client.list(selected)).items
+        except ForbiddenError:
+            continue
+        except ApiError:
+            return ()
+    return ()
+
+
+def _uids(pod: JsonObject) -> frozenset[str]:
+    """A kubelet's Events about a static pod have the digest of its manifest as the pod's UID."""
+    metadata = pod["metadata"]
+    mirrored = (metadata.get("annotations") or {}).get(MIRROR_ANNOTATION) or ""
+    return frozenset({metadata.get("uid") or "", mirrored, ""})
+
+
+def _about(event: JsonObject) -> JsonObject:
+    return event.get("regarding") or event.get("involvedObject") or {}
+
+
+def _sentence(event: JsonObject) -> str:
+    return f"{event.get('reason')}: {event.get('note') or event.get('message') or ''}"
+
+
+def _when(event: JsonObject) -> str:
+    """Of its last time, by the fields of either group."""
+    series = (event.get("series") or {}).get("lastObservedTime")
+    old = event.get("deprecatedLastTimestamp") or event.get("lastTimestamp")
+    created = event["metadata"].get("creationTimestamp")
+    return str(series or event.get("eventTime") or old or created or "")

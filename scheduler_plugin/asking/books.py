@@ -1,0 +1,68 @@
+"""The books of a snapshot: who is charged for what in it.
+
+Who only shows these needs no more of a World: what is decided and not visible yet no API tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from scheduler_plugin.accounting.books import Books
+from scheduler_plugin.asking.snapshots import Snapshot
+from scheduler_plugin.objects.claims import claim_view
+from scheduler_plugin.objects.devices.devices import class_view, instance_view, slice_view
+from scheduler_plugin.objects.fields import JsonObject, UnreadableError
+from scheduler_plugin.objects.pods import namespace_view, pod_group_view
+from scheduler_plugin.objects.projections import project_configuration, project_pod
+from scheduler_plugin.objects.queue_objects import parse_queue
+
+T = TypeVar("T")
+
+
+def books_of(snapshot: Snapshot) -> Books:
+    """The books that follow; an object that cannot be read is absent."""
+    books = Books(snapshot.settings)
+    fill(books, snapshot)
+    return books
+
+
+def fill(books: Books, snapshot: Snapshot) -> None:
+    """Enter all that a snapshot has into books that are empty."""
+    settings = snapshot.settings
+    books.serve_groups(served=snapshot.serves_groups)
+    _feed(snapshot.of("deviceclasses"), class_view, books.put_class)
+    _feed(snapshot.of("resourceslices"), slice_view, books.put_slice)
+    _feed(snapshot.of("configurations"), project_configuration, books.put_configuration)
+    _feed(snapshot.of("namespaces"), namespace_view, books.put_namespace)
+    _feed(snapshot.of("instances"), instance_view, books.put_instance)
+    _feed(snapshot.of("podgroups"), lambda o: pod_group_view(o, settings), books.put_group)
+    _feed(snapshot.of("queues"), parse_queue, books.put_queue)
+    label = settings.queue_label
+    _feed(
+        snapshot.of("resourceclaims"), lambda o: claim_view(o, queue_label=label), books.put_claim
+    )
+    _feed(snapshot.of("pods"), lambda o: project_pod(o, settings), books.put_pod)
+    _note_gone(books)
+
+
+def _note_gone(books: Books) -> None:
+    """All claims were read: one that is not there does not exist, as the plugin finds by asking."""
+    for pod in books.facts.pods():
+        for name in pod.claim_names:
+            if books.facts.claim_named(pod.namespace, name) is None:
+                books.note_gone_claim(pod.namespace, name)
+
+
+def _feed(
+    objects: Iterable[JsonObject],
+    view: Callable[[JsonObject], T | None],
+    put: Callable[[T], object],
+) -> None:
+    for obj in objects:
+        try:
+            found = view(obj)
+        except (UnreadableError, KeyError, TypeError, ValueError):
+            continue
+        if found is not None:
+            put(found)

@@ -1,0 +1,77 @@
+"""What is shown of one pod: why it runs or waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from scheduler_plugin.asking.ages import ago
+from scheduler_plugin.asking.shown import Key, Shown, told_by
+from scheduler_plugin.asking.snapshot_times import taken_at
+from scheduler_plugin.asking.snapshots import Snapshot
+from scheduler_plugin.asking.tables import objects, why_text
+from scheduler_plugin.asking.worlds import world_of
+from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import QueueCondition
+from scheduler_plugin.viewing.why import ENDED, RUNNING, Why, why
+
+
+@dataclass(frozen=True, slots=True)
+class ToldEvent:
+    """What an Event says of a pod.
+
+    Attributes:
+        when: It happened last, as the API writes it.
+    """
+
+    when: str
+    sentence: str
+
+
+def no_pod(key: Key) -> str:
+    """That there is none of that name."""
+    return f"there is no pod {'/'.join(key)}, and no Event tells of one."
+
+
+def shown_why(
+    found: Why, now: datetime, events: Sequence[ToldEvent] = (), not_read: Sequence[str] = ()
+) -> Shown:
+    """What is to be said of a pod: programs are told when an Event was, and people how long ago.
+
+    Args:
+        found: All but what Events say.
+        now: What ages are told of.
+        events: Of the pod, the oldest first.
+        not_read: What was left out since it may not be read, and what that means.
+    """
+    exact = (f"{event.when} {event.sentence}" for event in events)
+    aged = (f"{ago(event.when, now)} {event.sentence}" for event in events)
+    plain = objects((replace(found, told=(*found.told, *exact)),))[0]
+    plain["not_read"] = list(not_read)
+    return Shown(plain, why_text(replace(found, told=(*found.told, *aged)), not_read))
+
+
+def why_of(snapshot: Snapshot, key: Key) -> Why | None:
+    """With what the pod's conditions say; None where a snapshot has no such pod."""
+    found = why(world_of(snapshot), *key, taken_at(snapshot))
+    if found is None:
+        return None
+    told = (*told_by(pod_in(snapshot, key)), *_told_by_queue(snapshot, found))
+    return replace(found, told=told)
+
+
+def _told_by_queue(snapshot: Snapshot, found: Why) -> Iterator[str]:
+    """Why nothing is taken back for a pod that waits, as the Queue's condition says."""
+    waits = found.reason not in (ENDED, RUNNING)
+    for queue in snapshot.of("queues") if waits else ():
+        conditions = (queue.get("status") or {}).get("conditions") or ()
+        for condition in conditions if queue["metadata"]["name"] == found.queue else ():
+            if condition.get("type") == QueueCondition.QUOTA_UNMET and condition.get("message"):
+                yield f"Queue {found.queue}, {condition['type']}: {condition['message']}"
+
+
+def pod_in(snapshot: Snapshot, key: Key) -> JsonObject:
+    """The pod that is asked about; {} where there is none."""
+    pods = ((pod["metadata"], pod) for pod in snapshot.of("pods"))
+    return next((p for m, p in pods if (m.get("namespace") or "", m["name"]) == key), {})

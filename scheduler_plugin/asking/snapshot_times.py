@@ -1,0 +1,21 @@
+"""When a snapshot was taken."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from scheduler_plugin.asking.ages import read_time
+from scheduler_plugin.asking.snapshots import Snapshot
+from scheduler_plugin.asking.view_errors import CannotTellError
+
+
+def taken_at(snapshot: Snapshot) -> datetime:
+    """When a snapshot was taken: what is told of times is told as of then.
+
+    Raises:
+        CannotTellError: If it does not tell.
+    """
+    found = read_time(snapshot.taken_at)
+    if found is None:
+        raise CannotTellError(f'takenAt: "{snapshot.taken_at}" is no time with a zone (RFC 3339).')
+    return found

@@ -1,0 +1,88 @@
+"""Who uses devices of Moorage's: what a kubelet does with their pods once its driver is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from driver.api import DRIVER_NAME
+from scheduler_plugin.checking.setups import name_of
+from scheduler_plugin.objects.fields import JsonObject
+
+MOST_NAMED = 20
+"""So many claims and so many Instances are named; the others are counted."""
+
+MOST_NAMES = 5
+"""The same of a claim's pods, and of an Instance's nodes."""
+
+CLAIMS_HEAD = (
+    "Pods use devices of Moorage's through ResourceClaims. Without its driver a kubelet does not"
+    " end them."
+)
+SLOTS_HEAD = (
+    "Pods use slots of Instances. They run on without the driver, and can be ended; a container"
+    " that starts anew may not find its device."
+)
+
+
+@dataclass
+class _Named:
+    """The first ones, and how many there are."""
+
+    said: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, said: str) -> None:
+        self.count += 1
+        if self.count <= MOST_NAMED:
+            self.said.append(said)
+
+    def lines(self, head: str, kind: str) -> Iterator[str]:
+        if not self.count:
+            return
+        yield head
+        yield from (f"  {said}" for said in self.said)
+        if more := self.count - len(self.said):
+            yield f"  and {more} more {kind}{'s' * (more > 1)}"
+
+
+class DeviceUsers:
+    """Claims that pods may use, and Instances with slots in use; a few words of each are kept."""
+
+    def __init__(self) -> None:
+        self._claims, self._instances = _Named(), _Named()
+
+    def __bool__(self) -> bool:
+        return bool(self._claims.count or self._instances.count)
+
+    def add_claim(self, body: JsonObject) -> None:
+        """Note a ResourceClaim, if pods may use a device of Moorage's through it."""
+        status = body.get("status") or {}
+        allocation = status.get("allocation") or {}
+        results = (allocation.get("devices") or {}).get("results") or ()
+        users = [str(each["name"]) for each in status.get("reservedFor") or ()]
+        if users and any(result["driver"] == DRIVER_NAME for result in results):
+            self._claims.add(f"ResourceClaim {_namespaced(body)}: {_counted('Pod', users)}")
+
+    def add_instance(self, body: JsonObject) -> None:
+        """Note an Instance, if slots are used: the device plugin's pods the node alone knows."""
+        usage = (body.get("spec") or {}).get("deviceUsage") or {}
+        holders = [str(value).rpartition(":")[2] for value in usage.values() if value]
+        if holders:
+            nodes = _counted("node", sorted(set(holders)))
+            slots = f"{len(holders)} slot{'s' * (len(holders) > 1)}"
+            self._instances.add(f"Instance {_namespaced(body)}: {slots}, of {nodes}")
+
+    def lines(self) -> tuple[str, ...]:
+        """What is to be printed; nothing where no pod uses a device."""
+        claims = self._claims.lines(CLAIMS_HEAD, "ResourceClaim")
+        return (*claims, *self._instances.lines(SLOTS_HEAD, "Instance"))
+
+
+def _namespaced(body: JsonObject) -> str:
+    return f"{body['metadata'].get('namespace')}/{name_of(body)}"
+
+
+def _counted(kind: str, names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{kind}{'s' * (len(names) > 1)} {', '.join(names[:MOST_NAMES])}{more}"

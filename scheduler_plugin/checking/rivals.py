@@ -1,0 +1,281 @@
+"""Whether another kube-scheduler has the same scheduler name, and binds pods past the plugin.
+
+Nothing in the API lists kube-schedulers, and two of one name race for each pod. But each writes
+Events under the name of its profile: by which Lease it was elected, and what became of each pod,
+with the host that decided it. Events are kept for an hour: one that did nothing for so long is not
+seen.
+
+A user who may write Events may write such ones. So Leases count in `kube-system` and the release's
+namespace only, where users write nothing, and a decision counts only where its pod is there and has
+the scheduler name; a binding, only where the pod is bound and bears no annotation of the plugin's
+binding, which users cannot write. What is left: a user who may write Events can make up a
+kube-scheduler that refuses a pod of that user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from scheduler_plugin.checking.setups import (
+    Finding,
+    Level,
+    Objects,
+    Setup,
+    Unread,
+    name_of,
+    unread,
+)
+from scheduler_plugin.checking.workloads import NAME_LABEL, SCHEDULER
+from scheduler_plugin.objects.fields import JsonObject
+from scheduler_plugin.objects.names import QUEUE_ANNOTATION
+
+PART = "scheduler"
+REPLICA = "moorage-scheduler-"
+"""What the name of each pod of the release's scheduler begins with, be it there or gone."""
+
+TRIES_AGAIN = timedelta(minutes=6)
+"""kube-scheduler tries a pod that it refused every five minutes: one that lives says so."""
+
+SAYS_AGAIN = timedelta(minutes=35)
+"""What it says again is a series, whose time client-go brings up to date every 30 minutes."""
+
+NamespacedName = tuple[str, str]
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAMESPACE = re.compile(_LABEL)
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+
+MOST_DECISIONS = 3
+MOST_HOSTS = 10
+"""So many bindings and as many other decisions are looked at, of so many hosts: the newest."""
+
+KUBE_SYSTEM = "kube-system"
+
+
+def lease_namespaces(namespace: str, own: NamespacedName) -> tuple[str, ...]:
+    """Where Leases of kube-schedulers are looked for."""
+    return tuple(dict.fromkeys((KUBE_SYSTEM, namespace, own[0])))
+
+
+def rival_leases(
+    events: Sequence[JsonObject], namespace: str, own: NamespacedName
+) -> tuple[NamespacedName, ...]:
+    """Namespace and name of each Lease that elected a kube-scheduler, but for `own`."""
+    trusted = lease_namespaces(namespace, own)
+    elected = (_name_in(event) for event in events if _kind(event) == "Lease")
+    found = dict.fromkeys(each for each in elected if each[0] in trusted and _is_named(each))
+    return tuple(each for each in found if each != own)
+
+
+def is_of_another(event: JsonObject, pods: Objects, namespace: str) -> bool:
+    """Whether it tells of a pod that a host decided which is no replica of this release."""
+    host = _host(event)
+    return (
+        bool(host and _is_named(_name_in(event)))
+        and _kind(event) == "Pod"
+        and not _is_replica(host, pods, namespace)
+    )
+
+
+def _is_named(of: NamespacedName) -> bool:
+    """Whether an object of the API can have this name: of an Event it is any text."""
+    return bool(_NAMESPACE.fullmatch(of[0]) and _NAME.fullmatch(of[1]))
+
+
+def decided_pod(body: JsonObject) -> JsonObject:
+    """What tells who decided a pod, without the rest of it."""
+    metadata, spec = body["metadata"], body.get("spec") or {}
+    annotations = metadata.get("annotations") or {}
+    return {
+        "metadata": {
+            **{key: metadata[key] for key in ("namespace", "name", "uid")},
+            "annotations": {k: v for k, v in annotations.items() if k == QUEUE_ANNOTATION},
+        },
+        "spec": {key: spec.get(key) for key in ("schedulerName", "nodeName")},
+    }
+
+
+Decided = tuple[str, str, str]
+"""Namespace, name and UID of a pod."""
+
+
+def by_identity(bodies: Iterable[JsonObject]) -> Mapping[Decided, JsonObject]:
+    """Pods by what an Event says of them."""
+    metadata = ((body["metadata"], body) for body in bodies)
+    return {(m["namespace"], m["name"], m["uid"]): body for m, body in metadata}
+
+
+def pod_of(event: JsonObject) -> Decided:
+    """The pod that an Event is about."""
+    return (*_name_in(event), str(event["regarding"].get("uid") or ""))
+
+
+def is_confirmed(event: JsonObject, pods: Mapping[Decided, JsonObject]) -> bool:
+    """Whether what an Event tells of a pod may be so, by the pods that have the scheduler name."""
+    pod = pods.get(pod_of(event))
+    return pod is not None and (not _is_binding(event) or _is_bound_past_the_plugin(pod))
+
+
+def _is_bound_past_the_plugin(pod: JsonObject) -> bool:
+    annotations = pod["metadata"].get("annotations") or {}
+    return bool(pod["spec"].get("nodeName")) and QUEUE_ANNOTATION not in annotations
+
+
+def deciding(events: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """The newest of each host, bindings and others, as far as they are looked at.
+
+    Hosts with bindings come before the others: users cannot make those up.
+    """
+    found: dict[str, list[JsonObject]] = {}
+    for event in sorted(events, key=_lives_until, reverse=True):
+        found.setdefault(_host(event), []).append(event)
+    hosts = sorted(found.values(), key=lambda of_host: not any(map(_is_binding, of_host)))
+    for of_host in hosts[:MOST_HOSTS]:
+        for is_binding in (True, False):
+            yield from [e for e in of_host if _is_binding(e) is is_binding][:MOST_DECISIONS]
+
+
+def judge_rivals(setup: Setup) -> Iterator[Finding]:
+    """One finding for each kube-scheduler of the release's name that is none of the release's."""
+    for found in (setup.scheduler_events, setup.rival_leases, setup.decided_pods):
+        if isinstance(found, Unread):
+            yield unread(PART, found)
+            return
+    leaders = dict(_leaders(setup))
+    for host, lease in leaders.items():
+        yield _finding(setup, Level.ERROR, f"{host}, by the Lease {lease},", "")
+    for host, decisions in _deciders(setup).items():
+        if host not in leaders:
+            # One that bound pods a while ago, and refuses others now, lives.
+            lives = setup.server_time < max(map(_lives_until, decisions))
+            level = Level.ERROR if lives else Level.WARNING
+            event = max(decisions, key=lambda e: (_is_binding(e), _time_of(e)))
+            when = _time_of(event)
+            last = f"{event.get('reason')}, Pod {_namespaced(event['regarding'])}"
+            at = when.isoformat(timespec="seconds").replace("+00:00", "Z")
+            who = f"{host}, which is no pod of this release,"
+            yield _finding(setup, level, who, f" At {at}: {last}.")
+
+
+def _finding(setup: Setup, level: Level, who: str, last: str) -> Finding:
+    name = ", ".join(_names(setup))
+    said = (
+        f"kube-scheduler {who} has the schedulerName {name}, too: it binds pods past the plugin,"
+        f" uncharged.{last}"
+    )
+    mend = (
+        "End it, or give its profile another schedulerName. Then delete and create again the pods"
+        f" that it bound: kubectl get events -A --field-selector reportingComponent={name}."
+    )
+    return Finding(level, PART, said, mend)
+
+
+def _leaders(setup: Setup) -> Iterator[tuple[str, str]]:
+    """Host and Lease of each that is elected now."""
+    leases = setup.rival_leases if isinstance(setup.rival_leases, tuple) else ()
+    for lease in leases:
+        if host := _holder(lease, setup.server_time):
+            yield host, _namespaced(lease["metadata"])
+    if not isinstance(setup.lease, Unread) and has_replicas(setup.pods, setup.namespace):
+        host = _holder(setup.lease, setup.server_time)
+        if host and not _is_replica(host, setup.pods, setup.namespace):
+            yield host, "/".join(setup.lease_name)
+
+
+def _deciders(setup: Setup) -> dict[str, list[JsonObject]]:
+    """What each host that is no replica decided, as far as pods confirm it."""
+    events = setup.scheduler_events if isinstance(setup.scheduler_events, tuple) else ()
+    found: dict[str, list[JsonObject]] = {}
+    if not has_replicas(setup.pods, setup.namespace):
+        return found
+    confirmed = _confirmed(setup)
+    for event in events:
+        is_another = is_of_another(event, setup.pods, setup.namespace)
+        if is_another and is_confirmed(event, confirmed):
+            found.setdefault(_host(event), []).append(event)
+    return found
+
+
+def _confirmed(setup: Setup) -> Mapping[Decided, JsonObject]:
+    """Pods that have a name of the release's."""
+    pods = setup.decided_pods if isinstance(setup.decided_pods, tuple) else ()
+    names = _names(setup)
+    return by_identity(b for b in pods if (b.get("spec") or {}).get("schedulerName") in names)
+
+
+def _is_binding(event: JsonObject) -> bool:
+    return event.get("reason") == "Scheduled"
+
+
+def _host(event: JsonObject) -> str:
+    """kube-scheduler's instance is its profile's name and its host's."""
+    return str(event.get("reportingInstance") or "").removeprefix(
+        f"{event.get('reportingController')}-"
+    )
+
+
+def has_replicas(pods: Objects, namespace: str) -> bool:
+    """Whether the release has schedulers of its own; in mode Cluster they are on any machine."""
+    return any(here == namespace for here, _ in _schedulers(pods))
+
+
+def _is_replica(host: str, pods: Objects, namespace: str) -> bool:
+    """A pod that has gone is taken for the release's own, by its name."""
+    there = {here for here, name in _schedulers(pods) if name == host}
+    return namespace in there or (host.startswith(REPLICA) and not there)
+
+
+def _schedulers(pods: Objects) -> Iterator[NamespacedName]:
+    for body in pods if isinstance(pods, tuple) else ():
+        metadata = body["metadata"]
+        if (metadata.get("labels") or {}).get(NAME_LABEL) == SCHEDULER:
+            yield metadata.get("namespace", ""), name_of(body)
+
+
+def _names(setup: Setup) -> list[str]:
+    return [profile["schedulerName"] for profile in setup.expected["profiles"]]
+
+
+def _holder(lease: JsonObject, now: datetime) -> str:
+    """The host that holds a Lease now; "" for none."""
+    spec = lease.get("spec") or {}
+    lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or 0)
+    is_held = now - _parsed(spec.get("renewTime")) <= lasts + timedelta(seconds=5)
+    return str(spec.get("holderIdentity") or "").partition("_")[0] if is_held else ""
+
+
+def _kind(event: JsonObject) -> str:
+    return str((event.get("regarding") or {}).get("kind", ""))
+
+
+def _name_in(event: JsonObject) -> NamespacedName:
+    regarding = event.get("regarding") or {}
+    return str(regarding.get("namespace") or ""), str(regarding.get("name") or "")
+
+
+def _namespaced(reference: JsonObject) -> str:
+    return f"{reference.get('namespace')}/{reference.get('name')}"
+
+
+def _time_of(event: JsonObject) -> datetime:
+    series = event.get("series") or {}
+    return _parsed(
+        series.get("lastObservedTime")
+        or event.get("deprecatedLastTimestamp")
+        or event.get("eventTime")
+    )
+
+
+def _lives_until(event: JsonObject) -> datetime:
+    """Until when one that lives need not have said anything new."""
+    return _time_of(event) + (SAYS_AGAIN if event.get("series") else TRIES_AGAIN)
+
+
+def _parsed(stamp: object) -> datetime:
+    """A time of the API; the beginning of time where there is none."""
+    try:
+        return datetime.fromisoformat(str(stamp)).astimezone(UTC)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)

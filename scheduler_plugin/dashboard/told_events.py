@@ -1,0 +1,98 @@
+"""The last Events that Moorage's schedulers recorded, of all replicas: each once, and bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nlargest
+from typing import NamedTuple
+
+import msgspec
+
+from scheduler_plugin.dashboard.snapshots import Line
+from scheduler_plugin.objects.fields import JsonObject
+
+MOST_RECENT = 500
+"""How many Events are remembered: each is at most some 1,500 bytes, and that again for filters."""
+
+_TO_SECONDS = len("2026-11-21T12:00:00")
+
+
+class About(NamedTuple):
+    """The object that an Event is about."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+class ToldEvent(NamedTuple):
+    """An Event, as far as the page shows it.
+
+    Attributes:
+        at: When it happened last, in RFC 3339 to the second.
+    """
+
+    at: str
+    type: str
+    reason: str
+    action: str
+    about: About
+    note: str
+
+    @property
+    def line(self) -> Line:
+        kind, namespace, name = self.about
+        row = {
+            "at": self.at,
+            "type": self.type,
+            "reason": self.reason,
+            "action": self.action,
+            "kind": kind,
+            "namespace": namespace,
+            "name": name,
+            "note": self.note,
+        }
+        words = (self.reason, kind, namespace, name, self.note)
+        return Line(msgspec.json.encode(row), " ".join(words).lower(), namespace=namespace)
+
+
+def stored_event(obj: JsonObject) -> ToldEvent:
+    """An Event of events.k8s.io/v1 as the API server keeps it."""
+    about, series = obj.get("regarding") or {}, obj.get("series") or {}
+    moment = series.get("lastObservedTime") or obj.get("eventTime") or ""
+    kind, namespace, name = (str(about.get(key) or "") for key in ("kind", "namespace", "name"))
+    return ToldEvent(
+        at=f"{moment[:_TO_SECONDS]}Z" if moment else "",
+        type=str(obj.get("type") or ""),
+        reason=str(obj.get("reason") or ""),
+        action=str(obj.get("action") or ""),
+        about=About(kind, namespace, name),
+        note=str(obj.get("note") or ""),
+    )
+
+
+class Recent:
+    """The last Events: evictions, owners, refusals; as lines."""
+
+    def __init__(self, most: int = MOST_RECENT) -> None:
+        self._most = most
+        self._found: dict[str, tuple[str, int, Line]] = {}
+        self.count = 0
+        """How often anything was added."""
+
+    def add(self, event: ToldEvent, uid: str = "") -> None:
+        """Take an Event in; with the UID of one that is known it takes that one's place."""
+        line, known = event.line, self._found.get(uid)
+        if known is not None and (known[0], known[2]) == (event.at, line):
+            return
+        self.count += 1
+        self._found[uid or f"own {self.count}"] = event.at, self.count, line
+        if len(self._found) > 2 * self._most:
+            self._found = dict(
+                nlargest(self._most, self._found.items(), key=lambda one: one[1][:2])
+            )
+
+    def lines(self) -> Iterator[Line]:
+        """The newest first."""
+        newest = nlargest(self._most, self._found.values(), key=lambda one: one[:2])
+        yield from (line for _, _, line in newest)

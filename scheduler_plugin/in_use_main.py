@@ -1,0 +1,75 @@
+"""Runs `moorage-scheduler-plugin in-use`: says which pods use devices, before an uninstallation."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import suppress
+
+from kube.api import (
+    CLAIMS,
+    INSTANCES,
+    ApiClient,
+    GoneError,
+    NotFoundError,
+    connect,
+)
+from scheduler_plugin.checking.device_users import DeviceUsers
+from scheduler_plugin.settings import InUseSettings
+
+USER_AGENT = "moorage-in-use"
+
+SETTLE_SECONDS = 10.0
+"""For claims of pods that were deleted to be let go."""
+
+AGAIN_SECONDS = 1.0
+
+LISTS = 2
+"""How often a list is begun anew whose next page the API server has no more."""
+
+
+async def run_in_use(settings: InUseSettings) -> bool:
+    """Look, and print; nothing is changed. True if a pod uses a device.
+
+    Raises:
+        ApiError: If the API server cannot be reached, or refuses.
+    """
+    async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
+        users = await _lasting_users(client)
+    if not users:
+        sys.stdout.write("No pod uses a device of Moorage's.\n")
+        return False
+    remedy = f"{settings.remedy}\n" if settings.remedy else ""
+    sys.stdout.writelines((*(f"{line}\n" for line in users.lines()), remedy))
+    return True
+
+
+async def _lasting_users(client: ApiClient) -> DeviceUsers:
+    now = asyncio.get_running_loop().time
+    until = now() + SETTLE_SECONDS
+    while True:
+        users = await users_in(client)
+        if not users or now() > until:
+            return users
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def users_in(client: ApiClient) -> DeviceUsers:
+    """Who uses devices now; where the cluster does not have a kind, no object of it does.
+
+    Objects go page by page: ten thousand claims take more memory than the Job may have.
+    """
+    for _ in range(LISTS):
+        with suppress(GoneError):
+            return await _users_in(client)
+    return await _users_in(client)
+
+
+async def _users_in(client: ApiClient) -> DeviceUsers:
+    users = DeviceUsers()
+    for resource, add in ((CLAIMS, users.add_claim), (INSTANCES, users.add_instance)):
+        with suppress(NotFoundError):
+            async for page in client.pages(resource.select()):
+                for body in page.items:
+                    add(body)
+    return users

@@ -1,0 +1,66 @@
+"""Views of a cluster, read once by whatever client."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from kube.kinds import CLAIMS, CONFIGURATIONS, QUEUES
+from kube.kubectl_client import ApiReader
+from scheduler_plugin.asking.kubectl_views import view
+from scheduler_plugin.asking.shown import Key
+from scheduler_plugin.asking.view_settings import ViewSettings
+from scheduler_plugin.kubectl.printing import show
+from scheduler_plugin.kubectl.reads import read
+from scheduler_plugin.kubectl.release import told
+
+NAMESPACED = frozenset({"claims", "why", "simulate"})
+"""Views of the current namespace, unless they are told another or all."""
+
+_LABELLED = {"queues": QUEUES, "claims": CLAIMS, "handlers": CONFIGURATIONS}
+
+
+async def show_view(client: ApiReader, settings: ViewSettings) -> None:
+    """Read, and print one view.
+
+    Raises:
+        ApiError: If the cluster does not tell.
+        NotThereError: If there is no such object, or no Moorage.
+        CannotTellError: If something that is needed cannot be read.
+    """
+    settings, reading = _in_namespace(settings, client), settings.reading
+    if settings.view == "version":
+        from scheduler_plugin.kubectl.versions import show_versions
+
+        await show_versions(client, reading)
+    elif settings.view == "snapshot":
+        from scheduler_plugin.asking.versions import client_version
+        from scheduler_plugin.kubectl.snapshot_files import write
+
+        write(await read(client, await told(client, reading)), settings.file, client_version())
+    elif settings.view == "why":
+        from scheduler_plugin.kubectl.why import shown_why_of
+
+        show(await shown_why_of(client, await told(client, reading), settings), reading)
+    else:
+        release = await told(client, reading)
+        labelled = await _labelled(client, settings)
+        show(view(settings, await read(client, release), labelled), reading)
+
+
+def _in_namespace(settings: ViewSettings, client: ApiReader) -> ViewSettings:
+    if settings.all_namespaces:
+        return replace(settings, namespace="")
+    if settings.view in NAMESPACED and not settings.namespace:
+        return replace(settings, namespace=client.namespace)
+    return settings
+
+
+async def _labelled(client: ApiReader, settings: ViewSettings) -> Collection[Key] | None:
+    """The objects that the selector selects; a snapshot keeps no labels. None without one."""
+    if not settings.selector:
+        return None
+    resource = _LABELLED[settings.view]
+    namespace = settings.namespace if resource.namespaced else ""
+    found = await client.list(resource.select(namespace, label_selector=settings.selector))
+    return {(o["metadata"].get("namespace") or "", o["metadata"]["name"]) for o in found.items}

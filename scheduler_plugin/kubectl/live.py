@@ -1,0 +1,68 @@
+"""`kubectl moorage` of a cluster: asks through the user's kubectl, or else by itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import replace
+
+from kube.kubectl_client import (
+    ApiError,
+    Choice,
+    KubeconfigError,
+    KubectlClient,
+    NoClusterError,
+    choice_of,
+    finished,
+    started,
+)
+from scheduler_plugin.asking.view_errors import CannotTellError
+from scheduler_plugin.asking.view_settings import ViewSettings
+
+
+def run_live(settings: ViewSettings) -> None:
+    """Read, and print one view.
+
+    Raises:
+        NotThereError: If there is no such object, or no Moorage.
+        CannotTellError: If something that is needed cannot be read.
+    """
+    if settings.view == "top" and not _is_followed(settings):
+        settings = replace(settings, view="queues")
+    try:
+        if settings.view == "top" or not _by_kubectl(settings):
+            # Its imports are most of a second. It has a sentence for each flaw of a kubeconfig.
+            from scheduler_plugin.kubectl.connected import run_connected
+
+            run_connected(settings)
+    except (ApiError, KubeconfigError) as error:
+        raise CannotTellError(str(error)) from None
+
+
+def _is_followed(settings: ViewSettings) -> bool:
+    """Whether `top` has a screen; elsewhere it shows the queues once."""
+    return settings.reading.output not in ("json", "yaml") and sys.stdout.isatty()
+
+
+def _by_kubectl(settings: ViewSettings) -> bool:
+    """Print what is asked for; False where kubectl has no way to the cluster."""
+    choice = choice_of(settings.reading.kubeconfig, settings.reading.context)
+    if _is_pods_own(choice):
+        return False
+    with started(choice) as kubectl:
+        # kubectl starts meanwhile.
+        from scheduler_plugin.kubectl.cluster_views import show_view
+
+        if kubectl is None or not kubectl.listens():
+            return False
+        with suppress(NoClusterError):
+            finished(show_view(KubectlClient(kubectl, choice), settings))
+            return True
+    return False
+
+
+def _is_pods_own(choice: Choice) -> bool:
+    """Whether it is the cluster of the pod that this runs in."""
+    named = choice.file or choice.context or os.environ.get("KUBECONFIG")
+    return not named and "KUBERNETES_SERVICE_HOST" in os.environ

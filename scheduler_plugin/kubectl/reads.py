@@ -1,0 +1,19 @@
+"""A cluster, read once for a view."""
+
+from __future__ import annotations
+
+from kube.kubectl_client import ApiReader, wall_clock
+from scheduler_plugin.accounting_arguments import ReleaseSettings
+from scheduler_plugin.asking.apiserver_snapshots import SnapshotReader
+from scheduler_plugin.asking.snapshots import Snapshot
+from scheduler_plugin.kubectl.printing import note, progress
+
+
+async def read(client: ApiReader, release: ReleaseSettings) -> Snapshot:
+    """A snapshot, and a line on standard error for each thing that could not be read."""
+    with progress() as tell:
+        reader = SnapshotReader(client, release.accounting, release.pod_groups, tell)
+        snapshot = await reader.read(wall_clock())
+    for sentence in snapshot.notes:
+        note(sentence)
+    return snapshot

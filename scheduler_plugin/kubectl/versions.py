@@ -1,0 +1,39 @@
+"""`kubectl moorage version`."""
+
+from __future__ import annotations
+
+from kube.kinds import DEPLOYMENTS
+from kube.kubectl_client import ApiReader, ForbiddenError, NotFoundError
+from scheduler_plugin.asking.release_words import plugin_image
+from scheduler_plugin.asking.versions import Versions, shown_versions
+from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
+from scheduler_plugin.asking.view_settings import Reading
+from scheduler_plugin.kubectl.printing import show
+from scheduler_plugin.kubectl.release import DEPLOYMENT
+
+
+def show_client_version(reading: Reading) -> None:
+    """Of this command alone."""
+    show(shown_versions(Versions.of_client()), reading)
+
+
+async def show_versions(client: ApiReader, reading: Reading) -> None:
+    """Of this command, the release and the cluster.
+
+    Raises:
+        NotThereError: Where there is no release, once the client's version is printed.
+        CannotTellError: Where it may not be read.
+    """
+    server = (await client.server()).git_version
+    namespace = reading.release_namespace
+    try:
+        image = plugin_image(await client.get(DEPLOYMENTS.at(DEPLOYMENT, namespace)))
+    except (NotFoundError, ForbiddenError) as error:
+        show(shown_versions(Versions.of_client(kubernetes=server)), reading)
+        where = f"Deployment {namespace}/{DEPLOYMENT}"
+        if isinstance(error, ForbiddenError):
+            raise CannotTellError(f"the server's version is that of {where}: {error}") from None
+        raise NotThereError(
+            f"there is no {where}: --release-namespace says where the release is."
+        ) from None
+    show(shown_versions(Versions.of_client(kubernetes=server, image=image)), reading)

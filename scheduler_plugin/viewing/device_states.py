@@ -1,0 +1,123 @@
+"""In what state devices are: what their Instances, and the taints in ResourceSlices, say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from driver.api import ATTRIBUTE_INSTANCE, DRIVER_NAME, OFFLINE_TAINT
+from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.devices.devices import InstanceView
+from scheduler_plugin.objects.node_fields import Taint
+from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.places.offers import Offer
+from scheduler_plugin.reclaiming.places.published_slices import PublishedDevice, seen_in
+from scheduler_plugin.viewing.device_rows import OFFLINE, READY, TAINTED
+
+WITHHELD = "Withheld"
+
+LONGEST_VALUE = 64
+"""Characters of an attribute: of a longer name a device says the beginning only."""
+
+AT_ONCE = 200
+"""How many devices are looked at before others have their turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceState:
+    """The state of one device.
+
+    Attributes:
+        state: Ready; Offline where no node sees it; Tainted; Withheld where no ResourceSlice
+            offers it, so that no claim gets it.
+        since: When it went, or was tainted first, in RFC 3339; "" where nothing says so.
+        taints: Each as `key:effect`, or `key=value:effect`.
+        published_on: The nodes that its slices name.
+    """
+
+    state: str = READY
+    since: str = ""
+    taints: tuple[str, ...] = ()
+    published_on: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class ShownDevices:
+    """What ResourceSlices show of devices, once `steps` came to its end.
+
+    Attributes:
+        devices: What they offer; None where that is not known.
+    """
+
+    devices: OfferedDevices | None
+    _instances: set[str] = field(default_factory=set)
+    _tainted: dict[str, PublishedDevice] = field(default_factory=dict)
+    _is_published: bool = False
+
+    def steps(self) -> Iterator[None]:
+        """Look at all devices of our driver, a few in each step."""
+        pools = list(self.devices.pools((DRIVER_NAME,))) if self.devices is not None else []
+        for _, pool in pools:
+            self._is_published = True
+            for one in pool.slices:
+                self._instances |= {instance for (_, instance), _ in one.view.counts}
+            for number, found in enumerate(pool.devices.values(), start=1):
+                self._note(found)
+                if number % AT_ONCE == 0:
+                    yield None
+            yield None
+
+    def _note(self, found: PublishedDevice) -> None:
+        """Of several devices of an Instance one tells: what happens to it happens to all."""
+        if found.taints:
+            value = seen_in(found.text).attributes.get(ATTRIBUTE_INSTANCE) or {}
+            self._tainted.setdefault(value.get("string") or found.device.name, found)
+
+    def of_instance(self, instance: InstanceView) -> DeviceState:
+        """The state of a device of ours."""
+        found = self._tainted.get(instance.name)
+        shown = _state_of(found) if found is not None else DeviceState()
+        if shown.state == OFFLINE:
+            return shown
+        if not instance.nodes:
+            return DeviceState(
+                state=OFFLINE,
+                since=instance.offline_since,
+                taints=shown.taints,
+                published_on=shown.published_on,
+            )
+        return shown if shown.taints or not self._withholds(instance) else _WITHHELD
+
+    def _withholds(self, instance: InstanceView) -> bool:
+        """Who has a slot through the device plugin has the device, slices or not."""
+        is_named = len(instance.name) <= LONGEST_VALUE
+        is_offered = instance.name in self._instances or bool(instance.held)
+        return self._is_published and is_named and not is_offered
+
+    def of_other(self, device: DeviceId) -> DeviceState:
+        """The state of another driver's device, which some slice showed once."""
+        if self.devices is None:
+            return DeviceState()
+        offer = self.devices.offer(device)
+        return _state_of(offer.published) if offer is not None else _WITHHELD
+
+
+_WITHHELD = DeviceState(state=WITHHELD)
+
+
+def _state_of(found: PublishedDevice) -> DeviceState:
+    times = dict(zip(found.taints, found.taint_times, strict=True))
+    away = [time for taint, time in times.items() if taint.key == OFFLINE_TAINT]
+    since = min(filter(None, away or times.values()), default="")
+    return DeviceState(
+        state=OFFLINE if away else TAINTED if times else READY,
+        since=since,
+        taints=tuple(map(taint_text, found.taints)),
+        published_on=(found.node,) if found.node else Offer(found, True).nodes.names,
+    )
+
+
+def taint_text(taint: Taint) -> str:
+    """As kubectl shows a taint."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"

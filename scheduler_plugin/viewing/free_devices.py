@@ -1,0 +1,275 @@
+"""Whether devices for a pod are free: how many there are, how many are away, and who has them.
+
+    pod ──► what it needs of each class ──► devices that may be of the class, less those in use
+
+A necessary condition: no CEL is evaluated, and of other drivers' devices it is not known where they
+are. There may be fewer free devices than are found here, never more. So a shortage is one; where
+there is none, kube-scheduler finds out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from driver.api import DRIVER_NAME
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.objects.claims import ClaimView, DeviceId
+from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX, MOST_OF_A_NAME
+from scheduler_plugin.objects.devices.device_counts import Selection, selection_of
+from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
+from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.words import some_of
+from scheduler_plugin.viewing.device_needs import Choice, Need, Wanted, device_needs
+from scheduler_plugin.viewing.instance_rows import InstanceRow, instance_rows
+
+
+class Counts(NamedTuple):
+    """The devices that may be of one kind.
+
+    Attributes:
+        there: How many there are.
+        away: How many of them no node sees.
+        free: How many requests find room on one node, as far as is known where devices are.
+        free_in_all: How many find room on all nodes together.
+        in_use: How many have no room for a request, and are not away.
+    """
+
+    there: int = 0
+    away: int = 0
+    free: int = 0
+    free_in_all: int = 0
+    in_use: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What uses devices of a kind.
+
+    Attributes:
+        what: A ResourceClaim with those that use it, or the node whose pods hold slots.
+        namespace: Of the claim; "" for a node.
+        queue: That is charged for the claim; "" for none, and for a node.
+    """
+
+    what: str
+    namespace: str = ""
+    queue: QueueName = NO_QUEUE
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Too few devices are free for a pod.
+
+    Attributes:
+        sentence: What is needed, how many there are and how many are in use; it names no claim.
+        wanted: Of what kind they are.
+        missing: How many more have to be free; 0 where there is no device of the kind.
+    """
+
+    sentence: str
+    wanted: Wanted
+    missing: int
+
+
+class FreeDevices:
+    """The devices of one moment; what it found of one kind it knows from then on."""
+
+    def __init__(self, world: WorldView, rows: Mapping[str, Sequence[InstanceRow]]) -> None:
+        """`rows` are our driver's devices by Configuration; see `free_devices`."""
+        self._world = world
+        self._rows = rows
+        self._counts: dict[Wanted, Counts | None] = {}
+        self._taken: Counter[Wanted] = Counter()
+        self._counted: set[ClaimUid] = set()
+
+    def shortage(self, pod: PodView) -> Shortage | None:
+        """What is short for a pod that waits; None where there may be enough."""
+        for choice in device_needs(pod, self._world.facts, self._counted):
+            if (found := self._short(choice)) is not None:
+                return found
+        return None
+
+    def take(self, pods: Sequence[PodView]) -> Shortage | None:
+        """Count what pods need as taken, all of it or, where that is short, nothing.
+
+        Of what has alternatives it is not known which is taken, so none is.
+        """
+        before = self._taken.copy(), self._counted.copy()
+        for pod in pods:
+            if (found := self.shortage(pod)) is not None:
+                self._taken, self._counted = before
+                return found
+            self._take(pod)
+        return None
+
+    def _take(self, pod: PodView) -> None:
+        facts = self._world.facts
+        for choice in device_needs(pod, facts, self._counted):
+            if len(choice) == 1:
+                self._taken[choice[0].wanted] += choice[0].devices
+        self._counted |= {claim.uid for claim in facts.claims_of(pod)}
+
+    def holders(self, wanted: Wanted) -> Iterator[Holder]:
+        """What uses devices that may be of a kind, the claims by name and then the nodes."""
+        world, selection = self._world, self._selection(wanted)
+        named: dict[str, None] = {}
+        nodes: dict[str, None] = {}
+        for row in self._selected(selection):
+            named |= dict.fromkeys(claim for claim, _ in row.claims)
+            nodes |= dict.fromkeys(node for node, _ in row.held)
+        for claim in self._other_claims(selection):
+            named["/".join(claim.key)] = None
+        for name in sorted(named):
+            claim_found = world.facts.claim_named(*name.split("/", 1))
+            if claim_found is not None:
+                yield _holder(claim_found, world)
+        for node in sorted(nodes):
+            yield Holder(f"pods on node {node or '(not told)'}, through the device plugin")
+
+    def _short(self, choice: Choice) -> Shortage | None:
+        """Where each alternative is short, the first."""
+        found = [self._short_of(need) for need in choice]
+        return found[0] if found and all(found) else None
+
+    def _short_of(self, need: Need) -> Shortage | None:
+        counts = self.counts(need.wanted)
+        if counts is None:
+            return Shortage(f"{need.wanted} does not exist.", need.wanted, 0)
+        if not counts.there:
+            return Shortage(f"There is no device of {need.wanted}.", need.wanted, 0)
+        free = max(0, min(counts.free, counts.free_in_all - self._taken[need.wanted]))
+        if free >= need.devices:
+            return None
+        missing = need.devices - free
+        return Shortage(_sentence(need, counts, free), need.wanted, missing)
+
+    def counts(self, wanted: Wanted) -> Counts | None:
+        """How many there are and how many are free; None where the class does not exist."""
+        if wanted not in self._counts:
+            self._counts[wanted] = self._count(wanted)
+        return self._counts[wanted]
+
+    def _count(self, wanted: Wanted) -> Counts | None:
+        selection = self._selection(wanted)
+        if selection is None:
+            return None
+        if selection[:1] == (DRIVER_NAME,):
+            return _counts(list(self._selected(selection)), wanted.slots)
+        there = self._world.facts.catalog.published(wanted.device_class)
+        in_use = min(there, self._used_whole(selection))
+        free = there - in_use
+        return Counts(there=there, free=free, free_in_all=free, in_use=in_use)
+
+    def _selection(self, wanted: Wanted) -> Selection | None:
+        """What the devices of a kind have in common; None for a class that does not exist."""
+        catalog = self._world.facts.catalog
+        if wanted.resource:
+            name = wanted.resource.removeprefix(LEGACY_PREFIX)
+            instance = catalog.instance_named(name)
+            return (DRIVER_NAME, instance.configuration, name) if instance else (DRIVER_NAME, name)
+        view = catalog.class_named(wanted.device_class)
+        if view is None:
+            return None
+        if max(len(view.configuration), len(view.selects)) >= MOST_OF_A_NAME:
+            return (DRIVER_NAME,)  # Label and attribute have only the first part of the name.
+        is_anyones = view.selects and not view.configuration
+        return (DRIVER_NAME, view.selects) if is_anyones else selection_of(view) or ()
+
+    def _selected(self, selection: Selection | None) -> Iterator[InstanceRow]:
+        """Our driver's devices of a selection."""
+        if selection is None or selection[:1] not in ((), (DRIVER_NAME,)):
+            return
+        configurations = selection[1:2] or tuple(self._rows)
+        for configuration in configurations:
+            for row in self._rows.get(configuration, ()):
+                if row.name in (selection[2:] or (row.name,)):
+                    yield row
+
+    def _used_whole(self, selection: Selection) -> int:
+        """How many of other drivers' devices one claim has alone, in pools that are there."""
+        facts = self._world.facts
+        of_driver = (d for d in facts.devices_in_use() if d.driver in (selection or (d.driver,)))
+        return sum(map(self._has_one_owner, of_driver))
+
+    def _has_one_owner(self, device: DeviceId) -> bool:
+        """Whether no other claim can have a part of a device of another driver that is in use."""
+        claims = self._world.facts.claims_with(device)
+        results = (result for claim in claims for result in claim.results or ())
+        mine = (r for r in results if r.device_id == device and not r.admin_access)
+        is_shown = device.driver != DRIVER_NAME and self._world.facts.catalog.has_pool(device)
+        return is_shown and any(not result.is_part for result in mine)
+
+    def _other_claims(self, selection: Selection | None) -> Iterator[ClaimView]:
+        """The claims that have other drivers' devices of a selection."""
+        if selection is None or selection[:1] == (DRIVER_NAME,):
+            return
+        for device in self._world.facts.devices_in_use():
+            if device.driver in (selection or (device.driver,)):
+                yield from self._world.facts.claims_with(device)
+
+
+def free_devices(world: WorldView) -> Iterator[FreeDevices | None]:
+    """The devices as they are now; None for each step on the way, and what was found last."""
+    rows: dict[str, list[InstanceRow]] = {}
+    for row in instance_rows(world):
+        if row is not None and row.driver == DRIVER_NAME and row.configuration:
+            rows.setdefault(row.configuration, []).append(row)
+        yield None
+    yield FreeDevices(world, rows)
+
+
+def free_now(world: WorldView) -> FreeDevices:
+    """The same at once."""
+    return next(found for found in free_devices(world) if found is not None)
+
+
+def _counts(rows: Sequence[InstanceRow], slots: int) -> Counts:
+    """A claim is allocated for one node: to what that node alone sees come devices of several."""
+    on: Counter[str] = Counter()
+    anywhere = away = in_use = 0
+    for row in rows:
+        room = max(0, (row.slots or 0) - row.used) // slots
+        if not row.nodes:
+            away += 1
+        elif not room:
+            in_use += 1
+        elif len(row.nodes) == 1:
+            on[row.nodes[0]] += room
+        else:
+            anywhere += room
+    free = anywhere + max(on.values(), default=0)
+    in_all = anywhere + sum(on.values())
+    return Counts(there=len(rows), away=away, free=free, free_in_all=in_all, in_use=in_use)
+
+
+def _sentence(need: Need, counts: Counts, free: int) -> str:
+    return f"{_lacks(need, free)}: {_of_all(counts)}."
+
+
+def _lacks(need: Need, free: int) -> str:
+    wanted, slots = need.wanted, need.wanted.slots
+    if need.devices == 1:
+        return f"No device of {wanted} {f'has {slots} free slots' if slots > 1 else 'is free'}"
+    each = f" with {slots} free slots each" if slots > 1 else ""
+    are = "is" if free == 1 else "are"
+    most = f"{free} {are} free at most"
+    return f"{need.devices} devices of {wanted}{each} are needed on one node, and {most}"
+
+
+def _of_all(counts: Counts) -> str:
+    states = ((counts.in_use, "in use"), (counts.away, "away"))
+    told = [f"{n} {'is' if n == 1 else 'are'} {state}" for n, state in states if n]
+    there = f"there {'is' if counts.there == 1 else 'are'} {counts.there}"
+    return f"{there}, of which {' and '.join(told)}" if told else there
+
+
+def _holder(claim: ClaimView, world: WorldView) -> Holder:
+    entry = world.ledger.claim(claim.uid)
+    owner = entry.owner if entry is not None else NO_QUEUE
+    queue = f'queue "{owner}"' if owner else "no queue is charged"
+    pods = [f"{pod.namespace}/{pod.name}" for pod in world.facts.consumers(claim)]
+    used = f"used by {some_of(pods)}" if pods else "no pod uses it"
+    return Holder(f"{claim} ({queue}; {used})", claim.namespace, owner)

@@ -1,0 +1,78 @@
+"""A fake kubectl on PATH: its `proxy` hands on what it hears to the API server of a kubeconfig.
+
+As with the real one, a server that is away is told as text with status 500, and in its log.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+_SCRIPT = r"""#!{python} -IS
+import os, re, socket, sys, threading, time
+
+flags = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+mode = os.environ.get("FAKE_KUBECTL", "")
+if mode == "ends":
+    sys.exit("error: kubectl's own words")
+if mode == "deaf":
+    time.sleep(60)
+if mode == "slow":
+    time.sleep(0.7)
+if mode == "asks":
+    sys.stderr.write("Password: ")
+    sys.stderr.write("(%s)\n" % sys.stdin.readline().strip())
+    sys.stderr.flush()
+file = flags.get("--kubeconfig") or os.environ["KUBECONFIG"]
+port = int(re.search(r"server: http://127.0.0.1:(\d+)", open(file).read())[1])
+AWAY = b"dial tcp 127.0.0.1: connect: connection refused\n"
+HEAD = b"HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/plain; charset=utf-8\r\n"
+
+
+def hand_on(source, target):
+    try:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+
+def serve(client):
+    try:
+        server = socket.create_connection(("127.0.0.1", port))
+    except OSError:
+        if client.recv(65536):
+            sys.stderr.write("E1127 03:20:01.0 1 proxy_server.go:147] Error while proxying\n")
+            sys.stderr.flush()
+            client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(AWAY) + AWAY)
+        return
+    threading.Thread(target=hand_on, args=(client, server), daemon=True).start()
+    hand_on(server, client)
+
+
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(flags["--unix-socket"])
+listener.listen()
+print("Starting to serve", flush=True)
+while True:
+    connection, _ = listener.accept()
+    if mode == "dies":
+        os._exit(1)
+    threading.Thread(target=serve, args=(connection,), daemon=True).start()
+"""
+
+
+def fake_kubectl(folder: Path) -> Path:
+    """Write it below a folder, and return what PATH has to name.
+
+    FAKE_KUBECTL says how it behaves: `ends` at once, `deaf`, `slow`, `asks` a password, and `dies`
+    at its first request; "" for well.
+    """
+    path = folder / "bin"
+    path.mkdir(exist_ok=True)
+    program = path / "kubectl"
+    program.write_text(_SCRIPT.replace("{python}", os.path.realpath(sys.executable)))
+    program.chmod(0o755)
+    return path

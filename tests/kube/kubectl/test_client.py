@@ -1,0 +1,211 @@
+"""Reads through kubectl: the same answers and errors as those of a client of our own."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from kube.api import (
+    CONFIG_MAPS,
+    PODS,
+    ApiError,
+    ForbiddenError,
+    NotFoundError,
+    UnauthorizedError,
+    UnavailableError,
+)
+from kube.kubectl_client import Choice, KubectlClient, NoClusterError, finished, started
+from tests.kube.builders import an_object
+from tests.kube.fake_apiserver import (
+    FakeApiServer,
+    hangs,
+    kubeconfig_for,
+    lists,
+    refuses,
+    resets,
+    says,
+    says_text,
+)
+from tests.kube.kubectl.conftest import asked
+
+NOBODY_LISTENS = 1
+"""A port that no test uses."""
+
+
+async def test_an_object_is_read_under_its_name_and_nothing_is_written(
+    client: KubectlClient, fake: FakeApiServer
+) -> None:
+    fake.will(says(an_object()))
+
+    assert await asked(client.get(CONFIG_MAPS.at("a", "ns"))) == an_object()
+    [seen] = fake.seen
+    assert (seen.method, seen.path, seen.body) == (
+        "GET",
+        "/api/v1/namespaces/ns/configmaps/a",
+        None,
+    )
+    assert seen.headers["User-Agent"] == "moorage"
+    assert seen.headers["Host"] == "localhost"
+
+
+@pytest.mark.parametrize("name", ["a b", "ä", "50%", "a?b#c", "exec/../x", "a\rHost: b"])
+async def test_odd_names_stay_one_part_of_the_path(
+    name: str, client: KubectlClient, fake: FakeApiServer
+) -> None:
+    fake.will(says({}))
+
+    await asked(client.get(PODS.at(name, f"pods-{name}")))
+
+    assert [seen.path for seen in fake.seen] == [f"/api/v1/namespaces/pods-{name}/pods/{name}"]
+
+
+async def test_selectors_arrive_as_they_are(client: KubectlClient, fake: FakeApiServer) -> None:
+    fake.will(lists(version=1))
+    labels = "team in (vision, ä&b),a!=b c"
+
+    await asked(client.list(PODS.select("ns", label_selector=labels)))
+
+    assert fake.seen[0].query == {"labelSelector": labels, "limit": "500"}
+
+
+async def test_pages_are_one_list(client: KubectlClient, fake: FakeApiServer) -> None:
+    fake.will(lists(an_object("a"), version=7, more="t"), lists(an_object("b"), version=7))
+
+    page = await asked(client.list(CONFIG_MAPS.select()))
+
+    assert [obj["metadata"]["name"] for obj in page.items] == ["a", "b"]
+    assert [seen.query.get("continue") for seen in fake.seen] == [None, "t"]
+
+
+async def test_a_list_that_is_gone_halfway_begins_again(
+    client: KubectlClient, fake: FakeApiServer
+) -> None:
+    fake.will(lists(an_object("old"), version=7, more="t"), refuses(410, "Expired"))
+    fake.will(lists(an_object("new"), version=9))
+
+    page = await asked(client.list(CONFIG_MAPS.select()))
+
+    assert [obj["metadata"]["name"] for obj in page.items] == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(401, UnauthorizedError), (403, ForbiddenError), (404, NotFoundError)],
+)
+async def test_a_refusal_is_the_error_that_it_is_without_kubectl(
+    status: int, kind: type[ApiError], client: KubectlClient, fake: FakeApiServer
+) -> None:
+    fake.will(refuses(status, "Reason"))
+
+    with pytest.raises(kind, match=f"{status} Reason: refused"):
+        await asked(client.get(CONFIG_MAPS.at("a", "ns")))
+
+
+async def test_a_kind_that_is_not_served_is_said(
+    client: KubectlClient, fake: FakeApiServer
+) -> None:
+    fake.will(says_text("404 page not found", 404))
+
+    with pytest.raises(NotFoundError, match="serves no configmaps of v1"):
+        await asked(client.list(CONFIG_MAPS.select()))
+
+
+async def test_a_large_answer_in_chunks_is_whole(
+    client: KubectlClient, fake: FakeApiServer
+) -> None:
+    async def reply(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        for part in (b'{"data": "', *[b"x" * 100_000] * 10, b'"}'):
+            await response.write(part)
+        await response.write_eof()
+        return response
+
+    fake.will(reply)
+
+    found = await asked(client.get(CONFIG_MAPS.at("a", "ns")))
+
+    assert len(found["data"]) == 1_000_000
+
+
+async def test_version_and_clock_are_the_servers(
+    client: KubectlClient, fake: FakeApiServer
+) -> None:
+    fake.will(says({"gitVersion": "v1.36.3"}, Date="Sat, 21 Nov 2026 00:00:00 GMT"))
+
+    server = await asked(client.server())
+
+    assert (server.git_version, server.time.isoformat()) == (
+        "v1.36.3",
+        "2026-11-21T00:00:00+00:00",
+    )
+
+
+async def test_a_server_that_answers_too_late_is_unavailable(
+    client: KubectlClient, fake: FakeApiServer
+) -> None:
+    fake.will(says({}), hangs)
+    await asked(client.get(CONFIG_MAPS.at("a", "ns")))
+
+    with pytest.raises(UnavailableError, match="GET /api/v1/namespaces/ns/configmaps/a: no answer"):
+        await asked(client.get(CONFIG_MAPS.at("a", "ns"), timeout_seconds=0.2))
+
+
+@pytest.mark.parametrize("reply", [resets, says_text("no JSON")])
+async def test_an_answer_that_is_none_is_unavailable(
+    reply: object, client: KubectlClient, fake: FakeApiServer
+) -> None:
+    fake.script.append(reply)  # type: ignore[arg-type]  # Two of them, which are replies.
+
+    with pytest.raises(UnavailableError):
+        await asked(client.get(CONFIG_MAPS.at("a", "ns")))
+
+
+def asked_alone(choice: Choice) -> object:
+    """Of a cluster that nothing serves."""
+    with started(choice) as kubectl:
+        assert kubectl
+        assert kubectl.listens()
+        return finished(KubectlClient(kubectl, choice).get(CONFIG_MAPS.at("a", "ns")))
+
+
+def test_a_server_that_is_away_is_kubectls_sentence(
+    on_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    choice = Choice(kubeconfig_for(tmp_path, NOBODY_LISTENS))
+
+    with pytest.raises(UnavailableError) as caught:
+        asked_alone(choice)
+
+    where = "GET /api/v1/namespaces/ns/configmaps/a"
+    assert str(caught.value) == f"{where}: dial tcp 127.0.0.1: connect: connection refused"
+    assert capsys.readouterr().err == ""
+
+
+def test_a_kubeconfig_without_a_current_context_has_no_cluster(
+    on_path: Path, tmp_path: Path
+) -> None:
+    """The server that kubectl asks then is one on this machine."""
+    file = kubeconfig_for(tmp_path, NOBODY_LISTENS)
+    file.write_text(file.read_text().replace("current-context: fake", "current-context: ''"))
+
+    with pytest.raises(NoClusterError):
+        asked_alone(Choice(file))
+
+
+def test_a_kubectl_that_dies_is_unavailable(
+    on_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KUBECTL", "dies")
+    kubeconfig = kubeconfig_for(tmp_path, NOBODY_LISTENS)
+
+    with pytest.raises(UnavailableError):
+        asked_alone(Choice(kubeconfig))
+
+
+def test_a_coroutine_that_waits_for_something_else_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="waits for something else"):
+        finished(asyncio.sleep(0))

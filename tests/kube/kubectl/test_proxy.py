@@ -1,0 +1,148 @@
+"""kubectl as a child: when it is used, and that it never outlives the command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kube.kubectl import proxy
+from kube.kubectl_client import Choice, started
+from tests.kube.fake_apiserver import kubeconfig_for
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from kube.kubectl_client import Choice, started
+with started(Choice(Path(sys.argv[1]))) as kubectl:
+    assert kubectl and (sys.argv[2] == "early" or kubectl.listens())
+    print(kubectl._process.pid, kubectl._folder, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def choice(on_path: Path, tmp_path: Path) -> Choice:
+    return Choice(kubeconfig_for(tmp_path, 1))
+
+
+@pytest.fixture(autouse=True)
+def sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the folders of sockets are; none is left at the end."""
+    folder = tmp_path / "s"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    yield folder
+    assert list(folder.iterdir()) == []
+
+
+def test_its_socket_is_for_the_user_alone(choice: Choice, sockets: Path) -> None:
+    with started(choice) as kubectl:
+        assert kubectl
+        assert kubectl.listens()
+        (folder,) = sockets.iterdir()
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(("mode", "listens"), [("", True), ("slow", True), ("ends", False)])
+def test_it_is_waited_for_until_it_listens_or_ends(
+    mode: str, listens: bool, choice: Choice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KUBECTL", mode)
+
+    with started(choice) as kubectl:
+        assert kubectl
+        assert kubectl.listens() is listens
+
+
+def test_one_that_never_listens_is_given_up(
+    choice: Choice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KUBECTL", "deaf")
+    monkeypatch.setattr(proxy, "LISTEN_SECONDS", 0.3)
+
+    with started(choice) as kubectl:
+        assert kubectl
+        assert not kubectl.listens()
+
+
+def test_without_kubectl_or_kubeconfig_there_is_none(
+    choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with started(Choice(tmp_path / "absent")) as kubectl:
+        assert kubectl is None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with started(choice) as kubectl:
+        assert kubectl is None
+
+
+def test_a_folder_that_cannot_be_made_is_no_fault(
+    choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "absent"))
+
+    with started(choice) as kubectl:
+        assert kubectl is None
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_it_ends_with_the_command_however_that_ends(
+    sent: signal.Signals, when: str, choice: Choice, sockets: Path
+) -> None:
+    command = (sys.executable, "-c", HOLDS, str(choice.file), when)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout
+        pid, folder = process.stdout.readline().split()
+        process.send_signal(sent)
+
+    assert sockets.samefile(Path(folder).parent)
+    until = time.monotonic() + 10
+    while (_runs(int(pid)) or Path(folder).exists()) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert (_runs(int(pid)), Path(folder).exists()) == (False, False)
+
+
+def _runs(pid: int) -> bool:
+    """Whether it does; one that nobody waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_it_may_ask_on_our_standard_input_and_is_heard(
+    choice: Choice, sockets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As credential plugins do; what kubectl logs is not shown."""
+    monkeypatch.setenv("FAKE_KUBECTL", "asks")
+    asks = """
+import sys
+from pathlib import Path
+from kube.kinds import PODS
+from kube.kubectl_client import ApiError, Choice, KubectlClient, finished, started
+choice = Choice(Path(sys.argv[1]))
+with started(choice) as kubectl:
+    assert kubectl.listens()
+    try:
+        finished(KubectlClient(kubectl, choice).get(PODS.at("a", "ns")))
+    except ApiError:
+        pass
+"""
+    command = (sys.executable, "-c", asks, str(choice.file))
+
+    done = subprocess.run(
+        command, input="secret\n", capture_output=True, text=True, check=True, env=os.environ
+    )
+
+    assert (done.stdout, done.stderr) == ("", "Password: (secret)\n")

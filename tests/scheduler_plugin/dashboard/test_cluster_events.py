@@ -1,0 +1,147 @@
+"""Events of other replicas: read while somebody looks, and told where they cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kube.api import ApiClient, Event, ObjectReference, connect
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.dashboard import cluster_snapshots
+from scheduler_plugin.dashboard.cluster_events import ClusterEvents, told_now
+from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
+from scheduler_plugin.dashboard.parts import Part
+from scheduler_plugin.dashboard.told_events import Recent
+from tests.kube.fake_apiserver import event, fake_apiserver, hangs, lists, refuses, streams
+from tests.scheduler_plugin.builders import NOW, SETTINGS
+
+OURS, OTHER = "plugin-0", "plugin-1"
+
+
+def an_event(name: str, instance: str, time: str, version: int = 1) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": f"uid-{name}",
+            "resourceVersion": str(version),
+        },
+        "eventTime": time,
+        "reportingInstance": instance,
+        "type": "Warning",
+        "reason": "Reclaimed",
+        "note": name,
+        "regarding": {"kind": "Pod", "namespace": "ns", "name": "p"},
+    }
+
+
+LATER = "2999-01-01T00:00:00.000000Z"
+BEFORE = "2020-01-01T00:00:00.000000Z"
+
+
+def notes(recent: Recent) -> list[str]:
+    return [json.loads(line.body)["note"] for line in recent.lines()]
+
+
+@asynccontextmanager
+async def reading(client: ApiClient, recent: Recent) -> AsyncIterator[ClusterEvents]:
+    found = ClusterEvents(client, recent, OURS)
+    async with asyncio.TaskGroup() as tasks:
+        found.start(tasks)
+        await found.read(5.0)
+        yield found
+        found.stop()
+
+
+async def test_what_others_told_is_added_and_what_this_process_told_is_not(
+    tmp_path: Path,
+) -> None:
+    recent = Recent()
+    listed = (
+        an_event("other", OTHER, LATER),
+        an_event("own", OURS, LATER),
+        an_event("before", OURS, BEFORE),
+        # Of a pod that waits at the gate, of which there may be thousands.
+        {**an_event("waits", OTHER, LATER), "action": "Admit"},
+    )
+    news = an_event("news", OTHER, LATER, version=6)
+    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+        fake.will(lists(*listed, version=5), streams(event("ADDED", news), then=hangs))
+        async with reading(client, recent):
+            async with asyncio.timeout(5):
+                while recent.count < 3:  # noqa: ASYNC110  The watch brings it.
+                    await asyncio.sleep(0.01)
+
+    assert sorted(notes(recent)) == ["before", "news", "other"]
+    assert fake.seen[0].path == "/apis/events.k8s.io/v1/events"
+    assert fake.seen[0].query["fieldSelector"] == "reportingController=moorage.dev/scheduler-plugin"
+
+
+async def test_where_they_cannot_be_read_it_is_said(tmp_path: Path) -> None:
+    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+        fake.will(*[refuses(403, "Forbidden")] * 20)
+        found = ClusterEvents(client, Recent(), OURS)
+        assert found.why_not() == ""
+        async with asyncio.TaskGroup() as tasks:
+            found.start(tasks)
+            await found.read(0.5)
+            said = found.why_not()
+            found.stop()
+
+    assert said.startswith("The Events of other replicas could not be read: ")
+
+
+async def test_while_nobody_looks_nothing_is_asked_and_the_first_look_has_them(
+    tmp_path: Path,
+) -> None:
+    recent = Recent()
+    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+        fake.will(lists(an_event("other", OTHER, LATER), version=5))
+        snapshots = Snapshots(World(SETTINGS), recent)
+        snapshots.others_events = ClusterEvents(client, recent, OURS)
+        running = asyncio.create_task(snapshots.run())
+        await asyncio.sleep(0.05)
+        asked_before = len(fake.seen)
+        found = await snapshots.now()
+        running.cancel()
+        await asyncio.wait((running,))
+
+    assert asked_before == 0
+    assert found is not None
+    assert len(found.lines[Part.EVENTS]) == 1
+
+
+async def test_once_nobody_looks_any_more_they_are_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LEAST_SECONDS", "MOST_SECONDS", "WATCHED_SECONDS"):
+        monkeypatch.setattr(cluster_snapshots, name, 0.05)
+    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+        fake.will(lists(version=5), streams(then=hangs))
+        snapshots = Snapshots(World(SETTINGS), Recent())
+        snapshots.others_events = ClusterEvents(client, Recent(), OURS)
+        running = asyncio.create_task(snapshots.run())
+        with snapshots.listening():
+            await snapshots.now()
+            await fake.has_seen(2)
+        async with asyncio.timeout(5):
+            while not fake.hung_up:  # noqa: ASYNC110  Its connection ends.
+                await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.wait((running,))
+
+    assert snapshots.latest is None
+
+
+def test_what_is_told_now_says_about_what() -> None:
+    about = ObjectReference(api_version="v1", kind="Pod", name="p", namespace="ns")
+    found = told_now(Event.warning(about, "Reclaimed", "Evicted", "Why."), NOW)
+
+    assert (found.at, found.type, found.note) == ("2026-11-21T12:00:00Z", "Warning", "Why.")
+    assert found.about == ("Pod", "ns", "p")

@@ -1,0 +1,132 @@
+"""Ways to the cluster: through kubectl, and by a client of its own where kubectl has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from tests.kube.fake_apiserver import kubeconfig_for
+from tests.scheduler_plugin.kubectl.fake_apiserver import FakeCluster, fake_cluster
+from tests.scheduler_plugin.kubectl.snapshots import RUN
+from tests.scheduler_plugin.kubectl.test_live import a_cluster
+
+NO_KUBECTL = {"PATH": ""}
+HEAVY = ("aiohttp", "asyncio", "kubernetes", "prometheus_client", "pydantic", "rich", "ssl")
+IMPORTED = f"""
+import sys
+from scheduler_plugin.kubectl.commands import main
+status = main()
+print([module for module in {HEAVY} if module in sys.modules], file=sys.stderr)
+sys.exit(status)
+"""
+VIEWS = [
+    ("queues",),
+    ("queues", "-l", "a=b"),
+    ("claims",),
+    ("claims", "-A"),
+    ("charge", "vision"),
+    ("devices", "-o", "wide"),
+    ("handlers",),
+    ("why", "b"),
+    ("simulate", "--without-device", "cam-1"),
+    ("version",),
+    ("top",),
+]
+
+
+@pytest.mark.parametrize("words", VIEWS)
+async def test_both_ways_tell_the_same(words: tuple[str, ...], tmp_path: Path) -> None:
+    async with fake_cluster(tmp_path, a_cluster()) as cluster:
+        through_kubectl = await cluster.ask(*words)
+        asked = sorted(map(unquote, cluster.asked))
+        cluster.asked.clear()
+        alone = await cluster.ask(*words, **NO_KUBECTL)
+
+    assert through_kubectl == alone
+    assert asked == sorted(map(unquote, cluster.asked))
+    assert asked
+
+
+@pytest.mark.parametrize("words", [view for view in VIEWS if view[0] != "simulate"])
+async def test_a_call_through_kubectl_imports_nothing_that_it_does_not_use(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Imports are what a call spends its time on."""
+    async with fake_cluster(tmp_path, a_cluster()) as cluster:
+        _, _, err = await cluster.ask(*words, run=IMPORTED)
+        _, _, alone = await cluster.ask("queues", run=IMPORTED, **NO_KUBECTL)
+
+    assert err.splitlines()[-1] == "[]"
+    assert "aiohttp" in alone
+
+
+@pytest.mark.parametrize("mode", ["ends", "slow", ""])
+async def test_a_kubectl_that_ends_or_is_slow_is_no_fault(mode: str, tmp_path: Path) -> None:
+    async with fake_cluster(tmp_path, a_cluster()) as cluster:
+        status, out, err = await cluster.ask("queues", FAKE_KUBECTL=mode)
+
+    assert (status, err) == (0, "")
+    assert "vision" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (None, "cannot be used: there is no such file"),
+        ("{", "cannot be used"),
+        ("current-context: ''\n# server: http://127.0.0.1:1", "cannot be used"),
+    ],
+)
+@pytest.mark.parametrize("environment", [{}, {"FAKE_KUBECTL": "ends"}, NO_KUBECTL])
+async def test_a_kubeconfig_that_is_of_no_use_is_our_sentence(
+    text: str | None, sentence: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "damaged"
+    if text is not None:
+        file.write_text(text)
+    cluster = FakeCluster({}, kubeconfig=file)
+
+    status, out, err = await cluster.ask("queues", **environment)
+
+    assert (status, out) == (2, "")
+    assert err.startswith(f"kubectl moorage queues: kubeconfig {file} {sentence}")
+    assert "kubectl's own words" not in err
+
+
+async def test_a_cluster_that_is_away_is_a_sentence(tmp_path: Path) -> None:
+    cluster = FakeCluster({}, kubeconfig=kubeconfig_for(tmp_path, 1))
+
+    status, out, err = await cluster.ask("queues")
+
+    assert (status, out) == (2, "")
+    assert err == (
+        "kubectl moorage queues: GET /apis/apps/v1/namespaces/moorage-system/deployments/"
+        "moorage-scheduler: dial tcp 127.0.0.1: connect: connection refused\n"
+    )
+
+
+async def test_the_namespace_is_that_of_the_context(tmp_path: Path) -> None:
+    async with fake_cluster(tmp_path, a_cluster()) as cluster:
+        told = cluster.kubeconfig.read_text()
+        assert "cluster: fake\n" in told
+        cluster.kubeconfig.write_text(
+            told.replace("    cluster: fake\n", "    cluster: fake\n    namespace: team\n", 1)
+        )
+        ways = [await cluster.ask("claims", **way) for way in ({}, NO_KUBECTL)]
+
+    assert ways[0] == ways[1]
+    assert "team" in ways[0][1]
+    assert "default" not in ways[0][1]
+
+
+async def test_a_pod_asks_its_own_cluster_and_no_kubectl(tmp_path: Path) -> None:
+    cluster = FakeCluster({}, kubeconfig=kubeconfig_for(tmp_path, 1))
+
+    status, _, err = await cluster.ask(
+        "queues", run=RUN, KUBECONFIG="", KUBERNETES_SERVICE_HOST="127.0.0.1"
+    )
+
+    assert status == 2
+    assert "the pod's ServiceAccount cannot be used" in err
