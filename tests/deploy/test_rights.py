@@ -123,6 +123,26 @@ def test_what_differs_fails_the_comparison(
     assert bool(capsys.readouterr().out) == bool(status)
 
 
+def test_clusters_in_folders_of_one_name_are_noted_beside_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(rights.FOLDER, str(tmp_path / "rights"))
+    entry = {
+        "user": {"username": f"{rights.SYSTEM}leave"},
+        "userAgent": "moorage-leave",
+        "objectRef": {"resource": "instances", "apiGroup": "akri.sh"},
+    }
+    for place, verb in (("one/cluster", "list"), ("two/.cluster", "patch")):
+        logs = tmp_path / place / "logs"
+        logs.mkdir(parents=True)
+        (logs / "audit.log").write_text(json.dumps(entry | {"verb": verb}) + "\n")
+
+        rights.note(logs)
+
+    noted = [json.loads(file.read_text()) for file in (tmp_path / "rights").iterdir()]
+    assert sorted(row[1] for (row,) in noted) == ["list", "patch"]
+
+
 def test_a_run_without_logs_fails_the_comparison(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

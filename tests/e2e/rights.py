@@ -8,6 +8,7 @@ other names. One story uses few rights, so the comparison is for runs of all of 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -144,7 +145,10 @@ def asked(entry: Mapping[str, Any]) -> tuple[Right, bool] | None:
 
 
 def note(logs: Path) -> None:
-    """Write down what a cluster's audit log shows; nothing unless somebody wants to compare."""
+    """Write down what a cluster's audit log shows; nothing unless somebody wants to compare.
+
+    Folders of two clusters may have one name, so the file is named for the whole path.
+    """
     folder = os.environ.get(FOLDER)
     if not folder:
         return
@@ -152,7 +156,8 @@ def note(logs: Path) -> None:
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     text = json.dumps(sorted([*right, is_granted] for right, is_granted in found))
-    (target / f"{logs.parent.name.lstrip('.')}.json").write_text(text)
+    digest = hashlib.sha256(str(logs.absolute()).encode()).hexdigest()[:8]
+    (target / f"{logs.parent.name.lstrip('.')}-{digest}.json").write_text(text)
 
 
 def _in(file: Path) -> Iterator[tuple[Right, bool]]:

@@ -7,6 +7,7 @@ is compared with its sentence: a request that failed for another reason proves n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
@@ -1130,20 +1131,23 @@ async def test_a_queue_is_not_its_own_parent_and_fits_a_label(user: ApiClient) -
 async def test_a_queue_shows_what_it_is_charged(server: Cluster, user: ApiClient) -> None:
     body = a_queue(parent="research", resources=[{"deviceClass": "onvif", "quota": 4, "limit": 8}])
     await user.create(QUEUES, body)
-    condition = {
+    missing = {
         "type": "ParentMissing",
         "status": "True",
         "reason": "QueueNotFound",
         "message": "There is no Queue research.",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
+    accepted = missing | {"type": "Accepted", "reason": "Accepted", "message": "It counts."}
     status = {
         "observedGeneration": 1,
+        "summary": "onvif 3/4/8",
+        "waiting": 2,
         "usage": {"onvif": 3},
         "usageNonPreemptible": {"onvif": 1},
         "requested": {"onvif": INT64_MAX},
         "claims": {"owned": 2, "sharedOut": 1},
-        "conditions": [condition],
+        "conditions": [accepted, missing],
     }
 
     stored = await user.merge_patch(QUEUES.path_of(body, "status"), {"status": status})
@@ -1151,9 +1155,10 @@ async def test_a_queue_shows_what_it_is_charged(server: Cluster, user: ApiClient
     table = server.kubectl("get", "queues.moorage.dev", name).stdout.splitlines()
 
     assert stored["status"] == status
-    assert table[0].split() == ["NAME", "PARENT", "OWNED", "USAGE", "QUOTA", "AGE"]
-    quota = '[{"deviceClass":"onvif","limit":8,"quota":4}]'
-    assert table[1].split()[:5] == [name, "research", "2", '{"onvif":3}', quota]
+    columns = ["NAME", "PARENT", "USAGE/QUOTA/LIMIT", "WAITING", "ACCEPTED", "AGE"]
+    assert table[0].split() == columns
+    shown = re.split(r" {2,}", table[1])
+    assert shown[:5] == [name, "research", "onvif 3/4/8", "2", "True"]
 
 
 # Other settings; last, since the policies are in force for the whole server
