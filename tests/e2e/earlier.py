@@ -15,7 +15,7 @@ from pathlib import Path
 from local_cluster.image_build import build_into
 from moorage_demo.installation import ROOT
 
-COMMIT = "9a2d58e8a52ee560adf4d84f3a9e71201251786d"
+COMMIT = "04d6a567c7523a50de106199f1a029aa48ae6dd1"
 TAG = "earlier"
 
 
