@@ -4,7 +4,7 @@
     kube-scheduler ──Filter, Preempt, Bind──► extender ──► judging: may it? ──► binder
     pods that wait ──► waiting: who goes next? ──► cluster ──gates, conditions──► API server
     a queue lacks what its quota guarantees ──► reclaiming: whose claims go? ──► binder
-    somebody leaves a claim ──► keeping: what becomes of it? ──► binder
+    an owner leaves a claim ──► keeping: what becomes of it? ──► binder
     people, programs, probes ──GET──► pages: what is known of who waits
 
 Rooms import only rooms below them: `checking`, `extender` and `pages`, `cluster`, `waiting`,

@@ -7,7 +7,7 @@ from scheduler_plugin.accounting.queues.queues import QueueTree, why_not_admitte
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged, WorldChange
 from scheduler_plugin.judging.equivalence_classes import equivalence_class, placement_class
-from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
+from scheduler_plugin.keeping.leaving import EvictForeign, OwnerLeftAt, PodToEvict, RequeueAt
 from scheduler_plugin.keeping.leftovers import (
     Attribution,
     ClaimCleared,
@@ -16,15 +16,15 @@ from scheduler_plugin.keeping.leftovers import (
     lost_queue,
 )
 from scheduler_plugin.keeping.stale_gangs import (
+    EvictGang,
     GangStep,
-    GiveUp,
     GroupKey,
+    MarkStale,
+    MarkWhole,
     Sides,
-    TellStale,
-    TellWhole,
     gang_step,
 )
-from scheduler_plugin.keeping.upkeep import Step, Upkeep
+from scheduler_plugin.keeping.upkeep import ClaimCleanup, Step
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
 from scheduler_plugin.objects.bindings import (
     BindFailed,

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from starlette.types import ASGIApp
 
-from binder.api import RECLAIM_FIGURES, Binder, ClaimKeeper, ReclaimConfig
+from binder.api import RECLAIM_FIGURES, Binder, ClaimController, ReclaimConfig
 from kube.api import (
     WORK_QUEUE_FIGURES,
     ApiClient,
@@ -49,7 +49,7 @@ from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.prometheus_calls import REGISTRY as CALLS
-from scheduler_plugin.keeping.upkeep import Upkeep
+from scheduler_plugin.keeping.upkeep import ClaimCleanup
 from scheduler_plugin.objects.names import FIELD_MANAGER, ReclaimPolicy
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.http_figures import FiguresPage
@@ -115,9 +115,9 @@ class Plugin:
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
         self._snapshots = _snapshots(client, settings.instance, self._cluster, self._recent)
         self._asked = Reviews(client), LeaderPages(client, settings.lease, settings.pages)
-        upkeep = Upkeep(world, settings.leftover_grace)
+        cleanup = ClaimCleanup(world, settings.leftover_grace)
         record = counting_evictions(self._record)
-        self._keeper = binder.keeper(upkeep, record, wall_clock)
+        self._keeper = binder.claim_controller(cleanup, record, wall_clock)
         self._statuses = QueueStatusWriter(client, world, self._lease)
         self._unattributed = WarningTeller(world, self._lease, self._record)
         self._sharing = SharingTeller(world, self._lease, self._record)
@@ -138,7 +138,7 @@ class Plugin:
         )
         self._reclaimer = binder.reclaimer(world, reclaims, record, wall_clock)
         self._reclaimer.told = self._statuses.changed
-        self._gangs = binder.gang_keeper(world, settings.stale_gang_grace, record, wall_clock)
+        self._gangs = binder.gang_controller(world, settings.stale_gang_grace, record, wall_clock)
 
     def pages(self) -> ASGIApp:
         """What people, programs and probes read."""
@@ -189,7 +189,7 @@ class Plugin:
         self._statuses.changed()
 
     async def _expire(self) -> NoReturn:
-        """Whoever asks for a verdict does, too; but the keeper of claims waits for this as well."""
+        """A verdict does this, too; the controller of claims waits for it without one."""
         while True:
             self._cluster.world.assumptions.expire(wall_clock())
             await self.extender.look_at_unknown_binds()
@@ -217,8 +217,8 @@ def _collecting_seldom() -> Iterator[None]:
     gc.freeze()
 
 
-def _telling(keeper: ClaimKeeper, world: World) -> Callable[[WorldChange], None]:
-    """Tell the keeper of claims which of them a change concerns."""
+def _telling(keeper: ClaimController, world: World) -> Callable[[WorldChange], None]:
+    """Add the claims that a change concerns to their controller."""
 
     def take(change: WorldChange) -> None:
         match change:
