@@ -7,6 +7,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
+from functools import partial
 from typing import Generic, NoReturn, TypeVar
 
 from kube.backoff import Backoff
@@ -61,6 +62,7 @@ class Reconciler(Generic[K]):
         self._why_not = why_not
         self._queue: WorkQueue[K] = WorkQueue(backoff, random.random)
         self._changed = asyncio.Event()
+        self._in_work = 0
         self._depth = DEPTH.labels(name)
         self._seconds = WORK_SECONDS.labels(name)
 
@@ -81,32 +83,37 @@ class Reconciler(Generic[K]):
     async def run(self) -> NoReturn:
         """Reconcile until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for number in range(self._workers):
-                tasks.create_task(self._work(), name=f"{self.name} {number}")
-        raise AssertionError("workers never end")
+            while True:
+                key = await self._next()
+                task = tasks.create_task(self._work(key), name=f"{self.name} {key}")
+                task.add_done_callback(partial(self._end, key))
+        raise AssertionError("keys never end")
 
-    async def _work(self) -> NoReturn:
-        while True:
-            key = await self._next()
-            try:
-                self._take(key, await self._result(key))
-            finally:
-                self._queue.done(key)
-                self._note()
+    async def _work(self, key: K) -> None:
+        self._take(key, await self._result(key))
+
+    def _end(self, key: K, _: asyncio.Task[None]) -> None:
+        """Also of a task that was cancelled before it began."""
+        self._in_work -= 1
+        self._queue.done(key)
+        self._note()
 
     async def _next(self) -> K:
+        """The next key, as soon as a worker is free and writes may begin."""
         while True:
             if why := self._why_not():
                 RESULTS.labels(self.name, "fenced").inc()
                 logger.debug("%s waits: %s", self.name, why)
                 await asyncio.sleep(FENCED_SECONDS)
                 continue
-            if (key := self._queue.get(_now())) is not None:
+            is_free = self._in_work < self._workers
+            if is_free and (key := self._queue.get(_now())) is not None:
+                self._in_work += 1
                 self._depth.set(len(self._queue))
                 return key
             self._changed.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout_at(self._queue.next_moment()):
+                async with asyncio.timeout_at(self._queue.next_moment() if is_free else None):
                     await self._changed.wait()
 
     async def _result(self, key: K) -> Result:
