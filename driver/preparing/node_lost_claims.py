@@ -1,6 +1,7 @@
 """Settles lost claims, see `lost_claims`: writes their CDI files again, or forgets them.
 
-    ResourceClaims, pods of the API server ──pass──► in use: its CDI file │ not in use: unprepared
+    ResourceClaims, pods of the API server ──reconcile──► in use: its CDI file
+                                                     └──► not in use: unprepared
 
 While the API server is away, and while pods of a claim are being deleted, it stays as it is.
 """
@@ -15,13 +16,13 @@ from typing import NoReturn
 
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver import each
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import whole_reconciler
 from driver.preparing.apiserver_claims import API_SECONDS
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.lost_claims import CONFIRM_SECONDS, Use, use_of
-from kube.api import PODS, ApiClient
+from kube.api import PODS, After, ApiClient
 
 logger = logging.getLogger(__name__)
 
@@ -39,15 +40,15 @@ class LostClaims:
 
     def __post_init__(self) -> None:
         self._selection = PODS.select(field_selector=f"spec.nodeName={self.node}")
-        self._passes = Passes(self._pass, name="settling claims whose CDI files are gone")
+        self._queue = whole_reconciler("settling claims whose CDI files are gone", self._reconcile)
         self._running_since: dict[ClaimUid, float] = {}
         self._told: set[ClaimUid] = set()
 
     async def run(self) -> NoReturn:
         """Settle them until cancelled; what fails is tried again, and logged."""
-        await self._passes.run()
+        await self._queue.run()
 
-    async def _pass(self) -> float:
+    async def _reconcile(self) -> After:
         lost = self.claims.lost
         for uid in self._running_since.keys() - lost.keys():
             del self._running_since[uid]
@@ -56,7 +57,7 @@ class LostClaims:
             logger.warning("CDI file of claim %s is gone; looking who uses the claim", reference)
         self._told = set(lost)
         await each(lost.values(), self._settle)
-        return LOOK_SECONDS
+        return After(LOOK_SECONDS)
 
     async def _settle(self, claim: PreparedClaim) -> None:
         """What is decided by this look is looked at once more, with all others kept out."""
