@@ -7,9 +7,10 @@ seen.
 
 A user who may write Events may write such ones. So Leases count in `kube-system` and the release's
 namespace only, where users write nothing, and a decision counts only where its pod is there and has
-the scheduler name; a binding, only where the pod is bound and bears no annotation of the plugin's
-binding, which users cannot write. What is left: a user who may write Events can make up a
-kube-scheduler that refuses a pod of that user.
+the scheduler name. A binding counts only where the pod asks for devices, is bound, and bears no
+annotation of the plugin's binding, which users cannot write. What is left: a user who may write
+Events can make up a kube-scheduler that refuses a pod of that user, or one that bound a pod of that
+user whose devices are not accounted: the plugin binds such a pod without the annotation.
 """
 
 from __future__ import annotations
@@ -94,7 +95,15 @@ def decided_pod(body: JsonObject) -> JsonObject:
             "annotations": {k: v for k, v in annotations.items() if k == QUEUE_ANNOTATION},
         },
         "spec": {key: spec.get(key) for key in ("schedulerName", "nodeName")},
+        "asksForDevices": _asks_for_devices(spec),
     }
+
+
+def _asks_for_devices(spec: JsonObject) -> bool:
+    """Whether it names a claim or an extended resource; only the names of those have a slash."""
+    containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
+    limits = ((each.get("resources") or {}).get("limits") or {} for each in containers)
+    return bool(spec.get("resourceClaims")) or any("/" in name for of in limits for name in of)
 
 
 Decided = tuple[str, str, str]
@@ -120,13 +129,14 @@ def is_confirmed(event: JsonObject, pods: Mapping[Decided, JsonObject]) -> bool:
 
 def _is_bound_past_the_plugin(pod: JsonObject) -> bool:
     annotations = pod["metadata"].get("annotations") or {}
-    return bool(pod["spec"].get("nodeName")) and QUEUE_ANNOTATION not in annotations
+    is_bound = bool(pod["spec"].get("nodeName")) and pod["asksForDevices"]
+    return is_bound and QUEUE_ANNOTATION not in annotations
 
 
 def deciding(events: Iterable[JsonObject]) -> Iterator[JsonObject]:
     """The newest of each host, bindings and others, as far as they are looked at.
 
-    Hosts with bindings come before the others: users cannot make those up.
+    Hosts with bindings come before the others: those are harder to make up.
     """
     found: dict[str, list[JsonObject]] = {}
     for event in sorted(events, key=_lives_until, reverse=True):
@@ -273,9 +283,14 @@ def _lives_until(event: JsonObject) -> datetime:
     return _time_of(event) + (SAYS_AGAIN if event.get("series") else TRIES_AGAIN)
 
 
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
+_LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+"""An Event may bear any time; what is added to a later one would overflow."""
+
+
 def _parsed(stamp: object) -> datetime:
     """A time of the API; the beginning of time where there is none."""
     try:
-        return datetime.fromisoformat(str(stamp)).astimezone(UTC)
-    except ValueError:
-        return datetime.min.replace(tzinfo=UTC)
+        return min(datetime.fromisoformat(str(stamp)).astimezone(UTC), _LATEST)
+    except (ValueError, OverflowError):
+        return _NO_TIME

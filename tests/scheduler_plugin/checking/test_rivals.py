@@ -17,6 +17,7 @@ from scheduler_plugin.checking.findings import findings_of, is_whole
 from scheduler_plugin.checking.rivals import (
     MOST_DECISIONS,
     MOST_HOSTS,
+    decided_pod,
     deciding,
     is_of_another,
     rival_leases,
@@ -69,10 +70,12 @@ def decided(
     node: str | None = "node-a",
     queue: str = "",
     name: str = "first",
+    devices: bool = True,
 ) -> Any:
     annotations = {QUEUE_ANNOTATION: queue} if queue else {}
     metadata = {"namespace": "default", "name": name, "uid": uid, "annotations": annotations}
-    return {"metadata": metadata, "spec": {"schedulerName": scheduler, "nodeName": node}}
+    spec = {"schedulerName": scheduler, "nodeName": node}
+    return {"metadata": metadata, "spec": spec, "asksForDevices": devices}
 
 
 def seen(*events: Any, leases: tuple[Any, ...] = (), **changes: Any) -> Setup:
@@ -167,6 +170,7 @@ def test_one_that_says_the_same_again_lives_for_longer(minutes: int) -> None:
         (decided(uid="u-2"),),
         (decided(node=None),),
         (decided(queue="vision"),),
+        (decided(devices=False),),
     ],
 )
 def test_a_decision_that_no_pod_confirms_counts_for_nothing(pods: tuple[Any, ...]) -> None:
@@ -178,6 +182,31 @@ def test_a_refusal_of_a_pod_that_waits_or_that_the_plugin_bound_counts() -> None
     for pod in (decided(node=None), decided(queue="vision")):
         setup = seen(decision("vm", "FailedScheduling"), decided_pods=(pod,))
         assert [level for level, _ in bad(setup)] == [Level.ERROR]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"resourceClaims": [{"name": "camera"}]},
+        {"containers": [{"resources": {"limits": {"cpu": "1", "akri.sh/camera": "1"}}}]},
+        {"initContainers": [{"resources": {"limits": {"example.com/gpu": "1"}}}]},
+    ],
+)
+def test_a_pod_asks_for_devices_by_a_claim_or_an_extended_resource(spec: Any) -> None:
+    metadata = decided()["metadata"]
+
+    assert decided_pod({"metadata": metadata, "spec": spec})["asksForDevices"]
+    plain: Any = {"containers": [{"resources": {"limits": {"cpu": "1"}}}, {"resources": None}]}
+    assert not decided_pod({"metadata": metadata, "spec": plain})["asksForDevices"]
+
+
+@pytest.mark.parametrize("stamp", ["9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59-14:00"])
+@pytest.mark.parametrize("reason", ["Scheduled", "FailedScheduling"])
+def test_times_at_the_end_of_time_end_no_check(stamp: str, reason: str) -> None:
+    event = decision("vm", reason) | {"eventTime": stamp}
+
+    assert list(deciding([event])) == [event]
+    assert [level for level, _ in bad(seen(event))][:1] in ([Level.ERROR], [Level.WARNING])
 
 
 ODD: list[Any] = [
@@ -266,12 +295,18 @@ def test_leases_to_read_are_those_of_others_where_users_write_nothing() -> None:
     assert rival_leases(events, SYSTEM, own) == (RIVAL,)
 
 
+def a_pod(decided: Any) -> Any:
+    """As the API server has it, with a claim."""
+    spec = {**decided["spec"], "resourceClaims": [{"name": "camera"}]}
+    return {"metadata": decided["metadata"], "spec": spec}
+
+
 class FakeServer:
     """An API server of Events, Leases and pods; notes what is asked of it."""
 
     def __init__(self, *events: Any) -> None:
         self.events = events
-        self.pods = [decided()]
+        self.pods = [a_pod(decided())]
         self.asked: list[str] = []
         self.error: ApiError | None = None
 
@@ -349,7 +384,7 @@ async def test_forged_events_hide_no_other_and_cost_no_more_calls() -> None:
         event["regarding"] = {**event["regarding"], "name": "ours", "uid": "u-3"}
     rival = decision("vm", ago=timedelta(minutes=5))
     server = FakeServer(*unconfirmed, *refusals, rival, *bound)
-    server.pods.append(decided(uid="u-3", queue="vision", name="ours"))
+    server.pods.append(a_pod(decided(uid="u-3", queue="vision", name="ours")))
 
     found = await read_rivals(cast(ApiClient, server), settings(), PODS)
 
