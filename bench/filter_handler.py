@@ -38,6 +38,7 @@ from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.queue_objects import parse_queue
+from scheduler_plugin.reclaiming.places.stock import Stock
 
 FULL = "full"
 """A queue whose limit is reached."""
@@ -60,6 +61,7 @@ class KnownWorld:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.stock = Stock()
         self.settings: AccountingSettings = world.facts.settings
 
     def why_not_ready(self) -> str:
