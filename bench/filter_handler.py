@@ -168,20 +168,19 @@ def over_loopback(size: Size) -> Iterator[Callable[[bytes], bytes]]:
     values = (size.claims, size.queues, size.names, size.calls)
     flags = (f"--{name}={v}" for name, v in zip(SIZES, values, strict=True))
     command = (sys.executable, "-m", "bench.filter_handler", "--serve", *flags)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    port = int(process.stdout.readline())
-    try:
-        with socket.create_connection(("127.0.0.1", port)) as connection:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            yield lambda body: exchange(connection, body)
-    finally:
-        process.terminate()
-        process.wait(20)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                yield lambda body: exchange(connection, body)
+        finally:
+            process.terminate()
 
 
 def exchange(connection: socket.socket, body: bytes) -> bytes:
-    head = f"POST /filter HTTP/1.1\r\nHost: plugin\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
     connection.sendall(head.encode() + body)
     answer = b""
     while HEADER_END not in answer:

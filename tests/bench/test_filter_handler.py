@@ -17,3 +17,8 @@ def test_it_measures_answers_of_the_kind_that_it_says(kind: str, queue: str) -> 
 
     filter_handler.check(handle(calls[0]), kind)
     assert len(filter_handler.timed(handle, calls).wall) == SMALL.calls
+
+
+def test_it_measures_answers_over_loopback() -> None:
+    with filter_handler.over_loopback(SMALL) as call:
+        filter_handler.check(call(filter_handler.bodies(SMALL)[0]), "admitted")
