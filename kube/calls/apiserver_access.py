@@ -18,6 +18,7 @@ import yaml
 from aiohttp import ClientError
 
 from kube.calls.apiserver_transport import DEFAULT_NAMESPACE, Access
+from kube.calls.disk_files import is_there
 from kube.calls.errors import KubeconfigError, UnavailableError
 
 FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -84,7 +85,7 @@ async def kubeconfig_access(kubeconfig: Path | None, context: str = "") -> Acces
 
 def _reason(which: str, error: Exception) -> object:
     """In place of what the loader says where it finds nothing, or not what it expects."""
-    if not any(Path(file).expanduser().exists() for file in which.split(os.pathsep)):
+    if not any(is_there(Path(file).expanduser()) for file in which.split(os.pathsep)):
         return "there is no such file"
     return "it is no kubeconfig" if isinstance(error, TypeError) else error
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kube.calls.disk_files import is_there
+
 DEFAULT_NAMESPACE = "default"
 
 
@@ -39,7 +41,7 @@ class Choice:
 
     def has_file(self) -> bool:
         """Whether one of them is there. Without one, kubectl asks a server on this machine."""
-        return any(file.exists() for file in self.files)
+        return any(is_there(file) for file in self.files)
 
 
 def choice_of(file: Path | None, context: str) -> Choice:
@@ -61,7 +63,7 @@ def current_namespace(choice: Choice) -> str:
 def _may_say(files: Sequence[Path], key: bytes) -> bool:
     """Whether the key may be in one of them: it may be written with escapes, or in UTF-16."""
     try:
-        texts = [file.read_bytes() for file in files if file.exists()]
+        texts = [file.read_bytes() for file in files if is_there(file)]
     except OSError:
         return False
     return any(part in text for text in texts for part in (key, b"\\", b"\0"))
@@ -87,7 +89,7 @@ def _read(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for file in files:
-        if file.exists():
+        if is_there(file):
             try:
                 yield yaml.load(file.read_bytes(), Loader=loader) or {}
             except yaml.YAMLError as error:

@@ -78,6 +78,12 @@ async def test_of_an_absent_kubeconfig_just_that_is_said(tmp_path: Path) -> None
         await kubeconfig_access(tmp_path / "kubeconfig")
 
 
+async def test_a_kubeconfig_that_cannot_be_looked_at_is_absent(tmp_path: Path) -> None:
+    """As in a folder that may not be entered; a path that is too long is one for root, too."""
+    with pytest.raises(KubeconfigError, match="cannot be used: there is no such file"):
+        await kubeconfig_access(tmp_path / ("a" * 300))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -61,6 +61,15 @@ def test_the_file_in_the_home_folder_is_the_last_resort(
     assert namespace(Choice()) == "home"
 
 
+def test_a_file_that_cannot_be_looked_at_is_absent(tmp_path: Path) -> None:
+    """As in a folder that may not be entered; a path that is too long is one for root, too."""
+    choice = Choice(tmp_path / ("a" * 300))
+
+    assert not choice.has_file()
+    assert current_context(choice) is None
+    assert current_namespace(choice) == "default"
+
+
 @pytest.mark.parametrize("text", ["", "[]", "contexts: 3", "{", "contexts: [{name: a}]\x00", "a"])
 def test_a_damaged_file_has_no_context(text: str, tmp_path: Path) -> None:
     file = tmp_path / "config"

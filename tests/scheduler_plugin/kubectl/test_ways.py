@@ -95,6 +95,20 @@ async def test_a_kubeconfig_that_is_of_no_use_is_our_sentence(
     assert "kubectl's own words" not in err
 
 
+@pytest.mark.parametrize("environment", [{}, NO_KUBECTL])
+async def test_a_kubeconfig_that_cannot_be_looked_at_is_our_sentence(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """As in a folder that may not be entered; a path that is too long is one for root, too."""
+    cluster = FakeCluster({}, kubeconfig=tmp_path / ("a" * 300))
+
+    status, out, err = await cluster.ask("queues", **environment)
+
+    assert (status, out) == (2, "")
+    assert err.endswith("cannot be used: there is no such file\n")
+    assert "Traceback" not in err
+
+
 async def test_a_cluster_that_is_away_is_a_sentence(tmp_path: Path) -> None:
     cluster = FakeCluster({}, kubeconfig=kubeconfig_for(tmp_path, 1))
 

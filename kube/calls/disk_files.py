@@ -1,0 +1,16 @@
+"""What is on the disk, also where a folder may not be entered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def is_there(path: Path) -> bool:
+    """Whether the file can be seen: a path that cannot be looked at counts as absent.
+
+    `Path.exists` raises PermissionError for a file in a folder that may not be entered.
+    """
+    try:
+        return path.exists()
+    except OSError:
+        return False
