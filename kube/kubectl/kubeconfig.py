@@ -39,9 +39,13 @@ class Choice:
         own = os.environ.get("KUBECONFIG", "")
         return [Path(f) for f in own.split(os.pathsep) if f] or [Path.home() / ".kube" / "config"]
 
-    def has_file(self) -> bool:
-        """Whether one of them is there. Without one, kubectl asks a server on this machine."""
-        return any(is_there(file) for file in self.files)
+    def has_files(self) -> bool:
+        """Whether one of them is there, and each that is there may be read more than once.
+
+        Without one, kubectl asks a server on this machine. A pipe is empty once kubectl read it.
+        """
+        there = [file for file in self.files if is_there(file)]
+        return bool(there) and all(file.is_file() for file in there)
 
 
 def choice_of(file: Path | None, context: str) -> Choice:

@@ -130,7 +130,7 @@ class KubectlProxy:
 
 def _started(choice: Choice) -> KubectlProxy | None:
     program = shutil.which("kubectl")
-    if program is None or not choice.has_file():
+    if program is None or not choice.has_files():
         return None
     try:
         folder = Path(tempfile.mkdtemp(prefix="kubectl-moorage-"))
@@ -145,7 +145,7 @@ def _started(choice: Choice) -> KubectlProxy | None:
 
 @contextmanager
 def started(choice: Choice) -> Iterator[KubectlProxy | None]:
-    """Start kubectl and do not wait for it; None where there is no kubectl or no kubeconfig."""
+    """Start kubectl and do not wait for it; None where there is no kubectl, or no kubeconfig for it."""
     found = _started(choice)
     try:
         yield found

@@ -53,11 +53,11 @@ def test_the_file_in_the_home_folder_is_the_last_resort(
 ) -> None:
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert not Choice().has_file()
+    assert not Choice().has_files()
     (tmp_path / ".kube").mkdir()
     a_file(tmp_path / ".kube" / "config", "a", a="home")
 
-    assert Choice().has_file()
+    assert Choice().has_files()
     assert namespace(Choice()) == "home"
 
 
@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_looked_at_is_absent(tmp_path: Path) -> None:
     """As in a folder that may not be entered; a path that is too long is one for root, too."""
     choice = Choice(tmp_path / ("a" * 300))
 
-    assert not choice.has_file()
+    assert not choice.has_files()
     assert current_context(choice) is None
     assert current_namespace(choice) == "default"
 

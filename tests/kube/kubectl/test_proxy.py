@@ -84,6 +84,18 @@ def test_without_kubectl_or_kubeconfig_there_is_none(
         assert kubectl is None
 
 
+def test_a_pipe_is_left_to_the_client_that_reads_it_once(
+    choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of `KUBECONFIG=<(vault …)`."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setenv("KUBECONFIG", f"{choice.file}{os.pathsep}{pipe}")
+
+    with started(Choice()) as kubectl:
+        assert kubectl is None
+
+
 def test_a_folder_that_cannot_be_made_is_no_fault(
     choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -107,6 +109,19 @@ async def test_a_kubeconfig_that_cannot_be_looked_at_is_our_sentence(
     assert (status, out) == (2, "")
     assert err.endswith("cannot be used: there is no such file\n")
     assert "Traceback" not in err
+
+
+async def test_a_kubeconfig_may_be_a_pipe(tmp_path: Path) -> None:
+    """As that of `KUBECONFIG=<(vault …)`: what reads it second finds nothing."""
+    async with fake_cluster(tmp_path, a_cluster()) as cluster:
+        text, cluster.kubeconfig = cluster.kubeconfig.read_text(), tmp_path / "pipe"
+        os.mkfifo(cluster.kubeconfig)
+        writing = asyncio.create_task(asyncio.to_thread(cluster.kubeconfig.write_text, text))
+        status, out, err = await asyncio.wait_for(cluster.ask("queues"), 20)
+        await writing
+
+    assert (status, err) == (0, "")
+    assert "vision" in out
 
 
 async def test_a_cluster_that_is_away_is_a_sentence(tmp_path: Path) -> None:
