@@ -10,7 +10,6 @@ from kube.calls.errors import GoneError as GoneError
 from kube.calls.errors import KubeconfigError as KubeconfigError
 from kube.calls.errors import NotFoundError as NotFoundError
 from kube.kubectl.client import KubectlClient as KubectlClient
-from kube.kubectl.client import NoClusterError as NoClusterError
 from kube.kubectl.client import finished as finished
 from kube.kubectl.kubeconfig import Choice as Choice
 from kube.kubectl.kubeconfig import choice_of as choice_of

@@ -14,7 +14,7 @@ from kube.calls.apiserver_reads import Answer, ApiReader, lost, refusal
 from kube.calls.errors import UnavailableError, said
 from kube.calls.read_requests import Request
 from kube.kubectl.http_answers import AnswerParser
-from kube.kubectl.kubeconfig import Choice, current_context, current_namespace
+from kube.kubectl.kubeconfig import Choice, current_namespace
 from kube.kubectl.proxy import KubectlProxy
 
 T = TypeVar("T")
@@ -22,10 +22,6 @@ T = TypeVar("T")
 LOGIN_SECONDS = 180.0
 """How long the first request may take at least: a credential plugin may ask the user for a password
 or open a browser. A server that does not answer at all kubectl gives up earlier."""
-
-
-class NoClusterError(Exception):
-    """Raised where kubectl has no cluster to ask, because no context of its files is current."""
 
 
 class KubectlClient(ApiReader):
@@ -49,7 +45,7 @@ class KubectlClient(ApiReader):
             self._has_answered = True
             return answer
         if _is_of_kubectl(answer):
-            raise self._unreachable(request, answer)
+            raise _unreachable(request, answer)
         raise refusal(answer)
 
     def _exchanged(self, request: Request) -> Answer:
@@ -63,16 +59,15 @@ class KubectlClient(ApiReader):
                     return answer
         raise ConnectionError("kubectl ended halfway through the answer")
 
-    def _unreachable(self, request: Request, answer: Answer) -> Exception:
-        if current_context(self._choice) is None:
-            return NoClusterError()
-        text = answer.body.decode(errors="replace").strip()
-        return UnavailableError(f"{request.what}: {text}")
-
 
 def _is_of_kubectl(answer: Answer) -> bool:
     """Whether kubectl says that it has no answer of the API server, which sends JSON."""
     return answer.status >= 500 and answer.headers.get("Content-Type", "").startswith("text/plain")
+
+
+def _unreachable(request: Request, answer: Answer) -> UnavailableError:
+    text = answer.body.decode(errors="replace").strip()
+    return UnavailableError(f"{request.what}: {text}")
 
 
 def _head(request: Request) -> bytes:

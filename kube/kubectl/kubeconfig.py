@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 from kube.calls.disk_files import is_there
 
 DEFAULT_NAMESPACE = "default"
+
+_CURRENT = re.compile(rb"""(?mi)^current-context:[ \t]+["']?(?!null)[a-z0-9]""")
+"""As kubectl and other tools write it; a kubeconfig in JSON is parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,16 @@ def choice_of(file: Path | None, context: str) -> Choice:
     return Choice(None if file and own and Path(own) == file else file, context)
 
 
+def has_context(choice: Choice) -> bool:
+    """Whether a context is named, or current, which most files say plainly, without YAML.
+
+    Without one, kubectl asks a server on this machine, which may be any web server.
+    """
+    if choice.context or any(_CURRENT.search(text) for text in _texts(choice.files)):
+        return True
+    return current_context(choice) is not None
+
+
 def current_namespace(choice: Choice) -> str:
     """That of the current context, or the default one.
 
@@ -66,11 +80,15 @@ def current_namespace(choice: Choice) -> str:
 
 def _may_say(files: Sequence[Path], key: bytes) -> bool:
     """Whether the key may be in one of them: it may be written with escapes, or in UTF-16."""
+    return any(part in text for text in _texts(files) for part in (key, b"\\", b"\0"))
+
+
+def _texts(files: Sequence[Path]) -> Sequence[bytes]:
+    """Of those that are there; nothing where one of them cannot be read."""
     try:
-        texts = [file.read_bytes() for file in files if is_there(file)]
+        return [file.read_bytes() for file in files if is_there(file)]
     except OSError:
-        return False
-    return any(part in text for text in texts for part in (key, b"\\", b"\0"))
+        return ()
 
 
 def current_context(choice: Choice) -> Mapping[str, Any] | None:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kube.kubectl.kubeconfig import Choice
+from kube.kubectl.kubeconfig import Choice, has_context
 
 LISTEN_SECONDS = 10.0
 """How long kubectl may take until it listens: a disk may be slow, a network disk more so."""
@@ -130,7 +130,7 @@ class KubectlProxy:
 
 def _started(choice: Choice) -> KubectlProxy | None:
     program = shutil.which("kubectl")
-    if program is None or not choice.has_files():
+    if program is None or not choice.has_files() or not has_context(choice):
         return None
     try:
         folder = Path(tempfile.mkdtemp(prefix="kubectl-moorage-"))
@@ -145,7 +145,7 @@ def _started(choice: Choice) -> KubectlProxy | None:
 
 @contextmanager
 def started(choice: Choice) -> Iterator[KubectlProxy | None]:
-    """Start kubectl and do not wait for it; None where there is no kubectl, or no kubeconfig for it."""
+    """Start kubectl and do not wait for it; None where it has no program, kubeconfig or context."""
     found = _started(choice)
     try:
         yield found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from dataclasses import replace
 
 from kube.kubectl_client import (
@@ -12,7 +11,6 @@ from kube.kubectl_client import (
     Choice,
     KubeconfigError,
     KubectlClient,
-    NoClusterError,
     choice_of,
     finished,
     started,
@@ -56,10 +54,8 @@ def _by_kubectl(settings: ViewSettings) -> bool:
 
         if kubectl is None or not kubectl.listens():
             return False
-        with suppress(NoClusterError):
-            finished(show_view(KubectlClient(kubectl, choice), settings))
-            return True
-    return False
+        finished(show_view(KubectlClient(kubectl, choice), settings))
+        return True
 
 
 def _is_pods_own(choice: Choice) -> bool:

@@ -17,7 +17,7 @@ from kube.api import (
     UnauthorizedError,
     UnavailableError,
 )
-from kube.kubectl_client import Choice, KubectlClient, NoClusterError, finished, started
+from kube.kubectl_client import Choice, KubectlClient, finished, started
 from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import (
     FakeApiServer,
@@ -183,17 +183,6 @@ def test_a_server_that_is_away_is_kubectls_sentence(
     where = "GET /api/v1/namespaces/ns/configmaps/a"
     assert str(caught.value) == f"{where}: dial tcp 127.0.0.1: connect: connection refused"
     assert capsys.readouterr().err == ""
-
-
-def test_a_kubeconfig_without_a_current_context_has_no_cluster(
-    on_path: Path, tmp_path: Path
-) -> None:
-    """The server that kubectl asks then is one on this machine."""
-    file = kubeconfig_for(tmp_path, NOBODY_LISTENS)
-    file.write_text(file.read_text().replace("current-context: fake", "current-context: ''"))
-
-    with pytest.raises(NoClusterError):
-        asked_alone(Choice(file))
 
 
 def test_a_kubectl_that_dies_is_unavailable(

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from kube.kubectl.kubeconfig import Choice, choice_of, current_context, current_namespace
+from kube.kubectl.kubeconfig import (
+    Choice,
+    choice_of,
+    current_context,
+    current_namespace,
+    has_context,
+)
 
 
 def a_file(path: Path, current: str = "", **namespaces: str) -> Path:
@@ -126,3 +133,44 @@ def test_a_namespace_of_another_context_does_not_count(tmp_path: Path) -> None:
 
     assert current_namespace(Choice(file)) == "default"
     assert current_namespace(Choice(file, "b")) == "team"
+
+
+CONTEXTS = "\ncontexts: [{name: a, context: {cluster: c}}, {name: 'null', context: {cluster: c}}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("current-context: a", True),
+        ('current-context: "a"', True),
+        ("# none\ncurrent-context: 'null'", True),
+        ("{current-context: a, contexts: [{name: a, context: {cluster: c}}]}", True),
+        ("", False),
+        ("# current-context: a", False),
+        ("current-context: null", False),
+        ("current-context: ''", False),
+        ("current-context: ~", False),
+        ("current-context: # a", False),
+        ("extensions:\n  current-context: a", False),
+        ("current-context:\nkind: Config", False),
+    ],
+)
+def test_a_context_is_current_however_that_is_written(
+    text: str, found: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "config"
+    file.write_text(text if text.startswith("{") else text + CONTEXTS)
+
+    assert has_context(Choice(file)) is found
+    assert has_context(Choice(file, "b"))
+
+
+def test_a_current_context_that_is_said_plainly_needs_no_yaml(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its import takes longer than all else that is done before kubectl starts."""
+    monkeypatch.setitem(sys.modules, "yaml", None)
+
+    assert has_context(Choice(a_file(tmp_path / "config", "a", a="")))
+    with pytest.raises(ImportError):
+        has_context(Choice(a_file(tmp_path / "config", a="")))

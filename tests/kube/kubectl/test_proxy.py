@@ -96,6 +96,17 @@ def test_a_pipe_is_left_to_the_client_that_reads_it_once(
         assert kubectl is None
 
 
+def test_without_a_context_kubectl_is_not_started(choice: Choice) -> None:
+    """It would ask a server on this machine, and believe any web server there."""
+    assert choice.file
+    choice.file.write_text(choice.file.read_text().replace("current-context: fake", ""))
+
+    with started(choice) as kubectl:
+        assert kubectl is None
+    with started(Choice(choice.file, "fake")) as kubectl:
+        assert kubectl
+
+
 def test_a_folder_that_cannot_be_made_is_no_fault(
     choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,6 +97,17 @@ async def test_a_kubeconfig_that_is_of_no_use_is_our_sentence(
     assert "kubectl's own words" not in err
 
 
+async def test_without_a_current_context_no_server_is_asked(tmp_path: Path) -> None:
+    """One on this machine would be, which may be any; the fake kubectl asks the file's."""
+    async with fake_cluster(tmp_path, FakeCluster({})) as cluster:
+        text = cluster.kubeconfig.read_text()
+        cluster.kubeconfig.write_text(text.replace("current-context: fake\n", ""))
+        status, out, err = await cluster.ask("queues")
+
+    assert (status, out, cluster.asked) == (2, "", [])
+    assert "cannot be used" in err
+
+
 @pytest.mark.parametrize("environment", [{}, NO_KUBECTL])
 async def test_a_kubeconfig_that_cannot_be_looked_at_is_our_sentence(
     environment: dict[str, str], tmp_path: Path
