@@ -23,6 +23,9 @@ LOGIN_SECONDS = 180.0
 """How long the first request may take at least: a credential plugin may ask the user for a password
 or open a browser. A server that does not answer at all kubectl gives up earlier."""
 
+_REFUSED = 403
+"""What kubectl answers where its own `--reject-paths` names the path."""
+
 
 class KubectlClient(ApiReader):
     """Reads by HTTP over the socket of a `kubectl proxy`, by a connection for each request."""
@@ -45,7 +48,7 @@ class KubectlClient(ApiReader):
             self._has_answered = True
             return answer
         if _is_of_kubectl(answer):
-            raise _unreachable(request, answer)
+            raise _unanswered(request, answer)
         raise refusal(answer)
 
     def _exchanged(self, request: Request) -> Answer:
@@ -62,12 +65,14 @@ class KubectlClient(ApiReader):
 
 def _is_of_kubectl(answer: Answer) -> bool:
     """Whether kubectl says that it has no answer of the API server, which sends JSON."""
-    return answer.status >= 500 and answer.headers.get("Content-Type", "").startswith("text/plain")
+    text = answer.headers.get("Content-Type", "").startswith("text/plain")
+    return text and (answer.status >= 500 or answer.status == _REFUSED)
 
 
-def _unreachable(request: Request, answer: Answer) -> UnavailableError:
+def _unanswered(request: Request, answer: Answer) -> UnavailableError:
     text = answer.body.decode(errors="replace").strip()
-    return UnavailableError(f"{request.what}: {text}")
+    why = "kubectl refuses to ask for this path: " if answer.status == _REFUSED else ""
+    return UnavailableError(f"{request.what}: {why}{text}")
 
 
 def _head(request: Request) -> bytes:

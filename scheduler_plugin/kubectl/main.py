@@ -9,6 +9,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from scheduler_plugin.asking.asked_names import checked
 from scheduler_plugin.asking.view_settings import ViewSettings
 
 
@@ -17,10 +18,10 @@ def run_view(settings: ViewSettings) -> None:
 
     Raises:
         NotThereError: If there is no such object, or no Moorage.
-        CannotTellError: If something that is needed cannot be read.
+        CannotTellError: If something that is needed cannot be read, or a name is none.
     """
     with _over_soon(settings):
-        _run(settings)
+        _run(checked(settings))
 
 
 @contextmanager

@@ -62,6 +62,15 @@ async def test_odd_names_stay_one_part_of_the_path(
     assert [seen.path for seen in fake.seen] == [f"/api/v1/namespaces/pods-{name}/pods/{name}"]
 
 
+async def test_what_kubectl_refuses_by_itself_is_no_right_that_is_missing(
+    client: KubectlClient, fake: FakeApiServer
+) -> None:
+    with pytest.raises(UnavailableError, match=r"pods/pod%2Fa: kubectl refuses .*: Forbidden"):
+        await asked(client.get(PODS.at("pod/a", "ns")))
+
+    assert fake.seen == []
+
+
 async def test_selectors_arrive_as_they_are(client: KubectlClient, fake: FakeApiServer) -> None:
     fake.will(lists(version=1))
     labels = "team in (vision, ä&b),a!=b c"

@@ -90,6 +90,25 @@ async def test_why_leaves_events_of_an_earlier_pod_of_that_name_out(tmp_path: Pa
     assert "2026-11-21T00" not in text
 
 
+async def test_why_accepts_a_pod_as_kubectl_names_it(tmp_path: Path) -> None:
+    async with fake_cluster(tmp_path, a_cluster()) as cluster:
+        found = await cluster.ask("why", "pod/b", "-o", "json")
+        same = await cluster.ask("why", "b", "-o", "json")
+
+    assert found[0] == 0
+    assert found == same
+
+
+async def test_a_name_that_can_be_none_is_refused_before_the_cluster_is_asked(
+    tmp_path: Path,
+) -> None:
+    async with fake_cluster(tmp_path, a_cluster()) as cluster:
+        answer = await cluster.ask("why", "job/b")
+
+    sentence = 'kubectl moorage why: "job/b" is no pod: give NAME or pod/NAME.\n'
+    assert (answer, cluster.asked) == ((2, "", sentence), [])
+
+
 async def test_why_of_a_pod_that_is_gone_tells_its_events(tmp_path: Path) -> None:
     cluster = a_cluster()
     cluster.objects["pods"].pop()
