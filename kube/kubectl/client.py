@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Coroutine
+from socket import socket
 from typing import Any, TypeVar
 
 from kube.calls.apiserver_reads import Answer, ApiReader, lost, refusal
 from kube.calls.errors import UnavailableError, said
 from kube.calls.read_requests import Request
 from kube.kubectl.http_answers import AnswerParser
-from kube.kubectl.kubeconfig import Choice, current_namespace
+from kube.kubectl.kubeconfig import Choice, current_namespace, has_login
 from kube.kubectl.proxy import KubectlProxy
 
 T = TypeVar("T")
 
 LOGIN_SECONDS = 180.0
-"""How long the first request may take at least: a credential plugin may ask the user for a password
-or open a browser. A server that does not answer at all kubectl gives up earlier."""
+"""How long the first answer may take where a credential plugin may ask the user for a password or
+open a browser: where the kubeconfig names one, or one wrote to the user. kubectl itself waits
+without a limit for a server that accepts a connection and is silent."""
 
 _REFUSED = 403
 """What kubectl answers where its own `--reject-paths` names the path."""
@@ -44,23 +46,33 @@ class KubectlClient(ApiReader):
             answer = self._exchanged(request)
         except (OSError, ValueError) as error:
             raise lost(f"{request.what}: {said(error)}") from error
-        if answer.status < 400:
-            self._has_answered = True
-            return answer
         if _is_of_kubectl(answer):
             raise _unanswered(request, answer)
-        raise refusal(answer)
+        self._has_answered = True
+        if answer.status >= 400:
+            raise refusal(answer)
+        return answer
 
     def _exchanged(self, request: Request) -> Answer:
-        seconds = request.timeout_seconds
-        until = time.monotonic() + (seconds if self._has_answered else max(seconds, LOGIN_SECONDS))
-        parser = AnswerParser()
+        began, parser = time.monotonic(), AnswerParser()
         with self._proxy.connection() as connection:
             connection.sendall(_head(request))
-            while data := self._proxy.received(connection, until):
-                if answer := parser.feed(data):
-                    return answer
+            try:
+                return self._received(connection, parser, began + request.timeout_seconds)
+            except TimeoutError:
+                if not self._may_wait_for_user():
+                    raise
+            return self._received(connection, parser, began + LOGIN_SECONDS)
+
+    def _received(self, connection: socket, parser: AnswerParser, until: float) -> Answer:
+        while data := self._proxy.received(connection, until):
+            if answer := parser.feed(data):
+                return answer
         raise ConnectionError("kubectl ended halfway through the answer")
+
+    def _may_wait_for_user(self) -> bool:
+        # Asked when it is late: most calls are answered, and read no YAML for it.
+        return not self._has_answered and (self._proxy.has_told_user or has_login(self._choice))
 
 
 def _is_of_kubectl(answer: Answer) -> bool:

@@ -91,18 +91,37 @@ def _texts(files: Sequence[Path]) -> Sequence[bytes]:
         return ()
 
 
+def has_login(choice: Choice) -> bool:
+    """Whether a credential plugin tells who the user is: it may ask for a password, and wait."""
+    try:
+        configs = list(_read(choice.files))
+        name = (_context(configs, choice.context) or {}).get("user")
+        user = _named(configs, "users", name) or {}
+        return bool(user.get("exec") or user.get("auth-provider"))
+    except _DAMAGED:
+        return False
+
+
 def current_context(choice: Choice) -> Mapping[str, Any] | None:
     """Its cluster, user and namespace; None where there is none that can be read."""
     try:
         return _context(list(_read(choice.files)), choice.context)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except _DAMAGED:
         return None
+
+
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 
 def _context(configs: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
     name = name or next((c["current-context"] for c in configs if c.get("current-context")), "")
-    entries = (entry for config in configs for entry in config.get("contexts") or ())
-    return next((entry["context"] for entry in entries if entry["name"] == name), None)
+    return _named(configs, "contexts", name)
+
+
+def _named(configs: Sequence[Mapping[str, Any]], kind: str, name: Any) -> Mapping[str, Any] | None:
+    """Of the entries of a kind, such as `contexts`, the first of this name."""
+    entries = (entry for config in configs for entry in config.get(kind) or ())
+    return next((entry[kind.removesuffix("s")] for entry in entries if entry["name"] == name), None)
 
 
 def _read(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:

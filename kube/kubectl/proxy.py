@@ -51,7 +51,11 @@ _LOG_LINE = re.compile(rb"^[IWEF][0-9]{4} .*\n?", re.MULTILINE)
 
 
 class KubectlProxy:
-    """A running kubectl."""
+    """A running kubectl.
+
+    Attributes:
+        has_told_user: Whether a credential plugin wrote something, which the user was shown.
+    """
 
     def __init__(self, program: str, choice: Choice, folder: Path) -> None:
         self._folder = folder
@@ -67,6 +71,7 @@ class KubectlProxy:
         assert self._process.stderr
         self._errors = self._process.stderr.fileno()
         self._has_errors = True
+        self.has_told_user = False
 
     def listens(self) -> bool:
         """Wait until it does; False where kubectl ended, or takes too long."""
@@ -109,7 +114,9 @@ class KubectlProxy:
     def _show(self) -> None:
         text = os.read(self._errors, _READ_BYTES)
         self._has_errors = bool(text)
-        sys.stderr.write(_LOG_LINE.sub(b"", text).decode(errors="replace"))
+        told = _LOG_LINE.sub(b"", text)
+        self.has_told_user = self.has_told_user or bool(told)
+        sys.stderr.write(told.decode(errors="replace"))
         sys.stderr.flush()
 
     def close(self) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -17,6 +19,7 @@ from kube.api import (
     UnauthorizedError,
     UnavailableError,
 )
+from kube.kubectl import client as client_module
 from kube.kubectl_client import Choice, KubectlClient, finished, started
 from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import (
@@ -161,6 +164,65 @@ async def test_a_server_that_answers_too_late_is_unavailable(
 
     with pytest.raises(UnavailableError, match="GET /api/v1/namespaces/ns/configmaps/a: no answer"):
         await asked(client.get(CONFIG_MAPS.at("a", "ns"), timeout_seconds=0.2))
+
+
+async def seconds_until_given_up(client: KubectlClient) -> float:
+    """With a request that may take 0.1 s, before a server that is silent."""
+    began = time.monotonic()
+    with pytest.raises(UnavailableError, match="no answer in time"):
+        await asked(client.get(CONFIG_MAPS.at("a", "ns"), timeout_seconds=0.1))
+    return time.monotonic() - began
+
+
+PLUGIN = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "log-in"}}
+NONE: dict[str, Any] = {"token": "secret"}
+
+
+@pytest.mark.parametrize(
+    ("user", "mode", "waits"),
+    [
+        (NONE, "", False),
+        (NONE, "asks", True),
+        (PLUGIN, "", True),
+        ({"auth-provider": {"name": "oidc"}}, "", True),
+    ],
+)
+async def test_only_a_user_who_may_have_to_log_in_is_waited_for(
+    user: dict[str, Any],
+    mode: str,
+    waits: bool,
+    on_path: Path,
+    fake: FakeApiServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FAKE_KUBECTL", mode)
+    monkeypatch.setattr(client_module, "LOGIN_SECONDS", 2.0)
+    fake.will(hangs)
+    port = int(fake.kubeconfig.read_text().split("127.0.0.1:")[1].split()[0])
+    choice = Choice(kubeconfig_for(tmp_path, port, user))
+
+    with started(choice) as kubectl:
+        assert kubectl
+        assert await asyncio.to_thread(kubectl.listens)
+        seconds = await seconds_until_given_up(KubectlClient(kubectl, choice))
+
+    assert (seconds >= 2.0) is waits
+
+
+@pytest.mark.parametrize("status", [403, 404, 500])
+async def test_a_server_that_refused_has_answered(
+    status: int, client: KubectlClient, fake: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its user needs not log in any more."""
+    monkeypatch.setattr(client_module, "LOGIN_SECONDS", 2.0)
+    text = fake.kubeconfig.read_text()
+    fake.kubeconfig.write_text(text.replace("token: secret", "exec: {command: log-in}"))
+    fake.will(refuses(status, "Reason"), hangs)
+    with pytest.raises(ApiError):
+        await asked(client.get(CONFIG_MAPS.at("a", "ns")))
+
+    assert await seconds_until_given_up(client) < 2.0
 
 
 @pytest.mark.parametrize("reply", [resets, says_text("no JSON")])

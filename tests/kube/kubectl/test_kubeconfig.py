@@ -16,6 +16,7 @@ from kube.kubectl.kubeconfig import (
     current_context,
     current_namespace,
     has_context,
+    has_login,
 )
 
 
@@ -83,6 +84,7 @@ def test_a_damaged_file_has_no_context(text: str, tmp_path: Path) -> None:
     file.write_text(text)
 
     assert current_context(Choice(file)) is None
+    assert not has_login(Choice(file))
 
 
 def test_files_of_the_environment_are_for_kubectl_to_join(
