@@ -1,7 +1,8 @@
 """`kubectl proxy` as a child, on a socket that its user alone may connect to.
 
 It never outlives the command. A shell beside it, which the command tells when all is well, ends it
-and removes the socket as soon as the command is gone, be it by SIGKILL.
+and removes the socket as soon as the command is gone, be it by SIGKILL. The `kubectl` on PATH may
+be a script that starts the real one: the process that listens is ended, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import re
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kube.kubectl.kubeconfig import Choice, has_context
+from kube.kubectl.socket_peers import listener_of
 
 LISTEN_SECONDS = 10.0
 """How long kubectl may take until it listens: a disk may be slow, a network disk more so."""
@@ -30,14 +33,19 @@ _LOOK_SECONDS = 0.01
 _READ_BYTES = 2**16
 
 _WATCHED = """
-( trap '' HUP TERM; read -r well || { kill "$$"; rm -f "$1/socket"; rmdir "$1"; } ) \
-    <&1 >/dev/null 2>&1 &
+( trap '' HUP TERM
+  listener=
+  while read -r word; do [ "$word" != well ] || exit 0; listener=$word; done
+  kill $listener $(ps -A -o ppid= -o pid= | sed -n "s/^ *$$  *//p") "$$"
+  rm -f "$1/socket"; rmdir "$1"
+) <&1 >/dev/null 2>&1 &
 shift
 exec "$@"
 """
 """Becomes kubectl, in the foreground, so that credential plugins may ask on the terminal. Its
-output is one end of a socket pair: what is written there is kubectl's, and the end of what can be
-read there is that of the command."""
+output is one end of a socket pair: what is written there is kubectl's. What can be read there is
+the PID of the process that listens, where it is another, and `well`; its end is that of the
+command. Before that PID is told, the children of a script are what can be found."""
 
 _FLAGS = (
     "--append-server-path",
@@ -78,12 +86,24 @@ class KubectlProxy:
         until = time.monotonic() + LISTEN_SECONDS
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
-                self.connection().close()
+                if listener := self._other_listener():
+                    self._pair.sendall(b"%d\n" % listener)
                 return True
             if self._process.poll() is not None:
                 return False
             time.sleep(_LOOK_SECONDS)
         return False
+
+    def _other_listener(self) -> int:
+        """The PID of the kubectl that our child started; 0 where our child is kubectl itself."""
+        with self.connection() as connection:
+            listener = listener_of(connection)
+        return 0 if listener == self._process.pid else listener
+
+    def _end_other_listener(self) -> None:
+        with contextlib.suppress(OSError):
+            if listener := self._other_listener():
+                os.kill(listener, signal.SIGTERM)
 
     def connection(self) -> socket.socket:
         """A new connection. Raises OSError where there is none."""
@@ -121,12 +141,14 @@ class KubectlProxy:
 
     def close(self) -> None:
         """End it, and leave nothing behind."""
+        self._end_other_listener()
         self._process.terminate()
         try:
             self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._end_other_listener()  # It may just have begun to listen; later it finds no folder.
         shutil.rmtree(self._folder, ignore_errors=True)
         with contextlib.suppress(OSError):  # The shell beside it is gone, too.
             self._pair.sendall(b"well\n")

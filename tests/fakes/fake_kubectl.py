@@ -16,6 +16,9 @@ from urllib.parse import unquote
 
 flags = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
 mode = os.environ.get("FAKE_KUBECTL", "")
+if mode == "wrapped":
+    os.environ["FAKE_KUBECTL"] = ""
+    sys.exit(os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-IS", *sys.argv]))
 if mode == "ends":
     sys.exit("error: kubectl's own words")
 if mode == "deaf":
@@ -85,8 +88,8 @@ while True:
 def fake_kubectl(folder: Path) -> Path:
     """Write it below a folder, and return what PATH has to name.
 
-    FAKE_KUBECTL says how it behaves: `ends` at once, `deaf`, `slow`, `asks` a password, and `dies`
-    at its first request; "" for well.
+    FAKE_KUBECTL says how it behaves: `ends` at once, `deaf`, `slow`, `asks` a password, `dies` at
+    its first request, and `wrapped` by a program that starts it and waits; "" for well.
     """
     path = folder / "bin"
     path.mkdir(exist_ok=True)

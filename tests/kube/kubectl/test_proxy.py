@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import stat
@@ -23,7 +24,7 @@ from pathlib import Path
 from kube.kubectl_client import Choice, started
 with started(Choice(Path(sys.argv[1]))) as kubectl:
     assert kubectl and (sys.argv[2] == "early" or kubectl.listens())
-    print(kubectl._process.pid, kubectl._folder, flush=True)
+    print(kubectl._folder, flush=True)
     time.sleep(60)
 """
 
@@ -116,32 +117,67 @@ def test_a_folder_that_cannot_be_made_is_no_fault(
         assert kubectl is None
 
 
+@pytest.mark.parametrize("mode", ["", "wrapped"])
 @pytest.mark.parametrize("when", ["early", "late"])
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_it_ends_with_the_command_however_that_ends(
-    sent: signal.Signals, when: str, choice: Choice, sockets: Path
+    sent: signal.Signals,
+    when: str,
+    mode: str,
+    choice: Choice,
+    sockets: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("FAKE_KUBECTL", mode)
     command = (sys.executable, "-c", HOLDS, str(choice.file), when)
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdout
-        pid, folder = process.stdout.readline().split()
+        folder = Path(process.stdout.readline().strip())
+        assert when == "early" or len(_running(folder)) == (2 if mode else 1) + _SHELLS
         process.send_signal(sent)
 
-    assert sockets.samefile(Path(folder).parent)
+    assert sockets.samefile(folder.parent)
+    assert _left(folder) == set()
+    assert not folder.exists()
+
+
+_SHELLS = 1
+"""The one beside it, whose command line names the folder, too."""
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+def test_one_that_a_script_started_ends_with_its_use(
+    when: str, choice: Choice, sockets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `kubectl` on PATH may be a script that ends with `/usr/bin/kubectl "$@"`."""
+    monkeypatch.setenv("FAKE_KUBECTL", "wrapped")
+
+    with started(choice) as kubectl:
+        assert kubectl
+        (folder,) = sockets.iterdir()
+        assert when == "early" or kubectl.listens()
+
+    assert _left(folder) == set()
+
+
+def _left(folder: Path) -> set[int]:
+    """What still runs after a while that suffices."""
     until = time.monotonic() + 10
-    while (_runs(int(pid)) or Path(folder).exists()) and time.monotonic() < until:
+    while (_running(folder) or folder.exists()) and time.monotonic() < until:
         time.sleep(0.02)
-    assert (_runs(int(pid)), Path(folder).exists()) == (False, False)
+    return _running(folder)
 
 
-def _runs(pid: int) -> bool:
-    """Whether it does; one that nobody waited for yet does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+def _running(folder: Path) -> set[int]:
+    """The processes whose command lines name the folder; one that is a zombie has none."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.fsencode(folder) in (process / "cmdline").read_bytes():
+                found.add(int(process.name))
+    return found
 
 
 def test_it_may_ask_on_our_standard_input_and_is_heard(
