@@ -7,13 +7,15 @@ a CDI file.
 
 Each entry is read on its own. One that cannot be read, or that a newer driver wrote, is in doubt,
 and stays as it is until its claim has ended. A process leaves entries alone that it never read:
-another driver wrote them.
+another driver wrote them. But to a driver that knew a claim, the release by this one looks like a
+file that was removed: such an entry of a claim that this process released goes.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -31,6 +33,10 @@ UNREADABLE = NAME + ".unreadable-"
 """Begins the name that such a file gets that is no JSON: it stays for people to read. The boot in
 which it got that name ends it."""
 
+RELEASES = 1000
+"""How many releases are remembered, the latest ones: another driver that knew a claim writes its
+entry within ten seconds, when it looks at the files."""
+
 _Entries = list[Any]
 
 
@@ -42,6 +48,7 @@ class Rescue:
         self._aside = UNREADABLE + boot_id
         self._looked_at: object = None
         self._known: set[ClaimUid] = set()
+        self._released: deque[ClaimUid] = deque(maxlen=RELEASES)
         self._kept: frozenset[ClaimUid] = frozenset()
         self._as_found: dict[ClaimUid, Any] = {}
 
@@ -55,6 +62,10 @@ class Rescue:
             return ""
         return f"{NAME} was no list of claims in JSON, and is called {self._aside} now"
 
+    def note_released(self, uid: ClaimUid) -> None:
+        """Take no entry of this claim from other processes: its devices are free."""
+        self._released.append(uid)
+
     def glance(self) -> tuple[PreparedClaim, ...]:
         """What is kept, for a hint: nothing where the file is no JSON. Raises OSError."""
         try:
@@ -63,7 +74,7 @@ class Rescue:
             return ()
 
     def found(self) -> tuple[PreparedClaim, ...]:
-        """What other processes kept, and this one never read or wrote. Raises OSError.
+        """What other processes kept, and this one never read, wrote or released. Raises OSError.
 
         What it knew once it knows still, or the claim has ended. Of an entry that cannot be read as
         much is told as is known: its claim's UID and boot.
@@ -72,7 +83,7 @@ class Rescue:
         if signature == self._looked_at:
             return ()
         entries = self._entries()
-        others = (entry for entry in entries if _uid_of(entry) not in self._known)
+        others = self._of_others(entries)
         claims = tuple(filter(None, map(self._load, others)))
         self._looked_at = signature
         self._known |= {claim.reference.uid for claim in claims}
@@ -82,7 +93,7 @@ class Rescue:
     def keep(self, claims: Iterable[PreparedClaim]) -> None:
         """These are all that this process knows of; without any entry the file is removed.
 
-        What others kept, and `found` did not tell, stays.
+        What others kept stays, unless `found` told it, or this process released it.
 
         Raises:
             OSError: If that failed; the file is then as it was.
@@ -91,13 +102,16 @@ class Rescue:
         kept = tuple(claims)
         wanted = frozenset(claim.reference.uid for claim in kept)
         self._known |= wanted
-        others = [entry for entry in before if _uid_of(entry) not in self._known]
-        entries = [*others, *map(self._entry, kept)]
+        entries = [*self._of_others(before), *map(self._entry, kept)]
         if entries and entries != before:
             self._files.write(NAME, json.dumps({"claims": entries}).encode())
         elif not entries and self._files.signature(NAME) is not None:
             self._files.remove(NAME)
         self._kept = wanted
+
+    def _of_others(self, entries: _Entries) -> _Entries:
+        ours = self._known.union(self._released)
+        return [entry for entry in entries if _uid_of(entry) not in ours]
 
     def _entry(self, claim: PreparedClaim) -> Any:
         as_found = self._as_found.get(claim.reference.uid) if claim.doubt else None

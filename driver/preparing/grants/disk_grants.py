@@ -232,11 +232,13 @@ class Node:
             claim = self.prepared.get(uid)
             if claim is not None and claim.version > VERSION:
                 return self._in_doubt(claim)
-            if claim is not None:
-                try:
+            try:
+                if claim is None:
+                    self._rescue.note_released(uid)
+                else:
                     await self._disk(partial(self._remove, claim))
-                except OSError as error:
-                    return Failure(f"the node cannot record what it releases: {error}")
+            except OSError as error:
+                return Failure(f"the node cannot record what it releases: {error}")
             return claim
 
     def _remove(self, claim: PreparedClaim) -> None:
@@ -245,6 +247,7 @@ class Node:
             # Before memory: a claim that is rescued still comes back with the next process.
             self._keep_rescued(without=uid)
         self._records.remove(uid)
+        self._rescue.note_released(uid)
         if self.metadata is not None:
             self.metadata.remove(claim)
 

@@ -102,6 +102,7 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         """The API server tells which of the lost claims pods have."""
+        self.runner.run(self.plugin.renew(again=True))
         for uid in self.plugin.lost:
             self.runner.run(self.plugin.cleanup.settle(uid, partial(self.use, uid)))
         self.runner.run(self.plugin.renew(again=True))
@@ -243,6 +244,17 @@ class Histories(RuleBasedStateMachine):
         for uid, answer in self.runner.run(self.older.unprepare(wanted)).items():
             assert not isinstance(answer, Failure)
             self.told.pop(uid, None)
+
+    @precondition(lambda self: self.older is not None)
+    @rule(wanted=several)
+    def look_in_both_processes(self, wanted: list[ClaimReference]) -> None:
+        """What the newer one has released it does not take from the older one's record."""
+        assert self.older is not None
+        self.unprepare(wanted)
+        for process in (self.older, self.plugin):
+            self.runner.run(process.renew(again=True))
+        assert not self.plugin.prepared.keys() & {claim.uid for claim in wanted}
+        self.assert_files_are_those_of_the_claims()
 
     @rule(cleared=st.booleans())
     def reboot(self, cleared: bool) -> None:
