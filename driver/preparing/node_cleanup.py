@@ -25,6 +25,11 @@ class Cleanup:
         self._calls = calls
         self._on_changed = on_changed
 
+    @property
+    def folder_problem(self) -> str:
+        """Why CDI files cannot be written, see `Node`; "" if they can."""
+        return self._node.folder_problem
+
     async def settle(self, uid: ClaimUid, use: Callable[[], Awaitable[Use | None]]) -> Use | None:
         """Write the CDI file of a lost claim that is in use; forget one that is not.
 

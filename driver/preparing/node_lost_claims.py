@@ -2,30 +2,38 @@
 
     ResourceClaims, pods of the API server ──pass──► in use: its CDI file │ not in use: unprepared
 
-While the API server is away, and while pods of a claim are being deleted, it stays as it is.
+While the API server is away, and while pods of a claim are being deleted, it stays as it is. So
+does a claim in use while its file cannot be written.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_passes import Passes
-from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.files.prepared import PreparedClaim, PreparedClaims
 from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import API_SECONDS, KubeletClaims
 from driver.preparing.lost_claims import CONFIRM_SECONDS, Use, use_of
-from kube.api import PODS, ApiClient
+from kube.api import PODS, ApiClient, Backoff
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-"""How often it is looked whether a claim is lost; only those that are cost the API server."""
+"""How often it is looked whether a claim is lost, which costs the API server nothing."""
+
+BACKOFF = Backoff(first_seconds=LOOK_SECONDS, cap_seconds=60.0)
+"""When the API server is asked again about lost claims while nothing changes: a list of the node's
+pods, and a read of each claim."""
+
+Pods = Sequence[Mapping[str, Any]]
 
 
 @dataclass(eq=False)
@@ -41,6 +49,10 @@ class LostClaims:
         self._passes = Passes(self._pass, name="settling claims whose CDI files are gone")
         self._running_since: dict[ClaimUid, float] = {}
         self._told: set[ClaimUid] = set()
+        self._uses: dict[ClaimUid, Use | None] = {}
+        self._was_writable = True
+        self._unchanged = 0
+        self._due = float("-inf")
 
     async def run(self) -> NoReturn:
         """Settle them until cancelled; what fails is tried again, and logged."""
@@ -48,39 +60,64 @@ class LostClaims:
 
     async def _pass(self) -> float:
         lost = self.claims.lost
+        self._note(lost)
+        if lost and asyncio.get_running_loop().time() >= self._due:
+            await self._look(lost)
+        return LOOK_SECONDS
+
+    def _note(self, lost: PreparedClaims) -> None:
+        """The API server is asked at once about other claims, and when files can be written."""
+        is_writable = not self.claims.cleanup.folder_problem
+        if lost.keys() != self._told or (is_writable and not self._was_writable):
+            self._unchanged, self._due = 0, float("-inf")
         for uid in self._running_since.keys() - lost.keys():
             del self._running_since[uid]
         for uid in lost.keys() - self._told:
             reference = lost[uid].reference
             logger.warning("CDI file of claim %s is gone; looking who uses the claim", reference)
-        self._told = set(lost)
-        await each(lost.values(), self._settle)
-        return LOOK_SECONDS
+        self._told, self._was_writable = set(lost), is_writable
 
-    async def _settle(self, claim: PreparedClaim) -> None:
+    async def _look(self, lost: PreparedClaims) -> None:
+        pods = await self._pods()
+        before, self._uses = self._uses, {}
+        try:
+            await each(lost.values(), partial(self._settle, pods=pods))
+        finally:
+            self._unchanged = self._unchanged + 1 if self._uses == before else 1
+            pause = BACKOFF.delay(self._unchanged, lambda: 1.0)
+            self._due = asyncio.get_running_loop().time() + pause
+
+    async def _settle(self, claim: PreparedClaim, pods: Pods) -> None:
         """What is decided by this look is looked at once more, with all others kept out."""
-        use = await self._use(claim)
-        if use is Use.NONE or (use is Use.RUNNING and self._is_confirmed(claim.reference.uid)):
-            settled = await self.claims.cleanup.settle(
-                claim.reference.uid, partial(self._use, claim)
-            )
-            if settled is Use.RUNNING:
-                logger.warning(
-                    "Wrote the CDI file of claim %s again: a pod has it", claim.reference
-                )
-            elif settled is Use.NONE:
-                logger.warning("Forgot claim %s: no pod of this node has it", claim.reference)
-        elif use is not Use.RUNNING:
-            self._running_since.pop(claim.reference.uid, None)
+        uid = claim.reference.uid
+        use = self._uses[uid] = await self._use(claim, pods)
+        if use is not Use.RUNNING:
+            self._running_since.pop(uid, None)
+        if use is Use.NONE or (use is Use.RUNNING and self._can_be_written(uid)):
+            await self._settle_as(use, claim)
 
-    def _is_confirmed(self, uid: ClaimUid) -> bool:
+    async def _settle_as(self, use: Use, claim: PreparedClaim) -> None:
+        still = partial(self._still, use, claim)
+        settled = await self.claims.cleanup.settle(claim.reference.uid, still)
+        if settled is Use.RUNNING:
+            logger.warning("Wrote the CDI file of claim %s again: a pod has it", claim.reference)
+        elif settled is Use.NONE:
+            logger.warning("Forgot claim %s: no pod of this node has it", claim.reference)
+
+    def _can_be_written(self, uid: ClaimUid) -> bool:
         now = asyncio.get_running_loop().time()
-        return now - self._running_since.setdefault(uid, now) >= CONFIRM_SECONDS
+        is_confirmed = now - self._running_since.setdefault(uid, now) >= CONFIRM_SECONDS
+        return is_confirmed and not self.claims.cleanup.folder_problem
 
-    async def _use(self, claim: PreparedClaim) -> Use | None:
-        """None if the API server does not say. Raises what its client raises for a list."""
+    async def _still(self, use: Use, claim: PreparedClaim) -> Use | None:
+        """None if it is used otherwise by now."""
+        return use if await self._use(claim, await self._pods()) is use else None
+
+    async def _use(self, claim: PreparedClaim, pods: Pods) -> Use | None:
+        """None if the API server does not say."""
         found = await self.claims.read(claim.reference)
-        if isinstance(found, Failure):
-            return None
-        pods = await self.client.list(self._selection, timeout_seconds=API_SECONDS)
-        return use_of(claim, found, pods.items)
+        return None if isinstance(found, Failure) else use_of(claim, found, pods)
+
+    async def _pods(self) -> Pods:
+        """Those of this node. Raises what the client raises."""
+        return (await self.client.list(self._selection, timeout_seconds=API_SECONDS)).items

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,7 +20,7 @@ from driver.preparing.grants.claims import Failure
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.node_lost_claims import LostClaims
-from kube.api import ApiClient, UnavailableError
+from kube.api import ApiClient, Backoff, UnavailableError
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -50,7 +51,12 @@ class World:
         self.data, self.cdi = FakeFolder(Disk()), FakeFolder(Disk())
         self.pods: list[Any] = [a_user()]
         self.error: Exception | None = None
-        self.lists = 0
+        self.pods_of_looks: list[list[Any]] = []
+        self.listed_at: list[float] = []
+
+    @property
+    def lists(self) -> int:
+        return len(self.listed_at)
 
     def driver(self) -> KubeletClaims:
         lock = ProcessLock(self.lock)
@@ -58,10 +64,11 @@ class World:
         return KubeletClaims(node, self.reader, self.source, pools=frozenset({NODE}))
 
     async def list(self, _: Any, *, timeout_seconds: float) -> SimpleNamespace:
-        self.lists += 1
+        self.listed_at.append(asyncio.get_running_loop().time())
         if self.error is not None:
             raise self.error
-        return SimpleNamespace(items=self.pods)
+        pods = self.pods_of_looks.pop(0) if self.pods_of_looks else self.pods
+        return SimpleNamespace(items=pods)
 
     async def start(self) -> KubeletClaims:
         """With a claim that is prepared, and has no file."""
@@ -73,6 +80,26 @@ class World:
         await self.remove_file()
         return self.claims
 
+    async def lose_folder(self) -> None:
+        """With the files of two claims that a pod has."""
+        self.claims = self.driver()
+        await self.claims.recover()
+        for claim, device in ((WANTED, "loop-aaaaaa"), (OTHER, "loop-bbbbbb")):
+            self.reader.put(claim, a_result(device))
+            self.reader.stored[claim.name]["status"]["reservedFor"] = [POD]
+        await self.claims.prepare([WANTED, OTHER])
+        self.cdi.files.clear()
+        await self.set_trouble("it was removed on the node")
+
+    async def set_trouble(self, trouble: str) -> None:
+        self.cdi.trouble = trouble
+        await self.claims.renew(again=True)
+
+    def writes(self) -> list[str]:
+        """Names of CDI files that were written, or could not be."""
+        writes = (step for step in self.cdi.disk.steps if step.startswith("write "))
+        return [step.removeprefix("write ") for step in writes]
+
     async def remove_file(self) -> None:
         del self.cdi.files[FILE]
         await self.claims.renew(again=True)
@@ -82,6 +109,10 @@ class World:
         async with running(LostClaims(cast("ApiClient", self), NODE, self.claims).run()):
             yield
 
+    def gaps(self) -> list[float]:
+        """Seconds from one list of pods to the next."""
+        return [after - before for before, after in pairwise(self.listed_at)]
+
     async def several_looks(self) -> None:
         begin = self.lists
         await until(lambda: self.lists >= begin + 4)
@@ -90,7 +121,13 @@ class World:
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_lost_claims, "LOOK_SECONDS", 0.01)
+    back_off(monkeypatch, 0.01, 0.05)
     monkeypatch.setattr(node_lost_claims, "CONFIRM_SECONDS", 0.03)
+
+
+def back_off(monkeypatch: pytest.MonkeyPatch, first: float, cap: float) -> None:
+    backoff = Backoff(first_seconds=first, cap_seconds=cap)
+    monkeypatch.setattr(node_lost_claims, "BACKOFF", backoff)
 
 
 @pytest.fixture
@@ -199,3 +236,71 @@ async def test_a_claim_with_other_devices_is_no_longer_this_one(world: World) ->
         await until(lambda: not claims.prepared)
 
     assert world.cdi.files == {}
+
+
+async def test_while_files_cannot_be_written_the_api_server_is_asked_ever_more_seldom(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for all claims, and no file is tried: each try would cost two reads more."""
+    back_off(monkeypatch, 0.05, 0.1)
+    monkeypatch.setattr(node_lost_claims, "CONFIRM_SECONDS", 0)
+    await world.lose_folder()
+    world.cdi.disk.steps.clear()
+
+    async with world.looking():
+        await until(lambda: world.lists >= 4)
+
+        assert all(
+            gap >= least for gap, least in zip(world.gaps(), (0.05, 0.1, 0.1), strict=False)
+        ), world.gaps()
+        assert (world.writes(), len(world.claims.lost)) == ([], 2)
+
+
+async def test_what_changes_is_looked_at_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back_off(monkeypatch, 60, 60)
+    monkeypatch.setattr(node_lost_claims, "CONFIRM_SECONDS", 0)
+    await world.lose_folder()
+
+    async with world.looking():
+        await until(lambda: world.lists == 1)
+        await asyncio.sleep(0.1)
+        assert world.lists == 1
+        await world.set_trouble("")
+        await until(lambda: not world.claims.lost)
+        assert world.cdi.files.keys() == {FILE, cdi.file_name(OTHER.uid)}
+
+        await world.remove_file()
+        await until(lambda: FILE in world.cdi.files)
+
+
+async def test_a_write_that_fails_is_not_tried_again_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back_off(monkeypatch, 60, 60)
+    monkeypatch.setattr(node_lost_claims, "CONFIRM_SECONDS", 0)
+    await world.start()
+    world.cdi.disk.steps.clear()
+    world.cdi.disk.fail = lambda name, size: name == FILE
+
+    async with world.looking():
+        await until(lambda: FILE in world.writes())
+        await asyncio.sleep(0.5)
+
+    assert world.lists == 2, "to see who uses it, and once more with all others kept out"
+    assert world.writes() == [FILE]
+
+
+async def test_a_pod_that_appears_between_two_looks_is_confirmed_like_any_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look found none: no file is written by the second one alone."""
+    monkeypatch.setattr(node_lost_claims, "CONFIRM_SECONDS", 30)
+    claims = await world.start()
+    world.pods_of_looks = [[], [a_user()]]
+
+    async with world.looking():
+        await world.several_looks()
+
+    assert (list(claims.lost), world.cdi.files) == ([WANTED.uid], {})
