@@ -8,8 +8,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from scheduler_plugin.asking.asked_names import checked
+from scheduler_plugin.asking.asked_names import namespace_name, pod_name
 from scheduler_plugin.asking.view_settings import ViewSettings
 
 
@@ -21,7 +22,7 @@ def run_view(settings: ViewSettings) -> None:
         CannotTellError: If something that is needed cannot be read, or a name is none.
     """
     with _over_soon(settings):
-        _run(checked(settings))
+        _run(_named(settings))
 
 
 @contextmanager
@@ -38,6 +39,14 @@ def _over_soon(settings: ViewSettings) -> Iterator[None]:
         yield
     finally:
         gc.freeze()
+
+
+def _named(settings: ViewSettings) -> ViewSettings:
+    """With names that objects can have; raises CannotTellError where one is none."""
+    namespace_name(settings.reading.release_namespace)
+    if settings.namespace:
+        namespace_name(settings.namespace)
+    return replace(settings, name=pod_name(settings.name)) if settings.view == "why" else settings
 
 
 def _run(settings: ViewSettings) -> None:

@@ -99,14 +99,22 @@ async def test_why_accepts_a_pod_as_kubectl_names_it(tmp_path: Path) -> None:
     assert found == same
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("why", "job/b"), '"job/b" is no pod: give NAME or pod/NAME.'),
+        (("claims", "-n", "a/b"), '"a/b" is no name of a namespace: '),
+        (("version", "--release-namespace=a/b"), '"a/b" is no name of a namespace: '),
+    ],
+)
 async def test_a_name_that_can_be_none_is_refused_before_the_cluster_is_asked(
-    tmp_path: Path,
+    words: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
     async with fake_cluster(tmp_path, a_cluster()) as cluster:
-        answer = await cluster.ask("why", "job/b")
+        status, out, err = await cluster.ask(*words)
 
-    sentence = 'kubectl moorage why: "job/b" is no pod: give NAME or pod/NAME.\n'
-    assert (answer, cluster.asked) == ((2, "", sentence), [])
+    assert (status, out, cluster.asked) == (2, "", [])
+    assert err.startswith(f"kubectl moorage {words[0]}: {sentence}")
 
 
 async def test_why_of_a_pod_that_is_gone_tells_its_events(tmp_path: Path) -> None:

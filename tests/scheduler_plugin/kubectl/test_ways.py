@@ -128,11 +128,11 @@ async def test_a_kubeconfig_may_be_a_pipe(tmp_path: Path) -> None:
         text, cluster.kubeconfig = cluster.kubeconfig.read_text(), tmp_path / "pipe"
         os.mkfifo(cluster.kubeconfig)
         writing = asyncio.create_task(asyncio.to_thread(cluster.kubeconfig.write_text, text))
-        status, out, err = await asyncio.wait_for(cluster.ask("queues"), 20)
+        status, out, err = await asyncio.wait_for(cluster.ask("claims"), 20)
         await writing
 
     assert (status, err) == (0, "")
-    assert "vision" in out
+    assert "cam" in out
 
 
 async def test_a_cluster_that_is_away_is_a_sentence(tmp_path: Path) -> None:
