@@ -95,10 +95,10 @@ class World:
         self.cdi.trouble = trouble
         await self.claims.renew(again=True)
 
-    def writes(self) -> list[str]:
+    def writes(self) -> tuple[str, ...]:
         """Names of CDI files that were written, or could not be."""
         writes = (step for step in self.cdi.disk.steps if step.startswith("write "))
-        return [step.removeprefix("write ") for step in writes]
+        return tuple(step.removeprefix("write ") for step in writes)
 
     async def remove_file(self) -> None:
         del self.cdi.files[FILE]
@@ -109,9 +109,9 @@ class World:
         async with running(LostClaims(cast("ApiClient", self), NODE, self.claims).run()):
             yield
 
-    def gaps(self) -> list[float]:
+    def gaps(self) -> tuple[float, ...]:
         """Seconds from one list of pods to the next."""
-        return [after - before for before, after in pairwise(self.listed_at)]
+        return tuple(after - before for before, after in pairwise(self.listed_at))
 
     async def several_looks(self) -> None:
         begin = self.lists
@@ -253,7 +253,7 @@ async def test_while_files_cannot_be_written_the_api_server_is_asked_ever_more_s
         assert all(
             gap >= least for gap, least in zip(world.gaps(), (0.05, 0.1, 0.1), strict=False)
         ), world.gaps()
-        assert (world.writes(), len(world.claims.lost)) == ([], 2)
+        assert (world.writes(), len(world.claims.lost)) == ((), 2)
 
 
 async def test_what_changes_is_looked_at_at_once(
@@ -289,7 +289,7 @@ async def test_a_write_that_fails_is_not_tried_again_at_once(
         await asyncio.sleep(0.5)
 
     assert world.lists == 2, "to see who uses it, and once more with all others kept out"
-    assert world.writes() == [FILE]
+    assert world.writes() == (FILE,)
 
 
 async def test_a_pod_that_appears_between_two_looks_is_confirmed_like_any_other(
