@@ -19,9 +19,12 @@ from kube.kubectl_client import Choice, started
 from tests.kube.fake_apiserver import kubeconfig_for
 
 HOLDS = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from kube.kubectl_client import Choice, started
+# A job in the background ignores the one, and one of nohup the other.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 with started(Choice(Path(sys.argv[1]))) as kubectl:
     assert kubectl and (sys.argv[2] == "early" or kubectl.listens())
     print(kubectl._folder, flush=True)
