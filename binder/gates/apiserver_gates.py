@@ -20,7 +20,7 @@ from typing import NoReturn
 from binder.gates.apiserver_gate_events import GateEvents
 from binder.gates.apiserver_gate_terms import GateSettings, Term
 from binder.gates.apiserver_gate_writes import GateWrites
-from kube.api import After, Event, Reconciler, Result
+from kube.api import After, Backoff, Event, Reconciler, Result
 from scheduler_plugin.api import (
     ClaimUid,
     PodChanged,
@@ -60,8 +60,10 @@ class GateWriter:
         # It outlives a term: a condition that was written gets no second Event in the next.
         self._events = GateEvents(world, fence, self.record, self.settings.events)
         self._term: Term | None = None
+        # Pods wait at the gate while there is no term: after an error the next comes soon.
+        soon = Backoff(self.settings.look_seconds, self.settings.look_seconds)
         self._terms: Reconciler[str] = Reconciler(
-            "gate-terms", self._reconcile, why_not=self.writes.why_not
+            "gate-terms", self._reconcile, why_not=self.writes.why_not, backoff=soon
         )
         world.assumptions.subscribe(self._assumed)
         self.refusals.changed = self._tried
