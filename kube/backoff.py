@@ -10,10 +10,14 @@ class Backoff:
 
     Full jitter (uniform from zero) spreads the clients of a server that comes back better than
     a fixed delay with a little noise does.
+
+    Attributes:
+        patient: Whether a key of a queue waits though it is added meanwhile; client-go's does not.
     """
 
     first_seconds: float = 0.5
     cap_seconds: float = 30.0
+    patient: bool = False
 
     def delay(self, failures: int, uniform: Callable[[], float]) -> float:
         """Return the seconds to wait; `uniform` yields numbers in [0, 1)."""

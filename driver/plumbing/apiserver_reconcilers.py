@@ -3,12 +3,14 @@
     change ──add──► queue ──► reconcile(key) ──► Done | After(seconds)
 
 Most look at everything in each call, so that their queue has one key, `ALL`: however many changes
-add it meanwhile, one call more is made. What a call raises has it made again, later and later.
+add it meanwhile, one call more is made. What a call raises has it made again, later and later, and
+not sooner for a change: devices that flap must not flood an API server that is unwell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from driver.plumbing.apiserver import BACKOFF
@@ -39,7 +41,7 @@ def keyed_reconciler(
         with PASS_SECONDS.labels(name).time(), counted(PASSES, name):
             return await reconcile(key)
 
-    return Reconciler(name, measured, workers=workers, backoff=BACKOFF)
+    return Reconciler(name, measured, workers=workers, backoff=replace(BACKOFF, patient=True))
 
 
 def whole_reconciler(name: str, reconcile: Callable[[], Awaitable[Result]]) -> Reconciler[str]:

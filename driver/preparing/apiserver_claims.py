@@ -54,10 +54,6 @@ class ClaimReads:
             why = said(error)
             return Failure(f"the API server cannot be asked for ResourceClaim {wanted}: {why}")
 
-    async def home(self) -> Home:
-        """Which node and cluster this is. Raises what a client raises."""
-        return await self._reader.home()
-
 
 class ApiClaims:
     """ResourceClaims as they are now, see `ClaimReader`."""

@@ -88,15 +88,7 @@ def report_prepared(
     before: PreparedClaim | None,
     began: int,
 ) -> None:
-    """Tell log and trace of a call.
-
-    Args:
-        wanted: The claim.
-        found: As the API server had it.
-        answer: What it got.
-        before: What it had.
-        began: When the call came, in nanoseconds.
-    """
+    """Log and trace a call that began at this nanosecond; `before` is what the claim had."""
     pods = () if found is None or isinstance(found, Failure) else consumers(found)
     with naming(podUIDs=",".join(pods)):
         _log_prepared(answer, before)

@@ -72,7 +72,7 @@ class KubeletClaims:
     ) -> None:
         self.pools = pools
         self._node = node
-        self._reads = ClaimReads(reader)
+        self._reader, self._reads = reader, ClaimReads(reader)
         self._source = source
         self._on_host = on_host or on_this_host()
         self._on_renewed: list[OnRenewed] = []
@@ -133,7 +133,7 @@ class KubeletClaims:
     async def home(self) -> Home:
         """Which node and cluster this is. Raises what a client raises."""
         if isinstance(self._node.home, str):
-            self._node.home = await self._reads.home()
+            self._node.home = await self._reader.home()
         return self._node.home
 
     async def read(self, wanted: ClaimReference) -> FoundClaim:

@@ -28,12 +28,7 @@ def plan(
 ) -> PreparedClaim | Failure:
     """What to prepare; a claim that is prepared already gets what it has.
 
-    Args:
-        claim: What was allocated.
-        prepared: All claims that are prepared now.
-        sight: What is known of the devices; None before that is known.
-        boot_id: The boot of now.
-        on_host: What the host says of paths.
+    `prepared` are all claims; `sight` is None before the first discovery; `boot_id` is that of now.
     """
     if is_prepared(claim, prepared):
         return as_prepared(prepared[claim.reference.uid])
