@@ -2,7 +2,7 @@
 
     request ──► who owns it (pure) ─patch─► claim ──► binding (pure) ─create─► pod
                                             claim ◄── take back, where the pod was not bound
-    changed claim ──► what next? (scheduler_plugin.keeping) ──► keeper ─patch─► claim
+    changed claim ──► what next? (scheduler_plugin.keeping) ──► controller ─patch─► claim
                                                                    └──evict──► foreign pods
     pods that wait ──► who goes? (scheduler_plugin.waiting) ──► gates ─patch─► pods
 

@@ -16,7 +16,7 @@ from scheduler_plugin.accounting.world_changes import (
 )
 from scheduler_plugin.judging.equivalence_classes import equivalence_class, placement_class
 from scheduler_plugin.keeping.charged_queues import ChargedQueues, Keep, is_charged, unkept
-from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
+from scheduler_plugin.keeping.leaving import EvictForeign, OwnerLeftAt, PodToEvict, RequeueAt
 from scheduler_plugin.keeping.leftovers import (
     Attribution,
     ClaimCleared,
@@ -26,16 +26,16 @@ from scheduler_plugin.keeping.leftovers import (
 )
 from scheduler_plugin.keeping.shared_claims import Guests, SharedClaim, SharedClaims
 from scheduler_plugin.keeping.stale_gangs import (
+    EvictGang,
     GangStep,
-    GiveUp,
     GroupKey,
+    MarkStale,
+    MarkWhole,
     Sides,
-    TellStale,
-    TellWhole,
     gang_step,
 )
 from scheduler_plugin.keeping.unattributed_pods import UnattributedPods
-from scheduler_plugin.keeping.upkeep import Step, Upkeep
+from scheduler_plugin.keeping.upkeep import ClaimCleanup, Step
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
 from scheduler_plugin.objects.bindings import (
     BindFailed,

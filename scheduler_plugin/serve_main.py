@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from binder.api import (
     RECLAIM_FIGURES,
     Binder,
-    ClaimKeeper,
+    ClaimController,
     GateWriter,
     GateWrites,
     KeepingBinder,
@@ -52,7 +52,7 @@ from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.prometheus_calls import REGISTRY as CALLS
-from scheduler_plugin.keeping.upkeep import Upkeep
+from scheduler_plugin.keeping.upkeep import ClaimCleanup
 from scheduler_plugin.objects.names import FIELD_MANAGER, ReclaimPolicy
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.http_figures import FiguresPage
@@ -119,9 +119,9 @@ class Plugin:
             note_pod=self._cluster.note_pod,
         )
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
-        upkeep = Upkeep(world, settings.leftover_grace)
+        cleanup = ClaimCleanup(world, settings.leftover_grace)
         record = counting_evictions(self._events.record)
-        self._keeper = binder.keeper(upkeep, record, wall_clock)
+        self._keeper = binder.claim_controller(cleanup, record, wall_clock)
         self._statuses = QueueStatusWriter(client, world, self._lease)
         self._warnings = WarningRecorder(world, self._lease, self._events.record)
         self._sharing = SharingRecorder(world, self._lease, self._events.record)
@@ -141,7 +141,7 @@ class Plugin:
         self._reclaimer = binder.reclaimer(world, reclaims, record, wall_clock)
         self._reclaimer.told = self._statuses.changed
         self._expiry: Reconciler[str] = Reconciler("expiry", self._expire)
-        self._gangs = binder.gang_keeper(world, settings.stale_gang_grace, record, wall_clock)
+        self._gangs = binder.gang_controller(world, settings.stale_gang_grace, record, wall_clock)
         place, secret = settings.dashboard_address, settings.dashboard_secret
         self._answers = LeaderAnswers(client, place.address, secret, self._lease) if place else None
 
@@ -215,8 +215,8 @@ def _collecting_seldom() -> Iterator[None]:
     gc.freeze()
 
 
-def _telling(keeper: ClaimKeeper, world: World) -> Callable[[WorldChange], None]:
-    """Tell the keeper of claims which of them a change concerns."""
+def _telling(keeper: ClaimController, world: World) -> Callable[[WorldChange], None]:
+    """Add the claims that a change concerns to their controller."""
 
     def take(change: WorldChange) -> None:
         match change:

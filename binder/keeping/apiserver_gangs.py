@@ -1,4 +1,4 @@
-"""The controller of PodGroups that lost pods: told, and after a grace evicted as one.
+"""The controller of PodGroups that lost pods: marked, and after a grace period evicted as one.
 
     changed pod, group ──► key: namespace and name of a group ──► what is next?
            ▲                                                      (scheduler_plugin.keeping)
@@ -22,16 +22,16 @@ from binder.keeping.periods import Periods
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from kube.api import After, Done, Event, Failed, Reconciler, Result
 from scheduler_plugin.api import (
+    EvictGang,
     FencedError,
-    GiveUp,
     GroupChanged,
     GroupKey,
-    LookAgain,
+    MarkStale,
+    MarkWhole,
     PodChanged,
     PodToEvict,
     PodUid,
-    TellStale,
-    TellWhole,
+    RequeueAt,
     World,
     WorldChange,
     gang_step,
@@ -43,7 +43,7 @@ PERIODS = Periods(gather=0.5, retry=5.0)
 
 
 @dataclass(eq=False)
-class GangKeeper:
+class GangController:
     """Looks after PodGroups while `run` runs; to be run once the world is in sync.
 
     Attributes:
@@ -99,11 +99,11 @@ class GangKeeper:
     async def _reconcile(self, key: GroupKey) -> Result:
         now = self.clock()
         step = gang_step(key, self.world, now, self.grace)
-        if not isinstance(step, GiveUp):
+        if not isinstance(step, EvictGang):
             self._evicted.pop(key, None)
         if step is None:
             return Done()
-        if isinstance(step, LookAgain):
+        if isinstance(step, RequeueAt):
             return After((step.at - now).total_seconds())
         if (seconds := self._wait_seconds(key)) > 0:
             return After(seconds)
@@ -121,20 +121,20 @@ class GangKeeper:
             return seconds
         return self.periods.retry if self.writes.fence.why_not(self.writes.write_seconds) else 0.0
 
-    async def _carry_out(self, key: GroupKey, step: TellStale | TellWhole | GiveUp) -> Result:
+    async def _carry_out(self, key: GroupKey, step: MarkStale | MarkWhole | EvictGang) -> Result:
         match step:
-            case TellStale(pods, since, sentence, sides):
+            case MarkStale(pods, since, sentence, sides):
                 for pod in pods:
                     await self.writes.tell_stale(pod, since, sentence)
                 self._record(apiserver_events.gang_stale(sides, sentence, self.world.facts.tree))
-            case TellWhole(pods, sentence):
+            case MarkWhole(pods, sentence):
                 for pod in pods:
                     await self.writes.tell_stale(pod, None, sentence)
-            case GiveUp():
+            case EvictGang():
                 await self._evict(key, step)
         return After(self.periods.gather)
 
-    async def _evict(self, key: GroupKey, step: GiveUp) -> None:
+    async def _evict(self, key: GroupKey, step: EvictGang) -> None:
         """Evict all or none; killed in between, the next process evicts those that are left."""
         evictor: Evictor = self.writes.evictor
         pods = [PodToEvict.of(pod) for pod in step.pods]

@@ -39,8 +39,8 @@ from scheduler_plugin.api import (
     EvictForeign,
     Fence,
     FencedError,
-    LookAgain,
     QueueName,
+    RequeueAt,
     Step,
     lost_queue,
 )
@@ -60,7 +60,7 @@ RESYNCS_APART_SECONDS = 5.0
 
 
 @dataclass(eq=False)
-class ClaimKeeper:
+class ClaimController:
     """Does for claims what they need beside bindings; to be run once the world is in sync.
 
     Attributes:
@@ -79,7 +79,7 @@ class ClaimKeeper:
     periods: Periods = PERIODS
 
     def __post_init__(self) -> None:
-        self._world = self.steps.upkeep.world
+        self._world = self.steps.cleanup.world
         # Claims whose foreign pods were evicted, or may not be evicted now.
         self._evictions: KeyedBackoff[ClaimUid] = KeyedBackoff(HELD_BACK, random.random)
         self._reported: dict[ClaimUid, QueueName] = {}
@@ -121,12 +121,12 @@ class ClaimKeeper:
     async def _reconcile(self, uid: ClaimUid) -> Result:
         self._report_lost_queue(uid)
         now = self.steps.clock()
-        step = self.steps.upkeep.next_step(uid, now)
+        step = self.steps.cleanup.next_step(uid, now)
         if not isinstance(step, EvictForeign):
             self._evictions.forget(uid)
         if step is None:
             return Done()
-        if isinstance(step, LookAgain):
+        if isinstance(step, RequeueAt):
             return After((step.at - now).total_seconds())
         if (seconds := self._wait_seconds(uid)) > 0:
             return After(seconds)

@@ -1,4 +1,4 @@
-"""What becomes of a claim when somebody leaves, and of a Queue while it is charged.
+"""The cleanup of claims, PodGroups and Queues: what is stale, and what ends it.
 
 In comes the world as it is; out comes what a claim needs next (`upkeep`): the end of an owner, an
 owner for an orphan and the clearing of what bindings left (`leftovers`), and the eviction of

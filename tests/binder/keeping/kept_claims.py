@@ -1,4 +1,4 @@
-"""A keeper of claims, its world, and an API server in memory that the world hears of."""
+"""A controller of claims, its world, and an API server in memory that the world hears of."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kube.api import Event, JsonObject
-from scheduler_plugin.api import ClaimUid, Upkeep, World
+from scheduler_plugin.api import ClaimCleanup, ClaimUid, World
 from scheduler_plugin.objects.claims import claim_view
 from scheduler_plugin.objects.pods import pod_view
 from tests.binder.builders import FakeFence, a_binder
@@ -47,9 +47,9 @@ class Scene:
         self.events: list[Event] = []
         self.clock_ahead = timedelta(0)
         binder = a_binder(self.server, fence, note_claim=self.noted)
-        upkeep = Upkeep(self.world)
-        self.keeper = binder.keeper(upkeep, self.events.append, self.clock)
-        self.keeper.is_busy = lambda uid: uid in self.busy
+        cleanup = ClaimCleanup(self.world)
+        self.controller = binder.claim_controller(cleanup, self.events.append, self.clock)
+        self.controller.is_busy = lambda uid: uid in self.busy
 
     def clock(self) -> datetime:
         return NOW + self.clock_ahead + timedelta(seconds=asyncio.get_running_loop().time())
@@ -57,10 +57,10 @@ class Scene:
     def noted(self, claim: JsonObject) -> None:
         """What the stores do with an answer."""
         self.hear(claim)
-        self.keeper.changed([ClaimUid(claim["metadata"]["uid"])])
+        self.controller.changed([ClaimUid(claim["metadata"]["uid"])])
 
     def hear(self, claim: JsonObject) -> None:
-        """What the stores do with an event; the keeper is not told."""
+        """What the stores do with an event, unknown to the controller."""
         put(self.world, claim_view(claim, queue_label=QUEUE))
 
     def add(self, name: str = "cam", queue: str = "a", owner_pod: str = "a") -> None:
@@ -83,7 +83,7 @@ class Scene:
         pod = self.world.facts.pod_named("default", name)
         assert pod is not None
         self.world.delete_pod(pod.uid)
-        self.keeper.changed([claim_uid("cam")])
+        self.controller.changed([claim_uid("cam")])
 
     async def later(self, **time: float) -> None:
         """Time passes."""
@@ -106,7 +106,7 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.keeper.run())
+        task = asyncio.create_task(self.controller.run())
         yield
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -99,7 +99,7 @@ async def test_whoever_else_attributed_it_first_has_done_it() -> None:
 
 
 @in_virtual_time
-async def test_an_odd_answer_costs_no_other_claim_its_keeper() -> None:
+async def test_an_odd_answer_keeps_no_other_claim_from_its_step() -> None:
     scene = an_orphaned_scene()
     scene.put_claim("other", queue="b", owner_pod="a")
 
@@ -241,7 +241,7 @@ async def test_one_pod_that_may_not_go_keeps_the_set_whole(
     await scene.later(minutes=2)
     async with scene.running():
         await scene.until_idle()
-        scene.keeper.changed([claim_uid("cam")])
+        scene.controller.changed([claim_uid("cam")])
         await scene.later(minutes=2)
         assert scene.server.evicted == []
         assert scene.told == [("EvictionHeldBack", "cam")]
@@ -335,7 +335,7 @@ async def test_a_claim_whose_pods_take_long_keeps_no_other_waiting() -> None:
         await scene.until(lambda: scene.server.asked == ["hangs"])
         for name in names:
             scene.add(name)
-        scene.keeper.changed([claim_uid(name) for name in names])
+        scene.controller.changed([claim_uid(name) for name in names])
         await scene.until(lambda: all(scene.server.owner(name) == ("", "") for name in names))
         assert scene.server.evicted == []
 
@@ -431,10 +431,10 @@ async def test_a_claim_of_a_lost_queue_is_told_once_until_it_is_lost_again() -> 
         assert scene.told == [("QueueLost", "cam")]
 
         put(scene.world, a_queue("gone"))
-        scene.keeper.queues_changed()
+        scene.controller.queues_changed()
         await scene.until_idle()
         scene.world.delete_queue(QueueName("gone"))
-        scene.keeper.queues_changed()
+        scene.controller.queues_changed()
         await scene.until(lambda: len(scene.told) == 2)
 
 
@@ -462,9 +462,9 @@ async def test_nothing_is_kept_of_a_claim_that_is_deleted() -> None:
         await scene.until(lambda: len(scene.told) == 2)
         for name in ("cam", "other"):
             scene.world.delete_claim(claim_uid(name))
-            scene.keeper.changed([claim_uid(name)])
+            scene.controller.changed([claim_uid(name)])
         await scene.later(minutes=3)
 
-    left = kept_in(scene.keeper, scene.world, *vars(scene.world).values())
+    left = kept_in(scene.controller, scene.world, *vars(scene.world).values())
     # The next resync is all that is left, and moments that are dropped in time.
     assert not [path for path in left if not path.endswith("._heap") and "._resync." not in path]

@@ -37,7 +37,7 @@ class Scene:
         self.world.serve_groups(served=True)
         group = PodGroupView("default", "g", NO_QUEUE, 3, api_version="scheduling.run.ai/v2alpha2")
         self.world.put_group(group)
-        self.keeper = a_binder(self.server, fence, note_pod=self.note_pod).gang_keeper(
+        self.controller = a_binder(self.server, fence, note_pod=self.note_pod).gang_controller(
             self.world,
             timedelta(seconds=60),
             self.events.append,
@@ -59,7 +59,7 @@ class Scene:
 
     def note_pod(self, pod: JsonObject) -> None:
         put(self.world, pod_view(pod, SETTINGS))
-        self.keeper.changed(PodChanged(pod_uid(pod["metadata"]["name"])))
+        self.controller.changed(PodChanged(pod_uid(pod["metadata"]["name"])))
 
     def condition(self, name: str) -> str:
         conditions = self.server.pod(name)["status"].get("conditions", ())
@@ -71,8 +71,8 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        self.keeper.begin()
-        task = asyncio.create_task(self.keeper.run())
+        self.controller.begin()
+        task = asyncio.create_task(self.controller.run())
         try:
             yield
         finally:
@@ -169,7 +169,7 @@ async def test_a_group_that_goes_spares_them() -> None:
     async with scene.running():
         await scene.at(1)
         scene.world.delete_group("default", "g")
-        scene.keeper.changed(GroupChanged("default", "g"))
+        scene.controller.changed(GroupChanged("default", "g"))
         await scene.at(100)
         assert scene.condition("a") == "False"
     assert scene.evicted == []
@@ -198,8 +198,8 @@ async def test_what_fails_is_tried_again_and_nothing_is_kept_of_a_group_that_is_
         assert sorted(scene.evicted) == ["a", "b"]
         for name in ("a", "b"):
             scene.world.delete_pod(pod_uid(name))
-            scene.keeper.changed(PodChanged(pod_uid(name)))
+            scene.controller.changed(PodChanged(pod_uid(name)))
         await scene.at(100)
-    assert kept_in(scene.keeper, scene.world, scene.keeper.writes).keys() <= {
+    assert kept_in(scene.controller, scene.world, scene.controller.writes).keys() <= {
         "._queue._queue._heap"
     }

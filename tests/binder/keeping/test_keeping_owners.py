@@ -35,7 +35,7 @@ async def test_an_owner_that_ends_is_removed_when_that_is_heard_of() -> None:
     async with scene.running():
         await asyncio.sleep(0)
         scene.add()
-        scene.keeper.changed([claim_uid("cam")])
+        scene.controller.changed([claim_uid("cam")])
 
         await scene.until(lambda: scene.server.owner() == NOBODY)
 
@@ -100,7 +100,7 @@ async def test_a_claim_whose_pod_is_being_bound_is_left_alone() -> None:
         assert scene.server.owner("bound") == WRITTEN
 
         scene.busy.clear()
-        scene.keeper.changed([claim_uid("bound")])
+        scene.controller.changed([claim_uid("bound")])
         await scene.until(lambda: scene.server.owner("bound") == NOBODY)
 
 
@@ -172,7 +172,7 @@ async def test_what_somebody_wrote_first_stays_and_is_waited_for() -> None:
         assert scene.server.owner() == ("b", "uid-of-b")
 
         scene.hear(scene.server.claim())
-        scene.keeper.changed([claim_uid("cam")])
+        scene.controller.changed([claim_uid("cam")])
         await scene.until(lambda: scene.server.owner() == NOBODY)
 
 
