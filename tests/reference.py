@@ -1,10 +1,11 @@
-"""Generate the pages of `docs/reference` from what they are about, or check that they are that.
+"""Generate the pages of `docs/reference`, and of time limits, or check that they are what they say.
 
     python -m tests.reference --write     anew into the files
     python -m tests.reference --check     compare, and change nothing
 
 Fields come from the definitions, which come from the models; flags from the programs themselves;
-reasons from the rules of a verdict, states from the table of moves.
+reasons from the rules of a verdict, states from the table of moves, time limits from the constants
+of the code.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from scheduler_plugin.kubectl import commands as kubectl
 from scheduler_plugin.objects.names import Reason
 from scheduler_plugin.waiting import pod_states
 from scheduler_plugin.waiting.decisions import Wait
-from tests import generated
+from tests import generated, time_limits
 from tests.crds import CRDS, structural_schema
 from webhook import arguments as webhook
 
-PAGES = Path(__file__).resolve().parent.parent / "docs" / "reference"
+PAGES = Path(__file__).resolve().parent.parent / "docs"
 NOTE = "% Generated: `make reference`.\n"
 KINDS = ("queues.moorage.dev", "configurations.akri.sh", "instances.akri.sh")
 PROGRAMS = (driver.app, scheduler_plugin.app, webhook.app, kubectl.app)
@@ -195,11 +196,17 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
+def time_limits_page() -> str:
+    """Every time limit of every component."""
+    return NOTE + "\n" + time_limits.page(PROGRAMS)
+
+
 GENERATED = {
-    "objects.md": objects_page,
-    "command-lines.md": commands_page,
-    "reasons.md": reasons_page,
-    "pod-states.md": pod_states_page,
+    "reference/objects.md": objects_page,
+    "reference/command-lines.md": commands_page,
+    "design/time-limits.md": time_limits_page,
+    "reference/reasons.md": reasons_page,
+    "reference/pod-states.md": pod_states_page,
 }
 
 
