@@ -31,7 +31,7 @@ class Pace:
 
 def test_a_time_is_a_constant_or_field_that_is_named_or_typed_so() -> None:
     assert list(time_limits.constants(ast.parse(SOURCE))) == [
-        ("FIRST_SECONDS", "500 ms", "Between two attempts"),
+        ("FIRST_SECONDS", "500 ms", ""),
         ("LONGEST_SECONDS", "1 h", "Between two attempts"),
         ("GRACE", "90 min", ""),
         ("_AGAIN", "backoff 200 ms to 10 s", ""),

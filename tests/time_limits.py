@@ -143,17 +143,12 @@ def _assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:
 
 
 def _below(body: Sequence[ast.stmt], position: int) -> str:
-    """The docstring below a constant, or below the last of some that stand together."""
-    line = body[position].end_lineno or 0
-    for node in body[position + 1 :]:
-        if node.lineno > line + 1:
+    """The docstring below a constant, or nothing."""
+    match body[position + 1 : position + 2]:
+        case [ast.Expr(value=ast.Constant(value=str(text)))]:
+            return text
+        case _:
             return ""
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            return str(node.value.value)
-        if _assigned(node)[1] is None:
-            return ""
-        line = node.end_lineno or 0
-    return ""
 
 
 def _attributes(docstring: str) -> dict[str, str]:
