@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -78,6 +80,14 @@ def test_the_changelog_has_versions_and_what_comes_next() -> None:
     assert unreleased == "Unreleased"
     assert released
     assert [version for version in released if not RELEASED.fullmatch(version)] == []
+
+
+def test_the_last_version_of_the_changelog_is_that_of_package_and_chart() -> None:
+    version = VERSION.findall(CHANGELOG)[1].partition(" ")[0]
+    chart = yaml.safe_load((ROOT / "deploy/helm/moorage/Chart.yaml").read_text())
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert (chart["version"], chart["appVersion"], package["version"]) == (version,) * 3
 
 
 def tables(text: str) -> Iterator[list[list[str]]]:
