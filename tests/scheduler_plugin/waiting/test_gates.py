@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kube.shapes.reading import UnreadableError
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
@@ -21,7 +22,6 @@ from scheduler_plugin.judging import verdicts as verdicts_module
 from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.judging.verdicts import Verdict
 from scheduler_plugin.objects.claims import ClassName
-from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.objects.pods import PodGroupView, PodView, pod_view
 from scheduler_plugin.objects.projections import project_pod
