@@ -44,7 +44,7 @@ def disruption_budget(obj: JsonObject) -> DisruptionBudget | None:
     found = read_as(Budget, obj)
     selector = selector_of((found.spec or NO_SPEC).selector)
     allowed = (found.status or NO_STATUS).disruptions_allowed or 0
-    return selector and DisruptionBudget(found.metadata.name, selector, allowed)
+    return DisruptionBudget(found.metadata.name, selector, allowed) if selector else None
 
 
 def covered_pod(obj: JsonObject | Pod) -> CoveredPod:
