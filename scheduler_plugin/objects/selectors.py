@@ -59,6 +59,6 @@ def selector_of(shape: shapes.LabelSelector | None) -> LabelSelector | None:
     return LabelSelector(
         (
             *(Requirement(key, Operator.IN, (label,)) for key, label in labels.items()),
-            *(Requirement(e.key, Operator(e.operator), e.values or ()) for e in expressions),
+            *(Requirement(e.key, Operator(e.operator or ""), e.values or ()) for e in expressions),
         )
     )
