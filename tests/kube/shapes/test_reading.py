@@ -113,8 +113,8 @@ def test_who_sees_a_device_says_its_slice_or_the_device_itself() -> None:
         spec = {"nodeName": "n", "perDeviceNodeSelection": per_device, "devices": devices}
         found = read_as(Slice, {"metadata": {"name": "s"}, "spec": spec}).spec
         assert found is not None
-        (device,) = found.devices or ()
-        assert bool(found.place_of(device).all_nodes) is per_device
+        assert found.devices is not None
+        assert bool(found.place_of(found.devices[0]).all_nodes) is per_device
 
 
 @pytest.mark.parametrize(
