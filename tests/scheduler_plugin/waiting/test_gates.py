@@ -720,7 +720,7 @@ def test_odd_gates_name_the_field(spec: dict[str, Any], status: Any, path: str) 
     with pytest.raises(UnreadableError) as raised:
         pod_view(a_pod_object("a", spec=spec, status=status), SETTINGS)
 
-    assert raised.value.problem.path == path
+    assert raised.value.path == path
 
 
 def test_who_may_not_borrow_yet_goes_soon_after_the_back_off() -> None:
