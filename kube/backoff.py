@@ -21,3 +21,8 @@ class Backoff:
             return 0.0
         doublings = min(failures - 1, 32)  # 2.0 ** 1024 would overflow after a long outage
         return min(self.cap_seconds, self.first_seconds * 2.0**doublings) * uniform()
+
+
+def no_jitter() -> float:
+    """For `uniform`, where one client alone waits: its delays are as long as they may be."""
+    return 1.0

@@ -61,6 +61,7 @@ class Reconciler(Generic[K]):
         self._why_not = why_not
         self._queue: WorkQueue[K] = WorkQueue(backoff, random.random)
         self._changed = asyncio.Event()
+        self._paused_until = float("-inf")
         self._depth = DEPTH.labels(name)
         self._seconds = WORK_SECONDS.labels(name)
 
@@ -89,10 +90,13 @@ class Reconciler(Generic[K]):
         while True:
             key = await self._next()
             try:
-                self._take(key, await self._result(key))
+                result = await self._result(key)
+                self._take(key, result)
             finally:
                 self._queue.done(key)
                 self._note()
+            # Without a pause, too: a call that awaits nothing lets others have their turn.
+            await asyncio.sleep(0.0 if isinstance(result, Failed) else result.pause)
 
     async def _next(self) -> K:
         while True:
@@ -100,6 +104,9 @@ class Reconciler(Generic[K]):
                 RESULTS.labels(self.name, "fenced").inc()
                 logger.debug("%s waits: %s", self.name, why)
                 await asyncio.sleep(FENCED_SECONDS)
+                continue
+            if (seconds := self._paused_until - _now()) > 0:
+                await asyncio.sleep(seconds)
                 continue
             if (key := self._queue.get(_now())) is not None:
                 self._depth.set(len(self._queue))
@@ -127,12 +134,14 @@ class Reconciler(Generic[K]):
         match result:
             case Done():
                 self._queue.forget(key)
-            case After(seconds):
+            case After(seconds=seconds):
                 self._queue.forget(key)
                 self._queue.add_after(key, _now() + seconds)
-            case Failed(error):
+            case Failed(error, pauses_all):
                 asked = error.retry_after_seconds if isinstance(error, ApiError) else 0.0
                 seconds = self._queue.add_rate_limited(key, _now(), asked)
+                if pauses_all:
+                    self._paused_until = _now() + seconds
                 attempt = self._queue.requeues(key)
                 logger.warning(
                     "%s failed key=%s attempt=%d again_in=%.1f error=%s",

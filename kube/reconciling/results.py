@@ -7,21 +7,38 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is as it should be; looked at again when something changes."""
+    """It is as it should be; looked at again when something changes.
+
+    Attributes:
+        pause: Seconds until its worker takes another key. Work that is not urgent has a pace.
+    """
+
+    pause: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """It is looked at again after this time, or sooner when something changes."""
+    """It is looked at again after this time, or sooner when something changes.
+
+    Attributes:
+        pause: As in `Done`.
+    """
 
     seconds: float
+    pause: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It could not be brought about: tried again, later and later."""
+    """It could not be brought about: tried again, later and later.
+
+    Attributes:
+        pauses_all: Whether the error is not about the key, as where the API server is away. Then
+            no key is worked on until this one is tried again.
+    """
 
     error: Exception
+    pauses_all: bool = False
 
 
 Result = Done | After | Failed

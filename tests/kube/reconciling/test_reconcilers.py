@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
 
 import pytest
 
@@ -203,3 +204,52 @@ async def test_a_call_that_is_cancelled_leaves_the_key_to_the_next_run() -> None
     reconciler.add("a")
     async with running(reconciler):
         await until(lambda: seen == ["a", "a"])
+
+
+async def test_a_pause_holds_whatever_is_added_meanwhile() -> None:
+    moments: list[float] = []
+
+    async def reconcile(_: str) -> Result:
+        moments.append(asyncio.get_running_loop().time())
+        return Done(pause=0.05) if len(moments) < 4 else Done()
+
+    reconciler = Reconciler("test", reconcile)
+    async with running(reconciler):
+        for key in ("a", "b", "c", "d"):
+            reconciler.add(key)
+        await until(lambda: len(moments) == 4)
+    assert all(later - earlier >= 0.049 for earlier, later in pairwise(moments))
+
+
+async def test_where_the_server_is_away_no_other_key_is_worked_on_until_it_is_tried_again() -> None:
+    error = UnavailableError("away")
+    error.retry_after_seconds = 0.05
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Failed(error, pauses_all=True) if seen == ["a"] else Done()
+
+    reconciler = Reconciler("test", reconcile, backoff=AT_ONCE)
+    async with running(reconciler):
+        reconciler.add("a")
+        reconciler.add("b")
+        await until(lambda: seen)
+        began = asyncio.get_running_loop().time()
+        await until(lambda: sorted(seen) == ["a", "a", "b"])
+    assert asyncio.get_running_loop().time() - began >= 0.045
+
+
+async def test_a_call_that_awaits_nothing_lets_others_have_their_turn() -> None:
+    calls = 0
+
+    async def reconcile(key: str) -> Result:
+        nonlocal calls
+        calls += 1
+        reconciler.add(key)
+        return Done()
+
+    reconciler = Reconciler("test", reconcile)
+    async with running(reconciler):
+        reconciler.add("a")
+        await until(lambda: calls > 5)
