@@ -61,6 +61,7 @@ class Reconciler(Generic[K]):
         self._why_not = why_not
         self._queue: WorkQueue[K] = WorkQueue(backoff, random.random)
         self._changed = asyncio.Event()
+        self._waits_until: float | None = None
         self._paused_until = float("-inf")
         self._depth = DEPTH.labels(name)
         self._seconds = WORK_SECONDS.labels(name)
@@ -112,8 +113,9 @@ class Reconciler(Generic[K]):
                 self._depth.set(len(self._queue))
                 return key
             self._changed.clear()
+            self._waits_until = self._queue.next_moment()
             with suppress(TimeoutError):
-                async with asyncio.timeout_at(self._queue.next_moment()):
+                async with asyncio.timeout_at(self._waits_until):
                     await self._changed.wait()
 
     async def _result(self, key: K) -> Result:
@@ -149,8 +151,13 @@ class Reconciler(Generic[K]):
                 )
 
     def _note(self) -> None:
+        """Wake workers that wait, where a key is ready, or another one will be the first.
+
+        A key that is added for later, thousands of times in a second, wakes no worker.
+        """
         self._depth.set(len(self._queue))
-        self._changed.set()
+        if len(self._queue) or self._queue.next_moment() != self._waits_until:
+            self._changed.set()
 
 
 def _now() -> float:

@@ -110,6 +110,37 @@ async def test_after_comes_again_by_itself_and_sooner_where_something_changes() 
         await until(lambda: len(seen) == 3)
 
 
+async def test_a_key_for_sooner_comes_before_the_one_that_workers_wait_for() -> None:
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Done()
+
+    reconciler = Reconciler("test", reconcile, workers=2)
+    async with running(reconciler):
+        reconciler.add_after("later", 3600.0)
+        await asyncio.sleep(0)
+        reconciler.add_after("sooner", 0.01)
+        reconciler.add_after("soonest", 0.005)
+        await until(lambda: seen == ["soonest", "sooner"])
+
+
+async def test_others_are_served_between_two_keys_that_await_nothing() -> None:
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Done()
+
+    reconciler = Reconciler("test", reconcile)
+    for key in "abc":
+        reconciler.add(key)
+    async with running(reconciler):
+        await until(lambda: seen)
+        assert seen == ["a"]
+
+
 def returned(error: Exception) -> Awaitable[Result]:
     async def fail() -> Result:
         return Failed(error)
