@@ -7,6 +7,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
+from functools import partial
 from typing import Generic, NoReturn, TypeVar
 
 from kube.backoff import Backoff
@@ -63,6 +64,7 @@ class Reconciler(Generic[K]):
         self._changed = asyncio.Event()
         self._waits_until: float | None = None
         self._paused_until = float("-inf")
+        self._in_work = 0
         self._depth = DEPTH.labels(name)
         self._seconds = WORK_SECONDS.labels(name)
 
@@ -83,23 +85,26 @@ class Reconciler(Generic[K]):
     async def run(self) -> NoReturn:
         """Reconcile until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for number in range(self._workers):
-                tasks.create_task(self._work(), name=f"{self.name} {number}")
-        raise AssertionError("workers never end")
+            while True:
+                key = await self._next()
+                task = tasks.create_task(self._work(key), name=f"{self.name} {key}")
+                task.add_done_callback(partial(self._end, key))
+        raise AssertionError("keys never end")
 
-    async def _work(self) -> NoReturn:
-        while True:
-            key = await self._next()
-            try:
-                result = await self._result(key)
-                self._take(key, result)
-            finally:
-                self._queue.done(key)
-                self._note()
-            # Without a pause, too: a call that awaits nothing lets others have their turn.
-            await asyncio.sleep(0.0 if isinstance(result, Failed) else result.pause)
+    async def _work(self, key: K) -> None:
+        result = await self._result(key)
+        self._take(key, result)
+        if pause := 0.0 if isinstance(result, Failed) else result.pause:
+            await asyncio.sleep(pause)
+
+    def _end(self, key: K, _: asyncio.Task[None]) -> None:
+        """Also of a task that was cancelled before it began."""
+        self._in_work -= 1
+        self._queue.done(key)
+        self._note()
 
     async def _next(self) -> K:
+        """The next key, as soon as a worker is free and writes may begin."""
         while True:
             if why := self._why_not():
                 RESULTS.labels(self.name, "fenced").inc()
@@ -109,11 +114,12 @@ class Reconciler(Generic[K]):
             if (seconds := self._paused_until - _now()) > 0:
                 await asyncio.sleep(seconds)
                 continue
-            if (key := self._queue.get(_now())) is not None:
+            if self._is_free() and (key := self._queue.get(_now())) is not None:
+                self._in_work += 1
                 self._depth.set(len(self._queue))
                 return key
             self._changed.clear()
-            self._waits_until = self._queue.next_moment()
+            self._waits_until = self._queue.next_moment() if self._is_free() else None
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self._waits_until):
                     await self._changed.wait()
@@ -151,13 +157,17 @@ class Reconciler(Generic[K]):
                 )
 
     def _note(self) -> None:
-        """Wake workers that wait, where a key is ready, or another one will be the first.
+        """Wake what waits for a key, where one is ready, or another one will be the first.
 
-        A key that is added for later, thousands of times in a second, wakes no worker.
+        A key that is added for later, thousands of times in a second, wakes nothing.
         """
         self._depth.set(len(self._queue))
-        if len(self._queue) or self._queue.next_moment() != self._waits_until:
+        is_sooner = self._queue.next_moment() != self._waits_until
+        if self._is_free() and (len(self._queue) or is_sooner):
             self._changed.set()
+
+    def _is_free(self) -> bool:
+        return self._in_work < self._workers
 
 
 def _now() -> float:
