@@ -18,9 +18,10 @@ from typing import Any, NoReturn
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_passes import Passes
+from driver.preparing.apiserver_claims import API_SECONDS
 from driver.preparing.files.prepared import PreparedClaim, PreparedClaims
 from driver.preparing.grants.claims import Failure
-from driver.preparing.kubelet_claims import API_SECONDS, KubeletClaims
+from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.lost_claims import CONFIRM_SECONDS, Use, use_of
 from kube.api import PODS, ApiClient, Backoff
 

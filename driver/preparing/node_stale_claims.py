@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import grpc.aio
 from google.protobuf.message import DecodeError
@@ -23,6 +23,7 @@ from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver_passes import Passes
 from driver.plumbing.kubelet_sockets import list_pod_resources
 from driver.plumbing.prometheus import STALE_CLAIMS
+from driver.preparing.apiserver_claims import FoundClaim
 from driver.preparing.claim_notices import pods_of
 from driver.preparing.files.prepared import VERSION, ClaimReference, Home, PreparedClaim
 from driver.preparing.grants.claims import Failure
@@ -42,9 +43,6 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 60.0
 """How often claims are looked at; only those that the kubelet does not list cost the API server."""
-
-FoundClaim = Mapping[str, Any] | Failure | None
-"""What the API server has of a claim's name."""
 
 
 @dataclass(eq=False)

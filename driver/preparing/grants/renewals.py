@@ -82,7 +82,7 @@ def renew(
     """
     on_host = OnHost(resolve, refuse_mount)
     renewals = [
-        Renewal(claim, _renewed(claim, where, on_host) if only is None or uid in only else claim)
+        Renewal(claim, renewed(claim, where, on_host) if only is None or uid in only else claim)
         for uid, claim in claims.items()
     ]
     changed = [
@@ -94,21 +94,12 @@ def renew(
     return {renewal.before.reference.uid: renewal for renewal in changed}
 
 
-def current(
-    claim: PreparedClaim,
-    where: Whereabouts,
-    resolve: Resolve,
-    refuse_mount: RefuseMount = no_mounts,
-) -> PreparedClaim:
-    """A claim as it is to be prepared now."""
-    return _renewed(claim, where, OnHost(resolve, refuse_mount))
-
-
 def _is_withheld(claim: PreparedClaim) -> bool:
     return any(device.withheld for device in claim.devices)
 
 
-def _renewed(claim: PreparedClaim, where: Whereabouts, on_host: OnHost) -> PreparedClaim:
+def renewed(claim: PreparedClaim, where: Whereabouts, on_host: OnHost) -> PreparedClaim:
+    """A claim as it is to be prepared now."""
     devices = [_renewed_device(device, where, on_host) for device in claim.devices]
     return replace(claim, devices=in_order(devices))
 
