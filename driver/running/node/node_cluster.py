@@ -35,6 +35,7 @@ from driver.instances.rival_sentences import rival_sentences
 from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
 from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import ALL
 from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.plumbing.worker_threads import worked_out
@@ -138,7 +139,7 @@ class NodeCluster:
         self._handlers = NodeHandlers(client, node, reporter, self.configurations)
         for source in (sources, self._properties):
             source.on_change(self.passes.ask)
-            source.on_change(self._handlers.passes.ask)
+            source.on_change(partial(self._handlers.queue.add, ALL))
         self._properties.on_change(self._properties_changed)
 
     @property
@@ -218,7 +219,7 @@ class NodeCluster:
         await self._start_stores()
         await self._first_answers_or_time()
         self._tasks.create_task(self._instances.run())
-        self._tasks.create_task(self._handlers.passes.run())
+        self._tasks.create_task(self._handlers.queue.run())
         await self.passes.run()
 
     async def _start_stores(self) -> None:
