@@ -125,7 +125,7 @@ class World:
         for _ in range(3):
             await self.cluster.reconcile()
             for pool in list(self.cluster.pools.pools.values()):
-                await pool.passes.once()
+                await pool.reconcile()
         return self.server.names()
 
     async def passes_after_watch(self, *ids: str) -> set[DeviceName]:
