@@ -28,6 +28,7 @@ from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper, list_
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from driver.instances.slots.node_pods import Listing, uncovered
 from driver.instances.stored.objects import StoredInstance
+from driver.plumbing.apiserver_reconcilers import ALL
 from driver.plumbing.disk import real_path
 from driver.preparing.grants.renewals import Resolve
 from driver.preparing.grants.whereabouts import Whereabouts
@@ -87,7 +88,7 @@ async def free_leftovers(
 
     def look_for_devices() -> None:
         if leftovers is not None:
-            leftovers.given.keeping.ask()
+            leftovers.given.files_queue.add(ALL)
 
     devices.on_seen(look_for_devices)
     while True:

@@ -24,16 +24,26 @@ from driver.device_plugin.containers.given_notices import (
 from driver.device_plugin.containers.instance_cdi import GivenChange
 from driver.device_plugin.kubelet.usage import HasPods, ListsUsage, pod_reference
 from driver.instances.slots.slots import InstanceSlots
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.preparing.grants.whereabouts import Whereabouts
-from kube.api import Event
+from kube.api import After, Done, Event, Result
 
-LOOK_SECONDS = 10.0
-"""How often the files are looked at though nothing was reported: during an update of the driver
-another process, which may know less, has them too."""
 
-RETRY_SECONDS = 1.0
-"""Until the kubelet is asked again that did not answer."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds.
+
+    Attributes:
+        look: After which the files are looked at though nothing was reported: during an update of
+            the driver another process, which may know less, has them too.
+        retry: Until the kubelet is asked again that did not answer.
+    """
+
+    look: float = 10.0
+    retry: float = 1.0
+
+
+TIMES = Times()
 
 
 @dataclass(eq=False)
@@ -45,7 +55,7 @@ class GivenDevices:
         views: The Instances, as they are known at any moment.
         usage: Asks the kubelet.
         record: Takes Events and returns at once.
-        keeping: Is asked for a pass when Instances or devices may be others.
+        files_queue: Its key is added when Instances or devices may be others.
     """
 
     node: NodeName
@@ -57,8 +67,8 @@ class GivenDevices:
     record: Callable[[Event], None]
 
     def __post_init__(self) -> None:
-        self.keeping = Passes(self._keep_now, name="keeping what was given")
-        self._telling = Passes(self._tell, name="telling pods of their devices")
+        self.files_queue = whole_reconciler("keeping what was given", self._keep_now)
+        self._events_queue = whole_reconciler("telling pods of given devices", self._record_events)
         self.untold: dict[GivenNotice, None] = {}
         self._left: dict[InstanceName, dict[str, None]] = {}
         self._taken: frozenset[tuple[InstanceName, str, InstanceName]] = frozenset()
@@ -69,13 +79,13 @@ class GivenDevices:
     async def run(self) -> NoReturn:
         """Keep and tell until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.keeping.run())
-            await self._telling.run()
+            tasks.create_task(self.files_queue.run())
+            await self._events_queue.run()
 
-    async def _keep_now(self) -> float:
+    async def _keep_now(self) -> After:
         if (where := self.where()) is not None:
             await self.keep(where)
-        return LOOK_SECONDS
+        return After(TIMES.look)
 
     async def keep(self, where: Whereabouts) -> None:
         """Let what containers get be where it is now.
@@ -94,7 +104,7 @@ class GivenDevices:
             self._note(change, where)
         await self.files.keep(known)
         self._note_taken(held, where, {change.instance for change in changes})
-        self._kept, self._due = (held, known, where), now + LOOK_SECONDS
+        self._kept, self._due = (held, known, where), now + TIMES.look
 
     def _note(self, change: GivenChange, where: Whereabouts) -> None:
         now = change.after.paths if change.after else ()
@@ -105,7 +115,7 @@ class GivenDevices:
         notice = given_notice(change, tuple(left), where)
         if notice is not None:
             self.untold[notice] = None
-            self._telling.ask()
+            self._events_queue.add(ALL)
 
     def _note_taken(
         self,
@@ -124,19 +134,19 @@ class GivenDevices:
         for name, path, owner in taken - self._taken:
             if name not in told:
                 self.untold[path_taken(name, path, owner)] = None
-                self._telling.ask()
+                self._events_queue.add(ALL)
         self._taken = taken
 
-    async def _tell(self) -> float | None:
+    async def _record_events(self) -> Result:
         if not self.untold:
-            return None
+            return Done()
         listing = await self.usage()
         if listing is None:
-            return RETRY_SECONDS
+            return After(TIMES.retry)
         notices, self.untold = tuple(self.untold), {}
         for notice in notices:
             event = Event.warning if notice.is_warning else Event.normal
             for pod in pods_with(notice.instance, self.views(), listing, self.node):
                 regarding = pod_reference(pod, self.pods.known())
                 self.record(event(regarding, notice.reason, "Renew", notice.sentence))
-        return None
+        return Done()

@@ -16,7 +16,7 @@ from driver.device_ids import DeviceKey
 from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.containers.instance_cdi import file_name
 from driver.device_plugin.kubelet import given_devices as kubelet_given_devices
-from driver.device_plugin.kubelet.given_devices import GivenDevices
+from driver.device_plugin.kubelet.given_devices import GivenDevices, Times
 from driver.device_plugin.kubelet.usage import HasPods
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
@@ -124,7 +124,7 @@ async def test_a_device_that_another_node_holds_is_not_written(world: World) -> 
 async def test_a_kubelet_that_does_not_answer_is_asked_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_given_devices, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(kubelet_given_devices, "TIMES", Times(retry=0.01))
     world.stored.by_hand(SLOT, NODE_A)
     await world.told(at("/dev/a"))
     world.answers = [None]
@@ -135,7 +135,7 @@ async def test_a_kubelet_that_does_not_answer_is_asked_again(
 async def test_a_file_that_another_process_removed_is_back_though_no_device_changed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_given_devices, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(kubelet_given_devices, "TIMES", Times(look=0.01))
     world.stored.by_hand(SLOT, NODE_A)
     where, file = Whereabouts([at("/dev/a")]), world.root / file_name(CAMERA_1)
     world.given.where = lambda: where
