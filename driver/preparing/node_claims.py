@@ -1,9 +1,9 @@
 """The prepared claims of a node, kept right while its devices come, go and move.
 
-    discovery ──► pass: KubeletClaims.renew ──► checkpoint, CDI files
+    discovery ──► reconcile: KubeletClaims.renew ──► CDI files
                                   └──► Events on the pods that have the claims
 
-Events are told in passes of their own: no file waits for the API server. What is not told when
+Events have a queue of their own: no file waits for the API server. What is not told when
 the process ends stays untold, unless it is so still: that another device has a path that
 containers hold is told again.
 """
@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from driver.api import NodeName
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
 from driver.preparing.files.prepared import ClaimReference
 from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
-from kube.api import PODS, ApiClient, Event, ObjectReference
+from kube.api import PODS, After, ApiClient, Done, Event, ObjectReference
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +44,8 @@ class NodeClaims:
         self._claims = claims
         self._record = record
         self._selection = PODS.select(field_selector=f"spec.nodeName={node}")
-        self._renewing = Passes(self._renew, name="planning claims anew")
-        self._telling = Passes(self._tell, name="telling pods of their devices")
+        self._files_queue = whole_reconciler("planning claims anew", self._renew)
+        self._events_queue = whole_reconciler("telling pods of their devices", self._record_events)
         self._untold: dict[Notice, None] = {}
         self._taken: frozenset[Notice] = frozenset()
         self._just_told: set[ClaimReference] = set()
@@ -54,14 +54,14 @@ class NodeClaims:
 
     def devices_changed(self) -> None:
         """They may be elsewhere, or not."""
-        self._renewing.ask()
+        self._files_queue.add(ALL)
 
     async def run(self) -> NoReturn:
         """Keep them right until cancelled; what fails is tried again, and logged."""
-        await asyncio.gather(self._renewing.run(), self._telling.run())
-        raise AssertionError("passes do not end")
+        await asyncio.gather(self._files_queue.run(), self._events_queue.run())
+        raise AssertionError("queues do not end")
 
-    async def _renew(self) -> float:
+    async def _renew(self) -> After:
         self._just_told.clear()
         now = asyncio.get_running_loop().time()
         is_whole = now >= self._whole_at
@@ -69,7 +69,7 @@ class NodeClaims:
         if is_whole:
             self._whole_at = now + LOOK_SECONDS
         self._note_taken()
-        return max(0.0, self._whole_at - now)
+        return After(max(0.0, self._whole_at - now))
 
     def _note_renewed(self, renewals: tuple[Renewal, ...]) -> None:
         if (where := self._claims.where) is not None:
@@ -89,11 +89,11 @@ class NodeClaims:
     def _note(self, notices: tuple[Notice, ...]) -> None:
         if notices:
             self._untold.update(dict.fromkeys(notices))
-            self._telling.ask()
+            self._events_queue.add(ALL)
 
-    async def _tell(self) -> None:
+    async def _record_events(self) -> Done:
         if not self._untold:
-            return
+            return Done()
         notices = tuple(self._untold)
         pods = (await self._client.list(self._selection)).items
         for notice in notices:
@@ -103,3 +103,4 @@ class NodeClaims:
                 names = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
                 regarding = ObjectReference(api_version="v1", kind="Pod", **names)
                 self._record(event(regarding, notice.reason, "Renew", notice.sentence))
+        return Done()
