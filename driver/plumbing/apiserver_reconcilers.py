@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, TypeVar
 
+from driver.plumbing.apiserver import BACKOFF
 from driver.plumbing.prometheus import PASS_SECONDS, PASSES, counted
-from kube.api import Backoff, Change, Deleted, Reconciler, Result
+from kube.api import Change, Deleted, Reconciler, Result
 
 K = TypeVar("K", bound=Hashable)
 
@@ -21,8 +22,6 @@ ALL = "all"
 
 DISAGREEMENT_SECONDS = 5.0
 """How soon an own object that another client changed is put right."""
-
-BACKOFF = Backoff(first_seconds=0.2, cap_seconds=10.0)
 
 
 def keyed_reconciler(

@@ -10,9 +10,19 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from driver.plumbing import apiserver_reconcilers
+from driver.plumbing.apiserver import until_done
 from driver.plumbing.apiserver_reconcilers import ALL, put_right, whole_reconciler
 from driver.plumbing.prometheus import page
-from kube.api import Deleted, Done, Modified, ObjectKey, Reconciler, Result, UnavailableError
+from kube.api import (
+    ApiError,
+    Deleted,
+    Done,
+    Modified,
+    ObjectKey,
+    Reconciler,
+    Result,
+    UnavailableError,
+)
 
 KEY = ObjectKey("", "slice")
 
@@ -103,3 +113,15 @@ async def test_what_another_wrote_is_put_right_later_than_what_was_deleted(
         await until(lambda: calls.made == 2)
         put_right(Deleted(KEY, "old"), made)
         assert len(made) == 1
+
+
+async def test_what_must_be_done_once_is_tried_until_it_is() -> None:
+    failures: list[ApiError] = [UnavailableError("away")] * 2
+
+    async def work() -> str:
+        if failures:
+            raise failures.pop()
+        return "done"
+
+    assert await until_done(work, name="testing") == "done"
+    assert failures == []
