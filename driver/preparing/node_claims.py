@@ -74,7 +74,7 @@ class NodeClaims:
     def _note_renewed(self, renewals: tuple[Renewal, ...]) -> None:
         if (where := self._claims.where) is not None:
             notices = change_notices(renewals, where)
-            self._just_told.update(notice.claim for notice in notices)
+            self._just_told.update(claim for claim, _ in notices)
             self._note(notices)
 
     def _note_taken(self) -> None:
@@ -83,7 +83,7 @@ class NodeClaims:
             return
         taken = taken_notices(self._claims.prepared.values(), where)
         new = taken - self._taken
-        self._note(tuple(notice for notice in new if notice.claim not in self._just_told))
+        self._note(tuple(notice for notice in new if notice[0] not in self._just_told))
         self._taken = taken
 
     def _note(self, notices: tuple[Notice, ...]) -> None:
@@ -98,9 +98,10 @@ class NodeClaims:
         pods = (await self._client.list(self._selection)).items
         for notice in notices:
             self._untold.pop(notice, None)
-            event = Event.warning if notice.is_warning else Event.normal
-            for pod in pods_of(pods, notice.claim):
+            claim, told = notice
+            event = Event.warning if told.is_warning else Event.normal
+            for pod in pods_of(pods, claim):
                 names = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
                 regarding = ObjectReference(api_version="v1", kind="Pod", **names)
-                self._record(event(regarding, notice.reason, "Renew", notice.sentence))
+                self._record(event(regarding, told.reason, "Renew", told.sentence))
         return Done()

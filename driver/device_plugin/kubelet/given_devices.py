@@ -16,15 +16,15 @@ from typing import NoReturn
 from driver.api import InstanceName, NodeName
 from driver.device_plugin.containers.disk_cdi import InstanceCdiFiles
 from driver.device_plugin.containers.given_notices import (
-    GivenNotice,
     given_notice,
-    path_taken,
+    named,
     pods_with,
 )
 from driver.device_plugin.containers.instance_cdi import GivenChange
 from driver.device_plugin.kubelet.usage import HasPods, ListsUsage, pod_reference
 from driver.instances.slots.slots import InstanceSlots
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
+from driver.preparing.grants.device_notices import Told, path_taken
 from driver.preparing.grants.whereabouts import Whereabouts
 from kube.api import After, Done, Event, Result
 
@@ -69,7 +69,7 @@ class GivenDevices:
     def __post_init__(self) -> None:
         self.files_queue = whole_reconciler("keeping what was given", self._keep_now)
         self._events_queue = whole_reconciler("telling pods of given devices", self._record_events)
-        self.untold: dict[GivenNotice, None] = {}
+        self.untold: dict[tuple[InstanceName, Told], None] = {}
         self._left: dict[InstanceName, dict[str, None]] = {}
         self._taken: frozenset[tuple[InstanceName, str, InstanceName]] = frozenset()
         self._kept: tuple[Mapping[InstanceName, bool], frozenset[InstanceName], Whereabouts] | None
@@ -112,9 +112,9 @@ class GivenDevices:
         left.update(dict.fromkeys(change.before.paths if change.before else ()))
         for path in now:
             left.pop(path, None)
-        notice = given_notice(change, tuple(left), where)
-        if notice is not None:
-            self.untold[notice] = None
+        told = given_notice(change, tuple(left), where)
+        if told is not None:
+            self.untold[change.instance, told] = None
             self._events_queue.add(ALL)
 
     def _note_taken(
@@ -133,7 +133,7 @@ class GivenDevices:
         )
         for name, path, owner in taken - self._taken:
             if name not in told:
-                self.untold[path_taken(name, path, owner)] = None
+                self.untold[name, path_taken(f"the {named(name)}", path, owner)] = None
                 self._events_queue.add(ALL)
         self._taken = taken
 
@@ -144,9 +144,9 @@ class GivenDevices:
         if listing is None:
             return After(TIMES.retry)
         notices, self.untold = tuple(self.untold), {}
-        for notice in notices:
-            event = Event.warning if notice.is_warning else Event.normal
-            for pod in pods_with(notice.instance, self.views(), listing, self.node):
+        for instance, told in notices:
+            event = Event.warning if told.is_warning else Event.normal
+            for pod in pods_with(instance, self.views(), listing, self.node):
                 regarding = pod_reference(pod, self.pods.known())
-                self.record(event(regarding, notice.reason, "Renew", notice.sentence))
+                self.record(event(regarding, told.reason, "Renew", told.sentence))
         return Done()

@@ -12,7 +12,7 @@ import pytest
 
 from driver.api import ConfigurationName, InstanceName
 from driver.device_plugin.containers.disk_cdi import AT_ONCE, instance_files
-from driver.device_plugin.containers.given_notices import given_notice, path_taken
+from driver.device_plugin.containers.given_notices import given_notice, named
 from driver.device_plugin.containers.instance_cdi import (
     GivenChange,
     GivenFile,
@@ -24,6 +24,7 @@ from driver.device_plugin.containers.responses import Files
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 from driver.plumbing.disk import Folder
+from driver.preparing.grants.device_notices import path_taken
 from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, a_camera
 
@@ -289,7 +290,7 @@ def test_pods_are_told_what_their_containers_hold() -> None:
         f"The device of Instance {CAMERA_1} changed: containers that run have its old URL.",
         True,
     )
-    assert path_taken(CAMERA_1, "/dev/a", CAMERA_2).sentence == (
+    assert path_taken(f"the {named(CAMERA_1)}", "/dev/a", CAMERA_2).sentence == (
         f"/dev/a is Instance {CAMERA_2}'s now. Containers that were started when the device of"
         f" Instance {CAMERA_1} was there hold it: start them anew."
     )

@@ -18,6 +18,7 @@ from driver.preparing.claim_notices import Notice, change_notices, pods_of, take
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
 from driver.preparing.grants.claims import AllocatedClaim, allocated_claim, plan_prepare
+from driver.preparing.grants.device_notices import Told
 from driver.preparing.grants.renewals import concerned, renew
 from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.builders import NODE
@@ -207,17 +208,17 @@ def test_a_link_that_an_earlier_driver_wrote_is_where_it_leads() -> None:
 
     assert (after.paths, after.left) == (("/dev/ttyUSB0",), ())
     notices = notices_of(before, lambda path: leads.get(path, path))
-    assert [notice.reason for notice in notices if notice.reason == "DeviceMoved"] == []
+    assert [told.reason for _, told in notices if told.reason == "DeviceMoved"] == []
 
 
 def test_a_device_whose_link_leads_elsewhere_has_moved() -> None:
     before = renewed(holding(disk(BY_ID)), [disk(BY_ID)], resolve=lambda _: "/dev/ttyUSB0")
     leads = {BY_ID: "/dev/ttyUSB1"}
 
-    (notice,) = notices_of(before, lambda path: leads.get(path, path))
+    ((_, told),) = notices_of(before, lambda path: leads.get(path, path))
 
-    assert notice.reason == "DeviceMoved"
-    assert "/dev/ttyUSB0" in notice.sentence
+    assert told.reason == "DeviceMoved"
+    assert "/dev/ttyUSB0" in told.sentence
 
 
 def test_network_device_that_is_away_keeps_its_address() -> None:
@@ -264,8 +265,8 @@ def notices(claim: PreparedClaim, *reported: Instance) -> list[tuple[str, str, b
     where = Whereabouts(reported)
     renewals = renew({WANTED.uid: claim}, where, str)
     told = change_notices(renewals.values(), where)
-    assert {notice.claim for notice in told} <= {WANTED}
-    return [(notice.reason, notice.sentence, notice.is_warning) for notice in told]
+    assert {claim for claim, _ in told} <= {WANTED}
+    return [(each.reason, each.sentence, each.is_warning) for _, each in told]
 
 
 def test_pods_are_told_what_their_containers_hold() -> None:
@@ -343,11 +344,13 @@ def test_pods_are_told_when_a_path_that_they_hold_is_taken_later() -> None:
     assert taken_notices([claim], Whereabouts([disk("/dev/b")])) == frozenset()
     where = Whereabouts([disk("/dev/b"), disk("/dev/a", "loop-bbbbbb")])
     assert taken_notices([claim], where) == {
-        Notice(
+        (
             WANTED,
-            "DevicePathTaken",
-            "/dev/a is Instance loop-bbbbbb's now. Containers that were started when device"
-            " node-a/loop-aaaaaa was there hold it: start them anew.",
+            Told(
+                "DevicePathTaken",
+                "/dev/a is Instance loop-bbbbbb's now. Containers that were started when device"
+                " node-a/loop-aaaaaa was there hold it: start them anew.",
+            ),
         )
     }
 
