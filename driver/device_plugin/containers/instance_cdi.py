@@ -123,22 +123,19 @@ def withdrawal(
         where: What is known of the devices.
         shared: Whether several nodes may see it.
     """
-    if given is not None and (other := rival(name, given, where)):
-        return other
     is_address = shared and given is not None and not given.is_of_host
-    return "" if is_address or where.is_unheard(_configuration(name)) else "is offline"
+    return where.why_withheld(_place(name, given), is_address=is_address)
 
 
 def rival(name: InstanceName, given: GivenFile, where: Whereabouts) -> str:
     """Which other device is where an Instance's file leads; "" if none is."""
-    place = FormerPlace(
-        configuration=_configuration(name),
+    return where.rival(_place(name, given))
+
+
+def _place(name: InstanceName, given: GivenFile | None) -> FormerPlace:
+    return FormerPlace(
+        configuration=ConfigurationName(name.rpartition("-")[0]),
         instance=name,
-        paths=given.paths,
-        values=given.variables.values(),
+        paths=given.paths if given else (),
+        values=given.variables.values() if given else (),
     )
-    return where.rival(place)
-
-
-def _configuration(name: InstanceName) -> ConfigurationName:
-    return ConfigurationName(name.rpartition("-")[0])

@@ -28,7 +28,7 @@ from driver.preparing.files.prepared import PreparedClaim, PreparedClaims, Prepa
 from driver.preparing.grants.claims import in_order, prepared_device, unusable
 from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
 from driver.preparing.grants.rival_claims import Renewal, kept_apart, left, withheld
-from driver.preparing.grants.whereabouts import Whereabouts, former_place
+from driver.preparing.grants.whereabouts import OFFLINE, Whereabouts, former_place
 
 Resolve = Callable[[str], str]
 """Where a path of the host leads."""
@@ -125,11 +125,10 @@ def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:
 
 
 def _unseen(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
-    if rival := where.rival(former_place(device)):
-        return withheld(device, rival)
-    if where.is_unheard(device.configuration) or _is_only_an_address(device):
+    why = where.why_withheld(former_place(device), is_address=_is_only_an_address(device))
+    if not why:
         return device
-    return withheld(device, device.withheld or "is offline")
+    return withheld(device, device.withheld or why if why == OFFLINE else why)
 
 
 def _told(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:

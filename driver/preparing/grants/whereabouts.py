@@ -18,6 +18,9 @@ from driver.environment import BUILT_IN, EnvironmentRules
 from driver.instances.instances import Instance
 from driver.preparing.files.prepared import PreparedDevice
 
+OFFLINE = "is offline"
+"""Of a device that no handler reports, behind its name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormerPlace:
@@ -97,6 +100,18 @@ class Whereabouts:
             if other is not None and not _is(other, place):
                 return _said(address, other)
         return ""
+
+    def why_withheld(self, place: FormerPlace, *, is_address: bool) -> str:
+        """Why nothing may be given of a device that is not reported; "" if what it had may.
+
+        Args:
+            place: Where it was.
+            is_address: Whether all that it gives is where it is on the network: then it keeps
+                that, and the application waits for it.
+        """
+        if rival := self.rival(place):
+            return rival
+        return "" if is_address or self.is_unheard(place.configuration) else OFFLINE
 
     def owner(self, path: str) -> InstanceName | None:
         """An Instance whose device node this path of the host is; the first by name."""
