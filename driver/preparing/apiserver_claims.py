@@ -37,7 +37,7 @@ class ClaimReader(Protocol):
 
 
 class ClaimReads:
-    """Reads that end in time, and of which no more run at once than the API server can bear."""
+    """Reads that end in time; no more run at once than the API server can bear."""
 
     def __init__(self, reader: ClaimReader) -> None:
         self._reader = reader

@@ -1,7 +1,7 @@
 """The claims that the kubelet asks about: looked up, prepared, unprepared; each on its own.
 
-Whatever happens to one claim becomes that claim's answer and nobody else's. Work goes on when the
-kubelet hangs up: it asks again, and is then told the result.
+Whatever happens to one claim becomes the answer for that claim and for no other. Work goes on when
+the kubelet hangs up: it asks again, and then gets the result.
 """
 
 from __future__ import annotations
@@ -111,18 +111,18 @@ class KubeletClaims:
 
     @property
     def prepared_now(self) -> PreparedClaims:
-        """Those of which all is known."""
+        """Those that are known as a whole."""
         doubtful = self._node.doubtful
         return {uid: c for uid, c in self._node.prepared.items() if uid not in doubtful}
 
     @property
     def lost(self) -> PreparedClaims:
-        """Those of which all is known, and whose CDI file is gone."""
+        """Those that are known as a whole, and whose CDI file is gone."""
         return self._node.lost
 
     @property
     def doubtful(self) -> PreparedClaims:
-        """Those of which not all is known: nothing new is prepared meanwhile."""
+        """Those that are not known as a whole: nothing new is prepared meanwhile."""
         return self._node.doubtful
 
     @property
@@ -158,7 +158,7 @@ class KubeletClaims:
         """Plan anew what is prepared, by where its devices are now.
 
         Args:
-            again: Even if nobody said that anything changed.
+            again: Even if no change was heard.
             whole: All of it, and not only what changed since the last time.
 
         Raises:
@@ -171,7 +171,7 @@ class KubeletClaims:
             await self._renew(whole=whole)
 
     async def _renew(self, *, whole: bool = True) -> None:
-        # Whoever waited for another process may see more by now.
+        # While it waited for another process, more may have been seen.
         if (sight := self._source.sight) is None:
             return
         only = None

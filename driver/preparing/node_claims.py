@@ -4,7 +4,7 @@
                                   └──► Events on the pods that have the claims
 
 Events have a queue of their own: no file waits for the API server. What is not told when
-the process ends stays untold, unless it is so still: that another device has a path that
+the process ends stays unreported, unless it is so still: that another device has a path that
 containers hold is told again.
 """
 
@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from driver.api import NodeName
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
-from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
+from driver.preparing.claim_events import ClaimEvent, change_events, pods_of, taken_events
 from driver.preparing.files.prepared import ClaimReference
 from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
@@ -30,7 +30,7 @@ LOOK_SECONDS = 10.0
 
 
 class NodeClaims:
-    """Plans anew what is prepared whenever it is asked to, and tells pods."""
+    """Plans anew what is prepared whenever devices change, and records Events on pods."""
 
     def __init__(
         self,
@@ -46,9 +46,9 @@ class NodeClaims:
         self._selection = PODS.select(field_selector=f"spec.nodeName={node}")
         self._files_queue = whole_reconciler("planning claims anew", self._renew)
         self._events_queue = whole_reconciler("telling pods of their devices", self._record_events)
-        self._untold: dict[Notice, None] = {}
-        self._taken: frozenset[Notice] = frozenset()
-        self._just_told: set[ClaimReference] = set()
+        self._unreported: dict[ClaimEvent, None] = {}
+        self._taken: frozenset[ClaimEvent] = frozenset()
+        self._just_reported: set[ClaimReference] = set()
         self._whole_at = float("-inf")
         claims.on_renewed(self._note_renewed)
 
@@ -62,7 +62,7 @@ class NodeClaims:
         raise AssertionError("queues do not end")
 
     async def _renew(self) -> After:
-        self._just_told.clear()
+        self._just_reported.clear()
         now = asyncio.get_running_loop().time()
         is_whole = now >= self._whole_at
         await self._claims.renew(again=True, whole=is_whole)
@@ -73,35 +73,35 @@ class NodeClaims:
 
     def _note_renewed(self, renewals: tuple[Renewal, ...]) -> None:
         if (where := self._claims.where) is not None:
-            notices = change_notices(renewals, where)
-            self._just_told.update(claim for claim, _ in notices)
-            self._note(notices)
+            events = change_events(renewals, where)
+            self._just_reported.update(claim for claim, _ in events)
+            self._note(events)
 
     def _note_taken(self) -> None:
-        """What the same change has told of a device that moved is not told again."""
+        """A device that the same change has reported as moved is not reported again."""
         if (where := self._claims.where) is None:
             return
-        taken = taken_notices(self._claims.prepared.values(), where)
+        taken = taken_events(self._claims.prepared.values(), where)
         new = taken - self._taken
-        self._note(tuple(notice for notice in new if notice[0] not in self._just_told))
+        self._note(tuple(event for event in new if event[0] not in self._just_reported))
         self._taken = taken
 
-    def _note(self, notices: tuple[Notice, ...]) -> None:
-        if notices:
-            self._untold.update(dict.fromkeys(notices))
+    def _note(self, events: tuple[ClaimEvent, ...]) -> None:
+        if events:
+            self._unreported.update(dict.fromkeys(events))
             self._events_queue.add(ALL)
 
     async def _record_events(self) -> Done:
-        if not self._untold:
+        if not self._unreported:
             return Done()
-        notices = tuple(self._untold)
+        events = tuple(self._unreported)
         pods = (await self._client.list(self._selection)).items
-        for notice in notices:
-            self._untold.pop(notice, None)
-            claim, told = notice
-            event = Event.warning if told.is_warning else Event.normal
+        for event in events:
+            self._unreported.pop(event, None)
+            claim, said = event
+            record = Event.warning if said.is_warning else Event.normal
             for pod in pods_of(pods, claim):
                 names = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
                 regarding = ObjectReference(api_version="v1", kind="Pod", **names)
-                self._record(event(regarding, told.reason, "Renew", told.sentence))
+                self._record(record(regarding, said.reason, "Renew", said.sentence))
         return Done()

@@ -24,7 +24,7 @@ from driver.plumbing.apiserver_reconcilers import whole_reconciler
 from driver.plumbing.kubelet_sockets import list_pod_resources
 from driver.plumbing.prometheus import STALE_CLAIMS
 from driver.preparing.apiserver_claims import FoundClaim
-from driver.preparing.claim_notices import pods_of
+from driver.preparing.claim_events import pods_of
 from driver.preparing.files.prepared import VERSION, ClaimReference, Home, PreparedClaim
 from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims

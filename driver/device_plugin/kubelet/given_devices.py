@@ -15,8 +15,8 @@ from typing import NoReturn
 
 from driver.api import InstanceName, NodeName
 from driver.device_plugin.containers.disk_cdi import InstanceCdiFiles
-from driver.device_plugin.containers.given_notices import (
-    given_notice,
+from driver.device_plugin.containers.given_events import (
+    given_event,
     named,
     pods_with,
 )
@@ -24,7 +24,7 @@ from driver.device_plugin.containers.instance_cdi import GivenChange
 from driver.device_plugin.kubelet.usage import HasPods, ListsUsage, pod_reference
 from driver.instances.slots.slots import InstanceSlots
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
-from driver.preparing.grants.device_notices import Told, path_taken
+from driver.preparing.grants.device_events import DeviceEvent, path_taken
 from driver.preparing.grants.whereabouts import Whereabouts
 from kube.api import After, Done, Event, Result
 
@@ -48,7 +48,7 @@ TIMES = Times()
 
 @dataclass(eq=False)
 class GivenDevices:
-    """Keeps files right, and tells pods, while `run` runs.
+    """Keeps files right, and records Events on pods, while `run` runs.
 
     Attributes:
         where: Where this node's devices are now; None before that is known.
@@ -69,7 +69,7 @@ class GivenDevices:
     def __post_init__(self) -> None:
         self.files_queue = whole_reconciler("keeping what was given", self._keep_now)
         self._events_queue = whole_reconciler("telling pods of given devices", self._record_events)
-        self.untold: dict[tuple[InstanceName, Told], None] = {}
+        self.unreported: dict[tuple[InstanceName, DeviceEvent], None] = {}
         self._left: dict[InstanceName, dict[str, None]] = {}
         self._taken: frozenset[tuple[InstanceName, str, InstanceName]] = frozenset()
         self._kept: tuple[Mapping[InstanceName, bool], frozenset[InstanceName], Whereabouts] | None
@@ -77,7 +77,7 @@ class GivenDevices:
         self._due = 0.0
 
     async def run(self) -> NoReturn:
-        """Keep and tell until cancelled."""
+        """Keep and record until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.files_queue.run())
             await self._events_queue.run()
@@ -112,18 +112,18 @@ class GivenDevices:
         left.update(dict.fromkeys(change.before.paths if change.before else ()))
         for path in now:
             left.pop(path, None)
-        told = given_notice(change, tuple(left), where)
-        if told is not None:
-            self.untold[change.instance, told] = None
+        event = given_event(change, tuple(left), where)
+        if event is not None:
+            self.unreported[change.instance, event] = None
             self._events_queue.add(ALL)
 
     def _note_taken(
         self,
         held: Mapping[InstanceName, bool],
         where: Whereabouts,
-        told: Collection[InstanceName],
+        reported: Collection[InstanceName],
     ) -> None:
-        """Once for as long as it lasts, and not where the same change has told it of the device."""
+        """Once for as long as it lasts, and not of a device that has just been reported."""
         self._left = {name: left for name, left in self._left.items() if name in held}
         taken = frozenset(
             (name, path, owner)
@@ -132,21 +132,21 @@ class GivenDevices:
             if (owner := where.owner(path))
         )
         for name, path, owner in taken - self._taken:
-            if name not in told:
-                self.untold[name, path_taken(f"the {named(name)}", path, owner)] = None
+            if name not in reported:
+                self.unreported[name, path_taken(f"the {named(name)}", path, owner)] = None
                 self._events_queue.add(ALL)
         self._taken = taken
 
     async def _record_events(self) -> Result:
-        if not self.untold:
+        if not self.unreported:
             return Done()
         listing = await self.usage()
         if listing is None:
             return After(TIMES.retry)
-        notices, self.untold = tuple(self.untold), {}
-        for instance, told in notices:
-            event = Event.warning if told.is_warning else Event.normal
+        events, self.unreported = tuple(self.unreported), {}
+        for instance, said in events:
+            record = Event.warning if said.is_warning else Event.normal
             for pod in pods_with(instance, self.views(), listing, self.node):
                 regarding = pod_reference(pod, self.pods.known())
-                self.record(event(regarding, told.reason, "Renew", told.sentence))
+                self.record(record(regarding, said.reason, "Renew", said.sentence))
         return Done()

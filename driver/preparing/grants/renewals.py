@@ -13,7 +13,7 @@ A container that starts gets its claim's device where it is now, or does not sta
     ... and no longer has what the claim's DeviceConfig asks of it: nothing, it is withheld
     is another claim's by now, through another Configuration: nothing, see `rival_claims`
 
-Containers that run are left alone; `claim_notices` says what they hold.
+Containers that run are left alone; `claim_events` says what they hold.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 
 from driver.api import ConfigurationName, InstanceName
 from driver.device_plugin.containers.disk_cdi import AT_ONCE, instance_files
-from driver.device_plugin.containers.given_notices import given_notice, named
+from driver.device_plugin.containers.given_events import given_event, named
 from driver.device_plugin.containers.instance_cdi import (
     GivenChange,
     GivenFile,
@@ -24,7 +24,7 @@ from driver.device_plugin.containers.responses import Files
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 from driver.plumbing.disk import Folder
-from driver.preparing.grants.device_notices import path_taken
+from driver.preparing.grants.device_events import path_taken
 from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, a_camera
 
@@ -254,7 +254,7 @@ async def test_a_folder_that_a_runtime_made_of_a_mount_gives_way_to_its_link(
 
 
 def notice(change: GivenChange, *left: str) -> tuple[str, str, bool]:
-    found = given_notice(change, left, Whereabouts([at("/dev/a", CAMERA_2)]))
+    found = given_event(change, left, Whereabouts([at("/dev/a", CAMERA_2)]))
     assert found is not None
     return found.reason, found.sentence, found.is_warning
 

@@ -74,7 +74,7 @@ class World:
         await self.given.keep(Whereabouts(cameras))
         task: asyncio.Task[Any] = asyncio.create_task(self.given.run())
         async with asyncio.timeout(10):
-            while self.given.untold:  # noqa: ASYNC110  Told, or given up.
+            while self.given.unreported:  # noqa: ASYNC110  DeviceEvent, or given up.
                 await asyncio.sleep(0.005)
         task.cancel()
         await asyncio.wait([task])

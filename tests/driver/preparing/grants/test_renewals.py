@@ -14,11 +14,11 @@ from driver.api import ConfigurationName, DeviceName
 from driver.devices import DeviceSpec, Mount
 from driver.environment import EnvironmentRules
 from driver.instances.instances import Instance
-from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
+from driver.preparing.claim_events import ClaimEvent, change_events, pods_of, taken_events
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
 from driver.preparing.grants.claims import AllocatedClaim, allocated_claim, plan_prepare
-from driver.preparing.grants.device_notices import Told
+from driver.preparing.grants.device_events import DeviceEvent
 from driver.preparing.grants.renewals import concerned, renew
 from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.builders import NODE
@@ -194,9 +194,9 @@ def test_links_are_followed() -> None:
 BY_ID = "/dev/serial/by-id/usb-Acme"
 
 
-def notices_of(before: PreparedClaim, resolve: Callable[[str], str]) -> tuple[Notice, ...]:
+def notices_of(before: PreparedClaim, resolve: Callable[[str], str]) -> tuple[ClaimEvent, ...]:
     where = Whereabouts([disk(BY_ID)])
-    return change_notices(renew({WANTED.uid: before}, where, resolve).values(), where)
+    return change_events(renew({WANTED.uid: before}, where, resolve).values(), where)
 
 
 def test_a_link_that_an_earlier_driver_wrote_is_where_it_leads() -> None:
@@ -264,7 +264,7 @@ def test_claims_of_which_something_is_withheld_are_written_first() -> None:
 def notices(claim: PreparedClaim, *reported: Instance) -> list[tuple[str, str, bool]]:
     where = Whereabouts(reported)
     renewals = renew({WANTED.uid: claim}, where, str)
-    told = change_notices(renewals.values(), where)
+    told = change_events(renewals.values(), where)
     assert {claim for claim, _ in told} <= {WANTED}
     return [(each.reason, each.sentence, each.is_warning) for _, each in told]
 
@@ -341,12 +341,12 @@ def test_properties_are_told_by_name_since_they_may_be_secrets() -> None:
 def test_pods_are_told_when_a_path_that_they_hold_is_taken_later() -> None:
     claim = renewed(holding(disk("/dev/a")), [disk("/dev/b")])
 
-    assert taken_notices([claim], Whereabouts([disk("/dev/b")])) == frozenset()
+    assert taken_events([claim], Whereabouts([disk("/dev/b")])) == frozenset()
     where = Whereabouts([disk("/dev/b"), disk("/dev/a", "loop-bbbbbb")])
-    assert taken_notices([claim], where) == {
+    assert taken_events([claim], where) == {
         (
             WANTED,
-            Told(
+            DeviceEvent(
                 "DevicePathTaken",
                 "/dev/a is Instance loop-bbbbbb's now. Containers that were started when device"
                 " node-a/loop-aaaaaa was there hold it: start them anew.",
@@ -400,7 +400,7 @@ def test_a_device_that_is_plugged_anew_is_guarded_anew_and_no_pod_is_told() -> N
 
     (device,) = renewal.after.devices
     assert [mount.host_path for mount in device.mounts] == ["/dev/disk/by-diskseq/10"]
-    assert change_notices([renewal], where) == ()
+    assert change_events([renewal], where) == ()
 
 
 DENIED = {"LD_PRELOAD": "/x.so", "https_proxy": "http://10.0.0.1", "MOORAGE_X": "1"}

@@ -1,6 +1,6 @@
-"""Notices: what the pods of a prepared claim are told when its devices change.
+"""Events on the pods of a prepared claim when its devices change.
 
-Renewals, Whereabouts ──notices──► Notice ──pods_of──► the pods that it is for
+Renewals, Whereabouts ──change_events──► ClaimEvent ──pods_of──► the pods that it is for
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from typing import Any
 
 from driver.devices import DeviceSpec
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
-from driver.preparing.grants.device_notices import Given, Told, notice_of, path_taken
+from driver.preparing.grants.device_events import DeviceEvent, Given, event_of, path_taken
 from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.grants.whereabouts import Whereabouts
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
 
-Notice = tuple[ClaimReference, Told]
-"""Which claim's pods are told, and what."""
+ClaimEvent = tuple[ClaimReference, DeviceEvent]
+"""Of which claim, and what its pods are told."""
 
 
-def change_notices(renewals: Iterable[Renewal], where: Whereabouts) -> tuple[Notice, ...]:
-    """What changed, a notice for each device."""
+def change_events(renewals: Iterable[Renewal], where: Whereabouts) -> tuple[ClaimEvent, ...]:
+    """What changed, an Event for each device."""
     return tuple(
-        (renewal.after.reference, told)
+        (renewal.after.reference, event)
         for renewal in renewals
         for before, after in _pairs(renewal)
-        if (told := _change(before, after, where))
+        if (event := _change(before, after, where))
     )
 
 
-def taken_notices(claims: Iterable[PreparedClaim], where: Whereabouts) -> frozenset[Notice]:
+def taken_events(claims: Iterable[PreparedClaim], where: Whereabouts) -> frozenset[ClaimEvent]:
     """Paths that containers may hold from before, and that are other devices' now.
 
-    The same for as long as that lasts; each is to be told once.
+    The same for as long as that lasts; each is reported once.
     """
     return frozenset(
         (claim.reference, path_taken(f"device {device.allocated}", path, owner))
@@ -53,8 +53,10 @@ def _pairs(renewal: Renewal) -> Iterator[tuple[PreparedDevice, PreparedDevice]]:
             yield before[device.cdi_name], device
 
 
-def _change(before: PreparedDevice, after: PreparedDevice, where: Whereabouts) -> Told | None:
-    return notice_of(
+def _change(
+    before: PreparedDevice, after: PreparedDevice, where: Whereabouts
+) -> DeviceEvent | None:
+    return event_of(
         f"Device {after.allocated}",
         _given(before),
         _given(after),

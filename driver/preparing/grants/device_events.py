@@ -1,9 +1,9 @@
-"""What the pods of a device are told when it changes: the same for claims and the device plugin.
+"""Events on the pods of a device that changes: the same for claims and the device plugin.
 
-Given before, Given after ──notice_of──► Told
+Given before, Given after ──event_of──► DeviceEvent
 
-Containers that run keep what they were started with, and nothing can take it from them. So their
-pods are told what they hold, and whose that is now.
+Containers that run keep what they were started with, and nothing can take it from them. So an Event
+on their pods says what they hold, and which Instance that is now.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What pods are told.
+class DeviceEvent:
+    """What an Event says.
 
     Attributes:
         reason: Of the Event.
@@ -53,10 +53,10 @@ class Told:
     is_warning: bool = True
 
 
-def notice_of(
+def event_of(
     device: str, before: Given, after: Given, owner_of: OwnerOf, *, has_moved: bool
-) -> Told | None:
-    """What changed; None if that is nothing to tell.
+) -> DeviceEvent | None:
+    """What changed; None if that needs no Event.
 
     Args:
         device: Its name, as a sentence begins with it.
@@ -69,21 +69,21 @@ def notice_of(
     anew = f"{held}{START_ANEW}" if held else ""
     if after.withheld and not before.withheld:
         why = f"{device} {after.withheld}: no container is started with it until it is back."
-        return Told("DeviceAway", f"{why}{held}." if held else why)
+        return DeviceEvent("DeviceAway", f"{why}{held}." if held else why)
     if before.withheld and not after.withheld:
         back = f"{device} is back{_places('at', after)}."
-        return Told("DeviceBack", back + anew, is_warning=bool(after.left))
+        return DeviceEvent("DeviceBack", back + anew, is_warning=bool(after.left))
     if has_moved:
-        return Told("DeviceMoved", f"{device} moved{_places('to', after)}." + anew)
+        return DeviceEvent("DeviceMoved", f"{device} moved{_places('to', after)}." + anew)
     if changed := _changed(before.variables, after.variables):
         why = f"{device} changed: containers that run have its old {', '.join(changed)}."
-        return Told("DeviceChanged", why)
+        return DeviceEvent("DeviceChanged", why)
     return None
 
 
-def path_taken(device: str, path: str, owner: str) -> Told:
+def path_taken(device: str, path: str, owner: str) -> DeviceEvent:
     """A path that containers may hold from before, and that is another device's now."""
-    return Told(
+    return DeviceEvent(
         "DevicePathTaken",
         f"{path} is Instance {owner}'s now. Containers that were started when {device} was there"
         f" hold it{START_ANEW}",
@@ -101,7 +101,7 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 def _held(before: Given, after: Given, owner_of: OwnerOf) -> str:
     """What running containers may hold, behind a blank; "" if they hold nothing of before.
 
-    A pod holds the latest paths. Earlier ones are told as a number: only a pod that has run through
+    A pod holds the latest paths. Earlier ones are counted: only a pod that has run through
     all moves may hold one.
     """
     if not (left := after.left):

@@ -1,7 +1,4 @@
-"""Notices: what pods are told when a device changes that the device plugin gave to them.
-
-As `claim_notices` for claims: containers that run keep what they were started with.
-"""
+"""Events on pods when a device changes that the device plugin gave to them, see `device_events`."""
 
 from __future__ import annotations
 
@@ -12,11 +9,11 @@ from driver.api import InstanceName, NodeName
 from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile
 from driver.instances.slots.node_pods import Listing, PodName
 from driver.instances.slots.slots import InstanceSlots, slot_devices
-from driver.preparing.grants.device_notices import Given, Told, notice_of
+from driver.preparing.grants.device_events import DeviceEvent, Given, event_of
 from driver.preparing.grants.whereabouts import OFFLINE, Whereabouts
 
 
-def given_notice(change: GivenChange, left: Sequence[str], where: Whereabouts) -> Told | None:
+def given_event(change: GivenChange, left: Sequence[str], where: Whereabouts) -> DeviceEvent | None:
     """What changed.
 
     Args:
@@ -27,7 +24,7 @@ def given_notice(change: GivenChange, left: Sequence[str], where: Whereabouts) -
     is_back = change.before is None and change.after is not None
     before = replace(_given(change.instance, change.before), withheld=OFFLINE if is_back else "")
     after = replace(_given(change.instance, change.after), withheld=change.withdrawn, left=left)
-    return notice_of(
+    return event_of(
         f"The {named(change.instance)}",
         before,
         after,
