@@ -24,7 +24,8 @@ from driver.api import NodeName
 from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.kubelet.allocations import Given
 from driver.device_plugin.kubelet.given_devices import GivenDevices
-from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper, list_devices
+from driver.device_plugin.kubelet.listings import list_devices
+from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from driver.instances.slots.node_pods import Listing, uncovered
 from driver.instances.stored.objects import StoredInstance

@@ -21,7 +21,8 @@ from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.kubelet.allocations import Given, KubeletAllocations
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins
 from driver.device_plugin.kubelet.given_devices import GivenDevices
-from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper, list_devices
+from driver.device_plugin.kubelet.listings import list_devices
+from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper
 from driver.device_plugin.node_leftovers import KnowsWhere, NodePlace
 from driver.device_plugin.slots.allocation import Offer, Plugin
 from driver.device_plugin.slots.apiserver_node_status import NodeStatus
