@@ -20,11 +20,9 @@ from driver.api import ClaimUid, NodeName
 from driver.plumbing.disk import ProcessLock
 from driver.plumbing.worker_threads import to_the_end
 from driver.preparing.files import cdi
-from driver.preparing.files.disk_checkpoint import EarlierCheckpoint
 from driver.preparing.files.disk_metadata import MetadataFiles
-from driver.preparing.files.disk_records import Files, RecordFiles
-from driver.preparing.files.disk_rescue import NAME as RESCUED
-from driver.preparing.files.disk_rescue import Rescue
+from driver.preparing.files.disk_places import RecordPlaces
+from driver.preparing.files.disk_records import Files
 from driver.preparing.files.metadata import Known, nothing_known
 from driver.preparing.files.prepared import VERSION, Home, PreparedClaim, PreparedClaims
 from driver.preparing.grants.claims import Failure
@@ -53,8 +51,6 @@ class Node:
         folder_problem: Why CDI files cannot be written, as a part of a sentence; "" if they can,
             as far as is known: by the last write of one, or by a look at their folder.
         metadata_problem: The same of device metadata.
-        rescue_problem: Why it is not known which claims without CDI files another process kept;
-            "" if it is. Nothing new is granted meanwhile.
         metadata: What containers can read of their devices; None if they get none of it. To be set
             before `recover`.
     """
@@ -67,17 +63,18 @@ class Node:
         self.home: Home | str = "the API server was not asked yet"
         self.folder_problem = ""
         self.metadata_problem = ""
-        self.rescue_problem = ""
         self.metadata: MetadataFiles | None = None
-        self._data = data
-        self._cdi_files = cdi_files
-        self._checkpoint = EarlierCheckpoint(data, name)
-        self._records = RecordFiles(cdi_files, boot_id, self._dump)
-        self._rescue = Rescue(data, boot_id)
+        self._places = RecordPlaces(name, boot_id, data, cdi_files, self._dump)
+        self._records = self._places.files
         self._lock = lock
         self._writing = asyncio.Lock()
         self._is_slow = False
         self._renewals: list[Renewal] = []
+
+    @property
+    def rescue_problem(self) -> str:
+        """Why nothing new is granted: see `RecordPlaces.problem`; "" if nothing speaks for that."""
+        return self._places.problem
 
     @property
     def is_up_to_date(self) -> bool:
@@ -100,16 +97,8 @@ class Node:
         return {uid: self.prepared[uid] for uid in self._records.lost}
 
     def glance(self) -> Iterator[PreparedClaim]:
-        """What is prepared, without the lock: enough for a hint. Raises OSError.
-
-        Nothing of it stays in memory: until `recover` another process may release it.
-        """
-        records = RecordFiles(self._cdi_files, self.boot_id)
-        records.read()
-        yield from records.claims.values()
-        yield from self._checkpoint.claims()
-        rescued = Rescue(self._data, self.boot_id).glance()
-        yield from (c for c in rescued if self._is_new(c, records.claims))
+        """What is prepared, without the lock: enough for a hint. Raises OSError."""
+        return self._places.glance()
 
     async def recover(self) -> None:
         """Read what an earlier process left; call once, before anything else."""
@@ -121,37 +110,12 @@ class Node:
             pass
 
     def _recover(self) -> None:
-        self._read()
-        for error in _tried(self._keep_rescued):
+        self._places.read()
+        for error in _tried(self._places.keep_rescued):
             logger.error("Records without CDI files cannot be kept: %s", error)
         if self.metadata is not None:
             self.metadata.tidy(self.prepared.values())
         self._records.tidy()
-
-    def _adopt_rescued(self) -> None:
-        """What another process could not write is lost, unless it is known better."""
-        try:
-            found = self._rescue.found()
-            self.rescue_problem = self._rescue.problem()
-        except OSError as error:
-            self.rescue_problem = f"{RESCUED} cannot be read: {error}"
-            logger.error("Nothing new is prepared: %s", self.rescue_problem)  # noqa: TRY400
-            return
-        for claim in found:
-            if self._is_new(claim, self.prepared):
-                self._records.hold_rescued(claim)
-
-    def _is_new(self, claim: PreparedClaim, known: PreparedClaims) -> bool:
-        return claim.boot_id == self.boot_id and claim.reference.uid not in known
-
-    def _keep_rescued(self, without: ClaimUid | None = None) -> None:
-        uids = (uid for uid in self._records.without_files if uid != without)
-        self._rescue.keep([self.prepared[uid] for uid in uids])
-
-    def _read(self) -> None:
-        self._records.read()
-        self._checkpoint.take_over(self._records, self.boot_id)
-        self._adopt_rescued()
 
     @asynccontextmanager
     async def exclusively(self) -> AsyncIterator[PreparedClaims]:
@@ -160,8 +124,8 @@ class Node:
             yield self.prepared
 
     async def _refresh(self, is_foreign: bool) -> None:
-        if is_foreign or self._checkpoint.is_there():
-            await to_the_end(self._read)
+        if is_foreign or self._places.has_checkpoint():
+            await to_the_end(self._places.read)
 
     def alone_with(self, uid: ClaimUid) -> AbstractAsyncContextManager[None]:
         """Keep other processes from this claim; entered before `exclusively`, if at all.
@@ -177,7 +141,7 @@ class Node:
         """Carry out a plan: device metadata, then the CDI file that mounts it."""
         async with self._writing:
             if self.rescue_problem:
-                self._adopt_rescued()
+                self._places.adopt_rescued()
             granted = plan(self.prepared)
             if isinstance(granted, PreparedClaim) and not self._is_granted(granted):
                 granted = self._new(granted)
@@ -234,7 +198,7 @@ class Node:
                 return self._in_doubt(claim)
             try:
                 if claim is None:
-                    self._rescue.note_released(uid)
+                    self._places.note_released(uid)
                 else:
                     await self._disk(partial(self._remove, claim))
             except OSError as error:
@@ -242,12 +206,7 @@ class Node:
             return claim
 
     def _remove(self, claim: PreparedClaim) -> None:
-        uid = claim.reference.uid
-        if self._rescue.has(uid) or not self._records.has_file(uid):
-            # Before memory: a claim that is rescued still comes back with the next process.
-            self._keep_rescued(without=uid)
-        self._records.remove(uid)
-        self._rescue.note_released(uid)
+        self._places.remove(claim.reference.uid)
         if self.metadata is not None:
             self.metadata.remove(claim)
 
@@ -261,12 +220,12 @@ class Node:
             if (claim := self.lost.get(uid)) is None:
                 return False
             await self._disk(partial(self._put_record if is_in_use else self._remove, claim))
-            await self._disk(self._keep_rescued)
+            await self._disk(self._places.keep_rescued)
             return True
 
     def _in_doubt(self, claim: PreparedClaim) -> Failure:
         uid = claim.reference.uid
-        place = f"CDI file {cdi.file_name(uid)}" if self._records.has_file(uid) else RESCUED
+        place = self._places.place_of(uid)
         return Failure(
             f"the record of claim {uid} in {place} {claim.doubt}: nothing new is prepared on this"
             " node until that claim has ended, or a driver runs that can read it"
@@ -328,8 +287,8 @@ class Node:
         self.folder_problem = self._records.problem(thoroughly=had_failed)
         if self.metadata_problem and self.metadata is not None:
             self.metadata_problem = self.metadata.problem()
-        self._adopt_rescued()
-        self._keep_rescued()
+        self._places.adopt_rescued()
+        self._places.keep_rescued()
 
     def _keep_metadata(self, claim: PreparedClaim, known: Known) -> None:
         if self.metadata is not None and not claim.doubt:
