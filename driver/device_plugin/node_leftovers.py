@@ -31,8 +31,8 @@ from driver.instances.slots.node_pods import Listing, uncovered
 from driver.instances.stored.objects import StoredInstance
 from driver.plumbing.apiserver_reconcilers import ALL
 from driver.plumbing.disk import real_path
+from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import Resolve
-from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.shown.deductions import holds_slots
 from kube.api import ApiClient, Event, Store
 
@@ -60,7 +60,7 @@ class KnowsWhere(Protocol):
     """What this node's discovery knows, see `node_cluster.NodeCluster`."""
 
     @property
-    def where(self) -> Whereabouts | None:
+    def where(self) -> DeviceLocator | None:
         """Where the devices are now; None before that is known."""
 
     def on_seen(self, listener: Callable[[], None]) -> None:

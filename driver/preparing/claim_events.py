@@ -1,6 +1,6 @@
 """Events on the pods of a prepared claim when its devices change.
 
-Renewals, Whereabouts ──change_events──► ClaimEvent ──pods_of──► the pods that it is for
+Renewals, DeviceLocator ──change_events──► ClaimEvent ──pods_of──► the pods that it is for
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from driver.devices import DeviceSpec
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
 from driver.preparing.grants.device_events import DeviceEvent, Given, event_of, path_taken
+from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.rival_claims import Renewal
-from driver.preparing.grants.whereabouts import Whereabouts
 
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
@@ -22,7 +22,7 @@ ClaimEvent = tuple[ClaimReference, DeviceEvent]
 """Of which claim, and what its pods are told."""
 
 
-def change_events(renewals: Iterable[Renewal], where: Whereabouts) -> tuple[ClaimEvent, ...]:
+def change_events(renewals: Iterable[Renewal], where: DeviceLocator) -> tuple[ClaimEvent, ...]:
     """What changed, an Event for each device."""
     return tuple(
         (renewal.after.reference, event)
@@ -32,7 +32,7 @@ def change_events(renewals: Iterable[Renewal], where: Whereabouts) -> tuple[Clai
     )
 
 
-def taken_events(claims: Iterable[PreparedClaim], where: Whereabouts) -> frozenset[ClaimEvent]:
+def taken_events(claims: Iterable[PreparedClaim], where: DeviceLocator) -> frozenset[ClaimEvent]:
     """Paths that containers may hold from before, and that are other devices' now.
 
     The same for as long as that lasts; each is reported once.
@@ -54,7 +54,7 @@ def _pairs(renewal: Renewal) -> Iterator[tuple[PreparedDevice, PreparedDevice]]:
 
 
 def _change(
-    before: PreparedDevice, after: PreparedDevice, where: Whereabouts
+    before: PreparedDevice, after: PreparedDevice, where: DeviceLocator
 ) -> DeviceEvent | None:
     return event_of(
         f"Device {after.allocated}",

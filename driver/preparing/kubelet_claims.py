@@ -28,13 +28,13 @@ from driver.preparing.grants.claims import (
     allocated_claim,
     is_prepared,
 )
+from driver.preparing.grants.device_locators import DeviceLocator
+from driver.preparing.grants.device_views import DevicesView, InstanceSource
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.grants.disk_host import on_this_host
 from driver.preparing.grants.plans import plan
 from driver.preparing.grants.renewals import OnHost, concerned, renew
 from driver.preparing.grants.rival_claims import Renewal
-from driver.preparing.grants.sight import InstanceSource, Sight
-from driver.preparing.grants.whereabouts import Whereabouts
 from driver.preparing.kubelet_calls import ClaimCalls, log_renewed, report_prepared
 from driver.preparing.node_cleanup import Cleanup
 from kube.api import now_ns
@@ -77,7 +77,7 @@ class KubeletClaims:
         self._on_host = on_host or on_this_host()
         self._on_renewed: list[OnRenewed] = []
         self._on_prepared: list[Callable[[], None]] = []
-        self._renewed: Whereabouts | None = None
+        self._renewed: DeviceLocator | None = None
         self.calls = ClaimCalls()
         self.cleanup = Cleanup(node, self.calls, self._note_prepared)
 
@@ -126,7 +126,7 @@ class KubeletClaims:
         return self._node.doubtful
 
     @property
-    def where(self) -> Whereabouts | None:
+    def where(self) -> DeviceLocator | None:
         """By what they were planned last; None if they never were."""
         return self._renewed
 
@@ -193,7 +193,7 @@ class KubeletClaims:
             listener(renewals)
         self._note_prepared()
 
-    def _is_renewed(self, sight: Sight) -> bool:
+    def _is_renewed(self, sight: DevicesView) -> bool:
         return sight.where is self._renewed and self._node.is_up_to_date
 
     async def _prepare(self, wanted: ClaimReference) -> PreparedClaim | Failure:

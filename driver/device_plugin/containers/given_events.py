@@ -10,10 +10,12 @@ from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile
 from driver.instances.slots.node_pods import Listing, PodName
 from driver.instances.slots.slots import InstanceSlots, slot_devices
 from driver.preparing.grants.device_events import DeviceEvent, Given, event_of
-from driver.preparing.grants.whereabouts import OFFLINE, Whereabouts
+from driver.preparing.grants.device_locators import OFFLINE, DeviceLocator
 
 
-def given_event(change: GivenChange, left: Sequence[str], where: Whereabouts) -> DeviceEvent | None:
+def given_event(
+    change: GivenChange, left: Sequence[str], where: DeviceLocator
+) -> DeviceEvent | None:
     """What changed.
 
     Args:

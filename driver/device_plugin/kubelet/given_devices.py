@@ -25,7 +25,7 @@ from driver.device_plugin.kubelet.usage import HasPods, ListsUsage, pod_referenc
 from driver.instances.slots.slots import InstanceSlots
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.preparing.grants.device_events import DeviceEvent, path_taken
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
 from kube.api import After, Done, Event, Result
 
 
@@ -60,7 +60,7 @@ class GivenDevices:
 
     node: NodeName
     files: InstanceCdiFiles
-    where: Callable[[], Whereabouts | None]
+    where: Callable[[], DeviceLocator | None]
     views: Callable[[], Mapping[InstanceName, InstanceSlots]]
     usage: ListsUsage
     pods: HasPods
@@ -72,7 +72,9 @@ class GivenDevices:
         self.unreported: dict[tuple[InstanceName, DeviceEvent], None] = {}
         self._left: dict[InstanceName, dict[str, None]] = {}
         self._taken: frozenset[tuple[InstanceName, str, InstanceName]] = frozenset()
-        self._kept: tuple[Mapping[InstanceName, bool], frozenset[InstanceName], Whereabouts] | None
+        self._kept: (
+            tuple[Mapping[InstanceName, bool], frozenset[InstanceName], DeviceLocator] | None
+        )
         self._kept = None
         self._due = 0.0
 
@@ -87,7 +89,7 @@ class GivenDevices:
             await self.keep(where)
         return After(TIMES.look)
 
-    async def keep(self, where: Whereabouts) -> None:
+    async def keep(self, where: DeviceLocator) -> None:
         """Let what containers get be where it is now.
 
         Raises:
@@ -106,7 +108,7 @@ class GivenDevices:
         self._note_taken(held, where, {change.instance for change in changes})
         self._kept, self._due = (held, known, where), now + TIMES.look
 
-    def _note(self, change: GivenChange, where: Whereabouts) -> None:
+    def _note(self, change: GivenChange, where: DeviceLocator) -> None:
         now = change.after.paths if change.after else ()
         left = self._left.setdefault(change.instance, {})
         left.update(dict.fromkeys(change.before.paths if change.before else ()))
@@ -120,7 +122,7 @@ class GivenDevices:
     def _note_taken(
         self,
         held: Mapping[InstanceName, bool],
-        where: Whereabouts,
+        where: DeviceLocator,
         reported: Collection[InstanceName],
     ) -> None:
         """Once for as long as it lasts, and not of a device that has just been reported."""

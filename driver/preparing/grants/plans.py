@@ -1,6 +1,6 @@
 """Plans: what a claim that the kubelet asks about is to get, by all that is known now.
 
-AllocatedClaim, PreparedClaims, Sight ──plan──► PreparedClaim, or why there is none
+AllocatedClaim, PreparedClaims, DevicesView ──plan──► PreparedClaim, or why there is none
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from driver.preparing.grants.claims import (
     is_prepared,
     plan_prepare,
 )
+from driver.preparing.grants.device_views import DevicesView
 from driver.preparing.grants.renewals import OnHost, renewed, with_real_paths
 from driver.preparing.grants.rival_claims import Renewal, kept_apart
-from driver.preparing.grants.sight import Sight
 
 
 def plan(
     claim: AllocatedClaim,
     prepared: PreparedClaims,
-    sight: Sight | None,
+    sight: DevicesView | None,
     boot_id: str,
     on_host: OnHost,
 ) -> PreparedClaim | Failure:
@@ -47,13 +47,13 @@ def plan(
     return _where_they_are_now(planned, prepared, sight, on_host)
 
 
-def _instances(claim: AllocatedClaim, sight: Sight | None) -> Instances:
+def _instances(claim: AllocatedClaim, sight: DevicesView | None) -> Instances:
     known = {(d.pool, d.device): sight.instance(d) for d in claim.devices} if sight else {}
     return {key: instance for key, instance in known.items() if instance}
 
 
 def _where_they_are_now(
-    planned: PreparedClaim, prepared: PreparedClaims, sight: Sight, on_host: OnHost
+    planned: PreparedClaim, prepared: PreparedClaims, sight: DevicesView, on_host: OnHost
 ) -> PreparedClaim | Failure:
     """What is published may still be where another device is by now."""
     mine = Renewal(planned, renewed(planned, sight.where, on_host))

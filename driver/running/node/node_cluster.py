@@ -37,8 +37,8 @@ from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.plumbing.worker_threads import worked_out
-from driver.preparing.grants.sight import Sight
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
+from driver.preparing.grants.device_views import DevicesView
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.apiserver_pools import PoolListeners
 from driver.publishing.node_pools import NodePools
@@ -152,12 +152,12 @@ class NodeCluster:
         self._properties.on_change(self._properties_changed)
 
     @property
-    def sight(self) -> Sight | None:
+    def sight(self) -> DevicesView | None:
         """What this node can prepare, and where its devices are; None before the first decision."""
         return self.node_sight.whole
 
     @property
-    def where(self) -> Whereabouts | None:
+    def where(self) -> DeviceLocator | None:
         """Where this node's devices are; None before the first decision."""
         return self.node_sight.where
 

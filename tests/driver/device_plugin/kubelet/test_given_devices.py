@@ -22,7 +22,7 @@ from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
 from driver.instances.slots.slots import InstanceSlots, by_name
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
 from kube.api import Event
 from tests.driver.slot_builders import (
     CAMERA_1,
@@ -71,7 +71,7 @@ class World:
     async def told(self, *cameras: Instance) -> list[str]:
         """The reasons of Events, after these are where the cameras are."""
         self.events.clear()
-        await self.given.keep(Whereabouts(cameras))
+        await self.given.keep(DeviceLocator(cameras))
         task: asyncio.Task[Any] = asyncio.create_task(self.given.run())
         async with asyncio.timeout(10):
             while self.given.unreported:  # noqa: ASYNC110  DeviceEvent, or given up.
@@ -109,7 +109,7 @@ async def test_a_path_that_is_taken_while_pods_are_still_to_hear_of_the_device_i
     world.stored.by_hand(SLOT, NODE_A)
     await world.told(at("/dev/a"))
 
-    await world.given.keep(Whereabouts(()))
+    await world.given.keep(DeviceLocator(()))
 
     assert await world.told(at("/dev/a", CAMERA_2)) == ["DeviceAway", "DevicePathTaken"]
 
@@ -137,7 +137,7 @@ async def test_a_file_that_another_process_removed_is_back_though_no_device_chan
 ) -> None:
     monkeypatch.setattr(kubelet_given_devices, "TIMES", Times(look=0.01))
     world.stored.by_hand(SLOT, NODE_A)
-    where, file = Whereabouts([at("/dev/a")]), world.root / file_name(CAMERA_1)
+    where, file = DeviceLocator([at("/dev/a")]), world.root / file_name(CAMERA_1)
     world.given.where = lambda: where
     await world.given.keep(where)
     written = file.read_bytes()

@@ -19,8 +19,8 @@ from driver.preparing.files import cdi
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
 from driver.preparing.grants.claims import AllocatedClaim, allocated_claim, plan_prepare
 from driver.preparing.grants.device_events import DeviceEvent
+from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import concerned, renew
-from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -71,7 +71,7 @@ def renewed(
     unheard: Iterable[str] = (),
     resolve: Callable[[str], str] = str,
 ) -> PreparedClaim:
-    where = Whereabouts(reported, frozenset(map(ConfigurationName, unheard)))
+    where = DeviceLocator(reported, frozenset(map(ConfigurationName, unheard)))
     renewals = renew({WANTED.uid: claim}, where, resolve)
     return renewals[WANTED.uid].after if renewals else claim
 
@@ -84,7 +84,7 @@ def only(claim: PreparedClaim) -> PreparedDevice:
 def test_nothing_changes_where_nothing_changed() -> None:
     claim = holding(disk("/dev/a"))
 
-    assert renew({WANTED.uid: claim}, Whereabouts([disk("/dev/a")]), str) == {}
+    assert renew({WANTED.uid: claim}, DeviceLocator([disk("/dev/a")]), str) == {}
 
 
 DISKS = [
@@ -100,7 +100,7 @@ def test_claims_that_are_not_concerned_need_no_look(
 ) -> None:
     """At each change of what is reported, from claims that were right before it."""
     unheard = {ConfigurationName("loop")} if is_unheard else set()
-    was, now = Whereabouts(before), Whereabouts(after, unheard)
+    was, now = DeviceLocator(before), DeviceLocator(after, unheard)
     leads = {"/dev/a": "/dev/b", "/dev/b": "/dev/c"} if are_links else {}
     held = {a_reference(n).uid: holding(DISKS[n]) for n in range(2)}
     claims = {u: replace(c, reference=a_reference(n)) for n, (u, c) in enumerate(held.items())}
@@ -195,7 +195,7 @@ BY_ID = "/dev/serial/by-id/usb-Acme"
 
 
 def notices_of(before: PreparedClaim, resolve: Callable[[str], str]) -> tuple[ClaimEvent, ...]:
-    where = Whereabouts([disk(BY_ID)])
+    where = DeviceLocator([disk(BY_ID)])
     return change_events(renew({WANTED.uid: before}, where, resolve).values(), where)
 
 
@@ -256,13 +256,13 @@ def test_claims_of_which_something_is_withheld_are_written_first() -> None:
     second = replace(second, reference=a_reference(2))
     claims = {WANTED.uid: first, second.reference.uid: second}
 
-    renewals = renew(claims, Whereabouts([disk("/dev/b")]), str)
+    renewals = renew(claims, DeviceLocator([disk("/dev/b")]), str)
 
     assert list(renewals) == [second.reference.uid, WANTED.uid]
 
 
 def notices(claim: PreparedClaim, *reported: Instance) -> list[tuple[str, str, bool]]:
-    where = Whereabouts(reported)
+    where = DeviceLocator(reported)
     renewals = renew({WANTED.uid: claim}, where, str)
     told = change_events(renewals.values(), where)
     assert {claim for claim, _ in told} <= {WANTED}
@@ -341,8 +341,8 @@ def test_properties_are_told_by_name_since_they_may_be_secrets() -> None:
 def test_pods_are_told_when_a_path_that_they_hold_is_taken_later() -> None:
     claim = renewed(holding(disk("/dev/a")), [disk("/dev/b")])
 
-    assert taken_events([claim], Whereabouts([disk("/dev/b")])) == frozenset()
-    where = Whereabouts([disk("/dev/b"), disk("/dev/a", "loop-bbbbbb")])
+    assert taken_events([claim], DeviceLocator([disk("/dev/b")])) == frozenset()
+    where = DeviceLocator([disk("/dev/b"), disk("/dev/a", "loop-bbbbbb")])
     assert taken_events([claim], where) == {
         (
             WANTED,
@@ -394,7 +394,7 @@ def test_pods_of_a_claim(pod: dict[str, Any], is_told: bool) -> None:
 
 def test_a_device_that_is_plugged_anew_is_guarded_anew_and_no_pod_is_told() -> None:
     before = holding(disk("/dev/sdb", guards=("/dev/disk/by-diskseq/9",)))
-    where = Whereabouts([disk("/dev/sdb", guards=("/dev/disk/by-diskseq/10",))])
+    where = DeviceLocator([disk("/dev/sdb", guards=("/dev/disk/by-diskseq/10",))])
 
     renewal = renew({WANTED.uid: before}, where, lambda path: path)[WANTED.uid]
 
@@ -434,6 +434,6 @@ def test_an_administrator_denies_more_of_what_nobody_reports() -> None:
     claim = as_earlier(holding_camera(camera("http://10.0.0.7")), ACME_KEY="1", HTTPS_PROXY="x")
     rules = EnvironmentRules(denied=("ACME_*",), allowed=frozenset({"HTTPS_PROXY"}))
 
-    after = renew({WANTED.uid: claim}, Whereabouts([], (), rules), str)[WANTED.uid].after
+    after = renew({WANTED.uid: claim}, DeviceLocator([], (), rules), str)[WANTED.uid].after
 
     assert only(after).properties == {"HTTPS_PROXY": "x"}

@@ -1,9 +1,9 @@
-"""Whereabouts: where the devices are now that something was prepared with before.
+"""DeviceLocator: where the devices are now that something was prepared with before.
 
-    what is reported ──Whereabouts──► find: the Instance of a device that was prepared
+    what is reported ──DeviceLocator──► find: the Instance of a device that was prepared
                                       rival: whose a path or an address of it is by now
 
-An Instance that is not found is away, unless its Configuration is unheard: not heard is not gone.
+An Instance that is not found is absent, unless its Configuration is unheard: not heard is not gone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OFFLINE = "is offline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormerPlace:
+class PreviousLocation:
     """Where a device was when something was given of it.
 
     Attributes:
@@ -39,9 +39,9 @@ class FormerPlace:
     values: Iterable[str]
 
 
-def former_place(device: PreparedDevice) -> FormerPlace:
+def previous_location(device: PreparedDevice) -> PreviousLocation:
     """Where a prepared device was."""
-    return FormerPlace(
+    return PreviousLocation(
         configuration=device.configuration,
         instance=device.instance,
         digest=device.digest,
@@ -50,7 +50,7 @@ def former_place(device: PreparedDevice) -> FormerPlace:
     )
 
 
-class Whereabouts:
+class DeviceLocator:
     """All that a node knows of its devices at one moment; never changes.
 
     Args:
@@ -83,7 +83,7 @@ class Whereabouts:
         """Whether a device of this Configuration may be there though nobody reports it."""
         return configuration in self._unheard
 
-    def rival(self, place: FormerPlace) -> str:
+    def rival(self, place: PreviousLocation) -> str:
         """Which other device of the Configuration is where this one was; "" if none is.
 
         Devices of two Configurations at one path may be one device.
@@ -94,14 +94,14 @@ class Whereabouts:
                     return _said(path, other)
         return self._rival_at_address(place)
 
-    def _rival_at_address(self, place: FormerPlace) -> str:
+    def _rival_at_address(self, place: PreviousLocation) -> str:
         for address in filter(_is_address, place.values):
             other = self._by_address.get((place.configuration, address))
             if other is not None and not _is(other, place):
                 return _said(address, other)
         return ""
 
-    def why_withheld(self, place: FormerPlace, *, is_address: bool) -> str:
+    def why_withheld(self, place: PreviousLocation, *, is_address: bool) -> str:
         """Why nothing may be given of a device that is not reported; "" if what it had may.
 
         Args:
@@ -143,7 +143,7 @@ class Whereabouts:
         }
 
 
-def _is(instance: Instance, place: FormerPlace) -> bool:
+def _is(instance: Instance, place: PreviousLocation) -> bool:
     if place.digest:
         return instance.device == place.digest
     return instance.name == place.instance

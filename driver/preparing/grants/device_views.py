@@ -12,11 +12,11 @@ from driver.instances.instances import Instance
 from driver.names import is_pool_of
 from driver.preparing.files.prepared import AllocatedDevice
 from driver.preparing.grants.claims import Instances
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
 
 
 @dataclass(frozen=True)
-class Sight:
+class DevicesView:
     """What is known of the devices of this node at one moment.
 
     Attributes:
@@ -25,7 +25,7 @@ class Sight:
     """
 
     instances: Instances
-    where: Whereabouts
+    where: DeviceLocator
 
     def instance(self, allocated: AllocatedDevice) -> Instance | None:
         """What a claim has; its device may have had another pool when it was allocated."""
@@ -52,7 +52,7 @@ class InstanceSource(Protocol):
     """The devices of this node."""
 
     @property
-    def sight(self) -> Sight | None:
+    def sight(self) -> DevicesView | None:
         """What is known now; None until the first discovery is over."""
 
     async def decided(self) -> None:
