@@ -92,7 +92,6 @@ class Binder:
         upkeep: Upkeep,
         record: Callable[[Event], None],
         clock: Callable[[], datetime],
-        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
     ) -> ClaimKeeper:
         """What does for claims whatever they need beside bindings.
 
@@ -100,11 +99,10 @@ class Binder:
             upkeep: Decides what that is.
             record: Takes Events and returns at once.
             clock: The time now.
-            monotonic: The seconds of a clock that nobody sets.
         """
         evictor = Evictor(self.client, self.fence, write_seconds=self.write_seconds)
         steps = Steps(self._claims, evictor, upkeep, record, clock)
-        return ClaimKeeper(steps, self.fence, is_busy=self.is_busy, monotonic=monotonic)
+        return ClaimKeeper(steps, self.fence, is_busy=self.is_busy)
 
     def reclaimer(
         self,

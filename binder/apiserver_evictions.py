@@ -32,7 +32,8 @@ BUDGET_CAUSE = "DisruptionBudget"
 EVICTED_SECONDS = 10.0
 """How long evicted pods may take to be seen as such before they are evicted again."""
 
-_HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
+HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
+"""How long it takes until pods are asked about again that may not be evicted now."""
 
 
 class HeldBackError(Exception):
@@ -116,7 +117,7 @@ class Evictor:
 
 def held_back_seconds(failures: int) -> float:
     """Until somebody is asked again who may not be evicted now."""
-    return _HELD_BACK.delay(failures, random.random)
+    return HELD_BACK.delay(failures, random.random)
 
 
 def _eviction(pod: PodToEvict) -> JsonObject:
