@@ -128,11 +128,10 @@ class Binder:
         grace: timedelta | None,
         record: Callable[[Event], None],
         clock: Callable[[], datetime],
-        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
     ) -> GangKeeper:
         """What looks after PodGroups that lost pods; arguments as for `keeper`.
 
-        `grace` says how long; None for ever.
+        `grace` says how long; None for no end.
         """
         return GangKeeper(
             self._reclaim_writes(),
@@ -140,7 +139,6 @@ class Binder:
             grace=grace,
             record=record,
             clock=clock,
-            monotonic=monotonic,
         )
 
     def _reclaim_writes(self) -> ReclaimWrites:
