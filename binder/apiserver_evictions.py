@@ -8,7 +8,6 @@ between the question and the eviction, and then those that are left are tried ag
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
@@ -113,11 +112,6 @@ class Evictor:
         except NotFoundError:
             return None
         return covered_pod(obj) if obj["metadata"]["uid"] == pod.uid else None
-
-
-def held_back_seconds(failures: int) -> float:
-    """Until somebody is asked again who may not be evicted now."""
-    return HELD_BACK.delay(failures, random.random)
 
 
 def _eviction(pod: PodToEvict) -> JsonObject:

@@ -6,7 +6,6 @@ from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.queues.queues import QueueTree, why_not_admitted
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged, WorldChange
-from scheduler_plugin.due import Due, Rests
 from scheduler_plugin.judging.equivalence_classes import equivalence_class, placement_class
 from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
 from scheduler_plugin.keeping.leftovers import (
