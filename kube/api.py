@@ -83,7 +83,7 @@ from kube.processes.stuck_processes import STUCK_SECONDS
 from kube.reconciling.keyed_backoff import KeyedBackoff
 from kube.reconciling.prometheus_queues import REGISTRY as WORK_QUEUE_FIGURES
 from kube.reconciling.reconcilers import Reconciler
-from kube.reconciling.results import After, Done, Failed, Result
+from kube.reconciling.results import After, Done, Failed, Result, failed_call
 from kube.resources import ObjectPath, Resource, Selection
 from kube.stores.apiserver_store import Store
 from kube.stores.apiserver_watch import WatchSettings

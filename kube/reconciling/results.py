@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kube.calls.errors import ApiError, UnauthorizedError, UnavailableError
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -42,3 +44,8 @@ class Failed:
 
 
 Result = Done | After | Failed
+
+
+def failed_call(error: ApiError) -> Failed:
+    """The key failed; where the server is away or does not know this client, all of them."""
+    return Failed(error, pauses_all=isinstance(error, UnavailableError | UnauthorizedError))

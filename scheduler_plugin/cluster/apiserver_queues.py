@@ -1,84 +1,90 @@
 """The API server's Queues: their status is kept at what the ledger says.
 
-    World ─changed─► what is touched ─► one queue at a time, each once in a while ─► status
+    World ─changed─► Queues that it touched ─► one at a time, each once in a while ─► status
 
-Nothing that decides about pods waits for this. It writes only while the Lease is ours.
+No decision about pods waits for this. It writes only while the Lease is ours.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
 from typing import NoReturn
 
 from kube.api import (
     QUEUES,
+    After,
     ApiClient,
     ApiError,
     Backoff,
     Change,
     Deleted,
+    Done,
     JsonObject,
     Preconditions,
+    Reconciler,
+    Result,
     Store,
-    UnauthorizedError,
-    UnavailableError,
-    WatchSettings,
     WriteOptions,
+    failed_call,
     wall_clock,
 )
-from scheduler_plugin.accounting.figures.queue_status import (
-    LATE_FIELDS,
-    SHORTEST_SECONDS,
-    Besides,
-    QueueObject,
-    queue_object,
-    queue_status,
-    rest_seconds,
-)
-from scheduler_plugin.accounting.figures.quota_excess import QuotaExcess
-from scheduler_plugin.accounting.figures.share_figures import ShareFigures
+from scheduler_plugin.accounting.figures.queue_status import QueueObject, queue_object
+from scheduler_plugin.accounting.figures.queue_statuses import QueueStatuses
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.due import Due, Rests
+from scheduler_plugin.cluster.status_paces import StatusPaces
 from scheduler_plugin.objects.bindings import Fence
 from scheduler_plugin.objects.names import FIELD_MANAGER, QUEUE_KIND, QueueName
 
 logger = logging.getLogger(__name__)
 
-WRITE_SECONDS = 5.0
-GATHER_SECONDS = 0.1
-"""How long changes are gathered: each binding touches a few queues several times."""
-
-FENCED_SECONDS = 1.0
-"""How soon it is asked again whether the Lease is ours."""
-
-RECOUNT_SECONDS = 5.0
-"""How often the numbers of waiting pods are compared with those that are shown. A pod that joins
-what is charged already waits for a moment and changes no other figure: that is not worth a write.
-"""
-
-EXCESS_SECONDS = 30.0
-"""How often it is looked whether quotas are more than the devices that there are."""
-
-PLAIN_SECONDS = 600.0
-"""How long statuses go without the fields that an older definition does not have."""
-
 _NO_SUCH_FIELD = "field not declared in schema"
-"""In what the API server answers to such a field; the code is 500."""
+"""In what the API server answers to a field that its definition does not have; the code is 500."""
 
-BACKOFF = Backoff(first_seconds=1.0, cap_seconds=30.0)
-WRITE = WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=WRITE_SECONDS)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusSettings:
+    """How often statuses of Queues are looked at and written. All times are seconds.
+
+    Attributes:
+        write_seconds: How long one write may take.
+        gather_seconds: How long changes are gathered: each binding touches a few Queues several
+            times.
+        rest: Between writes of one status. One change is shown at once. Under load every figure
+            changes all the time, and its reader a second later reads another one anyway: there the
+            writes would be a tenth of the API server's work, which costs as much for a merge patch
+            of one figure as for an apply of them all.
+        recount_seconds: How often the numbers of waiting pods are compared with those shown.
+        excess_seconds: How often quotas are compared with the devices that there are.
+        plain_seconds: How long statuses go without the fields that an older definition lacks.
+        backoff: After writes that failed.
+    """
+
+    write_seconds: float = 5.0
+    gather_seconds: float = 0.1
+    rest: Backoff = Backoff(first_seconds=1.0, cap_seconds=5.0)
+    recount_seconds: float = 5.0
+    excess_seconds: float = 30.0
+    plain_seconds: float = 600.0
+    backoff: Backoff = Backoff(first_seconds=1.0, cap_seconds=30.0)
+
+
+class Look(StrEnum):
+    """What is looked at for Queues to be written."""
+
+    TOUCHED = "touched"
+    WAITING = "waiting"
+    EXCESS = "excess"
 
 
 class QueueStatusWriter:
     """Writes the status of Queues while `run` runs; to be run once the world is in sync.
 
-    Whoever feeds the world calls `changed` afterwards. That costs next to nothing, and where
-    nothing changed nothing is done at all.
+    Subscribe `changed` to the world. It costs next to nothing, and nothing where nothing changed.
     """
 
     def __init__(
@@ -86,187 +92,118 @@ class QueueStatusWriter:
         client: ApiClient,
         world: World,
         fence: Fence,
-        watch: WatchSettings | None = None,
+        settings: StatusSettings = StatusSettings(),
     ) -> None:
         self._client = client
         self._world = world
-        self._fence = fence
-        self._queues = Store(client, QUEUES.select(), queue_object, settings=watch)
-        self._asked: Due[QueueName] = Due()
-        self._failures: Rests[QueueName] = Rests(BACKOFF.cap_seconds)
-        self._writes: Rests[QueueName] = Rests()
-        self._shares = ShareFigures(world)
-        self._excess = QuotaExcess(world)
-        # Whose number of waiting pods is to be written though nothing else changed.
-        self._recounted: set[QueueName] = set()
-        self._plain_until = float("-inf")
-        self._more = asyncio.Event()
+        self._settings = settings
+        self._queues = Store(client, QUEUES.select(), queue_object)
+        self._statuses = QueueStatuses(world)
+        self._paces = StatusPaces(settings.rest)
+        self._is_gathering = False
+        self._looks: Reconciler[Look] = Reconciler("queue-status-looks", self._look)
+        self._writes: Reconciler[QueueName] = Reconciler(
+            "queue-status",
+            self._reconcile,
+            why_not=partial(fence.why_not, settings.write_seconds),
+            backoff=settings.backoff,
+        )
 
     def changed(self, _: object = None) -> None:
         """The world took an event; fit to be subscribed to it."""
-        if self._world.ledger.is_touched:
-            self._more.set()
+        if self._world.ledger.is_touched and not self._is_gathering:
+            self._is_gathering = True
+            self._looks.add_after(Look.TOUCHED, self._settings.gather_seconds)
 
     async def run(self) -> NoReturn:
-        """Write until cancelled; failures are retried for ever, and logged."""
+        """Write until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._queues.run())
             await self._queues.synced.wait()
             self._queues.subscribe(self._queue_changed)
             # Before a status is written: what was told of quotas and devices may still be so.
-            await self._look_for_excess()
-            tasks.create_task(self._look_now_and_then())
-            while True:
-                await self._step()
+            await self._look(Look.EXCESS)
+            self._looks.add_after(Look.EXCESS, self._settings.excess_seconds)
+            self._looks.add_after(Look.WAITING, self._settings.recount_seconds)
+            tasks.create_task(self._looks.run())
+            tasks.create_task(self._writes.run())
         raise AssertionError("the store runs until it is cancelled")
 
-    async def _look_now_and_then(self) -> NoReturn:
-        """See to what no event touches."""
-        next_excess = self._now() + EXCESS_SECONDS
-        while True:
-            if self._now() >= next_excess:
-                next_excess = self._now() + EXCESS_SECONDS
+    # What is looked at.
+
+    async def _look(self, look: Look) -> Result:
+        match look:
+            case Look.TOUCHED:
+                self._is_gathering = False
+                self._add(self._world.ledger.take_touched())
+                return Done()
+            case Look.WAITING:
+                self._add(self._statuses.recount(self._queues, _now()))
+                return After(self._settings.recount_seconds)
+            case Look.EXCESS:
                 await self._look_for_excess()
-            await asyncio.sleep(RECOUNT_SECONDS)
-            for found in self._queues:
-                self._recount(found)
+                return After(self._settings.excess_seconds)
 
     async def _look_for_excess(self) -> None:
         """In steps, so that Filter and Bind go on meanwhile."""
-        steps = self._excess.steps(self._now())
+        steps = self._statuses.look_for_excess(_now())
         while True:
             try:
                 next(steps)
             except StopIteration as ended:
-                self._ask_all(ended.value)
+                self._add(ended.value)
                 return
             await asyncio.sleep(0)
 
-    def _recount(self, found: QueueObject) -> None:
-        name, shown = found.queue.name, found.status.get("waiting")
-        if not self._without() and shown != self._waiting_pods(name):
-            self._recounted.add(name)
-            self._ask_all((name,))
-
-    def _ask_all(self, names: Iterable[QueueName]) -> None:
-        for name in names:
-            self._ask(name)
-            self._more.set()
-
     def _queue_changed(self, change: Change[QueueObject]) -> None:
-        """Also when somebody else wrote the status."""
+        """Also where another client wrote the status."""
+        name = QueueName(change.key.name)
         if isinstance(change, Deleted):
-            self._writes.forget(QueueName(change.key.name))
-        self._ask(QueueName(change.key.name))
-        self._more.set()
+            self._paces.forget(name)
+        self._add((name,))
 
-    def _ask(self, name: QueueName) -> None:
-        """Make a queue due: now, or when its rest is over."""
-        if name not in self._asked:
-            now = self._now()
-            tables = (self._writes, self._failures)
-            self._asked.set(name, max(table.until(name, now) or now for table in tables))
+    def _add(self, names: Iterable[QueueName]) -> None:
+        """Have these written: now, or when their rest is over."""
+        for name in names:
+            self._writes.add_after(name, self._paces.seconds(name, _now()))
 
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()
+    # What is written.
 
-    async def _step(self) -> None:
-        self._more.clear()
-        for name in self._world.ledger.take_touched():
-            self._ask(name)
-        seconds = self._seconds_to_next()
-        if seconds != 0.0 and not self._world.ledger.is_touched:
-            await self._more_within(seconds)
-        elif self._fence.why_not(WRITE_SECONDS):
-            await asyncio.sleep(FENCED_SECONDS)
-        else:
-            due = self._asked.pop(self._now())
-            if due is not None:
-                await self._bring_up_to_date(due)
-
-    def _seconds_to_next(self) -> float | None:
-        moment = self._asked.next_moment()
-        return None if moment is None else max(0.0, moment - self._now())
-
-    async def _more_within(self, seconds: float | None) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._more.wait()
-                await asyncio.sleep(GATHER_SECONDS)
-
-    async def _bring_up_to_date(self, name: QueueName) -> None:
-        try:
-            await self._write(name)
-            self._failures.succeeded(name)
-        except Exception as error:  # noqa: BLE001  An odd object must not end the process.
-            await self._put_off(name, error)
-
-    async def _write(self, name: QueueName) -> None:
+    async def _reconcile(self, name: QueueName) -> Result:
         found = self._queues.get(name)
-        status = self._wanted(found) if found is not None else None
-        self._recounted.discard(name)
+        status = self._statuses.wanted(found, wall_clock(), _now()) if found is not None else None
         if found is None or status is None:
-            return
-        # From before the write: what asks for the queue meanwhile must wait, too.
-        self._writes.again(name, self._now(), rest_seconds)
-        path = QUEUES.at(name, subresource="status")
+            return Done()
+        # From before the write: what is added meanwhile must rest, too.
+        self._paces.wrote(name, _now())
+        try:
+            self._queues.note(await self._apply(found, status))
+        except ApiError as error:
+            return self._failed(name, error)
+        return Done()
+
+    async def _apply(self, found: QueueObject, status: JsonObject) -> JsonObject:
+        name = found.queue.name
         body = {"apiVersion": QUEUES.api_version, "kind": QUEUE_KIND, "metadata": {"name": name}}
-        answer = await self._client.apply(
-            path,
+        return await self._client.apply(
+            QUEUES.at(name, subresource="status"),
             {**body, "status": status},
             force=True,
             preconditions=Preconditions(found.queue.uid),
-            options=WRITE,
+            options=WriteOptions(
+                field_manager=FIELD_MANAGER, timeout_seconds=self._settings.write_seconds
+            ),
         )
-        self._queues.note(answer)
 
-    def _wanted(self, found: QueueObject) -> JsonObject | None:
-        """The status to be written. It is none for a number of pods that waited for a moment."""
-        name, shown = found.queue.name, found.status.get("waiting")
-        besides = Besides(
-            share=self._shares.of(name, self._now()),
-            waiting=self._waiting_pods(name),
-            excess=self._excess.of(name),
-            without=self._without(),
-        )
-        status = queue_status(found, self._world, wall_clock(), besides)
-        if status is None or name in self._recounted:
-            return status
-        as_shown = replace(besides, waiting=shown)
-        is_worth_it = queue_status(found, self._world, wall_clock(), as_shown) is not None
-        return status if is_worth_it else None
-
-    def _waiting_pods(self, name: QueueName) -> int:
-        return self._world.waiting.count(self._world.facts.tree.below(name))
-
-    def _without(self) -> frozenset[str]:
-        return LATE_FIELDS if self._now() < self._plain_until else frozenset()
-
-    async def _put_off(self, name: QueueName, error: Exception) -> None:
-        """Try this queue again later; while the server is away, or knows us not, all of them."""
-        now = self._now()
-        if self._is_of_a_field(error):
+    def _failed(self, name: QueueName, error: ApiError) -> Result:
+        """Try it again later, or at once without what the definition does not have."""
+        if _NO_SUCH_FIELD in error.message and not self._statuses.is_plain(_now()):
             logger.warning("%s; statuses go without it: apply the chart's definitions", error)
-            self._plain_until = now + PLAIN_SECONDS
-            self._writes.forget(name)
-            self._ask(name)
-            return
-        self._writes.forget(name)
-        until = self._failures.again(name, now, _failed_seconds)
-        bug = None if isinstance(error, ApiError) else error
-        attempt = self._failures.times(name)
-        logger.warning(
-            "status not written queue=%s attempt=%d error=%s", name, attempt, error, exc_info=bug
-        )
-        self._ask(name)
-        if isinstance(error, UnavailableError | UnauthorizedError):
-            await asyncio.sleep(max(until - now, error.retry_after_seconds))
-
-    def _is_of_a_field(self, error: Exception) -> bool:
-        """Whether the definition is older than this version, and lacks a field of the status."""
-        is_told = isinstance(error, ApiError) and _NO_SUCH_FIELD in error.message
-        return is_told and not self._without()
+            self._statuses.leave_out_late_fields(_now() + self._settings.plain_seconds)
+            self._paces.forget(name)
+            return After(0.0)
+        return failed_call(error)
 
 
-def _failed_seconds(failures: int) -> float:
-    return max(SHORTEST_SECONDS, BACKOFF.delay(failures, random.random))
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from kube.api import connect
+from kube.api import Backoff, connect
 from scheduler_plugin.accounting.figures import quota_excess
-from scheduler_plugin.cluster import apiserver_queues
-from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
+from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter, StatusSettings
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from tests.kube.fake_apiserver import (
@@ -35,6 +34,7 @@ from tests.scheduler_plugin.cluster.fake_queues import FakeQueues
 from tests.scheduler_plugin.fake_pods import Fence, running
 
 QUEUES = ("broken", "fine")
+NEVER_AGAIN = StatusSettings(backoff=Backoff(first_seconds=1e9, cap_seconds=1e9))
 
 
 def failing_at_one(status: int, written: dict[str, asyncio.Event]) -> Reply:
@@ -55,25 +55,21 @@ def failing_at_one(status: int, written: dict[str, asyncio.Event]) -> Reply:
 
 @pytest.mark.parametrize("status", [500, 403])
 async def test_where_one_status_is_not_taken_the_others_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+    tmp_path: Path, status: int
 ) -> None:
-    monkeypatch.setattr(apiserver_queues, "SHORTEST_SECONDS", 3600.0)
     written = {name: asyncio.Event() for name in QUEUES}
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, failing_at_one(status, written))
-        writer = QueueStatusWriter(client, a_world(*map(a_queue, QUEUES)), Fence())
+        writer = QueueStatusWriter(client, a_world(*map(a_queue, QUEUES)), Fence(), NEVER_AGAIN)
         async with running(writer.run()), asyncio.timeout(30):
             await asyncio.gather(*(one.wait() for one in written.values()))
 
 
-async def test_while_the_api_server_is_away_it_is_not_asked_for_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(apiserver_queues, "SHORTEST_SECONDS", 3600.0)
+async def test_while_the_api_server_is_away_it_is_not_asked_for_each(tmp_path: Path) -> None:
     written = {name: asyncio.Event() for name in QUEUES}
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, failing_at_one(503, written))
-        writer = QueueStatusWriter(client, a_world(*map(a_queue, QUEUES)), Fence())
+        writer = QueueStatusWriter(client, a_world(*map(a_queue, QUEUES)), Fence(), NEVER_AGAIN)
         async with running(writer.run()), asyncio.timeout(30):
             await written["broken"].wait()
             await fake.has_seen(3)
@@ -102,16 +98,13 @@ async def test_an_older_definition_gets_the_status_that_it_has(tmp_path: Path) -
     assert queues.refused == 1, "it is tried once for all of them"
 
 
-async def test_a_definition_that_has_the_fields_by_now_gets_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(apiserver_queues, "PLAIN_SECONDS", 0.5)
-    monkeypatch.setattr(apiserver_queues, "RECOUNT_SECONDS", 0.1)
+async def test_a_definition_that_has_the_fields_by_now_gets_them(tmp_path: Path) -> None:
+    soon = StatusSettings(plain_seconds=0.5, recount_seconds=0.1)
     queues = FakeQueues(a_queue_object("fine", onvif=(1, 2)), unknown=frozenset({"summary"}))
     world = a_world(a_queue("fine", onvif=(1, 2)))
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
-        async with running(QueueStatusWriter(client, world, Fence()).run()):
+        async with running(QueueStatusWriter(client, world, Fence(), soon).run()):
             plain = await queues.until_written(1)
             queues.unknown = frozenset()
             status = await queues.until_written(2)
@@ -121,16 +114,16 @@ async def test_a_definition_that_has_the_fields_by_now_gets_them(
 
 
 async def test_pods_that_wait_for_a_moment_and_change_no_figure_cost_no_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """Pods that join what is charged already come and go in thousands."""
-    monkeypatch.setattr(apiserver_queues, "RECOUNT_SECONDS", 3600.0)
+    seldom = StatusSettings(recount_seconds=3600.0)
     queues = FakeQueues(a_queue_object("fine", onvif=(1, 2)))
     claim = an_allocated_claim("cam", "a", queue="fine")
     world = a_world(a_queue("fine", onvif=(1, 2)), claim)
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
-        writer = QueueStatusWriter(client, world, Fence())
+        writer = QueueStatusWriter(client, world, Fence(), seldom)
         async with running(writer.run()):
             first = await queues.until_written(1)
             for number in range(20):
@@ -150,17 +143,15 @@ async def test_pods_that_wait_for_a_moment_and_change_no_figure_cost_no_write(
     assert len(queues.written) == 2
 
 
-async def test_a_number_of_waiting_pods_that_stays_is_shown_soon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(apiserver_queues, "RECOUNT_SECONDS", 0.1)
+async def test_a_number_of_waiting_pods_that_stays_is_shown_soon(tmp_path: Path) -> None:
+    soon = StatusSettings(recount_seconds=0.1)
     objects = a_queue_object("top"), a_queue_object("fine", parent="top", onvif=(1, 2))
     queues = FakeQueues(*objects)
     claim = an_allocated_claim("cam", "a", queue="fine")
     world = a_world(a_queue("top"), a_queue("fine", parent="top", onvif=(1, 2)), claim)
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
-        async with running(QueueStatusWriter(client, world, Fence()).run()):
+        async with running(QueueStatusWriter(client, world, Fence(), soon).run()):
             await queues.until_written(2)
             put(world, a_pod("joins", queue="fine", claims=["cam"]))
             await queues.until_written(4)
@@ -172,8 +163,7 @@ async def test_a_quota_of_more_than_there_is_becomes_a_condition_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No event touches the queue: time passes, and devices come."""
-    monkeypatch.setattr(apiserver_queues, "RECOUNT_SECONDS", 0.05)
-    monkeypatch.setattr(apiserver_queues, "EXCESS_SECONDS", 0.05)
+    soon = StatusSettings(excess_seconds=0.05)
     monkeypatch.setattr(quota_excess, "LASTING_SECONDS", 0.3)
     queues = FakeQueues(a_queue_object("fine", onvif=(2, 2)))
     world = a_world(a_queue("fine", onvif=(2, 2)))
@@ -181,7 +171,7 @@ async def test_a_quota_of_more_than_there_is_becomes_a_condition_by_itself(
     world.put_configuration(onvif)
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
-        async with running(QueueStatusWriter(client, world, Fence()).run()):
+        async with running(QueueStatusWriter(client, world, Fence(), soon).run()):
             await queues.until_written(2)
             world.put_instance(InstanceView("onvif-1", onvif, ("node-a",), 2))
             await queues.until_written(3)
