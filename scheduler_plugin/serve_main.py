@@ -121,7 +121,7 @@ class Plugin:
         self._statuses = QueueStatusWriter(client, world, self._lease)
         self._unattributed = WarningTeller(world, self._lease, self._record)
         self._sharing = SharingTeller(world, self._lease, self._record)
-        self._queue_keeper = QueueKeeper(client, self._cluster, self._lease)
+        self._queue_keeper = QueueKeeper(client, world, self._lease, self._cluster.note_queue)
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)

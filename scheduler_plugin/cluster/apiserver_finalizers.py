@@ -9,21 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn
 
 from kube.api import (
     QUEUES,
+    After,
     ApiClient,
     ApiError,
+    Backoff,
+    Done,
+    JsonObject,
     KeyLocks,
     NotFoundError,
     Preconditions,
+    Reconciler,
+    Result,
     WriteOptions,
+    failed_call,
 )
-from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.due import Due
+from scheduler_plugin.accounting.world import World
 from scheduler_plugin.keeping.charged_queues import ChargedQueues, Keep, is_charged, unkept
 from scheduler_plugin.objects.bindings import (
     BindFailed,
@@ -35,67 +42,98 @@ from scheduler_plugin.objects.bindings import (
     Outcome,
     check_fence,
 )
-from scheduler_plugin.objects.names import CHARGES_FINALIZER, QUEUE_KIND, QueueName
+from scheduler_plugin.objects.names import CHARGES_FINALIZER, NO_QUEUE, QUEUE_KIND, QueueName
 
 logger = logging.getLogger(__name__)
 
 FINALIZER_MANAGER = CHARGES_FINALIZER
-"""A field manager of its own: whoever applies a status says nothing of finalizers."""
+"""A field manager of its own: an applied status says nothing of finalizers."""
 
-WRITE_SECONDS = 4.0
-TICK_SECONDS = 1.0
-"""How often all queues are looked at while something changes."""
-
-FAILED_SECONDS = 5.0
-LOOK_SECONDS = 30.0
-"""How soon all are looked at although nothing changed: somebody may have written a finalizer."""
+ALL = NO_QUEUE
+"""The key of a look at all Queues."""
 
 STRIDE = 100
-WRITE = WriteOptions(field_manager=FINALIZER_MANAGER, timeout_seconds=WRITE_SECONDS)
+"""How many Queues are looked at before others have their turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalizerSettings:
+    """How often finalizers are looked at and written. All times are seconds.
+
+    Attributes:
+        write_seconds: How long one write may take.
+        tick_seconds: Between two looks at all Queues while something changes, at least.
+        look_seconds: How soon there is one although nothing changed: another client may have
+            written a finalizer.
+        backoff: After writes that failed.
+    """
+
+    write_seconds: float = 4.0
+    tick_seconds: float = 1.0
+    look_seconds: float = 30.0
+    backoff: Backoff = Backoff(first_seconds=1.0, cap_seconds=30.0)
 
 
 class QueueKeeper:
     """Adds and removes the finalizer; `run` once the world is in sync."""
 
-    def __init__(self, client: ApiClient, cluster: ClusterWorld, fence: Fence) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        world: World,
+        fence: Fence,
+        note_queue: Callable[[JsonObject], None],
+        settings: FinalizerSettings = FinalizerSettings(),
+    ) -> None:
+        """`note_queue` takes what the API server answers."""
         self._client = client
-        self._cluster = cluster
+        self._world = world
         self._fence = fence
-        self._charged = ChargedQueues(cluster.world)
+        self._note_queue = note_queue
+        self._settings = settings
+        self._charged = ChargedQueues(world)
         self._locks: KeyLocks[QueueName] = KeyLocks()
-        # Whose finalizer is being removed, or that failed: it may be gone, whatever is known.
+        # Queues that may have lost the finalizer: its removal is under way, or failed.
         self._releasing: set[QueueName] = set()
         # What was written, until it may be again: an object that cannot be read does not show it.
-        self._wrote: Due[tuple[QueueName, bool]] = Due()
-        self._more = asyncio.Event()
-        self._more.set()
+        self._wrote: dict[tuple[QueueName, bool], float] = {}
+        # What failed is tried again after its back-off, whatever changes meanwhile.
+        self._failing: set[QueueName] = set()
+        self._is_asked = False
+        self._queue: Reconciler[QueueName] = Reconciler(
+            "queue-finalizers",
+            self._reconcile,
+            why_not=partial(fence.why_not, settings.write_seconds),
+            backoff=settings.backoff,
+        )
 
     def changed(self, _: object = None) -> None:
         """The world took an event; fit to be subscribed to it."""
-        self._more.set()
+        if not self._is_asked:
+            self._is_asked = True
+            self._queue.add_after(ALL, self._settings.tick_seconds)
 
     async def keep(self, queues: Iterable[QueueName]) -> str:
         """Have the finalizer on all that these charge; why that is not certain, "" where it is.
 
         Where it is there already, as it mostly is, nothing is awaited.
         """
-        for queue in unkept(queues, self._cluster.world, self._releasing):
+        for queue in unkept(queues, self._world, self._releasing):
             if queue.is_deleting:
                 return f'Queue "{queue.name}" is being deleted: nothing new is charged to it.'
             try:
                 await self.write_under_lock(queue.name, kept=True)
             except (ApiError, FencedError) as error:
                 return f'Queue "{queue.name}" could go while it is charged: {error}'
-            if queue.name not in self._cluster.world.facts.tree:
+            if queue.name not in self._world.facts.tree:
                 return f'Queue "{queue.name}" is gone.'
         return ""
 
     async def write_under_lock(self, name: QueueName, *, kept: bool) -> None:
         """Write unless it is so by now, or a charge began or ended meanwhile."""
-        world = self._cluster.world
         async with self._locks.of((name,)):
-            queue = world.facts.tree.get(name)
-            if queue is None or is_charged(name, world) != kept:
+            queue = self._world.facts.tree.get(name)
+            if queue is None or is_charged(name, self._world) != kept:
                 return
             if queue.is_kept == kept and name not in self._releasing:
                 return
@@ -105,7 +143,8 @@ class QueueKeeper:
             self._releasing.discard(name)
 
     async def _write(self, keep: Keep) -> None:
-        check_fence(self._fence, WRITE_SECONDS)
+        seconds = self._settings.write_seconds
+        check_fence(self._fence, seconds)
         name, uid = keep.queue.name, keep.queue.uid
         finalizers = {"finalizers": [CHARGES_FINALIZER]} if keep.kept else {}
         metadata = {"name": name, **finalizers}
@@ -113,51 +152,54 @@ class QueueKeeper:
             QUEUES.at(name),
             {"apiVersion": QUEUES.api_version, "kind": QUEUE_KIND, "metadata": metadata},
             preconditions=Preconditions(uid),
-            options=WRITE,
+            options=WriteOptions(field_manager=FINALIZER_MANAGER, timeout_seconds=seconds),
         )
         logger.info("finalizer queue=%s kept=%s", name, keep.kept)
-        self._wrote.set((name, keep.kept), self._now() + LOOK_SECONDS)
-        self._wrote.drop((name, not keep.kept))
-        self._cluster.note_queue(answer)
+        self._wrote[name, keep.kept] = _now() + self._settings.look_seconds
+        self._wrote.pop((name, not keep.kept), None)
+        self._note_queue(answer)
 
     async def run(self) -> NoReturn:
-        """Look until cancelled; failures are retried for ever, and logged."""
-        while True:
-            due = self._charged.next_moment()
-            look_at = self._now() + LOOK_SECONDS
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(min(look_at, look_at if due is None else due)):
-                    await self._more.wait()
-            self._more.clear()
-            if not self._fence.why_not(WRITE_SECONDS):
-                await self._look_at_all()
-            await asyncio.sleep(TICK_SECONDS)
+        """Keep until cancelled."""
+        self._queue.add(ALL)
+        await self._queue.run()
 
-    async def _look_at_all(self) -> None:
+    async def _reconcile(self, name: QueueName) -> Result:
+        if name == ALL:
+            return await self._look_at_all()
+        self._failing.discard(name)
+        if (found := self._wanted(name)) is not None:
+            try:
+                await self.write_under_lock(name, kept=found.kept)
+            except NotFoundError:
+                return Done()
+            except ApiError as error:
+                self._failing.add(name)
+                return failed_call(error)
+        return Done()
+
+    async def _look_at_all(self) -> Result:
+        self._is_asked = False
         self._charged.forget_gone()
-        self._wrote.take(self._now())
-        names = [queue.name for queue in self._cluster.world.facts.tree]
-        for number, name in enumerate(names, start=1):
-            found = self._charged.look(name, self._now())
-            if found is not None and (name, found.kept) not in self._wrote:
-                await self._carry_out(found)
+        now = _now()
+        self._wrote = {wrote: until for wrote, until in self._wrote.items() if until > now}
+        for number, queue in enumerate(list(self._world.facts.tree), start=1):
+            if queue.name not in self._failing and self._wanted(queue.name) is not None:
+                self._queue.add(queue.name)
             if number % STRIDE == 0:
                 await asyncio.sleep(0)
+        due = self._charged.next_moment()
+        seconds = self._settings.look_seconds if due is None else due - _now()
+        return After(max(self._settings.tick_seconds, min(seconds, self._settings.look_seconds)))
 
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()
+    def _wanted(self, name: QueueName) -> Keep | None:
+        """What is to be written on a Queue now; None for nothing."""
+        found = self._charged.look(name, _now())
+        return None if found is None or (name, found.kept) in self._wrote else found
 
-    async def _carry_out(self, found: Keep) -> None:
-        name = found.queue.name
-        try:
-            await self.write_under_lock(name, kept=found.kept)
-        except NotFoundError:
-            return
-        except Exception as error:  # An odd object must not end the process.
-            bug = None if isinstance(error, ApiError) else error
-            logger.warning("finalizer not written queue=%s: %s", name, error, exc_info=bug)
-            self._more.set()
-            await asyncio.sleep(FAILED_SECONDS)
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 class KeepingBinder:

@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from kube.api import ApiClient, JsonObject, connect
+from kube.api import ApiClient, Backoff, JsonObject, connect
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster import apiserver_finalizers
-from scheduler_plugin.cluster.apiserver_finalizers import KeepingBinder, QueueKeeper
-from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.cluster.apiserver_finalizers import (
+    FinalizerSettings,
+    KeepingBinder,
+    QueueKeeper,
+)
 from scheduler_plugin.objects.bindings import BindFailed, BindRequest, Bound, ClaimsChanged, Outcome
 from scheduler_plugin.objects.names import CHARGES_FINALIZER, PodUid, Queue, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
@@ -22,6 +24,7 @@ from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, refuses, sa
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_queue_object, a_world, put
 
 VISION = QueueName("vision")
+SOON = FinalizerSettings(tick_seconds=0.01, backoff=Backoff(first_seconds=0.01, cap_seconds=0.01))
 RUNNING = a_pod("a", queue="vision", node="n", requests={"akri.sh/onvif": 1})
 REQUEST = BindRequest(
     namespace="default", name="a", uid=PodUid("uid-of-a"), node="n", queue=VISION, claims=()
@@ -97,7 +100,8 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 
 def a_scene(fake: FakeApiServer, client: ApiClient) -> Scene:
     cluster, fence = Cluster(a_world(a_queue(), RUNNING)), FakeFence()
-    return Scene(fake, cluster, QueueKeeper(client, cast(ClusterWorld, cluster), fence), fence)
+    keeper = QueueKeeper(client, cluster.world, fence, cluster.note_queue, SOON)
+    return Scene(fake, cluster, keeper, fence)
 
 
 def as_written(*, kept: bool) -> dict[str, Any]:
@@ -182,12 +186,8 @@ async def test_binding_waits_for_a_removal_under_way_and_undoes_it(scene: Scene)
     assert scene.vision.is_kept
 
 
-async def test_charge_that_began_otherwise_is_found_and_its_end_too(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(apiserver_finalizers, "TICK_SECONDS", 0.01)
+async def test_charge_that_began_otherwise_is_found_and_its_end_too(scene: Scene) -> None:
     scene.fake.will(refuses(500), says(as_written(kept=True)), says(as_written(kept=False)))
-    monkeypatch.setattr(apiserver_finalizers, "FAILED_SECONDS", 0.01)
     running = asyncio.create_task(scene.keeper.run())
     try:
         await scene.fake.has_seen(2)
