@@ -35,7 +35,7 @@ from scheduler_plugin.cluster.apiserver_finalizers import KeepingBinder, QueueKe
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
-from scheduler_plugin.cluster.apiserver_warnings import SharingTeller, WarningTeller
+from scheduler_plugin.cluster.apiserver_warnings import SharingRecorder, WarningRecorder
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews
 from scheduler_plugin.dashboard.cluster_events import ClusterEvents, told_now
@@ -119,8 +119,8 @@ class Plugin:
         record = counting_evictions(self._record)
         self._keeper = binder.keeper(upkeep, record, wall_clock)
         self._statuses = QueueStatusWriter(client, world, self._lease)
-        self._unattributed = WarningTeller(world, self._lease, self._record)
-        self._sharing = SharingTeller(world, self._lease, self._record)
+        self._warnings = WarningRecorder(world, self._lease, self._record)
+        self._sharing = SharingRecorder(world, self._lease, self._record)
         self._queue_keeper = QueueKeeper(client, world, self._lease, self._cluster.note_queue)
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
@@ -182,7 +182,7 @@ class Plugin:
         tasks.create_task(self._reclaimer.run())
         tasks.create_task(self._gangs.run())
         tasks.create_task(self._queue_keeper.run())
-        tasks.create_task(self._unattributed.run())
+        tasks.create_task(self._warnings.run())
         tasks.create_task(self._sharing.run())
         tasks.create_task(self._snapshots.run())
         tasks.create_task(self._expire())

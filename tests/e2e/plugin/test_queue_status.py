@@ -29,7 +29,7 @@ from kube.api import (
 )
 from local_cluster.api import Cluster
 from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter, StatusSettings
-from scheduler_plugin.cluster.apiserver_warnings import WarningTeller
+from scheduler_plugin.cluster.apiserver_warnings import WarningRecorder
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import AccountingSettings
 from tests.deploy.documents import CRDS, documents_in
@@ -176,11 +176,11 @@ async def following(stage: Stage, settings: StatusSettings = SETTINGS) -> AsyncI
     cluster_world = ClusterWorld(stage.client, AccountingSettings())
     recorder = EventRecorder(stage.client, "moorage.dev/scheduler-plugin", "pod-1")
     writer = QueueStatusWriter(stage.client, cluster_world.world, stage.fence, settings)
-    teller = WarningTeller(cluster_world.world, stage.fence, recorder.record)
+    warnings = WarningRecorder(cluster_world.world, stage.fence, recorder.record)
     cluster_world.subscribe(writer.changed)
     running = [asyncio.create_task(cluster_world.run()), asyncio.create_task(recorder.run())]
     await until_true(lambda: not cluster_world.why_not_ready())
-    running += [asyncio.create_task(each.run()) for each in (writer, teller)]
+    running += [asyncio.create_task(each.run()) for each in (writer, warnings)]
     try:
         yield
     finally:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,9 +13,10 @@ from kube.api import Event
 from kube.events.event_series import EventSeries
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, QueueChanged
-from scheduler_plugin.cluster.apiserver_warnings import AT_ONCE, REST_SECONDS, SharingTeller
+from scheduler_plugin.cluster.apiserver_warnings import SharingRecorder, WarningSettings
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
+from tests.binder.virtual_time import in_virtual_time
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,
@@ -23,15 +26,10 @@ from tests.scheduler_plugin.builders import (
     pod_uid,
     put,
 )
+from tests.scheduler_plugin.fake_pods import Fence, running
 
-
-class Fence:
-    """A Lease that is ours unless the test says why not."""
-
-    why = ""
-
-    def why_not(self, _seconds: float) -> str:
-        return self.why
+SETTINGS = WarningSettings()
+SOON = SETTINGS.gather_seconds + SETTINGS.pace_seconds / 2
 
 
 @pytest.fixture
@@ -44,42 +42,48 @@ def world() -> World:
     )
 
 
-class Told:
-    """What is told of pods as they come."""
+class Reported:
+    """What is recorded of pods as they come."""
 
     def __init__(self, world: World) -> None:
         self.world, self.fence = world, Fence()
         self.events: list[Event] = []
-        self.now = 0.0
-        self.teller = SharingTeller(world, self.fence, self.events.append, lambda: self.now)
+        self.moments: list[float] = []
+        self.recorder = SharingRecorder(world, self.fence, self._record, SETTINGS)
 
-    def see(self, *pods: PodView) -> list[str]:
-        """The reasons of what is told of them."""
+    def _record(self, event: Event) -> None:
+        self.events.append(event)
+        self.moments.append(asyncio.get_running_loop().time())
+
+    async def see(self, *pods: PodView, seconds: float = SOON) -> list[str]:
+        """The reasons of what is recorded of them so soon."""
         for pod in pods:
             put(self.world, pod)
-            self.teller.changed(PodChanged(pod.uid))
-        return self.look()
+            self.recorder.changed(PodChanged(pod.uid))
+        return await self.after(seconds)
 
-    def look(self) -> list[str]:
-        """The reasons of what is told now."""
+    async def after(self, seconds: float = SOON) -> list[str]:
+        """The reasons of what is recorded within so many seconds."""
         before = len(self.events)
-        self.teller.look()
+        async with running(self.recorder.run()):
+            await asyncio.sleep(seconds)
         return [event.reason for event in self.events[before:]]
 
 
 @pytest.fixture
-def told(world: World) -> Told:
-    return Told(world)
+def reported(world: World) -> Reported:
+    return Reported(world)
 
 
 def guest(name: str = "guest", **fields: Any) -> PodView:
     return a_pod(name, **{"queue": "robots", "claims": ("cam",), "node": "n", **fields})
 
 
-def test_a_claim_says_once_that_another_queue_uses_it(told: Told) -> None:
-    assert told.see(guest(), guest("other"), guest(phase="Running")) == ["ClaimShared"]
+@in_virtual_time
+async def test_a_claim_says_once_that_another_queue_uses_it(reported: Reported) -> None:
+    assert await reported.see(guest(), guest("other"), guest(phase="Running")) == ["ClaimShared"]
 
-    (event,) = told.events
+    (event,) = reported.events
     assert (event.regarding.kind, event.regarding.name) == ("ResourceClaim", "cam")
     assert event.note == (
         'ResourceClaim default/cam, which queue "vision" pays for, is used by queue "robots", too:'
@@ -87,11 +91,12 @@ def test_a_claim_says_once_that_another_queue_uses_it(told: Told) -> None:
     )
 
 
-def test_a_claim_says_once_who_was_turned_away(told: Told) -> None:
-    put(told.world, a_queue("vision", onvif=(1, 1), claimSharing={"policy": "Deny"}))
+@in_virtual_time
+async def test_a_claim_says_once_who_was_turned_away(reported: Reported) -> None:
+    put(reported.world, a_queue("vision", onvif=(1, 1), claimSharing={"policy": "Deny"}))
 
-    assert told.see(guest(node=""), guest("other", node="")) == ["ClaimSharingDenied"]
-    assert told.events[0].note == (
+    assert await reported.see(guest(node=""), guest("other", node="")) == ["ClaimSharingDenied"]
+    assert reported.events[0].note == (
         'ResourceClaim default/cam belongs to queue "vision", which does not share its claims with'
         ' queue "robots": Pod default/guest waits.'
     )
@@ -110,65 +115,78 @@ def test_a_claim_says_once_who_was_turned_away(told: Told) -> None:
     ],
     ids=["owner", "owner's", "welcome", "nobody's", "ended", "nobody owns it", "no claim"],
 )
-def test_of_others_nothing_is_told(told: Told, pod: PodView) -> None:
-    put(told.world, a_claim("free"))
+@in_virtual_time
+async def test_of_others_nothing_is_told(reported: Reported, pod: PodView) -> None:
+    put(reported.world, a_claim("free"))
 
-    assert told.see(pod) == []
-
-
-def test_a_replica_that_does_not_lead_tells_nothing_and_the_next_change_does(told: Told) -> None:
-    told.fence.why = "another leads"
-    assert told.see(guest()) == []
-
-    told.fence.why = ""
-    assert told.see(guest()) == ["ClaimShared"]
+    assert await reported.see(pod) == []
 
 
-def test_queues_that_come_together_are_told_of_together(told: Told) -> None:
-    put(told.world, a_queue("arms"))
+@in_virtual_time
+async def test_a_replica_that_does_not_lead_tells_nothing_and_the_next_change_does(
+    reported: Reported,
+) -> None:
+    reported.fence.closed = "another leads"
+    assert await reported.see(guest()) == []
 
-    assert told.see(guest(), guest("second", queue="arms")) == ["ClaimShared"]
-    note = told.events[0].note
+    reported.fence.closed = ""
+    assert await reported.see(guest()) == ["ClaimShared"]
+
+
+@in_virtual_time
+async def test_queues_that_come_together_are_told_of_together(reported: Reported) -> None:
+    put(reported.world, a_queue("arms"))
+
+    assert await reported.see(guest(), guest("second", queue="arms")) == ["ClaimShared"]
+    note = reported.events[0].note
     assert 'queue "robots", too: by Pod default/guest.' in note
     assert 'queue "arms", too: by Pod default/second.' in note
 
 
-def test_a_queue_that_comes_later_is_no_repetition(told: Told) -> None:
+@in_virtual_time
+async def test_a_queue_that_comes_later_is_no_repetition(reported: Reported) -> None:
     """Within a minute its sentence would not be written."""
-    put(told.world, a_queue("arms"))
+    put(reported.world, a_queue("arms"))
     series = EventSeries("moorage.dev/scheduler-plugin", "p")
     began = datetime(2026, 1, 1, tzinfo=UTC)
-    told.see(guest())
-    series.record(told.events[0], now=began, unique="a")
+    await reported.see(guest())
+    series.record(reported.events[0], now=began, unique="a")
 
-    assert told.see(guest("second", queue="arms")) == []
-    told.now = REST_SECONDS
-    assert told.look() == ["ClaimShared"]
+    assert await reported.see(guest("second", queue="arms")) == []
+    assert await reported.after(SETTINGS.rest_seconds) == ["ClaimShared"]
 
-    later = began + timedelta(seconds=told.now)
-    assert series.record(told.events[1], now=later, unique="b") is not None
-
-
-def test_who_left_before_it_was_told_is_not_told_of_and_the_next_one_is(told: Told) -> None:
-    put(told.world, guest())
-    told.teller.changed(PodChanged(guest().uid))
-
-    assert told.see(guest(phase="Failed")) == []
-    assert told.see(guest("other")) == ["ClaimShared"]
-    assert "Pod default/other" in told.events[0].note
+    earlier, now = reported.moments
+    later = began + timedelta(seconds=now - earlier)
+    assert series.record(reported.events[1], now=later, unique="b") is not None
 
 
-def test_of_many_claims_it_is_told_little_by_little(told: Told) -> None:
-    names = [f"c{n}" for n in range(AT_ONCE + 1)]
+@in_virtual_time
+async def test_who_left_before_it_was_told_is_not_told_of_and_the_next_one_is(
+    reported: Reported,
+) -> None:
+    put(reported.world, guest())
+    reported.recorder.changed(PodChanged(guest().uid))
+
+    assert await reported.see(guest(phase="Failed")) == []
+    assert await reported.see(guest("other")) == ["ClaimShared"]
+    assert "Pod default/other" in reported.events[0].note
+
+
+@in_virtual_time
+async def test_of_many_claims_it_is_told_little_by_little(reported: Reported) -> None:
+    names = [f"c{number}" for number in range(5)]
     for name in names:
-        put(told.world, an_allocated_claim(name, f"at-{name}", queue="vision"))
+        put(reported.world, an_allocated_claim(name, f"at-{name}", queue="vision"))
 
-    assert len(told.see(*(guest(f"at-{name}", claims=(name,)) for name in names))) == AT_ONCE
-    assert len(told.look()) == 1
+    guests = [guest(f"at-{name}", claims=(name,)) for name in names]
+    assert len(await reported.see(*guests, seconds=60.0)) == len(names)
+    gaps = [later - earlier for earlier, later in pairwise(reported.moments)]
+    assert min(gaps) >= SETTINGS.pace_seconds
 
 
-def test_what_is_no_pod_is_no_matter(told: Told) -> None:
-    told.teller.changed(QueueChanged(QueueName("vision")))
-    told.teller.changed(PodChanged(pod_uid("nobody")))
+@in_virtual_time
+async def test_what_is_no_pod_is_no_matter(reported: Reported) -> None:
+    reported.recorder.changed(QueueChanged(QueueName("vision")))
+    reported.recorder.changed(PodChanged(pod_uid("nobody")))
 
-    assert told.events == []
+    assert reported.events == []
