@@ -18,7 +18,7 @@ from scheduler_plugin.accounting.figures.queue_status import (
 )
 from scheduler_plugin.accounting.figures.quota_excess import QuotaExcess
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
-from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.steps import Steps
@@ -27,7 +27,7 @@ from scheduler_plugin.objects.steps import Steps
 class QueueStatuses:
     """The statuses of one world's Queues. Moments are seconds of the monotonic clock."""
 
-    def __init__(self, world: WorldView) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
         self._shares = ShareFigures(world)
         self._excess = QuotaExcess(world)
