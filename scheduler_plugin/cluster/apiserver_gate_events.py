@@ -9,27 +9,33 @@ for a claim that is about to be made of a template.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn
 
-from kube.api import PODS, Event, ObjectReference
-from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.due import Due
+from kube.api import PODS, Done, Event, ObjectReference, Reconciler, Result
+from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import Fence
 from scheduler_plugin.objects.names import ADMIT, PodUid
 from scheduler_plugin.waiting.decisions import GateCondition
 
-WRITE_SECONDS = 5.0
 
-LOOK_SECONDS = 1.0
-MOST_IN_A_LOOK = 5
-"""Events in each second, for all pods together. The recorder keeps up, and its series, which end
-after six minutes of silence, are not pushed out by those of thousands of pods (`kube.events`)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateEventSettings:
+    """When Events of pods at the gate are recorded. All times are seconds.
 
-SETTLED_SECONDS = 3.0
-"""How long a condition must have stood before an Event repeats it."""
+    Attributes:
+        write_seconds: How long the Lease must be ours before one is recorded.
+        settled_seconds: How long a condition must have stood before an Event repeats it.
+        pace_seconds: Between two Events, of all pods. The recorder keeps up, and its series, which
+            end after six minutes of silence, are not pushed out by those of thousands of pods
+            (`kube.events`).
+    """
+
+    write_seconds: float = 5.0
+    settled_seconds: float = 3.0
+    pace_seconds: float = 0.2
 
 
 class GateEvents:
@@ -37,18 +43,20 @@ class GateEvents:
 
     def __init__(
         self,
-        world: WorldView,
+        world: World,
         fence: Fence,
         record: Callable[[Event], None],
-        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
+        settings: GateEventSettings = GateEventSettings(),
     ) -> None:
         """`record` takes Events and returns at once."""
         self._world = world
-        self._fence = fence
         self._record = record
-        self._monotonic = monotonic
-        self._due: Due[PodUid] = Due()
+        self._settings = settings
         self._conditions: dict[PodUid, GateCondition] = {}
+        why_not = partial(fence.why_not, settings.write_seconds)
+        self._queue: Reconciler[PodUid] = Reconciler(
+            "gate-events", self._reconcile, why_not=why_not
+        )
 
     def __len__(self) -> int:
         """How many pods are to get an Event."""
@@ -56,32 +64,21 @@ class GateEvents:
 
     def written(self, condition: GateCondition) -> None:
         """A condition is stored by now; that of a pod that was told that it fits is no wait."""
-        if condition.fits:
-            return
-        self._conditions[condition.uid] = condition
-        if condition.uid not in self._due:
-            self._due.set(condition.uid, self._monotonic() + SETTLED_SECONDS)
+        if not condition.fits:
+            self._conditions[condition.uid] = condition
+            self._queue.add_after(condition.uid, self._settings.settled_seconds)
 
     async def run(self) -> NoReturn:
         """Record until cancelled. What was not recorded by then is kept for the next time."""
-        while True:
-            self.look()
-            await asyncio.sleep(LOOK_SECONDS)
+        await self._queue.run()
 
-    def look(self) -> None:
-        """Record for the pods that have waited for their Event for the longest time."""
-        if self._fence.why_not(WRITE_SECONDS):
-            return
-        now, recorded = self._monotonic(), 0
-        while recorded < MOST_IN_A_LOOK and (uid := self._due.pop(now)) is not None:
-            recorded += self._tell(self._conditions.pop(uid))
-
-    def _tell(self, condition: GateCondition) -> bool:
-        """Record one; False where the pod does not wait for that any more."""
-        pod = self._world.facts.pod(condition.uid)
-        if pod is None or not pod.is_gated or pod.admission != condition.reason:
-            return False
+    async def _reconcile(self, uid: PodUid) -> Result:
+        condition, pod = self._conditions.pop(uid, None), self._world.facts.pod(uid)
+        if condition is None or pod is None:
+            return Done()
+        if not pod.is_gated or pod.admission != condition.reason:
+            return Done()
         about = ObjectReference.of(PODS, "Pod", pod)
         note = f"The pod waits at its scheduling gate. {condition.message}"
         self._record(Event.warning(about, str(condition.reason), ADMIT, note))
-        return True
+        return Done(pause=self._settings.pace_seconds)

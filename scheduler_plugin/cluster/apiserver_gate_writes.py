@@ -7,6 +7,7 @@ that are ours, and nothing else: other gates and conditions have other owners.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from kube.api import (
     PODS,
@@ -20,16 +21,12 @@ from kube.api import (
     ServerFaultError,
     WriteOptions,
 )
-from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import Fence, check_fence
 from scheduler_plugin.objects.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
 from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.reclaiming.places.stock import Stock
 from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval
-
-WRITE_SECONDS = 2.0
-"""How long one write may take; a Lease that is not renewed for long must still outlive it."""
-
-WRITE = WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=WRITE_SECONDS)
 
 
 class GateStaysError(Exception):
@@ -39,16 +36,38 @@ class GateStaysError(Exception):
     """
 
 
+class KnownCluster(Protocol):
+    """What is known of pods and devices."""
+
+    world: World
+    stock: Stock
+
+    def note_pod(self, obj: JsonObject) -> None:
+        """Take the answer to an own write."""
+
+    async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
+        """Read a pod; it is known from then on. None where there is none. Raises ApiError."""
+
+
 @dataclass(frozen=True, slots=True)
 class GateWrites:
     """Writes pods while the Lease is ours; what came of it is noted at once.
 
-    Each may raise ApiError or FencedError.
+    Each write may raise ApiError or FencedError.
+
+    Attributes:
+        write_seconds: How long one write may take. A Lease that is not renewed for long must still
+            outlive it.
     """
 
     client: ApiClient
-    cluster: ClusterWorld
+    cluster: KnownCluster
     fence: Fence
+    write_seconds: float = 2.0
+
+    def why_not(self) -> str:
+        """Why no write may begin now; "" where one may."""
+        return self.fence.why_not(self.write_seconds)
 
     async def remove_gate(self, removal: GateRemoval) -> None:
         """Returns when the pod has no gate of ours, whoever removed it, or is gone itself.
@@ -61,9 +80,9 @@ class GateWrites:
             ApiError: It may be there, or not.
         """
         path = PODS.at(removal.name, removal.namespace)
-        check_fence(self.fence, WRITE_SECONDS)
+        check_fence(self.fence, self.write_seconds)
         try:
-            answer = await self.client.json_patch(path, _removal(removal), options=WRITE)
+            answer = await self.client.json_patch(path, _removal(removal), options=self._options())
         except NotFoundError:
             self.cluster.world.assumptions.forget(removal.uid)
         except (PermanentError, ConflictError, ServerFaultError) as error:
@@ -98,14 +117,17 @@ class GateWrites:
         await self._patch_condition(path, pod.uid, gone)
 
     async def _patch_condition(self, path: ObjectPath, uid: str, condition: JsonObject) -> None:
-        check_fence(self.fence, WRITE_SECONDS)
+        check_fence(self.fence, self.write_seconds)
         answer = await self.client.strategic_merge_patch(
             path,
             {"status": {"conditions": [condition]}},
             preconditions=Preconditions(uid),
-            options=WRITE,
+            options=self._options(),
         )
         self.cluster.note_pod(answer)
+
+    def _options(self) -> WriteOptions:
+        return WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=self.write_seconds)
 
 
 def _removal(removal: GateRemoval) -> list[JsonObject]:

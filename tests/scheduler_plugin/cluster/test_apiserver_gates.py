@@ -8,18 +8,19 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from kube.api import Backoff
+from kube.reconciling import reconcilers
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
-from scheduler_plugin.cluster import apiserver_gates, apiserver_waiting_pods
+from scheduler_plugin.cluster.apiserver_conditions import ConditionSettings
+from scheduler_plugin.cluster.apiserver_gate_removals import RemovalSettings
+from scheduler_plugin.cluster.apiserver_gate_terms import GateSettings
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 from scheduler_plugin.cluster.apiserver_gates import GateWriter
-from scheduler_plugin.cluster.apiserver_waiting_pods import AT_ONCE
-from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper
@@ -40,15 +41,22 @@ OTHER_GATE = "example.com/hold"
 NO_BACKOFF = Backoff(first_seconds=0.0, cap_seconds=0.0)
 
 
+IN_NO_TIME = GateSettings(
+    tick_seconds=0.0,
+    look_seconds=0.0,
+    review_rest=0.0,
+    removals=RemovalSettings(backoff=NO_BACKOFF),
+    conditions=ConditionSettings(pace_seconds=0.0, backoff=NO_BACKOFF),
+)
+"""Nothing rests."""
+
+AT_ONCE = IN_NO_TIME.removals.workers
+
+
 @pytest.fixture(autouse=True)
 def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing rests, and the fence is looked at all the time."""
-    monkeypatch.setattr(apiserver_gates, "TICK_SECONDS", 0)
-    monkeypatch.setattr(apiserver_gates, "FENCED_SECONDS", 0)
-    monkeypatch.setattr(apiserver_gates, "REVIEW_REST", 0)
-    monkeypatch.setattr(apiserver_waiting_pods, "PACE_SECONDS", 0)
-    monkeypatch.setattr(apiserver_waiting_pods, "CONDITION_BACKOFF", NO_BACKOFF)
-    monkeypatch.setattr(apiserver_waiting_pods, "LET_GO_BACKOFF", NO_BACKOFF)
+    """The fence is looked at all the time."""
+    monkeypatch.setattr(reconcilers, "FENCED_SECONDS", 0.0)
 
 
 @dataclass
@@ -61,8 +69,14 @@ class Scene:
 
     def __post_init__(self) -> None:
         self.refusals = RefusedPods()
-        writes = GateWrites(self.pods.client, cast(ClusterWorld, self.pods), self.fence)
-        self.writer = GateWriter(writes, self.refusals, lambda: self.now, lambda: moment(self.now))
+        writes = GateWrites(self.pods.client, self.pods, self.fence)
+        self.writer = GateWriter(
+            writes,
+            self.refusals,
+            lambda: self.now,
+            lambda: moment(self.now),
+            settings=IN_NO_TIME,
+        )
         self.pods.listener = self.writer.changed
 
     def limit(self, limit: int) -> None:
@@ -404,7 +418,7 @@ async def test_a_fault_in_one_term_is_the_end_of_it_alone(
     async with scene.running():
         await until(lambda: not scene.pods.gates("p0"))
 
-    assert "a term ended early" in caplog.text
+    assert "gate-terms failed" in caplog.text
 
 
 # What is told.
