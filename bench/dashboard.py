@@ -27,7 +27,6 @@ from kube.api import ApiClient
 from kube.http_server import Ending, serving
 from local_cluster import debian
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import TOKEN_REVIEWS, Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_app import dashboard_app
@@ -35,6 +34,7 @@ from scheduler_plugin.dashboard.http_leader import LeaderPages
 from scheduler_plugin.dashboard.http_views import Views
 from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.told_events import Recent
+from scheduler_plugin.waiting.decisions import KnownWaits
 
 REST_SECONDS = 0.005
 
@@ -150,7 +150,7 @@ async def measure(args: argparse.Namespace) -> None:
     handle, calls = filter_handler.handler(extender), filter_handler.bodies(size)
     snapshots, everybody = Snapshots(world, Recent()), Everybody()
     reviews = Reviews(cast(ApiClient, everybody))
-    gates, leader = cast(GateWriter, everybody), cast(LeaderPages, everybody)
+    gates, leader = cast(KnownWaits, everybody), cast(LeaderPages, everybody)
     views = Views(world, snapshots, reviews, gates, lambda: "", leader)
     gc.collect()
     gc.freeze()

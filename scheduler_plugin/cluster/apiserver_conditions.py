@@ -24,12 +24,16 @@ from kube.api import (
     Reconciler,
     Result,
 )
-from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
+from scheduler_plugin.api import (
+    FencedError,
+    GateCondition,
+    GateKeeper,
+    PodChanged,
+    PodUid,
+    WorldChange,
+    has_stale_condition,
+)
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
-from scheduler_plugin.objects.bindings import FencedError
-from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.decisions import GateCondition, has_stale_condition
-from scheduler_plugin.waiting.gates import GateKeeper
 
 logger = logging.getLogger(__name__)
 

@@ -30,19 +30,25 @@ from kube.api import (
     WriteOptions,
     failed_call,
 )
-from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.charged_queues import ChargedQueues, Keep, is_charged, unkept
-from scheduler_plugin.objects.bindings import (
+from scheduler_plugin.api import (
+    CHARGES_FINALIZER,
+    NO_QUEUE,
+    QUEUE_KIND,
     BindFailed,
     BindRequest,
     CarriesOut,
+    ChargedQueues,
     ClaimsChanged,
     Fence,
     FencedError,
+    Keep,
     Outcome,
+    QueueName,
+    World,
     check_fence,
+    is_charged,
+    unkept,
 )
-from scheduler_plugin.objects.names import CHARGES_FINALIZER, NO_QUEUE, QUEUE_KIND, QueueName
 
 logger = logging.getLogger(__name__)
 

@@ -15,10 +15,7 @@ from functools import partial
 from typing import NoReturn
 
 from kube.api import PODS, Done, Event, ObjectReference, Reconciler, Result
-from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.bindings import Fence
-from scheduler_plugin.objects.names import ADMIT, PodUid
-from scheduler_plugin.waiting.decisions import GateCondition
+from scheduler_plugin.api import ADMIT, Fence, GateCondition, PodUid, World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,15 +33,16 @@ from kube.api import (
     failed_call,
     naming,
 )
-from scheduler_plugin.cluster.apiserver_gate_writes import GateStaysError, GateWrites
-from scheduler_plugin.objects.bindings import FencedError
-from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.away.resting_pods import (
-    LONGEST_FOR_OTHERS_SECONDS,
-    LONGEST_SECONDS,
+from scheduler_plugin.api import (
+    FencedError,
+    GateKeeper,
+    GateRemoval,
+    LetGo,
+    PodUid,
+    Retry,
+    fits_condition,
 )
-from scheduler_plugin.waiting.decisions import GateRemoval, LetGo, Retry, fits_condition
-from scheduler_plugin.waiting.gates import GateKeeper
+from scheduler_plugin.cluster.apiserver_gate_writes import GateStaysError, GateWrites
 
 logger = logging.getLogger(__name__)
 
@@ -176,8 +177,7 @@ class GateRemovals:
         """The pod rests, and others go; where all are refused, all the slower."""
         self._refused_in_a_row += 1
         is_servers = isinstance(error.__cause__ or error, ServerFaultError)
-        longest = LONGEST_FOR_OTHERS_SECONDS if is_servers else LONGEST_SECONDS
-        self.keeper.failed(decision.uid, self.monotonic(), longest)
+        self.keeper.failed(decision.uid, self.monotonic(), is_servers=is_servers)
         bug = None if isinstance(error, (ApiError, GateStaysError)) else error
         logger.warning("not let go %s: %s", _named(decision), error, exc_info=bug)
         return Done(pause=self.settings.backoff.delay(self._refused_in_a_row, random.random))

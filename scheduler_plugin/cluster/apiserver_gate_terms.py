@@ -12,16 +12,22 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
 from kube.api import After, Failed, Reconciler, Result
-from scheduler_plugin.accounting.world_changes import ClaimChanged, OtherChanged, WorldChange
+from scheduler_plugin.api import (
+    ClaimChanged,
+    ClaimUid,
+    GateCondition,
+    OtherChanged,
+    PodUid,
+    RefusedPods,
+    WorldChange,
+    believe,
+    gate_keeper,
+    untried_pods,
+)
 from scheduler_plugin.cluster.apiserver_conditions import ConditionSettings, ConditionWriter
 from scheduler_plugin.cluster.apiserver_gate_events import GateEventSettings
 from scheduler_plugin.cluster.apiserver_gate_removals import GateRemovals, RemovalSettings
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
-from scheduler_plugin.objects.names import ClaimUid, PodUid
-from scheduler_plugin.waiting.away.untried_pods import believe, untried_pods
-from scheduler_plugin.waiting.decisions import GateCondition
-from scheduler_plugin.waiting.keepers import gate_keeper
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 
 DECIDE = "decide"
 """The only key: which pod goes depends on all that wait."""

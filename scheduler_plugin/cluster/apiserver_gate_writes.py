@@ -21,12 +21,18 @@ from kube.api import (
     ServerFaultError,
     WriteOptions,
 )
-from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.bindings import Fence, check_fence
-from scheduler_plugin.objects.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
-from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.places.stock import Stock
-from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval
+from scheduler_plugin.api import (
+    ADMITTED_CONDITION,
+    FIELD_MANAGER,
+    QUOTA_GATE,
+    Fence,
+    GateCondition,
+    GateRemoval,
+    PodView,
+    Stock,
+    World,
+    check_fence,
+)
 
 
 class GateStaysError(Exception):

@@ -18,13 +18,18 @@ from datetime import datetime
 from typing import NoReturn
 
 from kube.api import After, Event, Reconciler, Result
-from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
+from scheduler_plugin.api import (
+    ClaimUid,
+    PodChanged,
+    PodUid,
+    QueueName,
+    RefusedPods,
+    WaitingPod,
+    WorldChange,
+)
 from scheduler_plugin.cluster.apiserver_gate_events import GateEvents
 from scheduler_plugin.cluster.apiserver_gate_terms import GateSettings, Term
 from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
-from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
-from scheduler_plugin.waiting.decisions import WaitingPod
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 
 TERM = "term"
 """The only key."""

@@ -33,12 +33,17 @@ from kube.api import (
     failed_call,
     wall_clock,
 )
-from scheduler_plugin.accounting.figures.queue_status import QueueObject, queue_object
-from scheduler_plugin.accounting.figures.queue_statuses import QueueStatuses
-from scheduler_plugin.accounting.world import World
+from scheduler_plugin.api import (
+    FIELD_MANAGER,
+    QUEUE_KIND,
+    Fence,
+    QueueName,
+    QueueObject,
+    QueueStatuses,
+    World,
+    queue_object,
+)
 from scheduler_plugin.cluster.status_paces import StatusPaces
-from scheduler_plugin.objects.bindings import Fence
-from scheduler_plugin.objects.names import FIELD_MANAGER, QUEUE_KIND, QueueName
 
 logger = logging.getLogger(__name__)
 

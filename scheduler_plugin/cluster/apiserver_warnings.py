@@ -16,17 +16,25 @@ from typing import NoReturn
 from cachetools import TTLCache
 
 from kube.api import CLAIMS, PODS, After, Done, Event, ObjectReference, Reconciler, Result
-from scheduler_plugin.accounting.world import World
-from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
-from scheduler_plugin.keeping.shared_claims import MOST_REPORTED, Guests, SharedClaim, SharedClaims
-from scheduler_plugin.keeping.unattributed_pods import UnattributedPods
-from scheduler_plugin.objects.bindings import Fence
-from scheduler_plugin.objects.names import Reason
+from scheduler_plugin.api import (
+    Fence,
+    Guests,
+    PodChanged,
+    Reason,
+    SharedClaim,
+    SharedClaims,
+    UnattributedPods,
+    World,
+    WorldChange,
+)
 
 logger = logging.getLogger(__name__)
 
 LOOK = "look"
 """The only key: one look at all that is odd."""
+
+MOST_RESTING = 10_000
+"""Claims with an Event of a moment ago that are remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +115,7 @@ class SharingRecorder:
         self._settings = settings
         self._claims = SharedClaims(world)
         # Until when nothing more is recorded of each.
-        self._rests: TTLCache[Guests, float] = TTLCache(MOST_REPORTED, settings.rest_seconds, _now)
+        self._rests: TTLCache[Guests, float] = TTLCache(MOST_RESTING, settings.rest_seconds, _now)
         self._why_not = partial(fence.why_not, settings.write_seconds)
         self._queue: Reconciler[Guests] = Reconciler(
             "sharing-events", self._reconcile, why_not=self._why_not

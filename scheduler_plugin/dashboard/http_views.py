@@ -11,7 +11,6 @@ from fastapi import HTTPException
 
 from kube.kinds import CLAIMS, PODS, QUEUES
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews, Viewer
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_leader import CannotAskError, LeaderPages
@@ -26,7 +25,7 @@ from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.viewing.sharing_rows import claim_row, sharers
 from scheduler_plugin.viewing.why import Viewer as Viewing
 from scheduler_plugin.viewing.why import why
-from scheduler_plugin.waiting.decisions import WaitingPod
+from scheduler_plugin.waiting.decisions import KnownWaits, WaitingPod
 
 encode = msgspec.json.encode
 
@@ -45,7 +44,7 @@ class Views:
     world: WorldView
     snapshots: Snapshots
     reviews: Reviews
-    waiting: GateWriter
+    waiting: KnownWaits
     why_not_ready: Callable[[], str]
     leader: LeaderPages
 

@@ -21,9 +21,8 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp
 
 from kube.api import is_loopback
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.pages.http_figures import FiguresPage
-from scheduler_plugin.waiting.decisions import WaitingPod
+from scheduler_plugin.waiting.decisions import KnownWaits, WaitingPod
 
 
 class WaitingPodPage(BaseModel):
@@ -55,7 +54,7 @@ class WaitingPodPage(BaseModel):
 
 def pages_app(
     why_not_ready: Callable[[], str],
-    waiting: GateWriter,
+    waiting: KnownWaits,
     figures: FiguresPage,
     dashboard: ASGIApp,
 ) -> FastAPI:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Protocol
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.world_views import WorldView
@@ -99,6 +100,16 @@ class WaitingPod:
     place: Place | None
     reason: str
     message: str
+
+
+class KnownWaits(Protocol):
+    """What is known of the pods that wait, by whatever decides about them."""
+
+    def why_not_told(self) -> str:
+        """Why it is not known here which pods wait; "" where it is."""
+
+    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
+        """What is known of a waiting pod now; a sentence where it is none that waits."""
 
 
 def waiting_pod(

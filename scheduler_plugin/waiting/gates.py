@@ -41,7 +41,6 @@ from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.asked_pods import asked_pod
 from scheduler_plugin.waiting.away.away_pods import AwayPods
-from scheduler_plugin.waiting.away.resting_pods import LONGEST_SECONDS
 from scheduler_plugin.waiting.decisions import (
     GateRemoval,
     LetGo,
@@ -186,11 +185,11 @@ class GateKeeper:
         """Whether it is decided, and holds until then, that the pod is let go."""
         return self.away.is_going(uid, moment)
 
-    def failed(self, uid: PodUid, moment: float, longest: float = LONGEST_SECONDS) -> None:
-        """A pod could not be let go: nothing is assumed of it, and it rests, so long at most."""
+    def failed(self, uid: PodUid, moment: float, *, is_servers: bool = False) -> None:
+        """A pod could not be let go: nothing is assumed of it, and it rests (`AwayPods.rest`)."""
         if self.away.going.drop(uid):
             self._forget(uid)
-            self.away.rest(uid, moment, longest)
+            self.away.rest(uid, moment, is_servers=is_servers)
 
     def _forget(self, uid: PodUid) -> None:
         """Nothing is assumed of a pod any more, and there may be room for others."""

@@ -13,7 +13,6 @@ from starlette.types import ASGIApp, Message
 
 from kube.api import ApiClient
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import REMEMBERED_SECONDS, Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_app import dashboard_app
@@ -26,7 +25,7 @@ from scheduler_plugin.objects.pods import NamespaceView
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.http_figures import FiguresPage
 from scheduler_plugin.pages.prometheus import Figures
-from scheduler_plugin.waiting.decisions import Place, WaitingPod
+from scheduler_plugin.waiting.decisions import KnownWaits, Place, WaitingPod
 from tests.asgi import call, parts
 from tests.scheduler_plugin.builders import (
     SETTINGS,
@@ -148,7 +147,7 @@ def app(
     leader: FakeLeader,
     clock: Clock,
 ) -> ASGIApp:
-    reviews, gates = Reviews(cast(ApiClient, reviewer), clock), cast(GateWriter, plugin)
+    reviews, gates = Reviews(cast(ApiClient, reviewer), clock), cast(KnownWaits, plugin)
     asked = cast(LeaderPages, leader)
     views = Views(world, snapshots, reviews, gates, plugin.why_not_ready, asked)
     figures = Figures(world, dict, str, dict, [CollectorRegistry()])
