@@ -31,11 +31,11 @@ from time import monotonic, perf_counter, thread_time
 from typing import Any, cast
 
 from bench import verdicts
+from binder.gates.apiserver_gate_writes import GateWrites
+from binder.gates.apiserver_gates import GateWriter
 from kube.api import ApiClient
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
-from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.claims import ClaimView, ClassName, claim_view
 from scheduler_plugin.objects.devices.devices import SliceView

@@ -11,7 +11,19 @@ from typing import NoReturn
 
 from starlette.types import ASGIApp
 
-from binder.api import RECLAIM_FIGURES, Binder, ClaimKeeper, ReclaimConfig
+from binder.api import (
+    RECLAIM_FIGURES,
+    Binder,
+    ClaimKeeper,
+    GateWriter,
+    GateWrites,
+    KeepingBinder,
+    QueueKeeper,
+    QueueStatusWriter,
+    ReclaimConfig,
+    SharingRecorder,
+    WarningRecorder,
+)
 from kube.api import (
     WORK_QUEUE_FIGURES,
     ApiClient,
@@ -31,11 +43,6 @@ from scheduler_plugin.accounting.world_changes import (
     QueueChanged,
     WorldChange,
 )
-from scheduler_plugin.cluster.apiserver_finalizers import KeepingBinder, QueueKeeper
-from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
-from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
-from scheduler_plugin.cluster.apiserver_warnings import SharingRecorder, WarningRecorder
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews
 from scheduler_plugin.dashboard.cluster_events import ClusterEvents, told_now

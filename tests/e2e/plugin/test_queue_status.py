@@ -12,6 +12,8 @@ from uuid import uuid4
 
 import pytest
 
+from binder.queues.apiserver_queues import QueueStatusWriter, StatusSettings
+from binder.queues.apiserver_warnings import WarningRecorder
 from kube.api import (
     CLAIMS,
     EVENTS,
@@ -28,8 +30,6 @@ from kube.api import (
     connect,
 )
 from local_cluster.api import Cluster
-from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter, StatusSettings
-from scheduler_plugin.cluster.apiserver_warnings import WarningRecorder
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import AccountingSettings
 from tests.deploy.documents import CRDS, documents_in

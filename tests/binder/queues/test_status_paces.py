@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from binder.queues.status_paces import StatusPaces
 from kube.backoff import Backoff
-from scheduler_plugin.cluster.status_paces import StatusPaces
 from scheduler_plugin.objects.names import QueueName
 
 VISION = QueueName("vision")

@@ -17,6 +17,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import NoReturn
 
+from binder.gates.apiserver_gate_events import GateEvents
+from binder.gates.apiserver_gate_terms import GateSettings, Term
+from binder.gates.apiserver_gate_writes import GateWrites
 from kube.api import After, Event, Reconciler, Result
 from scheduler_plugin.api import (
     ClaimUid,
@@ -27,9 +30,6 @@ from scheduler_plugin.api import (
     WaitingPod,
     WorldChange,
 )
-from scheduler_plugin.cluster.apiserver_gate_events import GateEvents
-from scheduler_plugin.cluster.apiserver_gate_terms import GateSettings, Term
-from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 
 TERM = "term"
 """The only key."""

@@ -11,6 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
+from binder.gates.apiserver_conditions import ConditionSettings, ConditionWriter
+from binder.gates.apiserver_gate_events import GateEventSettings
+from binder.gates.apiserver_gate_removals import GateRemovals, RemovalSettings
+from binder.gates.apiserver_gate_writes import GateWrites
 from kube.api import After, Failed, Reconciler, Result
 from scheduler_plugin.api import (
     ClaimChanged,
@@ -24,10 +28,6 @@ from scheduler_plugin.api import (
     gate_keeper,
     untried_pods,
 )
-from scheduler_plugin.cluster.apiserver_conditions import ConditionSettings, ConditionWriter
-from scheduler_plugin.cluster.apiserver_gate_events import GateEventSettings
-from scheduler_plugin.cluster.apiserver_gate_removals import GateRemovals, RemovalSettings
-from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 
 DECIDE = "decide"
 """The only key: which pod goes depends on all that wait."""

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
+from binder.gates.apiserver_conditions import ConditionSettings
+from binder.gates.apiserver_gate_removals import RemovalSettings
+from binder.gates.apiserver_gate_terms import GateSettings
+from binder.gates.apiserver_gate_writes import GateWrites
+from binder.gates.apiserver_gates import GateWriter
 from kube.api import Backoff
 from kube.reconciling import reconcilers
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
-from scheduler_plugin.cluster.apiserver_conditions import ConditionSettings
-from scheduler_plugin.cluster.apiserver_gate_removals import RemovalSettings
-from scheduler_plugin.cluster.apiserver_gate_terms import GateSettings
-from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.waiting.decisions import WaitingPod
 from scheduler_plugin.waiting.gates import GateKeeper

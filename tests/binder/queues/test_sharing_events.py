@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from binder.queues.apiserver_warnings import SharingRecorder, WarningSettings
 from kube.api import Event
 from kube.events.event_series import EventSeries
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, QueueChanged
-from scheduler_plugin.cluster.apiserver_warnings import SharingRecorder, WarningSettings
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from tests.binder.virtual_time import in_virtual_time

@@ -13,14 +13,14 @@ from typing import Any, cast
 
 import pytest
 
+from binder.gates.apiserver_conditions import ConditionSettings
+from binder.gates.apiserver_gate_events import GateEvents, GateEventSettings
+from binder.gates.apiserver_gate_terms import GateSettings
+from binder.gates.apiserver_gate_writes import GateWrites
+from binder.gates.apiserver_gates import GateWriter
 from kube.api import ApiClient, Event, EventRecorder
 from kube.calls.apiserver_transport import Transport
 from scheduler_plugin.accounting.world_changes import QueueChanged
-from scheduler_plugin.cluster.apiserver_conditions import ConditionSettings
-from scheduler_plugin.cluster.apiserver_gate_events import GateEvents, GateEventSettings
-from scheduler_plugin.cluster.apiserver_gate_terms import GateSettings
-from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.waiting.decisions import GateCondition, Wait
 from scheduler_plugin.waiting.lines.refused_pods import RefusedPods

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import NoReturn
 
+from binder.gates.apiserver_gate_writes import GateWrites
 from kube.api import (
     ApiError,
     Backoff,
@@ -33,7 +34,6 @@ from scheduler_plugin.api import (
     WorldChange,
     has_stale_condition,
 )
-from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
 
 logger = logging.getLogger(__name__)
 

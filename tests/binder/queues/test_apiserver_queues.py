@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from binder.queues.apiserver_queues import QueueStatusWriter, StatusSettings
 from kube.api import Backoff, connect
 from scheduler_plugin.accounting.figures import quota_excess
-from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter, StatusSettings
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
+from tests.binder.queues.fake_queues import FakeQueues
 from tests.kube.fake_apiserver import (
     FakeApiServer,
     Reply,
@@ -30,7 +31,6 @@ from tests.scheduler_plugin.builders import (
     pod_uid,
     put,
 )
-from tests.scheduler_plugin.cluster.fake_queues import FakeQueues
 from tests.scheduler_plugin.fake_pods import Fence, running
 
 QUEUES = ("broken", "fine")

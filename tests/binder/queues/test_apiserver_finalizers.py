@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from kube.api import ApiClient, Backoff, JsonObject, connect
-from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver_finalizers import (
+from binder.queues.apiserver_finalizers import (
     FinalizerSettings,
     KeepingBinder,
     QueueKeeper,
 )
+from kube.api import ApiClient, Backoff, JsonObject, connect
+from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import BindFailed, BindRequest, Bound, ClaimsChanged, Outcome
 from scheduler_plugin.objects.names import CHARGES_FINALIZER, PodUid, Queue, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue

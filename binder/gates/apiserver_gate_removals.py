@@ -18,6 +18,7 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import NoReturn
 
+from binder.gates.apiserver_gate_writes import GateStaysError, GateWrites
 from kube.api import (
     ApiError,
     Backoff,
@@ -42,7 +43,6 @@ from scheduler_plugin.api import (
     Retry,
     fits_condition,
 )
-from scheduler_plugin.cluster.apiserver_gate_writes import GateStaysError, GateWrites
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NoReturn
 
+from binder.queues.status_paces import StatusPaces
 from kube.api import (
     QUEUES,
     After,
@@ -43,7 +44,6 @@ from scheduler_plugin.api import (
     World,
     queue_object,
 )
-from scheduler_plugin.cluster.status_paces import StatusPaces
 
 logger = logging.getLogger(__name__)
 
