@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 
-from binder.apiserver_claims import ClaimWriter
-from binder.apiserver_evictions import Evictor
+from binder.bindings.apiserver_claims import ClaimWriter
+from binder.bindings.pod_bindings import Fate, Seen, binding, fate
+from binder.evictions.apiserver_evictions import Evictor
 from binder.keeping.apiserver_gangs import GangKeeper
 from binder.keeping.apiserver_keeper import ClaimKeeper
 from binder.keeping.apiserver_steps import Steps
-from binder.pod_bindings import Fate, Seen, binding, fate
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from binder.reclaiming.apiserver_reclaims import ReclaimConfig, Reclaimer
 from binder.reclaiming.apiserver_surroundings import Surroundings

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import NoReturn
 
 from binder import apiserver_events
-from binder.apiserver_evictions import EVICTED_SECONDS, Evictor, HeldBackError
+from binder.evictions.apiserver_evictions import EVICTED_SECONDS, Evictor, HeldBackError
 from binder.keeping.periods import Periods
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from kube.api import After, Done, Event, Failed, Reconciler, Result

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 
 from binder import apiserver_events
-from binder.apiserver_evictions import EVICTED_SECONDS, HELD_BACK, HeldBackError
+from binder.evictions.apiserver_evictions import EVICTED_SECONDS, HELD_BACK, HeldBackError
 from binder.keeping.apiserver_steps import Steps
 from binder.keeping.periods import Periods
 from kube.api import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from binder import apiserver_events
-from binder.apiserver_claims import ClaimWriter
-from binder.apiserver_evictions import Evictor, HeldBackError
+from binder.bindings.apiserver_claims import ClaimWriter
+from binder.evictions.apiserver_evictions import Evictor, HeldBackError
 from kube.api import CLAIMS, ConflictError, Event
 from scheduler_plugin.api import (
     Attribution,

@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from binder import apiserver_events
-from binder.apiserver_evictions import EVICTED_SECONDS, HELD_BACK, HeldBackError
+from binder.evictions.apiserver_evictions import EVICTED_SECONDS, HELD_BACK, HeldBackError
 from binder.reclaiming.apiserver_holds import HoldKeeper
 from binder.reclaiming.apiserver_surroundings import Surroundings
 from binder.reclaiming.prometheus_reclaims import PUT_OFF

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from binder.apiserver_evictions import EVICTED_SECONDS
+from binder.evictions.apiserver_evictions import EVICTED_SECONDS
 from binder.keeping import apiserver_keeper
 from kube.api import Backoff
 from scheduler_plugin.keeping.leftovers import GRACE

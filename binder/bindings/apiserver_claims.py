@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
-from binder.claim_writes import (
+from binder.bindings.claim_writes import (
     NO_OWNER,
     ClaimState,
     OwnerMarks,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from binder.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
+from binder.evictions.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
 
 READY = [{"type": "Ready", "status": "True"}]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
-from binder.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
+from binder.evictions.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
 from kube.api import (
     BUDGETS,
     PODS,
