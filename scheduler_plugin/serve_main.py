@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any
 
 from starlette.types import ASGIApp
 
@@ -26,9 +26,12 @@ from binder.api import (
 )
 from kube.api import (
     WORK_QUEUE_FIGURES,
+    After,
     ApiClient,
     Event,
     EventRecorder,
+    Reconciler,
+    Result,
     connect,
     trace_to,
     wall_clock,
@@ -66,6 +69,10 @@ from scheduler_plugin.settings import ServeSettings
 logger = logging.getLogger(__name__)
 
 USER_AGENT = "moorage-scheduler-plugin"
+
+EXPIRE = "expire"
+"""The only key of what looks at decisions that nothing came of."""
+
 EXPIRE_SECONDS = 5.0
 
 START_THRESHOLDS = (100_000, 10, 10)
@@ -136,15 +143,15 @@ class Plugin:
         self._gates = GateWriter(
             writes, self.extender.refusals, wall_clock, record=self._events.record
         )
-        stock = self._cluster.stock
         reclaims = ReclaimConfig(
             lacking=self._gates.lacking_room,
-            stock=stock,
+            stock=self._cluster.stock,
             is_off=settings.reclaim is ReclaimPolicy.NEVER,
             most_in_a_minute=settings.evictions_per_minute,
         )
         self._reclaimer = binder.reclaimer(world, reclaims, record, wall_clock)
         self._reclaimer.told = self._statuses.changed
+        self._expiry: Reconciler[str] = Reconciler("expiry", self._expire)
         self._gangs = binder.gang_keeper(world, settings.stale_gang_grace, record, wall_clock)
 
     def pages(self) -> ASGIApp:
@@ -173,34 +180,42 @@ class Plugin:
         with _collecting_seldom():
             await self._cluster.in_sync()
         self._reclaimer.begin()
-        self._cluster.subscribe(self._reclaimer.changed)
         self._gangs.begin()
-        self._cluster.subscribe(self._gangs.changed)
-        self._cluster.subscribe(self._statuses.changed)
-        self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
-        self._cluster.subscribe(self._gates.changed)
-        self._cluster.subscribe(self._queue_keeper.changed)
-        self._cluster.subscribe(self._sharing.changed)
-        self._cluster.subscribe(self._snapshots.changed)
-        tasks.create_task(self._gates.run())
-        tasks.create_task(self.extender.lookups.run())
-        tasks.create_task(self._statuses.run())
-        tasks.create_task(self._keeper.run())
-        tasks.create_task(self._reclaimer.run())
-        tasks.create_task(self._gangs.run())
-        tasks.create_task(self._queue_keeper.run())
-        tasks.create_task(self._warnings.run())
-        tasks.create_task(self._sharing.run())
-        tasks.create_task(self._snapshots.run())
-        tasks.create_task(self._expire())
+        self._expiry.add(EXPIRE)
+        listeners: tuple[Callable[[WorldChange], None], ...] = (
+            self._reclaimer.changed,
+            self._gangs.changed,
+            self._statuses.changed,
+            _telling(self._keeper, self._cluster.world),
+            self._gates.changed,
+            self._queue_keeper.changed,
+            self._sharing.changed,
+            self._snapshots.changed,
+        )
+        for listener in listeners:
+            self._cluster.subscribe(listener)
+        runs: tuple[Callable[[], Coroutine[Any, Any, object]], ...] = (
+            self._gates.run,
+            self.extender.lookups.run,
+            self._statuses.run,
+            self._keeper.run,
+            self._reclaimer.run,
+            self._gangs.run,
+            self._queue_keeper.run,
+            self._warnings.run,
+            self._sharing.run,
+            self._snapshots.run,
+            self._expiry.run,
+        )
+        for run in runs:
+            tasks.create_task(run())
         self._statuses.changed()
 
-    async def _expire(self) -> NoReturn:
-        """Whoever asks for a verdict does, too; but the keeper of claims waits for this as well."""
-        while True:
-            self._cluster.world.assumptions.expire(wall_clock())
-            await self.extender.look_at_unknown_binds()
-            await asyncio.sleep(EXPIRE_SECONDS)
+    async def _expire(self, _: str) -> Result:
+        """Each verdict does so as well; but the keeper of claims waits for this, too."""
+        self._cluster.world.assumptions.expire(wall_clock())
+        await self.extender.look_at_unknown_binds()
+        return After(EXPIRE_SECONDS)
 
 
 def _snapshots(
