@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.verdicts import not_shared
+from scheduler_plugin.judging.rules.claims import not_shared
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView

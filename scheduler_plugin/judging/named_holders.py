@@ -1,4 +1,4 @@
-"""What holds something, as far as who asks may know its name."""
+"""Names of what holds something, as far as the viewer may know them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MayName: TypeAlias = Callable[[str], bool]
 
 
 def anyone(_: str) -> bool:
-    """For who reads the cluster with rights of his own."""
+    """For a viewer that reads the cluster with its own rights."""
     return True
 
 
