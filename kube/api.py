@@ -60,6 +60,7 @@ from kube.live_tls import (
     LiveTls,
     TlsCredential,
     TlsFiles,
+    client_context,
     follow_files,
     show_files,
 )
