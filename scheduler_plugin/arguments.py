@@ -13,6 +13,7 @@ import typer
 
 from driver.api import DRIVER_NAME
 from kube.api import (
+    SECRETS,
     Config,
     Kubeconfig,
     LogFormat,
@@ -41,6 +42,7 @@ from scheduler_plugin.common_arguments import (
     ADDRESS,
     CLUSTERS_LEASE,
     CLUSTERS_SCHEDULERS,
+    DASHBOARD_SECRET,
     FOLDER,
     LEASE,
     NAMES,
@@ -48,6 +50,7 @@ from scheduler_plugin.common_arguments import (
     Certificates,
     ClientCaFile,
     ClientNames,
+    DashboardTlsSecret,
     Lease,
     ListenAddress,
     PagesAddress,
@@ -56,13 +59,16 @@ from scheduler_plugin.common_arguments import (
     TlsCertFile,
     TlsPrivateKeyFile,
     Wait,
+    address,
     file_option,
     safe,
 )
+from scheduler_plugin.dashboard_settings import DashboardSettings
 from scheduler_plugin.extender.certificate_files import CertificateFiles
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import (
     PAGES_FLAG,
+    Listening,
     TlsFiles,
     parse_listening,
     parse_pages_address,
@@ -97,6 +103,7 @@ Settings = (
     | CheckSettings
     | InUseSettings
     | LeaveSettings
+    | DashboardSettings
 )
 
 app = commands(
@@ -136,8 +143,22 @@ def serve(
     ] = socket.gethostname(),
     listen_address: ListenAddress = ADDRESS,
     pages_address: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Of dashboard, figures, health; :PORT is all.")
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Serve figures, health and places in line here; :PORT is all addresses.",
+        ),
     ] = PAGES_ADDRESS,
+    dashboard_address: Annotated[
+        Listening | None,
+        parsed(
+            lambda text: address(text) if text else None,
+            metavar="HOST:PORT",
+            help_="Answer the dashboard here, over mutual TLS; :PORT is all addresses (default:"
+            " nowhere).",
+        ),
+    ] = None,
+    dashboard_tls_secret: DashboardTlsSecret = DASHBOARD_SECRET,
     tls_cert_file: TlsCertFile = "",
     tls_private_key_file: TlsPrivateKeyFile = "",
     client_ca_file: ClientCaFile = "",
@@ -180,6 +201,8 @@ def serve(
         instance=pod_name or f"{socket.gethostname()}_{os.getpid()}",
         listening=safe(parse_listening(listen_address, tls)),
         pages=safe(parse_pages_address(pages_address)),
+        dashboard=dashboard_address,
+        dashboard_secret=SECRETS.at(dashboard_tls_secret[1], dashboard_tls_secret[0]),
         lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=scheduler_identity),
         accounting=AccountingSettings(
             queue_label=queue_label,
@@ -360,5 +383,8 @@ def check(
     )
 
 
+app.command("dashboard", help="Serve the dashboard until a signal; it changes nothing.")(
+    DashboardSettings
+)
 app.command("in-use", help=uninstall_arguments.IN_USE)(uninstall_arguments.in_use)
 app.command(help=uninstall_arguments.LEAVE)(uninstall_arguments.leave)

@@ -28,7 +28,6 @@ from kube.api import (
     WORK_QUEUE_FIGURES,
     After,
     ApiClient,
-    Event,
     EventRecorder,
     Reconciler,
     Result,
@@ -47,13 +46,7 @@ from scheduler_plugin.accounting.world_changes import (
     WorldChange,
 )
 from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.dashboard.apiserver_reviews import Reviews
-from scheduler_plugin.dashboard.cluster_events import ClusterEvents, told_now
-from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
-from scheduler_plugin.dashboard.http_app import dashboard_app
-from scheduler_plugin.dashboard.http_leader import LeaderPages
-from scheduler_plugin.dashboard.http_views import Views
-from scheduler_plugin.dashboard.told_events import Recent
+from scheduler_plugin.dashboard.leader.http_answers import LeaderAnswers, answers_app
 from scheduler_plugin.extender.http_app import ExtenderApp
 from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
@@ -125,21 +118,17 @@ class Plugin:
             note_claim=self._cluster.note_claim,
             note_pod=self._cluster.note_pod,
         )
-        self._recent = Recent()
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
-        self._snapshots = _snapshots(client, settings.instance, self._cluster, self._recent)
-        self._asked = Reviews(client), LeaderPages(client, settings.lease, settings.pages)
         upkeep = Upkeep(world, settings.leftover_grace)
-        record = counting_evictions(self._record)
+        record = counting_evictions(self._events.record)
         self._keeper = binder.keeper(upkeep, record, wall_clock)
         self._statuses = QueueStatusWriter(client, world, self._lease)
-        self._warnings = WarningRecorder(world, self._lease, self._record)
-        self._sharing = SharingRecorder(world, self._lease, self._record)
+        self._warnings = WarningRecorder(world, self._lease, self._events.record)
+        self._sharing = SharingRecorder(world, self._lease, self._events.record)
         self._queue_keeper = QueueKeeper(client, world, self._lease, self._cluster.note_queue)
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)
-        # Past the dashboard's recent Events: thousands of waiting pods would push out all others.
         self._gates = GateWriter(
             writes, self.extender.refusals, wall_clock, record=self._events.record
         )
@@ -153,26 +142,24 @@ class Plugin:
         self._reclaimer.told = self._statuses.changed
         self._expiry: Reconciler[str] = Reconciler("expiry", self._expire)
         self._gangs = binder.gang_keeper(world, settings.stale_gang_grace, record, wall_clock)
+        place, secret = settings.dashboard, settings.dashboard_secret
+        self._answers = LeaderAnswers(client, place.address, secret, self._lease) if place else None
 
     def pages(self) -> ASGIApp:
-        """What people, programs and probes read."""
+        """What programs and probes read."""
         cluster, gates, why_not_ready = self._cluster, self._gates, self.extender.why_not_ready
         world, failures = cluster.world, cluster.watch_failures
         counted = (CALLS, RECLAIM_FIGURES, WORK_QUEUE_FIGURES)
         figures = Figures(world, gates.waiting_pods, why_not_ready, failures, counted)
-        reviews, leader = self._asked
-        views = Views(world, self._snapshots, reviews, gates, cluster.why_not_ready, leader)
-        page = FiguresPage(figures.page)
-        return pages_app(why_not_ready, gates, page, dashboard_app(views))
-
-    def _record(self, event: Event) -> None:
-        self._recent.add(told_now(event, wall_clock()))
-        self._events.record(event)
+        return pages_app(why_not_ready, gates, FiguresPage(figures.page))
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Start what runs beside the server."""
         for run in (self._cluster.run, self._lease.run, self._events.run):
             tasks.create_task(run())
+        if self._answers is not None:
+            app = answers_app(self._cluster.world, self._gates)
+            tasks.create_task(self._answers.run(app))
         tasks.create_task(self._run_writers(tasks))
 
     async def _run_writers(self, tasks: asyncio.TaskGroup) -> None:
@@ -190,7 +177,6 @@ class Plugin:
             self._gates.changed,
             self._queue_keeper.changed,
             self._sharing.changed,
-            self._snapshots.changed,
         )
         for listener in listeners:
             self._cluster.subscribe(listener)
@@ -204,7 +190,6 @@ class Plugin:
             self._queue_keeper.run,
             self._warnings.run,
             self._sharing.run,
-            self._snapshots.run,
             self._expiry.run,
         )
         for run in runs:
@@ -216,15 +201,6 @@ class Plugin:
         self._cluster.world.assumptions.expire(wall_clock())
         await self.extender.look_at_unknown_binds()
         return After(EXPIRE_SECONDS)
-
-
-def _snapshots(
-    client: ApiClient, instance: str, cluster: ClusterWorld, recent: Recent
-) -> Snapshots:
-    """What the dashboard shows: own Events and, while a page is watched, those of all."""
-    found = Snapshots(cluster.world, recent, cluster.stock.devices)
-    found.others_events = ClusterEvents(client, recent, instance)
-    return found
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from kube.api import ObjectPath
 from kube.kinds import Resource
 from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import Listening
@@ -24,7 +25,9 @@ class ServeSettings:
         tracing_endpoint: Where traces are sent; "" for nowhere.
         instance: This process's name in Events.
         listening: Where kube-scheduler calls.
-        pages: Where people and probes read.
+        pages: Where programs and probes read.
+        dashboard: Where the dashboard asks; None for nowhere.
+        dashboard_secret: With the certificates for that.
         leftover_grace: How long what refused bindings leave on claims stays.
         stale_gang_grace: How long a PodGroup may have fewer pods than it needs; None for ever.
         reclaim: Whether what queues are guaranteed is taken back.
@@ -39,6 +42,8 @@ class ServeSettings:
     instance: str
     listening: Listening
     pages: Listening
+    dashboard: Listening | None
+    dashboard_secret: ObjectPath
     lease: LeaseSettings
     accounting: AccountingSettings
     leftover_grace: timedelta

@@ -66,7 +66,7 @@ def app(plugin: FakePlugin, world: World) -> FastAPI:
     gates = cast(KnownWaits, plugin)
     # Each time somebody looks at the clock, a page is too old.
     page = FiguresPage(figures.page, count(step=KEPT_SECONDS).__next__)
-    return pages_app(plugin.why_not_ready, gates, page, FastAPI())
+    return pages_app(plugin.why_not_ready, gates, page)
 
 
 async def test_healthy_before_it_is_ready(app: FastAPI, plugin: FakePlugin) -> None:
