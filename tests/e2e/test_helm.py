@@ -306,7 +306,8 @@ def the_dashboard_is_reached_by_its_service(cluster: Cluster) -> None:
     assert shown["parts"]["queues"] == {"total": 1, "all": 1, "denied": ""}
     assert 'verb "list" on "pods"' in shown["parts"]["waiting"]["denied"]
 
-    cluster.wait_until("the leader tells places in line", lambda: (state() or {}).get("leader") == "")
+    leader_told = lambda: (state() or {}).get("leader") == ""  # noqa: E731
+    cluster.wait_until("the leader tells places in line", leader_told)
     a_stranger_gets_nothing_of_the_leader(cluster)
 
     with forwarded(cluster):
