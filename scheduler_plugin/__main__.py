@@ -25,12 +25,12 @@ from scheduler_plugin.extender.scheduler_configuration import (
     scheduler_configuration,
     why_not_asked,
 )
+from scheduler_plugin.serve_settings import ServeSettings
 from scheduler_plugin.settings import (
     CheckSettings,
     InUseSettings,
     LeaveSettings,
     PrintStaticPodSettings,
-    ServeSettings,
     WriteCertificatesSettings,
 )
 

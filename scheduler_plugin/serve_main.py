@@ -57,7 +57,7 @@ from scheduler_plugin.objects.names import FIELD_MANAGER, ReclaimPolicy
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.http_figures import FiguresPage
 from scheduler_plugin.pages.prometheus import Figures, counting_evictions
-from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.serve_settings import ServeSettings
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Plugin:
         accounting = settings.accounting
         self._cluster = ClusterWorld(client, accounting, pod_groups=settings.pod_groups)
         world = self._cluster.world
-        self._lease = KubeSchedulerLease(client, settings.lease, self._cluster.catch_up)
+        self._lease = KubeSchedulerLease(client, settings.elected_by, self._cluster.catch_up)
         binder = Binder(
             client,
             self._lease,
@@ -142,7 +142,7 @@ class Plugin:
         self._reclaimer.told = self._statuses.changed
         self._expiry: Reconciler[str] = Reconciler("expiry", self._expire)
         self._gangs = binder.gang_keeper(world, settings.stale_gang_grace, record, wall_clock)
-        place, secret = settings.dashboard, settings.dashboard_secret
+        place, secret = settings.dashboard_address, settings.dashboard_secret
         self._answers = LeaderAnswers(client, place.address, secret, self._lease) if place else None
 
     def pages(self) -> ASGIApp:

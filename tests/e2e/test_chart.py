@@ -29,7 +29,8 @@ from moorage_demo.release import CHART
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
 from scheduler_plugin.dashboard_settings import DashboardSettings
 from scheduler_plugin.extender.listening import Listening
-from scheduler_plugin.settings import InUseSettings, ServeSettings
+from scheduler_plugin.serve_settings import ServeSettings
+from scheduler_plugin.settings import InUseSettings
 from tests.deploy.documents import CRDS
 from tests.e2e import documented, others
 from tests.e2e.charts import (
@@ -345,7 +346,7 @@ def test_the_dashboard_is_a_deployment_where_that_is_wanted() -> None:
     assert dashboard_settings(objects).listen_address.port == port["containerPort"]
     assert opened == {"ports": [{"port": port["containerPort"], "protocol": "TCP"}]}
     closed = render({"networkPolicies": {"enabled": True}})
-    assert plugin_settings(closed).dashboard is None
+    assert plugin_settings(closed).dashboard_address is None
     assert not [o for o in closed if "dashboard" in o["metadata"]["name"]]
 
 
@@ -356,8 +357,8 @@ def test_the_plugin_answers_the_dashboards_pods_alone() -> None:
     pod = named(objects, "Deployment", "moorage-dashboard")["spec"]["template"]
     (selected,) = asked["from"]
 
-    assert plugin.dashboard is not None
-    assert plugin.dashboard.port == dashboard.plugin_port == asked["ports"][0]["port"]
+    assert plugin.dashboard_address is not None
+    assert plugin.dashboard_address.port == dashboard.plugin_port == asked["ports"][0]["port"]
     assert plugin.pages.host == "127.0.0.1"
     assert [found["port"] for found in probes["ports"]] == [10259]
     assert selected["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
@@ -383,8 +384,7 @@ def test_the_dashboard_is_told_what_the_plugin_is(mode: str) -> None:
     assert rule["resourceNames"] == [found.lease_path.name]
     if mode == "Dedicated":
         assert plugin_settings(objects).accounting == found.accounting
-        lease = plugin_settings(objects).lease
-        assert found.lease == (lease.namespace, lease.name)
+        assert plugin_settings(objects).lease == found.lease
 
 
 def test_the_dashboards_account_only_reads() -> None:
@@ -428,7 +428,7 @@ def test_another_namespace_is_the_same_everywhere() -> None:
     objects = render({"driver": {"namespace": "devices"}}, namespace="charged")
 
     assert SYSTEM not in json.dumps(objects)
-    assert plugin_settings(objects).lease.namespace == "charged"
+    assert plugin_settings(objects).lease[0] == "charged"
     policies = json.dumps([o for o in objects if o["kind"] == "ValidatingAdmissionPolicy"])
     for account in ("devices:driver-node", "charged:driver-shared", "charged:scheduler-plugin"):
         assert f"'system:serviceaccount:{account}'" in policies
