@@ -22,12 +22,12 @@ from starlette.routing import Route
 from kube.api import ApiClient, LiveTls, ObjectPath
 from kube.http_server import Ending, serving
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.leader.answers import pod_answer
 from scheduler_plugin.dashboard.leader.apiserver_credentials import CredentialKeeper
 from scheduler_plugin.dashboard.leader.credentials import CLIENT
 from scheduler_plugin.extender.http_server import named_clients
 from scheduler_plugin.objects.bindings import Fence
+from scheduler_plugin.waiting.decisions import KnownWaits
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ RETRY_SECONDS = 30.0
 """How soon it is tried again to listen where the address was taken."""
 
 
-def answers_app(world: WorldView, waiting: GateWriter) -> Starlette:
+def answers_app(world: WorldView, waiting: KnownWaits) -> Starlette:
     """The application."""
 
     async def healthz(_request: Request) -> Response:

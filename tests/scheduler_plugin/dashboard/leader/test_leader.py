@@ -16,7 +16,6 @@ from aiohttp import ClientError, ClientSession
 from kube.api import ApiClient, TlsCredential, client_context
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.leader import http_answers, http_leader
 from scheduler_plugin.dashboard.leader.answers import PodAnswer
 from scheduler_plugin.dashboard.leader.credentials import (
@@ -31,7 +30,7 @@ from scheduler_plugin.dashboard.leader.http_answers import LeaderAnswers, answer
 from scheduler_plugin.dashboard.leader.http_leader import CannotAskError, Leader, LeaderSettings
 from scheduler_plugin.extender.mutual_certificates import mutual_certificates
 from scheduler_plugin.objects.names import PodUid, QueueName
-from scheduler_plugin.waiting.decisions import Place, WaitingPod
+from scheduler_plugin.waiting.decisions import KnownWaits, Place, WaitingPod
 from tests.scheduler_plugin.builders import a_pod, a_world, amounts, put
 from tests.scheduler_plugin.dashboard.leader.fake_secrets import LEASE, SECRET, FakeCluster
 
@@ -105,7 +104,7 @@ def free_port() -> int:
 async def running() -> AsyncIterator[Running]:
     cluster, plugin, world, port = FakeCluster(), FakePlugin(), a_world(), free_port()
     answers = LeaderAnswers(cast(ApiClient, cluster), ("127.0.0.1", port), SECRET, plugin)
-    serving = asyncio.create_task(answers.run(answers_app(world, cast(GateWriter, plugin))))
+    serving = asyncio.create_task(answers.run(answers_app(world, cast(KnownWaits, plugin))))
     found = Running(cluster, plugin, world, port)
     async with asyncio.timeout(10):
         while await found.asker().why_not():  # noqa: ASYNC110  Nothing tells of it.
@@ -174,7 +173,7 @@ async def test_a_name_that_the_authority_signed_and_nobody_hears_is_refused() ->
     names = msgspec.convert({**msgspec.to_builtins(NAMES), "client": "other"}, type(NAMES))
     cluster.data = dict(secret_data(mutual_certificates(names, LIFE, datetime.now(UTC))))
     answers = LeaderAnswers(cast(ApiClient, cluster), ("127.0.0.1", port), SECRET, plugin)
-    app = answers_app(a_world(), cast(GateWriter, plugin))
+    app = answers_app(a_world(), cast(KnownWaits, plugin))
     serving = asyncio.create_task(answers.run(app))
     found = Running(cluster, plugin, a_world(), port)
     async with asyncio.timeout(10):
@@ -244,7 +243,7 @@ async def test_a_port_that_is_taken_is_tried_again_and_ends_nothing(
     with socket.create_server(("127.0.0.1", 0)) as other:
         place = other.getsockname()
         answers = LeaderAnswers(cast(ApiClient, cluster), place, SECRET, plugin)
-        serving = asyncio.create_task(answers.run(answers_app(a_world(), cast(GateWriter, plugin))))
+        serving = asyncio.create_task(answers.run(answers_app(a_world(), cast(KnownWaits, plugin))))
         async with asyncio.timeout(10):
             while "the dashboard is not answered" not in caplog.text:  # noqa: ASYNC110  A log.
                 await asyncio.sleep(0.02)
