@@ -30,8 +30,8 @@ class WatchedKeeper(GateKeeper):
         super().tried(uid, moment)
         self._check()
 
-    def failed(self, uid: PodUid, moment: float, *longest: float) -> None:
-        super().failed(uid, moment, *longest)
+    def failed(self, uid: PodUid, moment: float, *, is_servers: bool = False) -> None:
+        super().failed(uid, moment, is_servers=is_servers)
         self._check()
 
     def decide(self, now: datetime, moment: float, most: int | None = None) -> tuple[LetGo, ...]:
