@@ -113,8 +113,7 @@ class ClaimController:
         self.changed([uid for uid in claims if uid not in self._world.assumptions])
 
     async def _add_all(self, _: str) -> Result:
-        for claim in self._world.facts.claims():
-            self._claims.add(claim.uid)
+        self._claims.add_all(claim.uid for claim in self._world.facts.claims())
         self._resynced_at = _now()
         return After(self.periods.resync * random.uniform(0.9, 1.0))
 

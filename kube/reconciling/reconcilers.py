@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import Generic, NoReturn, TypeVar
 
 from kube.backoff import Backoff
@@ -66,6 +67,10 @@ class Reconciler(Generic[K]):
         self._paused_until = float("-inf")
         self._in_work = 0
         self._depth = DEPTH.labels(name)
+        # Looking up a label takes as long as a call that has nothing to do.
+        self._results = MappingProxyType(
+            {kind: RESULTS.labels(name, kind.__name__.lower()) for kind in (Done, After, Failed)}
+        )
         self._seconds = WORK_SECONDS.labels(name)
 
     def __len__(self) -> int:
@@ -75,6 +80,12 @@ class Reconciler(Generic[K]):
     def add(self, key: K) -> None:
         """Something of a key changed; may be called from anywhere in the event loop."""
         self._queue.add(key)
+        self._note()
+
+    def add_all(self, keys: Iterable[K]) -> None:
+        """All of these are to be looked at, as in a resync."""
+        for key in keys:
+            self._queue.add(key)
         self._note()
 
     def add_after(self, key: K, seconds: float) -> None:
@@ -125,20 +136,22 @@ class Reconciler(Generic[K]):
                     await self._changed.wait()
 
     async def _result(self, key: K) -> Result:
-        with self._seconds.time():
-            try:
-                return await self._reconcile(key)
-            except ApiError as error:
-                return Failed(error)
-            except Exception as error:  # An odd object must not end the process.
-                if why := self._why_not():
-                    logger.info("%s was fenced key=%s: %s", self.name, key, why)
-                    return After(FENCED_SECONDS)
-                logger.exception("%s failed key=%s", self.name, key)
-                return Failed(error)
+        began = _now()
+        try:
+            return await self._reconcile(key)
+        except ApiError as error:
+            return Failed(error)
+        except Exception as error:  # An odd object must not end the process.
+            if why := self._why_not():
+                logger.info("%s was fenced key=%s: %s", self.name, key, why)
+                return After(FENCED_SECONDS)
+            logger.exception("%s failed key=%s", self.name, key)
+            return Failed(error)
+        finally:
+            self._seconds.observe(_now() - began)
 
     def _take(self, key: K, result: Result) -> None:
-        RESULTS.labels(self.name, type(result).__name__.lower()).inc()
+        self._results[type(result)].inc()
         match result:
             case Done():
                 self._queue.forget(key)
