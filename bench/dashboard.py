@@ -2,11 +2,12 @@
 
     python -m bench.dashboard [--claims 10000] [--queues 1000] [--viewers 10] [--seconds 20]
 
-Filter calls come in over the event loop that serves the viewers, as in the plugin, each after a
-short rest; what is printed is their p99 by the clock, from the moment when each was due, without
-viewers and beside them, one after the other in the same process. Each viewer asks for the state and
-a window of every list once a second, while claims change all the time. Then, with Chromium: from a
-reload to the first row, and the longest frame while the list of claims is scrolled.
+The dashboard and its viewers are a process of their own, as in a cluster; both processes share the
+machine. Filter calls come in over the event loop of this one, as in the plugin, each after a short
+rest; what is printed is their p99 by the clock, from the moment when each was due, without the
+other process and beside it, one after the other. Each viewer asks for the state and a window of
+every list once a second, while claims change all the time. Then, with Chromium: from a reload to
+the first row, and the longest frame while the list of claims is scrolled.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from time import perf_counter
 from typing import Any, cast
 
@@ -27,12 +29,12 @@ from kube.api import ApiClient
 from kube.http_server import Ending, serving
 from local_cluster import debian
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import TOKEN_REVIEWS, Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_app import dashboard_app
-from scheduler_plugin.dashboard.http_leader import LeaderPages
 from scheduler_plugin.dashboard.http_views import Views
+from scheduler_plugin.dashboard.leader.answers import PodAnswer
+from scheduler_plugin.dashboard.leader.http_leader import Leader
 from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.told_events import Recent
 
@@ -40,18 +42,18 @@ REST_SECONDS = 0.005
 
 
 class Everybody:
-    """An API server that lets everybody see everything, and an elected plugin."""
+    """An API server that lets every viewer see everything, and an elected plugin."""
 
     async def create(self, resource: Any, _body: Any, **_: Any) -> dict[str, Any]:
         if resource == TOKEN_REVIEWS:
             return {"status": {"authenticated": True, "user": {"username": "viewer"}}}
         return {"status": {"allowed": True}}
 
-    def why_not_told(self) -> str:
+    async def why_not(self) -> str:
         return ""
 
-    def waiting(self, _namespace: str, _name: str) -> str:
-        return "nobody waits"
+    async def pod(self, _namespace: str, _name: str) -> PodAnswer:
+        return PodAnswer(place="")
 
 
 async def filters(handle: Any, calls: list[bytes], seconds: float) -> list[float]:
@@ -77,14 +79,15 @@ async def viewer(views: Views, number: int) -> None:
         await asyncio.sleep(1.0)
 
 
-async def change(world: World, snapshots: Snapshots, queues: int) -> None:
+async def change(world: World, snapshots: Snapshots | None, queues: int) -> None:
     """Claims come and go."""
     number = 0
     while True:
         found = verdicts.claim(number % 1000, queues, allocated=True)
         world.delete_claim(found.uid)
         world.put_claim(found)
-        snapshots.changed()
+        if snapshots is not None:
+            snapshots.changed()
         number += 1
         await asyncio.sleep(0.02)
 
@@ -121,17 +124,13 @@ async def frames(page: Page) -> list[float]:
     return sorted(found)
 
 
-async def browser(views: Views) -> None:
+async def browser(port: int) -> None:
     debian.ensure_packages({"chromium": "chromium"})
-    address = ("127.0.0.1", 0)
-    async with (
-        serving(dashboard_app(views), address, ending=Ending(1)) as bound,
-        async_playwright() as play,
-    ):
+    async with async_playwright() as play:
         path = debian.find("chromium")
         launched = await play.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = await launched.new_page()
-        await page.goto(f"http://127.0.0.1:{bound.port}/#claims")
+        await page.goto(f"http://127.0.0.1:{port}/#claims")
         await page.fill("#token", "token")
         await page.click("button[type=submit]")
         await page.locator("#list .row .cell").first.wait_for()
@@ -143,37 +142,64 @@ async def browser(views: Views) -> None:
         await launched.close()
 
 
+async def serve(args: argparse.Namespace) -> None:
+    """The other process: the dashboard and its viewers, until it is ended."""
+    world = verdicts.build(args.claims, args.queues)
+    snapshots, everybody = Snapshots(world, Recent()), Everybody()
+    reviews, leader = Reviews(cast(ApiClient, everybody)), cast(Leader, everybody)
+    views = Views(world, snapshots, reviews, leader, str)
+    gc.collect()
+    gc.freeze()
+    with beside(snapshots.run(), change(world, snapshots, args.queues)):
+        began = perf_counter()
+        await snapshots.now()
+        took = perf_counter() - began
+        async with serving(dashboard_app(views), ("127.0.0.1", 0), ending=Ending(1)) as bound:
+            with beside(*(viewer(views, number) for number in range(args.viewers))):
+                print(bound.port, f"{took:.2f}", flush=True)
+                await bound.server
+
+
+@asynccontextmanager
+async def dashboard(args: argparse.Namespace) -> AsyncIterator[tuple[int, str]]:
+    """Its port, and how many seconds the first look took."""
+    sizes = (f"--{name}={getattr(args, name)}" for name in ("claims", "queues", "viewers"))
+    command = (sys.executable, "-m", "bench.dashboard", "--serve", *sizes)
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    port, took = (await process.stdout.readline()).decode().split()
+    try:
+        yield int(port), took
+    finally:
+        process.terminate()
+        await process.wait()
+
+
 async def measure(args: argparse.Namespace) -> None:
     size = Size(claims=args.claims, queues=args.queues, names=100, calls=1000)
     extender = filter_handler.extender(size)
     world: World = vars(extender)["_cluster"].world
     handle, calls = filter_handler.handler(extender), filter_handler.bodies(size)
-    snapshots, everybody = Snapshots(world, Recent()), Everybody()
-    reviews = Reviews(cast(ApiClient, everybody))
-    gates, leader = cast(GateWriter, everybody), cast(LeaderPages, everybody)
-    views = Views(world, snapshots, reviews, gates, lambda: "", leader)
     gc.collect()
     gc.freeze()
-    with beside(snapshots.run(), change(world, snapshots, args.queues)):
+    with beside(change(world, None, args.queues)):
         await filters(handle, calls, 2.0)
         alone = await filters(handle, calls, args.seconds)
-        began = perf_counter()
-        await snapshots.now()
-        print(f"first look: {perf_counter() - began:.2f} s")
-        with beside(*(viewer(views, number) for number in range(args.viewers))):
+        async with dashboard(args) as (port, took):
+            print(f"first look: {took} s")
             watched = await filters(handle, calls, args.seconds)
-        for share in (0.5, 0.99):
-            a, b = (times[int(share * len(times))] for times in (alone, watched))
-            print(
-                f"Filter p{share * 100:.0f}: {a:.2f} ms alone, {b:.2f} ms beside {args.viewers}",
-                end=" ",
-            )
-            print(f"viewers, ratio {b / a:.2f}")
-        await browser(views)
+            for share in (0.5, 0.99):
+                a, b = (times[int(share * len(times))] for times in (alone, watched))
+                beside_them = f"{b:.2f} ms beside {args.viewers} viewers"
+                print(f"Filter p{share * 100:.0f}: {a:.2f} ms alone, {beside_them},", end=" ")
+                print(f"ratio {b / a:.2f}")
+            await browser(port)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     for name, value in (("claims", 10_000), ("queues", 1_000), ("viewers", 10), ("seconds", 20)):
         parser.add_argument(f"--{name}", type=int, default=value)
-    asyncio.run(measure(parser.parse_args()))
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    found = parser.parse_args()
+    asyncio.run(serve(found) if found.serve else measure(found))

@@ -31,11 +31,11 @@ from time import monotonic, perf_counter, thread_time
 from typing import Any, cast
 
 from bench import verdicts
+from binder.gates.apiserver_gate_writes import GateWrites
+from binder.gates.apiserver_gates import GateWriter
 from kube.api import ApiClient
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
-from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.claims import ClaimView, ClassName, claim_view
 from scheduler_plugin.objects.devices.devices import SliceView
@@ -48,6 +48,7 @@ from scheduler_plugin.objects.names import (
 )
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.queue_objects import parse_queue
+from scheduler_plugin.reclaiming.places.stock import Stock
 from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 from scheduler_plugin.waiting.turns.aging import FIRST_TURN
@@ -66,9 +67,10 @@ class HeldLease:
 
 @dataclass
 class KnownPods:
-    """A world that nothing is read into, and nothing written from: nobody fits."""
+    """A world that nothing is read into, and nothing written from: no pod fits."""
 
     world: World
+    stock: Stock = field(default_factory=Stock)
 
 
 def full_queue(number: int, limit: int = 0) -> Queue:

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 
-from binder.apiserver_claims import ClaimWriter
-from binder.apiserver_evictions import Evictor
-from binder.keeping.apiserver_gangs import GangKeeper
-from binder.keeping.apiserver_keeper import ClaimKeeper
+from binder.bindings.apiserver_claims import ClaimWriter
+from binder.bindings.pod_bindings import Fate, Seen, binding, fate
+from binder.evictions.apiserver_evictions import Evictor
+from binder.keeping.apiserver_gangs import GangController
+from binder.keeping.apiserver_keeper import ClaimController
 from binder.keeping.apiserver_steps import Steps
-from binder.pod_bindings import Fate, Seen, binding, fate
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from binder.reclaiming.apiserver_reclaims import ReclaimConfig, Reclaimer
 from binder.reclaiming.apiserver_surroundings import Surroundings
@@ -35,13 +35,13 @@ from scheduler_plugin.api import (
     BindFailed,
     BindRequest,
     Bound,
+    ClaimCleanup,
     ClaimOwner,
     ClaimsChanged,
     ClaimUid,
     Fence,
     FencedError,
     Outcome,
-    Upkeep,
     World,
 )
 
@@ -87,24 +87,22 @@ class Binder:
             write_seconds=self.write_seconds,
         )
 
-    def keeper(
+    def claim_controller(
         self,
-        upkeep: Upkeep,
+        cleanup: ClaimCleanup,
         record: Callable[[Event], None],
         clock: Callable[[], datetime],
-        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
-    ) -> ClaimKeeper:
-        """What does for claims whatever they need beside bindings.
+    ) -> ClaimController:
+        """The controller that gives claims what they need beside bindings.
 
         Args:
-            upkeep: Decides what that is.
+            cleanup: Decides what they need.
             record: Takes Events and returns at once.
             clock: The time now.
-            monotonic: The seconds of a clock that nobody sets.
         """
         evictor = Evictor(self.client, self.fence, write_seconds=self.write_seconds)
-        steps = Steps(self._claims, evictor, upkeep, record, clock)
-        return ClaimKeeper(steps, self.fence, is_busy=self.is_busy, monotonic=monotonic)
+        steps = Steps(self._claims, evictor, cleanup, record, clock)
+        return ClaimController(steps, self.fence, is_busy=self.is_busy)
 
     def reclaimer(
         self,
@@ -114,7 +112,10 @@ class Binder:
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
     ) -> Reclaimer:
-        """What takes back for queues what is guaranteed to them; arguments as for `keeper`."""
+        """What takes back for queues what is guaranteed to them.
+
+        Arguments as for `claim_controller`.
+        """
         around = Surroundings(
             writes=self._reclaim_writes(),
             world=world,
@@ -124,25 +125,23 @@ class Binder:
         )
         return Reclaimer(around, config)
 
-    def gang_keeper(
+    def gang_controller(
         self,
         world: World,
         grace: timedelta | None,
         record: Callable[[Event], None],
         clock: Callable[[], datetime],
-        monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
-    ) -> GangKeeper:
-        """What looks after PodGroups that lost pods; arguments as for `keeper`.
+    ) -> GangController:
+        """The controller of PodGroups that lost pods; arguments as for `claim_controller`.
 
-        `grace` says how long; None for ever.
+        `grace` is how long a group may have too few pods; None for no end.
         """
-        return GangKeeper(
+        return GangController(
             self._reclaim_writes(),
             world,
             grace=grace,
             record=record,
             clock=clock,
-            monotonic=monotonic,
         )
 
     def _reclaim_writes(self) -> ReclaimWrites:
@@ -261,7 +260,7 @@ class Binder:
                 for claim in written:
                     await self._claims.take_back(claim, request.uid)
         except (ApiError, FencedError, TimeoutError) as error:
-            # The next verdict, or the keeper, sees whose it is.
+            # The next verdict, or the controller of claims, sees whose it is.
             logger.warning(
                 "owner left on a claim: pod=%s/%s: %s", request.namespace, request.name, error
             )

@@ -18,7 +18,7 @@ from scheduler_plugin.api import (
     ClaimOwner,
     ClaimView,
     EvictForeign,
-    GiveUp,
+    EvictGang,
     LostQueue,
     OwnerLeftAt,
     PodToEvict,
@@ -104,7 +104,7 @@ def gang_stale(sides: Sides, sentence: str, tree: QueueTree) -> Iterator[Event]:
         yield Event.warning(about, "PodGroupStale", "Evict", sentence)
 
 
-def gang_given_up(found: GiveUp, tree: QueueTree) -> Iterator[Event]:
+def gang_given_up(found: EvictGang, tree: QueueTree) -> Iterator[Event]:
     """About the PodGroup and the queues, when it has had too few for too long."""
     for about in _of_sides(found.sides, tree):
         yield Event.normal(about, "PodGroupGivenUp", "Evict", found.sentence)

@@ -60,6 +60,7 @@ from kube.live_tls import (
     LiveTls,
     TlsCredential,
     TlsFiles,
+    client_context,
     follow_files,
     show_files,
 )
@@ -80,9 +81,10 @@ from kube.processes.file_settings import Config, settings_in
 from kube.processes.opentelemetry import note_span, now_ns, trace_to
 from kube.processes.processes import log_to_stderr, naming, run_process
 from kube.processes.stuck_processes import STUCK_SECONDS
+from kube.reconciling.keyed_backoff import KeyedBackoff
 from kube.reconciling.prometheus_queues import REGISTRY as WORK_QUEUE_FIGURES
 from kube.reconciling.reconcilers import Reconciler
-from kube.reconciling.results import After, Done, Failed, Result
+from kube.reconciling.results import After, Done, Failed, Result, failed_call
 from kube.resources import ObjectPath, Resource, Selection
 from kube.stores.apiserver_store import Store
 from kube.stores.apiserver_watch import WatchSettings

@@ -10,10 +10,14 @@ class Backoff:
 
     Full jitter (uniform from zero) spreads the clients of a server that comes back better than
     a fixed delay with a little noise does.
+
+    Attributes:
+        patient: Whether a key of a queue waits though it is added meanwhile; client-go's does not.
     """
 
     first_seconds: float = 0.5
     cap_seconds: float = 30.0
+    patient: bool = False
 
     def delay(self, failures: int, uniform: Callable[[], float]) -> float:
         """Return the seconds to wait; `uniform` yields numbers in [0, 1)."""
@@ -21,3 +25,8 @@ class Backoff:
             return 0.0
         doublings = min(failures - 1, 32)  # 2.0 ** 1024 would overflow after a long outage
         return min(self.cap_seconds, self.first_seconds * 2.0**doublings) * uniform()
+
+
+def no_jitter() -> float:
+    """For `uniform`, where one client alone waits: its delays are as long as they may be."""
+    return 1.0

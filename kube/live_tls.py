@@ -30,9 +30,9 @@ class CertificateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TlsCredential:
-    """What a server shows, all of it PEM.
+    """What a server or a client shows, all of it PEM.
 
-    client_ca: the authority whose certificates clients must show; b"" for clients without one.
+    client_ca: the authority whose certificates the other side must show; b"" where it shows none.
     """
 
     certificate: bytes
@@ -85,13 +85,7 @@ class LiveTls:
             CertificateError: It cannot be used; what was shown before still is.
         """
         context = self._new_context()
-        try:
-            with _as_file(credential.certificate + b"\n" + credential.key) as path:
-                context.load_cert_chain(path, password=_no_password)
-            if self._asks_clients:
-                context.load_verify_locations(cadata=credential.client_ca.decode("ascii"))
-        except (OSError, ValueError, CertificateError) as error:
-            raise CertificateError(said(error)) from error
+        _load(context, credential, with_authority=self._asks_clients)
         self._newest = context
 
     def _new_context(self) -> ssl.SSLContext:
@@ -158,6 +152,27 @@ def _show(live: LiveTls, files: TlsFiles, credential: TlsCredential) -> None:
         live.show(credential)
     except CertificateError as error:
         raise CertificateError(f"{files} cannot be used: {error}") from error
+
+
+def client_context(credential: TlsCredential) -> ssl.SSLContext:
+    """A context for a client that shows this, and believes servers of its authority alone.
+
+    Raises:
+        CertificateError: It cannot be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    _load(context, credential, with_authority=True)
+    return context
+
+
+def _load(context: ssl.SSLContext, credential: TlsCredential, *, with_authority: bool) -> None:
+    try:
+        with _as_file(credential.certificate + b"\n" + credential.key) as path:
+            context.load_cert_chain(path, password=_no_password)
+        if with_authority:
+            context.load_verify_locations(cadata=credential.client_ca.decode("ascii"))
+    except (OSError, ValueError, CertificateError) as error:
+        raise CertificateError(said(error)) from error
 
 
 @contextlib.contextmanager

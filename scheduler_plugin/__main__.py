@@ -5,6 +5,7 @@ moorage-scheduler-plugin print-config   what kube-scheduler's configuration must
 moorage-scheduler-plugin print-static-pod   a control plane's kube-scheduler, the plugin beside it
 moorage-scheduler-plugin write-certificates  what these two show each other
 moorage-scheduler-plugin check          whether what runs in a cluster is whole
+moorage-scheduler-plugin dashboard      a page for people: who has which device, and what waits
 moorage-scheduler-plugin in-use         before Moorage is uninstalled: which pods use devices
 moorage-scheduler-plugin leave          once Moorage is uninstalled: take its finalizers away
 """
@@ -19,16 +20,17 @@ from typing import Any, NoReturn
 import yaml
 
 from scheduler_plugin.arguments import parse_settings
+from scheduler_plugin.dashboard_settings import DashboardSettings
 from scheduler_plugin.extender.scheduler_configuration import (
     scheduler_configuration,
     why_not_asked,
 )
+from scheduler_plugin.serve_settings import ServeSettings
 from scheduler_plugin.settings import (
     CheckSettings,
     InUseSettings,
     LeaveSettings,
     PrintStaticPodSettings,
-    ServeSettings,
     WriteCertificatesSettings,
 )
 
@@ -38,6 +40,8 @@ def main() -> int:
     settings = parse_settings(sys.argv[1:], os.environ)
     if isinstance(settings, ServeSettings):
         _serve(settings)
+    if isinstance(settings, DashboardSettings):
+        _dashboard(settings)
     if isinstance(settings, LeaveSettings):
         _leave(settings)
     if isinstance(settings, CheckSettings):
@@ -63,6 +67,21 @@ def _serve(settings: ServeSettings) -> NoReturn:
     log_to_stderr(settings.log_level, "scheduler_plugin", "binder", form=settings.log_format)
     run_process(
         run_serve(settings),
+        plain_errors=(CannotListenError,),
+        loop_factory=uvloop.new_event_loop,
+    )
+
+
+def _dashboard(settings: DashboardSettings) -> NoReturn:
+    import uvloop
+
+    from kube.api import log_to_stderr, run_process
+    from kube.http_server import CannotListenError
+    from scheduler_plugin.dashboard_main import run_dashboard
+
+    log_to_stderr(settings.log_level, "scheduler_plugin", form=settings.log_format)
+    run_process(
+        run_dashboard(settings),
         plain_errors=(CannotListenError,),
         loop_factory=uvloop.new_event_loop,
     )

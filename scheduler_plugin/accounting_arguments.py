@@ -2,9 +2,9 @@
 
 What the plugin of a release was told is read from its Deployment, so that a view says what the
 plugin does. A view lasts a moment, and needs none of the plugin's other options.
-"""
 
-from __future__ import annotations
+Annotations are evaluated here: subclasses of other modules make flags of them, too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,36 +75,32 @@ PodGroups = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ReleaseSettings:
-    """What a release was told, as far as views depend on it."""
+    """What a release was told, as far as views depend on it: a flag for each field."""
 
-    accounting: AccountingSettings
-    pod_groups: tuple[Resource, ...]
+    scheduler_name: SchedulerName = SCHEDULERS
+    queue_label: QueueLabel = QUEUE_LABEL
+    default_queue: DefaultQueue = NO_QUEUE
+    non_preemptible_priority: NonPreemptiblePriority = 100
+    orphan_policy: ChargedForOrphans = OrphanPolicy.OLDEST_POD
+    owner_lifetime: OwnersLast = OwnerLifetime.ALLOCATION
+    pod_groups: PodGroups = texts.POD_GROUPS
+
+    @property
+    def accounting(self) -> AccountingSettings:
+        return AccountingSettings(
+            queue_label=self.queue_label,
+            default_queue=self.default_queue,
+            scheduler_names=frozenset(self.scheduler_name),
+            non_preemptible_priority=self.non_preemptible_priority,
+            orphan_policy=self.orphan_policy,
+            owner_lifetime=self.owner_lifetime,
+        )
 
 
 _app = commands("serve", "What decides who is charged.")
-
-
-@_app.command()
-def _serve(
-    scheduler_name: SchedulerName = SCHEDULERS,
-    queue_label: QueueLabel = QUEUE_LABEL,
-    default_queue: DefaultQueue = NO_QUEUE,
-    non_preemptible_priority: NonPreemptiblePriority = 100,
-    orphan_policy: ChargedForOrphans = OrphanPolicy.OLDEST_POD,
-    owner_lifetime: OwnersLast = OwnerLifetime.ALLOCATION,
-    pod_groups: PodGroups = texts.POD_GROUPS,
-) -> ReleaseSettings:
-    accounting = AccountingSettings(
-        queue_label=queue_label,
-        default_queue=default_queue,
-        scheduler_names=frozenset(scheduler_name),
-        non_preemptible_priority=non_preemptible_priority,
-        orphan_policy=orphan_policy,
-        owner_lifetime=owner_lifetime,
-    )
-    return ReleaseSettings(accounting, tuple(dict.fromkeys(pod_groups)))
+_app.command("serve")(ReleaseSettings)
 
 
 def release_settings(words: Sequence[str]) -> ReleaseSettings:

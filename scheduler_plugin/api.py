@@ -1,14 +1,22 @@
 """The only door into the scheduler plugin: names, shapes, queues, and what is accounted."""
 
 from scheduler_plugin.accounting.charges.costs import is_accounted
+from scheduler_plugin.accounting.figures.queue_status import QueueObject, queue_object
+from scheduler_plugin.accounting.figures.queue_statuses import QueueStatuses
 from scheduler_plugin.accounting.figures.quota_excess import uses_by_configuration
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.queues.queues import QueueTree, why_not_admitted
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged, WorldChange
-from scheduler_plugin.due import Due, Rests
+from scheduler_plugin.accounting.world_changes import (
+    ClaimChanged,
+    GroupChanged,
+    OtherChanged,
+    PodChanged,
+    WorldChange,
+)
 from scheduler_plugin.judging.equivalence_classes import equivalence_class, placement_class
-from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, PodToEvict
+from scheduler_plugin.keeping.charged_queues import ChargedQueues, Keep, is_charged, unkept
+from scheduler_plugin.keeping.leaving import EvictForeign, OwnerLeftAt, PodToEvict, RequeueAt
 from scheduler_plugin.keeping.leftovers import (
     Attribution,
     ClaimCleared,
@@ -16,21 +24,24 @@ from scheduler_plugin.keeping.leftovers import (
     LostQueue,
     lost_queue,
 )
+from scheduler_plugin.keeping.shared_claims import Guests, SharedClaim, SharedClaims
 from scheduler_plugin.keeping.stale_gangs import (
+    EvictGang,
     GangStep,
-    GiveUp,
     GroupKey,
+    MarkStale,
+    MarkWhole,
     Sides,
-    TellStale,
-    TellWhole,
     gang_step,
 )
-from scheduler_plugin.keeping.upkeep import Step, Upkeep
+from scheduler_plugin.keeping.unattributed_pods import UnattributedPods
+from scheduler_plugin.keeping.upkeep import ClaimCleanup, Step
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
 from scheduler_plugin.objects.bindings import (
     BindFailed,
     BindRequest,
     Bound,
+    CarriesOut,
     ClaimOwner,
     ClaimsChanged,
     Fence,
@@ -58,10 +69,14 @@ from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.held_texts import held_text, missed_text, read_missed
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,
+    ADMIT,
+    ADMITTED_CONDITION,
     CHARGES_FINALIZER,
     DEVICE_RECLAIMED,
+    FIELD_MANAGER,
     GROUP,
     MISSED_CONDITION,
+    NO_QUEUE,
     OWNER_LEFT_AT_ANNOTATION,
     OWNER_POD_ANNOTATION,
     QUEUE_ANNOTATION,
@@ -77,6 +92,7 @@ from scheduler_plugin.objects.names import (
     PodUid,
     Queue,
     QueueName,
+    Reason,
     SharingPolicy,
 )
 from scheduler_plugin.objects.pods import (
@@ -105,3 +121,16 @@ from scheduler_plugin.reclaiming.standings import Standings
 from scheduler_plugin.reclaiming.supplies import Supply
 from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
 from scheduler_plugin.reclaiming.wants import Nobody, together_with
+from scheduler_plugin.waiting.away.untried_pods import believe, untried_pods
+from scheduler_plugin.waiting.decisions import (
+    GateCondition,
+    GateRemoval,
+    LetGo,
+    Retry,
+    WaitingPod,
+    fits_condition,
+    has_stale_condition,
+)
+from scheduler_plugin.waiting.gates import GateKeeper
+from scheduler_plugin.waiting.keepers import gate_keeper
+from scheduler_plugin.waiting.lines.refused_pods import RefusedPods

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from driver.api import DRIVER_NAME
 from kube.api import (
     Config,
     Kubeconfig,
-    LogFormat,
     LogLevel,
-    TracingEndpoint,
     commands,
     not_empty,
     parsed,
@@ -29,12 +23,6 @@ from scheduler_plugin import settings_texts as texts
 from scheduler_plugin import uninstall_arguments
 from scheduler_plugin.accounting_arguments import (
     SCHEDULERS,
-    ChargedForOrphans,
-    DefaultQueue,
-    NonPreemptiblePriority,
-    OwnersLast,
-    PodGroups,
-    QueueLabel,
     SchedulerName,
 )
 from scheduler_plugin.common_arguments import (
@@ -59,8 +47,8 @@ from scheduler_plugin.common_arguments import (
     file_option,
     safe,
 )
+from scheduler_plugin.dashboard_settings import DashboardSettings
 from scheduler_plugin.extender.certificate_files import CertificateFiles
-from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
 from scheduler_plugin.extender.listening import (
     PAGES_FLAG,
     TlsFiles,
@@ -69,21 +57,12 @@ from scheduler_plugin.extender.listening import (
 )
 from scheduler_plugin.extender.scheduler_configuration import CallerFiles, PrintConfigSettings
 from scheduler_plugin.extender.static_pods import Sidecar
-from scheduler_plugin.keeping.leftovers import GRACE as LEFTOVER_GRACE
-from scheduler_plugin.objects.names import (
-    NO_QUEUE,
-    QUEUE_LABEL,
-    AccountingSettings,
-    OrphanPolicy,
-    OwnerLifetime,
-    ReclaimPolicy,
-)
+from scheduler_plugin.serve_settings import ServeSettings
 from scheduler_plugin.settings import (
     CheckSettings,
     InUseSettings,
     LeaveSettings,
     PrintStaticPodSettings,
-    ServeSettings,
     WriteCertificatesSettings,
 )
 
@@ -97,6 +76,7 @@ Settings = (
     | CheckSettings
     | InUseSettings
     | LeaveSettings
+    | DashboardSettings
 )
 
 app = commands(
@@ -116,86 +96,9 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     return settings
 
 
-@app.command(help="Answer kube-scheduler until a signal; what is done without a command.")
-def serve(
-    kubeconfig: Kubeconfig = None,
-    log_level: LogLevel = "INFO",
-    log_format: LogFormat = "text",
-    tracing_endpoint: TracingEndpoint = "",
-    config: Config = "",
-    pod_name: Annotated[str, typer.Option(envvar="POD_NAME", hidden=True)] = "",
-    lease: Lease = LEASE,
-    scheduler_identity: Annotated[
-        str,
-        parsed(
-            not_empty,
-            metavar="NAME",
-            help_="What the Lease's holder begins with, before `_`: kube-scheduler's host name,"
-            " which is the pod's (default: this host's name).",
-        ),
-    ] = socket.gethostname(),
-    listen_address: ListenAddress = ADDRESS,
-    pages_address: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Of dashboard, figures, health; :PORT is all.")
-    ] = PAGES_ADDRESS,
-    tls_cert_file: TlsCertFile = "",
-    tls_private_key_file: TlsPrivateKeyFile = "",
-    client_ca_file: ClientCaFile = "",
-    client_names: ClientNames = NAMES,
-    scheduler_name: SchedulerName = SCHEDULERS,
-    queue_label: QueueLabel = QUEUE_LABEL,
-    default_queue: DefaultQueue = NO_QUEUE,
-    non_preemptible_priority: NonPreemptiblePriority = 100,
-    orphan_policy: ChargedForOrphans = OrphanPolicy.OLDEST_POD,
-    owner_lifetime: OwnersLast = OwnerLifetime.ALLOCATION,
-    accounted_drivers: Annotated[Sequence[str], texts.ACCOUNTED_DRIVERS] = (DRIVER_NAME,),
-    leftover_grace: Annotated[
-        float,
-        parsed(
-            texts.seconds,
-            metavar="SECONDS",
-            help_="How long an allocation that nobody uses, and pods that ended, stay on a claim.",
-            shown=f"{LEFTOVER_GRACE.total_seconds():.0f}",
-        ),
-    ] = LEFTOVER_GRACE.total_seconds(),
-    reclaim: Annotated[
-        ReclaimPolicy,
-        typer.Option(help="Whether pods are evicted for pods to whose queues it is guaranteed."),
-    ] = ReclaimPolicy.QUOTA,
-    evictions_per_minute: Annotated[int, texts.EVICTIONS] = texts.MOST_EVICTIONS,
-    stale_gang_grace: Annotated[timedelta | None, texts.GRACE] = texts.STALE_GANG_GRACE,
-    pod_groups: PodGroups = texts.POD_GROUPS,
-) -> ServeSettings:
-    tls = TlsFiles(
-        certificate=tls_cert_file,
-        key=tls_private_key_file,
-        client_ca=client_ca_file,
-        client_names=frozenset(client_names),
-    )
-    return ServeSettings(
-        kubeconfig=kubeconfig,
-        log_level=log_level,
-        log_format=log_format,
-        tracing_endpoint=tracing_endpoint,
-        instance=pod_name or f"{socket.gethostname()}_{os.getpid()}",
-        listening=safe(parse_listening(listen_address, tls)),
-        pages=safe(parse_pages_address(pages_address)),
-        lease=LeaseSettings(namespace=lease[0], name=lease[1], identity=scheduler_identity),
-        accounting=AccountingSettings(
-            queue_label=queue_label,
-            default_queue=default_queue,
-            scheduler_names=frozenset(scheduler_name),
-            non_preemptible_priority=non_preemptible_priority,
-            orphan_policy=orphan_policy,
-            owner_lifetime=owner_lifetime,
-            accounted_drivers=tuple(accounted_drivers),
-        ),
-        leftover_grace=timedelta(seconds=leftover_grace),
-        pod_groups=tuple(dict.fromkeys(pod_groups)),
-        stale_gang_grace=stale_gang_grace,
-        reclaim=reclaim,
-        evictions_per_minute=evictions_per_minute,
-    )
+app.command("serve", help="Answer kube-scheduler until a signal; what is done without a command.")(
+    ServeSettings
+)
 
 
 @app.command("print-config", help="Print what kube-scheduler's configuration must say.")
@@ -360,5 +263,8 @@ def check(
     )
 
 
+app.command("dashboard", help="Serve the dashboard until a signal; it changes nothing.")(
+    DashboardSettings
+)
 app.command("in-use", help=uninstall_arguments.IN_USE)(uninstall_arguments.in_use)
 app.command(help=uninstall_arguments.LEAVE)(uninstall_arguments.leave)

@@ -10,7 +10,7 @@ import typer
 from driver.api import Problem
 from kube.api import parsed, refuse
 from scheduler_plugin import settings_texts as texts
-from scheduler_plugin.extender.listening import KUBE_SCHEDULER, Listening
+from scheduler_plugin.extender.listening import KUBE_SCHEDULER, Listening, parse_pages_address
 
 
 def file_option(what: str) -> Any:
@@ -56,7 +56,20 @@ Certificates = Annotated[
     ),
 ]
 
+DashboardTlsSecret = Annotated[
+    Sequence[str],
+    parsed(
+        texts.secret_name,
+        metavar="NAMESPACE/NAME",
+        help_="Secret with the certificates by which the plugin and the dashboard know each other;"
+        " the elected plugin fills it.",
+        shown="moorage-system/moorage-dashboard-tls",
+    ),
+]
+
 LEASE = ("moorage-system", "moorage-scheduler")
+DASHBOARD_SECRET = ("moorage-system", "moorage-dashboard-tls")
+DASHBOARD_PORT = 10265
 ADDRESS = "127.0.0.1:10261"
 PAGES_ADDRESS = "127.0.0.1:10262"
 NAMES = (KUBE_SCHEDULER,)
@@ -108,3 +121,15 @@ def safe(parsed_: Listening | Problem) -> Listening:
     if isinstance(parsed_, Problem):
         raise refuse(f"{parsed_.path}: {parsed_.message}")
     return parsed_
+
+
+def address(text: str) -> Listening:
+    """An address of any kind, or a port of all addresses.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    found = parse_pages_address(text)
+    if isinstance(found, Problem):
+        raise ValueError(found.message)  # noqa: TRY004  Of a text, not of its type.
+    return found

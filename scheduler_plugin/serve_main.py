@@ -5,18 +5,32 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any
 
 from starlette.types import ASGIApp
 
-from binder.api import RECLAIM_FIGURES, Binder, ClaimKeeper, ReclaimConfig
+from binder.api import (
+    RECLAIM_FIGURES,
+    Binder,
+    ClaimController,
+    GateWriter,
+    GateWrites,
+    KeepingBinder,
+    QueueKeeper,
+    QueueStatusWriter,
+    ReclaimConfig,
+    SharingRecorder,
+    WarningRecorder,
+)
 from kube.api import (
     WORK_QUEUE_FIGURES,
+    After,
     ApiClient,
-    Event,
     EventRecorder,
+    Reconciler,
+    Result,
     connect,
     trace_to,
     wall_clock,
@@ -31,34 +45,27 @@ from scheduler_plugin.accounting.world_changes import (
     QueueChanged,
     WorldChange,
 )
-from scheduler_plugin.cluster.apiserver_finalizers import KeepingBinder, QueueKeeper
-from scheduler_plugin.cluster.apiserver_gate_writes import GateWrites
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
-from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
-from scheduler_plugin.cluster.apiserver_warnings import SharingTeller, WarningTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.dashboard.apiserver_reviews import Reviews
-from scheduler_plugin.dashboard.cluster_events import ClusterEvents, told_now
-from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
-from scheduler_plugin.dashboard.http_app import dashboard_app
-from scheduler_plugin.dashboard.http_leader import LeaderPages
-from scheduler_plugin.dashboard.http_views import Views
-from scheduler_plugin.dashboard.told_events import Recent
+from scheduler_plugin.dashboard.leader.http_answers import LeaderAnswers, answers_app
 from scheduler_plugin.extender.http_app import ExtenderApp
 from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.prometheus_calls import REGISTRY as CALLS
-from scheduler_plugin.keeping.upkeep import Upkeep
+from scheduler_plugin.keeping.upkeep import ClaimCleanup
 from scheduler_plugin.objects.names import FIELD_MANAGER, ReclaimPolicy
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.http_figures import FiguresPage
 from scheduler_plugin.pages.prometheus import Figures, counting_evictions
-from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.serve_settings import ServeSettings
 
 logger = logging.getLogger(__name__)
 
 USER_AGENT = "moorage-scheduler-plugin"
+
+EXPIRE = "expire"
+"""The only key of what looks at decisions that nothing came of."""
+
 EXPIRE_SECONDS = 5.0
 
 START_THRESHOLDS = (100_000, 10, 10)
@@ -103,7 +110,7 @@ class Plugin:
         accounting = settings.accounting
         self._cluster = ClusterWorld(client, accounting, pod_groups=settings.pod_groups)
         world = self._cluster.world
-        self._lease = KubeSchedulerLease(client, settings.lease, self._cluster.catch_up)
+        self._lease = KubeSchedulerLease(client, settings.elected_by, self._cluster.catch_up)
         binder = Binder(
             client,
             self._lease,
@@ -111,54 +118,48 @@ class Plugin:
             note_claim=self._cluster.note_claim,
             note_pod=self._cluster.note_pod,
         )
-        self._recent = Recent()
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
-        self._snapshots = _snapshots(client, settings.instance, self._cluster, self._recent)
-        self._asked = Reviews(client), LeaderPages(client, settings.lease, settings.pages)
-        upkeep = Upkeep(world, settings.leftover_grace)
-        record = counting_evictions(self._record)
-        self._keeper = binder.keeper(upkeep, record, wall_clock)
+        cleanup = ClaimCleanup(world, settings.leftover_grace)
+        record = counting_evictions(self._events.record)
+        self._keeper = binder.claim_controller(cleanup, record, wall_clock)
         self._statuses = QueueStatusWriter(client, world, self._lease)
-        self._unattributed = WarningTeller(world, self._lease, self._record)
-        self._sharing = SharingTeller(world, self._lease, self._record)
-        self._queue_keeper = QueueKeeper(client, self._cluster, self._lease)
+        self._warnings = WarningRecorder(world, self._lease, self._events.record)
+        self._sharing = SharingRecorder(world, self._lease, self._events.record)
+        self._queue_keeper = QueueKeeper(client, world, self._lease, self._cluster.note_queue)
         keeping = KeepingBinder(binder, self._queue_keeper)
         self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)
-        # Past the dashboard's recent Events: thousands of waiting pods would push out all others.
         self._gates = GateWriter(
             writes, self.extender.refusals, wall_clock, record=self._events.record
         )
-        stock = self._cluster.stock
         reclaims = ReclaimConfig(
             lacking=self._gates.lacking_room,
-            stock=stock,
+            stock=self._cluster.stock,
             is_off=settings.reclaim is ReclaimPolicy.NEVER,
             most_in_a_minute=settings.evictions_per_minute,
         )
         self._reclaimer = binder.reclaimer(world, reclaims, record, wall_clock)
         self._reclaimer.told = self._statuses.changed
-        self._gangs = binder.gang_keeper(world, settings.stale_gang_grace, record, wall_clock)
+        self._expiry: Reconciler[str] = Reconciler("expiry", self._expire)
+        self._gangs = binder.gang_controller(world, settings.stale_gang_grace, record, wall_clock)
+        place, secret = settings.dashboard_address, settings.dashboard_secret
+        self._answers = LeaderAnswers(client, place.address, secret, self._lease) if place else None
 
     def pages(self) -> ASGIApp:
-        """What people, programs and probes read."""
+        """What programs and probes read."""
         cluster, gates, why_not_ready = self._cluster, self._gates, self.extender.why_not_ready
         world, failures = cluster.world, cluster.watch_failures
         counted = (CALLS, RECLAIM_FIGURES, WORK_QUEUE_FIGURES)
         figures = Figures(world, gates.waiting_pods, why_not_ready, failures, counted)
-        reviews, leader = self._asked
-        views = Views(world, self._snapshots, reviews, gates, cluster.why_not_ready, leader)
-        page = FiguresPage(figures.page)
-        return pages_app(why_not_ready, gates, page, dashboard_app(views))
-
-    def _record(self, event: Event) -> None:
-        self._recent.add(told_now(event, wall_clock()))
-        self._events.record(event)
+        return pages_app(why_not_ready, gates, FiguresPage(figures.page))
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Start what runs beside the server."""
         for run in (self._cluster.run, self._lease.run, self._events.run):
             tasks.create_task(run())
+        if self._answers is not None:
+            app = answers_app(self._cluster.world, self._gates)
+            tasks.create_task(self._answers.run(app))
         tasks.create_task(self._run_writers(tasks))
 
     async def _run_writers(self, tasks: asyncio.TaskGroup) -> None:
@@ -166,43 +167,40 @@ class Plugin:
         with _collecting_seldom():
             await self._cluster.in_sync()
         self._reclaimer.begin()
-        self._cluster.subscribe(self._reclaimer.changed)
         self._gangs.begin()
-        self._cluster.subscribe(self._gangs.changed)
-        self._cluster.subscribe(self._statuses.changed)
-        self._cluster.subscribe(_telling(self._keeper, self._cluster.world))
-        self._cluster.subscribe(self._gates.changed)
-        self._cluster.subscribe(self._queue_keeper.changed)
-        self._cluster.subscribe(self._sharing.changed)
-        self._cluster.subscribe(self._snapshots.changed)
-        tasks.create_task(self._gates.run())
-        tasks.create_task(self.extender.lookups.run())
-        tasks.create_task(self._statuses.run())
-        tasks.create_task(self._keeper.run())
-        tasks.create_task(self._reclaimer.run())
-        tasks.create_task(self._gangs.run())
-        tasks.create_task(self._queue_keeper.run())
-        tasks.create_task(self._unattributed.run())
-        tasks.create_task(self._sharing.run())
-        tasks.create_task(self._snapshots.run())
-        tasks.create_task(self._expire())
+        self._expiry.add(EXPIRE)
+        listeners: tuple[Callable[[WorldChange], None], ...] = (
+            self._reclaimer.changed,
+            self._gangs.changed,
+            self._statuses.changed,
+            _telling(self._keeper, self._cluster.world),
+            self._gates.changed,
+            self._queue_keeper.changed,
+            self._sharing.changed,
+        )
+        for listener in listeners:
+            self._cluster.subscribe(listener)
+        runs: tuple[Callable[[], Coroutine[Any, Any, object]], ...] = (
+            self._gates.run,
+            self.extender.lookups.run,
+            self._statuses.run,
+            self._keeper.run,
+            self._reclaimer.run,
+            self._gangs.run,
+            self._queue_keeper.run,
+            self._warnings.run,
+            self._sharing.run,
+            self._expiry.run,
+        )
+        for run in runs:
+            tasks.create_task(run())
         self._statuses.changed()
 
-    async def _expire(self) -> NoReturn:
-        """Whoever asks for a verdict does, too; but the keeper of claims waits for this as well."""
-        while True:
-            self._cluster.world.assumptions.expire(wall_clock())
-            await self.extender.look_at_unknown_binds()
-            await asyncio.sleep(EXPIRE_SECONDS)
-
-
-def _snapshots(
-    client: ApiClient, instance: str, cluster: ClusterWorld, recent: Recent
-) -> Snapshots:
-    """What the dashboard shows: own Events and, while a page is watched, those of all."""
-    found = Snapshots(cluster.world, recent, cluster.stock.devices)
-    found.others_events = ClusterEvents(client, recent, instance)
-    return found
+    async def _expire(self, _: str) -> Result:
+        """Each verdict does so as well; but the keeper of claims waits for this, too."""
+        self._cluster.world.assumptions.expire(wall_clock())
+        await self.extender.look_at_unknown_binds()
+        return After(EXPIRE_SECONDS)
 
 
 @contextmanager
@@ -217,8 +215,8 @@ def _collecting_seldom() -> Iterator[None]:
     gc.freeze()
 
 
-def _telling(keeper: ClaimKeeper, world: World) -> Callable[[WorldChange], None]:
-    """Tell the keeper of claims which of them a change concerns."""
+def _telling(keeper: ClaimController, world: World) -> Callable[[WorldChange], None]:
+    """Add the claims that a change concerns to their controller."""
 
     def take(change: WorldChange) -> None:
         match change:

@@ -3,49 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
-from kube.kinds import Resource
-from scheduler_plugin.extender.kube_scheduler_lease import LeaseSettings
-from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.scheduler_configuration import PrintConfigSettings
 from scheduler_plugin.extender.static_pods import Sidecar
-from scheduler_plugin.objects.names import AccountingSettings, ReclaimPolicy
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeSettings:
-    """Settings of `moorage-scheduler-plugin serve`.
-
-    Attributes:
-        kubeconfig: None for the ServiceAccount of the pod.
-        log_format: `text` or `json`.
-        tracing_endpoint: Where traces are sent; "" for nowhere.
-        instance: This process's name in Events.
-        listening: Where kube-scheduler calls.
-        pages: Where people and probes read.
-        leftover_grace: How long what refused bindings leave on claims stays.
-        stale_gang_grace: How long a PodGroup may have fewer pods than it needs; None for ever.
-        reclaim: Whether what queues are guaranteed is taken back.
-        evictions_per_minute: How many pods may be evicted for one queue within a minute.
-        pod_groups: The kinds whose objects say which queue the pods of a group have.
-    """
-
-    kubeconfig: Path | None
-    log_level: str
-    log_format: str
-    tracing_endpoint: str
-    instance: str
-    listening: Listening
-    pages: Listening
-    lease: LeaseSettings
-    accounting: AccountingSettings
-    leftover_grace: timedelta
-    pod_groups: tuple[Resource, ...]
-    stale_gang_grace: timedelta | None
-    reclaim: ReclaimPolicy
-    evictions_per_minute: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +40,7 @@ class CheckSettings:
     """Settings of `moorage-scheduler-plugin check`.
 
     Attributes:
-        kubeconfig: See `ServeSettings`; outside of a pod the user's own.
+        kubeconfig: None for the ServiceAccount of the pod; outside of a pod the user's own.
         namespace: Of the release.
         account: The plugin's, as the API server names it.
         scheduler_config: kube-scheduler's configuration; None for that of the release.
@@ -103,7 +64,7 @@ class InUseSettings:
     """Settings of `moorage-scheduler-plugin in-use`.
 
     Attributes:
-        kubeconfig: See `ServeSettings`.
+        kubeconfig: None for the ServiceAccount of the pod.
         remedy: What is printed last where a pod uses a device.
     """
 
@@ -117,7 +78,7 @@ class LeaveSettings:
     """Settings of `moorage-scheduler-plugin leave`.
 
     Attributes:
-        kubeconfig: See `ServeSettings`.
+        kubeconfig: None for the ServiceAccount of the pod.
         purge: Whether the definitions of Moorage's kinds go, and with them all their objects.
     """
 

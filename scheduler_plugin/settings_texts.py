@@ -34,10 +34,25 @@ ACCOUNTED_DRIVERS = parsed(
 
 
 def lease_name(text: str) -> tuple[str, str]:
+    return _namespace_and_name(text, "Lease")
+
+
+def secret_name(text: str) -> tuple[str, str]:
+    return _namespace_and_name(text, "Secret")
+
+
+def _namespace_and_name(text: str, kind: str) -> tuple[str, str]:
     namespace, _, name = text.partition("/")
     if not (re.fullmatch(_NAME, namespace) and re.fullmatch(_NAME, name)):
-        raise ValueError(f"{text!r} is no namespace/name of a Lease")
+        raise ValueError(f"{text!r} is no namespace/name of a {kind}")
     return namespace, name
+
+
+def port(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else -1
+    if not 0 <= number <= 65535:
+        raise ValueError(f"{text!r} is no port from 0 to 65535")
+    return number
 
 
 def label_key(text: str) -> str:
@@ -116,7 +131,7 @@ POD_GROUPS = (
 
 
 def kinds(text: str) -> tuple[Resource, ...]:
-    return tuple(_kind(part) for part in text.split(",")) if text else ()
+    return tuple(dict.fromkeys(map(_kind, text.split(",")))) if text else ()
 
 
 def _kind(text: str) -> Resource:

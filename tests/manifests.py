@@ -20,16 +20,26 @@ from moorage_demo.release import CHART, VALUES
 from tests import generated
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
-FOLDERS = ("manifests", "policies", "webhook")
+FOLDERS = ("dashboard", "manifests", "policies", "webhook")
+OPTIONAL = ("dashboard",)
+"""Folders of parts that are off by default: who wants one applies its folder, too."""
 _BEGINNING = re.compile(r"^---\n# Source: \S+\n", re.MULTILINE)
 
 
 def rendered() -> dict[str, str]:
     """What the files below `deploy/` should hold, by their paths there."""
+    found = _rendered()
+    for part in OPTIONAL:
+        more = _rendered(f"--set={part}.enabled=true").items()
+        found |= {name: text for name, text in more if name.startswith(f"{part}/")}
+    return found
+
+
+def _rendered(*options: str) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         # Hooks are steps of an installation, and no part of it.
-        options = ["--namespace=moorage-system", f"--values={VALUES}", "--no-hooks"]
-        options.append(f"--output-dir={folder}")
+        always = ("--namespace=moorage-system", f"--values={VALUES}", "--no-hooks")
+        options = (*always, f"--output-dir={folder}", *options)
         run_helm("template", "moorage", str(CHART), *options)
         templates = Path(folder, CHART.name, "templates")
         return {
@@ -66,6 +76,7 @@ def _write(files: dict[str, str]) -> None:
     for name in _orphans(files):
         (DEPLOY / name).unlink()
     for name, text in files.items():
+        (DEPLOY / name).parent.mkdir(exist_ok=True)
         (DEPLOY / name).write_text(text)
 
 

@@ -1,9 +1,11 @@
-"""Generate the pages of `docs/reference` from what they are about, or check that they are that.
+"""Generate the pages of `docs/reference`, and of time limits, or check that they are what they say.
 
     python -m tests.reference --write     anew into the files
     python -m tests.reference --check     compare, and change nothing
 
-Fields come from the definitions, which come from the models; flags from the programs themselves.
+Fields come from the definitions, which come from the models; flags from the programs themselves;
+reasons from the rules of a verdict, states from the table of moves, time limits from the constants
+of the code.
 """
 
 from __future__ import annotations
@@ -19,12 +21,16 @@ import yaml
 from driver.models import DeviceConfigModel
 from driver.running import settings as driver
 from scheduler_plugin import arguments as scheduler_plugin
+from scheduler_plugin.judging.rules.table import BY_REASON
 from scheduler_plugin.kubectl import commands as kubectl
-from tests import generated
+from scheduler_plugin.objects.names import Reason
+from scheduler_plugin.waiting import pod_states
+from scheduler_plugin.waiting.decisions import Wait
+from tests import generated, time_limits
 from tests.crds import CRDS, structural_schema
 from webhook import arguments as webhook
 
-PAGES = Path(__file__).resolve().parent.parent / "docs" / "reference"
+PAGES = Path(__file__).resolve().parent.parent / "docs"
 NOTE = "% Generated: `make reference`.\n"
 KINDS = ("queues.moorage.dev", "configurations.akri.sh", "instances.akri.sh")
 PROGRAMS = (driver.app, scheduler_plugin.app, webhook.app, kubectl.app)
@@ -129,6 +135,59 @@ def _default(option: Any) -> str:
     return f"`{option.default}`" if shown else ""
 
 
+REFUSALS = """\
+## A rule refuses it
+
+The rules are asked in this order, and the first that refuses is the reason. The same reason stands
+in the condition `moorage.dev/Admitted`, in Events, and in `PodScheduled` of a pod without a gate;
+`kubectl moorage why` and the dashboard show each rule with its figures, and what would have to
+change where it refuses. More on limits and owners: [Queues](../queues.md).
+"""
+OTHERS = """\
+## No rule refuses it, or none was asked
+
+More on the gate: [Waiting for quota](../waiting.md). The states that a pod goes through are those
+of [the next page](pod-states.md).
+"""
+
+
+def reasons_page() -> str:
+    """Why a pod waits: each rule of a verdict, and what else there is."""
+    refusals = [f"| `{reason}` | {BY_REASON[reason].meaning} |" for reason in Reason]
+    others = [f"| `{wait}` | {wait.meaning} |" for wait in Wait]
+    return "\n".join(
+        [
+            *(NOTE, "# Why a pod waits: reasons\n"),
+            *(REFUSALS, "| reason | it refuses where |", "|---|---|", *refusals, ""),
+            *(OTHERS, "| reason | the pod waits for |", "|---|---|", *others, ""),
+        ]
+    )
+
+
+STATES = """\
+The leader's scheduler plugin decides which waiting pods go, those at the gate and those that were
+refused without one. A pod is in one of these states there; after a restart it is found anew, and no
+state is kept. [Waiting for quota](../waiting.md) says which pod goes first.
+"""
+
+
+def pod_states_page() -> str:
+    """The states of a waiting pod, and what moves it from one to another."""
+    states = [f"| `{state}` | {pod_states.MEANINGS[state]} |" for state in pod_states.PodState]
+    moves = [
+        f"| `{before}` | `{after}` | {why} |"
+        for before, moves in pod_states.MOVES.items()
+        for after, why in moves.items()
+    ]
+    return "\n".join(
+        [
+            *(NOTE, "# States of a waiting pod\n", STATES),
+            *("| state | the pod |", "|---|---|", *states, ""),
+            *("## Moves\n", "| from | to | when |", "|---|---|---|", *moves, ""),
+        ]
+    )
+
+
 def _flat(text: str) -> str:
     return " ".join(text.split())
 
@@ -137,7 +196,18 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-GENERATED = {"objects.md": objects_page, "command-lines.md": commands_page}
+def time_limits_page() -> str:
+    """Every time limit of every component."""
+    return NOTE + "\n" + time_limits.page(PROGRAMS)
+
+
+GENERATED = {
+    "reference/objects.md": objects_page,
+    "reference/command-lines.md": commands_page,
+    "design/time-limits.md": time_limits_page,
+    "reference/reasons.md": reasons_page,
+    "reference/pod-states.md": pod_states_page,
+}
 
 
 def stale() -> Iterator[str]:

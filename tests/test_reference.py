@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from scheduler_plugin.objects.names import Reason
+from scheduler_plugin.waiting.decisions import Wait
+from scheduler_plugin.waiting.pod_states import PodState
 from tests import reference
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,6 +24,17 @@ def test_the_pages_tell_every_field_and_flag() -> None:
     assert "### kubectl moorage why POD" in commands
     assert "| `--orphan-policy` | `OldestPod` |" in commands
     assert "MOORAGE_&lt;FLAG>" in commands
+
+
+def test_the_pages_tell_every_reason_and_state() -> None:
+    reasons, states = reference.reasons_page(), reference.pod_states_page()
+
+    for reason in (*Reason, *Wait):
+        assert f"\n| `{reason}` | " in reasons
+    assert "| `ClaimSharingDenied` | The owner of the claim does not share" in reasons
+    for state in PodState:
+        assert f"\n| `{state}` | " in states
+    assert "| `Queued` | `Assumed` | it is its turn, and it fits |" in states
 
 
 def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:

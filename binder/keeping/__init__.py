@@ -1,6 +1,5 @@
-"""Claims kept in order: what a claim needs next is done, soon and for certain.
+"""The cleanup of claims and PodGroups: two controllers on `kube.reconciling`.
 
-In come changed claims; whom to look at, and when, is the agenda's (`agenda`), what is needed the
-scheduler plugin's decision, and it is done step by step (`apiserver_steps`). Start reading at
-`apiserver_keeper`.
+In come changes; out go writes behind the fence, one step at a time, as `scheduler_plugin.keeping`
+decides. `periods` says how often. Start reading at `apiserver_keeper`.
 """

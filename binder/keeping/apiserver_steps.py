@@ -1,4 +1,4 @@
-"""What a claim needs next, done on the API server, and told to people."""
+"""Carries out what a claim needs next on the API server, and records Events about it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from binder import apiserver_events
-from binder.apiserver_claims import ClaimWriter
-from binder.apiserver_evictions import Evictor, HeldBackError
+from binder.bindings.apiserver_claims import ClaimWriter
+from binder.evictions.apiserver_evictions import Evictor, HeldBackError
 from kube.api import CLAIMS, ConflictError, Event
 from scheduler_plugin.api import (
     Attribution,
+    ClaimCleanup,
     ClaimCleared,
     EndedOwner,
     EvictForeign,
     OwnerLeftAt,
     PodToEvict,
     Step,
-    Upkeep,
 )
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Carries out steps, whatever was done twice is done once.
+    """Carries out steps. A step that is carried out twice has the effect of one.
 
     Attributes:
         record: Takes Events and returns at once.
@@ -36,15 +36,15 @@ class Steps:
 
     claims: ClaimWriter
     evictor: Evictor
-    upkeep: Upkeep
+    cleanup: ClaimCleanup
     record: Callable[[Event], None]
     clock: Callable[[], datetime]
 
     async def carry_out(self, step: Step) -> None:
-        """Do it.
+        """Carry it out.
 
         Raises:
-            ConflictError, NotFoundError: Somebody wrote or deleted the claim first.
+            ConflictError, NotFoundError: The claim is in another version, or gone.
             HeldBackError: Pods may not be evicted now.
             ApiError, FencedError: It may have happened or not.
         """
@@ -55,41 +55,41 @@ class Steps:
                 logger.info("owner ended claim=%s/%s", step.namespace, step.name)
             case Attribution():
                 await self.claims.write_owner(step.owner)
-                self._tell(apiserver_events.attributed(step))
+                self._record(apiserver_events.attributed(step))
             case ClaimCleared():
                 await self.claims.clear(step)
-                self._tell(apiserver_events.cleared(step))
+                self._record(apiserver_events.cleared(step))
             case OwnerLeftAt():
                 await self.claims.note_left(step)
                 if step.sentence:
-                    self._tell(apiserver_events.owner_left(step))
+                    self._record(apiserver_events.owner_left(step))
             case EvictForeign():
                 await self._evict(step)
 
     async def _evict(self, step: EvictForeign) -> None:
-        """All or none of them, as far as that can be known; an owner's pod may come meanwhile."""
+        """Evict all or none, as far as that is known before; an owner's pod stops it."""
         try:
             await self.evictor.ask(step.pods)
         except HeldBackError as error:
             raise HeldBackError(f"None of them was evicted: {error}") from error
-        if not self.upkeep.is_due(step, self.clock()):
+        if not self.cleanup.is_due(step, self.clock()):
             raise ConflictError("what was to be evicted changed")
         count = 0
         for pod in step.pods:
-            if not self.upkeep.goes_on(step):
+            if not self.cleanup.goes_on(step):
                 return
             try:
                 is_evicted = await self.evictor.evict(pod)
             except HeldBackError as error:
                 raise HeldBackError(f"{count} of them were evicted: {error}") from error
             if is_evicted:
-                self._tell_evicted(pod, step, is_first=count == 0)
+                self._record_evicted(pod, step, is_first=count == 0)
                 count += 1
 
-    def _tell_evicted(self, pod: PodToEvict, step: EvictForeign, *, is_first: bool) -> None:
+    def _record_evicted(self, pod: PodToEvict, step: EvictForeign, *, is_first: bool) -> None:
         if is_first:
-            self._tell(apiserver_events.foreign_evicted(step))
-        self._tell(apiserver_events.pod_evicted(pod, step))
+            self._record(apiserver_events.foreign_evicted(step))
+        self._record(apiserver_events.pod_evicted(pod, step))
 
-    def _tell(self, event: Event) -> None:
+    def _record(self, event: Event) -> None:
         apiserver_events.tell(event, self.record)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 
-from binder.apiserver_evictions import Evictor
+from binder.evictions.apiserver_evictions import Evictor
 from kube.api import PODS, ApiClient, ApiError, JsonObject, Preconditions, WriteOptions
 from scheduler_plugin.api import (
     MISSED_CONDITION,

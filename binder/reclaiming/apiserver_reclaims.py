@@ -222,7 +222,7 @@ class Reclaimer:
 
     def _steps(self, cycle: Cycle, pod: PodView) -> Iterator[Decision | None]:
         queue = self._world.facts.queue_of(pod)
-        if self._taker.rests(pod.uid):
+        if self._taker.backs_off(pod.uid):
             failed = "the API server failed at evictions for it a moment ago"
             return iter([Nobody(f"{pod} waits: {failed}, and is asked again.", queue)])
         if (why := self._supplies.why_not_known(pod)) is not None:

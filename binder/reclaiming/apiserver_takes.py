@@ -15,21 +15,19 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from binder import apiserver_events
-from binder.apiserver_evictions import EVICTED_SECONDS, HeldBackError, held_back_seconds
+from binder.evictions.apiserver_evictions import EVICTED_SECONDS, HELD_BACK, HeldBackError
 from binder.reclaiming.apiserver_holds import HoldKeeper
 from binder.reclaiming.apiserver_surroundings import Surroundings
 from binder.reclaiming.prometheus_reclaims import PUT_OFF
-from kube.api import ApiError, Backoff
+from kube.api import ApiError, Backoff, KeyedBackoff
 from scheduler_plugin.api import (
     DEVICE_RECLAIMED,
     Away,
-    Due,
     FencedError,
     PodToEvict,
     PodUid,
     PutOff,
     QueueName,
-    Rests,
     Standings,
     Take,
     equivalence_class,
@@ -71,23 +69,24 @@ class Taker:
         self._world = around.world
         self._holds = holds
         self._most = most_in_a_minute
-        self._evicted: Due[PodUid] = Due()
-        self._held_back: Rests[PodUid] = Rests(120.0)
+        # Until when evicted pods may take to be seen as such.
+        self._evicted: dict[PodUid, float] = {}
+        self._held_back: KeyedBackoff[PodUid] = KeyedBackoff(HELD_BACK, random.random)
         self._said: dict[PodUid, str] = {}
-        self._failed: Rests[PodUid] = Rests()
+        self._failed: KeyedBackoff[PodUid] = KeyedBackoff(_FAILED, random.random)
         self._for_queue: dict[QueueName, deque[float]] = {}
 
     def away(self) -> Away:
         """Pods that are not to be asked now."""
-        moment = self._around.monotonic()
-        self._evicted.take(moment)
+        now = self._around.monotonic()
+        self._evicted = {uid: until for uid, until in self._evicted.items() if until > now}
         said = self._said.items()
-        self._said = {u: why for u, why in said if self._held_back.until(u, moment) is not None}
+        self._said = {uid: why for uid, why in said if self._held_back.left(uid, now)}
         return Away(frozenset(self._evicted), dict(self._said), frozenset(self._stuck()))
 
-    def rests(self, uid: PodUid) -> bool:
+    def backs_off(self, uid: PodUid) -> bool:
         """Whether the API server failed at evictions for a pod a moment ago."""
-        return self._failed.until(uid, self._around.monotonic()) is not None
+        return self._failed.left(uid, self._around.monotonic()) > 0
 
     def rations(self) -> PutOff:
         """Says for one cycle which sets are put off: what was planned in it counts."""
@@ -150,14 +149,14 @@ class Taker:
         except HeldBackError as error:
             self._hold_back(take, pods, error)
         except (ApiError, FencedError) as error:
-            self._failed.again(take.pod.uid, self._around.monotonic(), _failed_seconds)
+            self._failed.failed(take.pod.uid, self._around.monotonic())
             logger.warning("not reclaimed yet pod=%s: %s", take.pod, error)
         else:
-            self._failed.succeeded(take.pod.uid)
+            self._failed.forget(take.pod.uid)
 
     def _hold_back(self, take: Take, pods: Sequence[PodToEvict], error: HeldBackError) -> None:
         for pod in pods if error.pod is None else [error.pod]:
-            self._held_back.again(pod.uid, self._around.monotonic(), held_back_seconds)
+            self._held_back.failed(pod.uid, self._around.monotonic())
             self._said[pod.uid] = str(error)
         logger.info("reclaim held back pod=%s: %s", take.pod, error)
         self._around.tell(apiserver_events.reclaim_held_back(take, str(error)))
@@ -187,7 +186,7 @@ class Taker:
                 return
             kind = equivalence_class(view, self._world.facts)
             is_evicted = await self._writes.evictor.evict(pod)
-            self._evicted.set(pod.uid, self._around.monotonic() + EVICTED_SECONDS)
+            self._evicted[pod.uid] = self._around.monotonic() + EVICTED_SECONDS
             self._world.assumptions.backoffs.evicted(kind, self._around.clock())
             if is_evicted:
                 self._for_queue.setdefault(take.hold.queue, deque()).append(
@@ -212,7 +211,3 @@ def by_namespaces(takes: Iterable[Take]) -> list[tuple[frozenset[str], list[Take
         before = [each for _, group in joined for each in group]
         groups.append((of.union(*(names for names, _ in joined)), [*before, take]))
     return groups
-
-
-def _failed_seconds(failures: int) -> float:
-    return _FAILED.delay(failures, random.random)

@@ -24,13 +24,15 @@ from driver.api import NodeName
 from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.kubelet.allocations import Given
 from driver.device_plugin.kubelet.given_devices import GivenDevices
-from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper, list_devices
+from driver.device_plugin.kubelet.listings import list_devices
+from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from driver.instances.slots.node_pods import Listing, uncovered
 from driver.instances.stored.objects import StoredInstance
+from driver.plumbing.apiserver_reconcilers import ALL
 from driver.plumbing.disk import real_path
+from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import Resolve
-from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.shown.deductions import holds_slots
 from kube.api import ApiClient, Event, Store
 
@@ -58,7 +60,7 @@ class KnowsWhere(Protocol):
     """What this node's discovery knows, see `node_cluster.NodeCluster`."""
 
     @property
-    def where(self) -> Whereabouts | None:
+    def where(self) -> DeviceLocator | None:
         """Where the devices are now; None before that is known."""
 
     def on_seen(self, listener: Callable[[], None]) -> None:
@@ -87,7 +89,7 @@ async def free_leftovers(
 
     def look_for_devices() -> None:
         if leftovers is not None:
-            leftovers.given.keeping.ask()
+            leftovers.given.files_queue.add(ALL)
 
     devices.on_seen(look_for_devices)
     while True:

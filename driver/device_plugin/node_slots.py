@@ -21,7 +21,8 @@ from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.kubelet.allocations import Given, KubeletAllocations
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins
 from driver.device_plugin.kubelet.given_devices import GivenDevices
-from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper, list_devices
+from driver.device_plugin.kubelet.listings import list_devices
+from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper
 from driver.device_plugin.node_leftovers import KnowsWhere, NodePlace
 from driver.device_plugin.slots.allocation import Offer, Plugin
 from driver.device_plugin.slots.apiserver_node_status import NodeStatus
@@ -36,13 +37,14 @@ from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots, usage_problems
 from driver.names import attribute_value
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from kube.api import (
     INSTANCES,
     Added,
     ApiClient,
     Change,
     Deleted,
+    Done,
     Event,
     Modified,
     ObjectReference,
@@ -118,7 +120,7 @@ class NodeSlots:
             pods=self._pods,
             record=record,
         )
-        self._lists = Passes(self._offer_lists, name="listing devices")
+        self._lists = whole_reconciler("listing devices", self._offer_lists)
         self._listing = PluginListing(node)
         self._listed: PluginLists = {}
 
@@ -137,9 +139,9 @@ class NodeSlots:
             await self._devices.decided()
             self._slots.store.subscribe(self._instance_changed)
             self._pods.store.subscribe(self._keeper.pod_changed)
-            self._devices.on_inventory(lambda _: self._lists.ask())
-            self._devices.on_gone(self._lists.ask)
-            self._devices.on_seen(self._given.keeping.ask)
+            self._devices.on_inventory(lambda _: self._lists.add(ALL))
+            self._devices.on_gone(partial(self._lists.add, ALL))
+            self._devices.on_seen(partial(self._given.files_queue.add, ALL))
             for runs in (self._plugins, self._keeper, self._given):
                 tasks.create_task(runs.run())
             for offers in (self._lists, self._status):
@@ -171,15 +173,16 @@ class NodeSlots:
         return inventory
 
     def _instance_changed(self, change: Change[InstanceSlots]) -> None:
-        self._lists.ask()
-        self._given.keeping.ask_within(COALESCE_SECONDS)
+        self._lists.add(ALL)
+        self._given.files_queue.add_after(ALL, COALESCE_SECONDS)
         self._keeper.instance_changed(change)
         if not isinstance(change, Deleted):
             self._tell_problems(change)
 
-    async def _offer_lists(self) -> None:
+    async def _offer_lists(self) -> Done:
         await asyncio.sleep(COALESCE_SECONDS)
         self._offer_now(self._views())
+        return Done()
 
     def _offer_now(self, views: Mapping[InstanceName, InstanceSlots]) -> None:
         offered = derived(self._inventory(), offered_by)

@@ -22,7 +22,6 @@ from driver.handlers.limits import (
     HandlerLimits,
     OnHost,
     admitted,
-    excess,
     mount_paths,
     node_paths,
     too_many,
@@ -30,6 +29,7 @@ from driver.handlers.limits import (
 from driver.handlers.messages import devices_of, few_problems, problem_of
 from driver.handlers.reported import Reported
 from driver.handlers.table import Endpoint, Registration
+from driver.handlers.wire_sizes import excess
 from driver.plumbing.disk import real_paths
 from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.prometheus import HANDLERS_REFUSED

@@ -1,8 +1,5 @@
 """Limits of discovery handlers in processes of their own: what they may be, give and have.
 
-Two bytes of an answer can be a device, or a part of one, and each takes a hundred in memory: so
-what it holds is counted before it is read, which takes none, and no further than to its limit.
-
 A handler is somebody else's program. What it says becomes device nodes and mounts of containers,
 made by a runtime that is root; so it says no more than settings allow. A device that asks for more
 is left out wholly: a container would miss what the device is.
@@ -10,7 +7,7 @@ is left out wholly: a container would miss what the device is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from driver.device_configs import PERMISSION_LETTERS
@@ -242,35 +239,6 @@ def _spec_refusal(number: int, spec: DeviceSpec, limits: HandlerLimits, host: On
 
 _UNKNOWN = Look(None, Seen.UNKNOWN)
 
-_SMALL = 16 * 1024
-"""Bytes of an answer that is small in memory, whatever it holds."""
-
-_DEVICES = 1
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-
-
-def excess(answer: bytes, most_devices: int) -> str | None:
-    """What an answer has too much of, as a sentence; None if it may be read.
-
-    Args:
-        answer: A `v0.DiscoverResponse`.
-        most_devices: That it may have.
-    """
-    if len(answer) <= _SMALL:
-        return None
-    devices, parts = 0, 0
-    try:
-        for number, start, end in _fields(answer, 0, len(answer)):
-            devices += number == _DEVICES
-            parts += sum(1 for _ in _fields(answer, start, end)) if number == _DEVICES else 1
-            if devices > most_devices:
-                return too_many(most_devices)
-            if parts > most_devices * PARTS_OF_A_DEVICE:
-                return f"Its devices have more than {most_devices * PARTS_OF_A_DEVICE} properties."
-    except (IndexError, ValueError):
-        return "Its answer makes no sense."
-    return None
-
 
 def too_many(most_devices: int) -> str:
     """Says that a handler reports more devices than it may."""
@@ -293,39 +261,3 @@ def too_many_together(share: Amount, registration: Registration) -> str:
     whose = "without privileges" if registration.unprivileged else "with privileges"
     why = f"The registered handlers of this node {whose} report more than {share.devices} devices"
     return f"{why} or {share.size} bytes together ({_NODE_MOST}); what it said before stays."
-
-
-def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Number, start and end of each field of a message."""
-    while at < end:
-        tag, at = _varint(data, at)
-        kind = tag & 7
-        if kind == _BYTES:
-            length, at = _varint(data, at)
-            after = at + length
-        elif kind == _VARINT:
-            _, after = _varint(data, at)
-        elif kind in (_FIXED32, _FIXED64):
-            after = at + (4 if kind == _FIXED32 else 8)
-        else:
-            raise ValueError("it is no message")
-        if after > end:
-            raise ValueError("it is no message")
-        yield tag >> 3, at, after
-        at = after
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    byte = data[at]
-    if byte < 0x80:
-        return byte, at + 1
-    value, shift = byte & 0x7F, 7
-    while True:
-        at += 1
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at + 1
-        shift += 7
-        if shift > 63:
-            raise ValueError("it is no message")

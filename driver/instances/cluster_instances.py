@@ -47,20 +47,23 @@ from driver.instances.unseen import (
 )
 from driver.offer_paths import OfferPath
 from driver.plumbing.apiserver import each, field_manager
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from kube.api import (
     INSTANCES,
     NODES,
     PODS,
+    After,
     ApiClient,
     ApiError,
     Change,
     ConflictError,
     Deleted,
+    Done,
     Event,
     EventType,
     NotFoundError,
     ObjectReference,
+    Result,
     Store,
     WriteOptions,
 )
@@ -114,7 +117,7 @@ class ClusterInstances:
         self._client = client
         self._configurations = configurations
         self._settings = settings
-        self._passes = Passes(self._pass, name="clearing away what nodes left")
+        self._queue = whole_reconciler("clearing away what nodes left", self._reconcile)
         self._absences = Absences()
         self._waited_for: frozenset[NodeName] = frozenset()
         self.nodes: Store[NodeState] = Store(client, NODES.select(), node_state)
@@ -137,7 +140,7 @@ class ClusterInstances:
                 await store.synced.wait()
             self.nodes.subscribe(lambda _: self.ask())
             self.store.subscribe(self.on_instance)
-            await self._passes.run()
+            await self._queue.run()
 
     def on_instance(self, change: Change[InstanceSight]) -> None:
         """Look again, but not when one is deleted: of the others nothing follows from it."""
@@ -146,9 +149,9 @@ class ClusterInstances:
 
     def ask(self) -> None:
         """Look at all Instances again, soon."""
-        self._passes.ask_within(GATHER_SECONDS)
+        self._queue.add_after(ALL, GATHER_SECONDS)
 
-    async def _pass(self) -> float | None:
+    async def _reconcile(self) -> Result:
         now, grace = datetime.now(UTC), self._settings.grace
         sights = tuple(self.store)
         mentioned = _mentioned(sights)
@@ -172,9 +175,10 @@ class ClusterInstances:
         )
         paths = plan_paths(sights, self.path, self.claimed()) if self.path else ()
         await each(_one_each((*releases, *strangers, *unseen.decisions, *paths)), self._write)
-        due = (unseen.recheck_at, self._absences.recheck_at(mentioned, grace=grace, now=now))
-        seconds = [(at - now).total_seconds() for at in due if at is not None]
-        return min([*seconds, PODS_SECONDS] if doubtful else seconds, default=None)
+        moments = (unseen.recheck_at, self._absences.recheck_at(mentioned, grace=grace, now=now))
+        seconds = [(at - now).total_seconds() for at in moments if at is not None]
+        due = min([*seconds, PODS_SECONDS] if doubtful else seconds, default=None)
+        return Done() if due is None else After(due)
 
     async def _asked_for(self, nodes: Collection[NodeName]) -> Mapping[NodeName, frozenset[str]]:
         """The resources that pods of each node may use; without a node whose pods nobody tells."""

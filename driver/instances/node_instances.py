@@ -1,7 +1,7 @@
 """The Instances of a node, kept what its discovery says: local ones whole, of shared ones a part.
 
-A thousand new ones must not keep the next device out of its slice, so they are written in passes
-of their own, beside those of `node_cluster`, and none is begun while slices are written. Nor must
+A thousand new ones must not keep the next device out of its slice, so they have a queue of
+their own, beside that of `node_cluster`, and none is begun while slices are written. Nor must
 they keep the Instance of another Configuration waiting: turns are shared, see `fair_order`, and
 when there is something new to write, what is left of the old is decided anew with it.
 """
@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NoReturn
 
@@ -27,21 +28,42 @@ from driver.instances.names import TakenNames
 from driver.instances.plans import Decision, Seen, planned
 from driver.instances.stored.objects import StoredInstance, stored_instance
 from driver.names import label_value
-from driver.plumbing.apiserver_passes import Passes, put_right
+from driver.plumbing.apiserver_reconcilers import ALL, put_right, whole_reconciler
 from driver.plumbing.worker_threads import worked_out
-from kube.api import ApiClient, ApiError, Change, Deleted, JsonObject, Store
+from kube.api import (
+    After,
+    ApiClient,
+    ApiError,
+    Change,
+    Deleted,
+    Done,
+    JsonObject,
+    Result,
+    Store,
+)
 
 logger = logging.getLogger(__name__)
 
-SLICES_FIRST_SECONDS = 0.02
-"""How long Instances wait, so that what is decided at the same time about slices is sent first."""
 
-LONGEST_YIELD_SECONDS = 0.1
-"""How long Instances wait for slices at the most, each time: as long as one new device needs. Those
-of thousands are written for seconds."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds.
 
-SHORTEST_TURN_SECONDS = 0.3
-"""How long what was decided is written although there is something newer: to decide costs time."""
+    Attributes:
+        slices_first: For which Instances wait, so that what is decided at the same time about
+            slices is sent first.
+        longest_yield: For which Instances wait for slices at the most, each time: as long as one
+            new device needs. Those of thousands are written for seconds.
+        shortest_turn: For which a decision is written although there is a newer one: to decide
+            costs time.
+    """
+
+    slices_first: float = 0.02
+    longest_yield: float = 0.1
+    shortest_turn: float = 0.3
+
+
+TIMES = Times()
 
 WRITES_A_STEP = 32
 """Instances that are begun before somebody else may come in between."""
@@ -77,7 +99,7 @@ class NodeInstances:
         self.claimable = False
         self._client = client
         self._node = node
-        self.passes = Passes(self._pass, name="writing Instances")
+        self.queue = whole_reconciler("writing Instances", self.reconcile)
         self._on_taken = on_taken
         self._shown = shown
         self._labels = (SHARED_LABEL_VALUE, label_value(node))
@@ -106,7 +128,7 @@ class NodeInstances:
     def look_again(self) -> None:
         """Something is not shown any more."""
         self._looks += 1
-        self.passes.ask_within(SLICES_FIRST_SECONDS)
+        self.queue.add_after(ALL, TIMES.slices_first)
 
     @contextmanager
     def yielding(self) -> Iterator[None]:
@@ -131,11 +153,11 @@ class NodeInstances:
             ApiError: The first failure; the others were tried nevertheless.
         """
         clock, failures = asyncio.get_running_loop().time, list[ApiError]()
-        end = clock() + SHORTEST_TURN_SECONDS
+        end = clock() + TIMES.shortest_turn
         for few in batched(decisions, WRITES_A_STEP):
-            await pause_until(self._may_write, LONGEST_YIELD_SECONDS)
+            await pause_until(self._may_write, TIMES.longest_yield)
             if self._looks != looks and clock() >= end:
-                break  # Whoever wants that has asked for a pass.
+                break  # It is in the queue.
             try:
                 await write_instances(
                     self._client, few, self._node, self.store.note, self._note_taken
@@ -148,18 +170,19 @@ class NodeInstances:
     async def run(self) -> NoReturn:
         """Write until cancelled; the store must be in sync."""
         self.store.subscribe(self.on_change)
-        await self.passes.run()
+        await self.queue.run()
 
     def on_change(self, change: Change[StoredInstance]) -> None:
         """Put it right; what was deleted and is not wanted is, as when a Configuration went."""
         wanted: Collection[_Place] = derived(self._decided, _places) if self._decided else ()
         if not isinstance(change, Deleted) or (change.key.namespace, change.key.name) in wanted:
-            put_right(change, self.passes)
+            put_right(change, self.queue)
 
-    async def _pass(self) -> float | None:
+    async def reconcile(self) -> Result:
+        """Plan by what is decided and stored now, and write. Raises ApiError."""
         inventory = self._decided
         if inventory is None:
-            return None
+            return Done()
         self._forget(inventory)
         looks, now = self._looks, datetime.now(UTC)
         seen = Seen(self._node, tuple(self.store), self._shown(), self.claimable)
@@ -168,7 +191,9 @@ class NodeInstances:
         if plan.is_any_taken:
             self._on_taken()
         await self._write(plan.decisions, looks)
-        return (plan.recheck_at - now).total_seconds() if plan.recheck_at else None
+        if plan.recheck_at is None:
+            return Done()
+        return After((plan.recheck_at - now).total_seconds())
 
     def _forget(self, inventory: Inventory) -> None:
         """Names of other nodes' Instances, of Configurations that are no more."""

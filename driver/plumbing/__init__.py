@@ -1,6 +1,6 @@
 """What all rooms use to reach the outside, and that decides nothing about devices.
 
-The kinds of objects and writes of the API server (`apiserver`), the loop under every decision that
-is carried out (`apiserver_passes`), files that are replaced whole (`disk`), the kubelet's sockets,
-and figures (`prometheus`).
+Writes of the API server (`apiserver`), the loop that carries out decisions
+(`apiserver_reconcilers`), files that are replaced whole (`disk`), the kubelet's sockets, and
+figures (`prometheus`).
 """

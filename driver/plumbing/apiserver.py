@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
@@ -15,12 +16,15 @@ from driver.api import (
 from kube.api import (
     ApiClient,
     ApiError,
+    Backoff,
     NotFoundError,
     Preconditions,
     Resource,
 )
 
 WRITES_AT_ONCE = 8
+
+BACKOFF = Backoff(first_seconds=0.2, cap_seconds=10.0)
 
 _FIELD_MANAGER_LIMIT = 128
 
@@ -68,3 +72,16 @@ async def each(items: Iterable[T], write: Callable[[T], Awaitable[None]]) -> Non
     failures = [result for result in results if isinstance(result, BaseException)]
     if failures:  # Others than the API server's are told first.
         raise min(failures, key=lambda failure: isinstance(failure, ApiError))
+
+
+async def until_done(work: Callable[[], Awaitable[T]], *, name: str) -> T:
+    """Do this once, however often the API server has to be asked, and return what it says."""
+    failures = 0
+    while True:
+        try:
+            return await work()
+        except ApiError as error:
+            failures += 1
+            logger.warning("%s failed attempt=%d error=%s", name, failures, error)
+            seconds = BACKOFF.delay(failures, random.random)
+            await asyncio.sleep(max(seconds, error.retry_after_seconds))

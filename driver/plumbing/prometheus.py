@@ -17,6 +17,8 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from kube.api import WORK_QUEUE_FIGURES
+
 logger = logging.getLogger(__name__)
 
 _NAMESPACE = "moorage_driver"
@@ -206,5 +208,5 @@ _REGISTRY.register(SNAPSHOTS)
 
 
 def page() -> bytes:
-    """All figures, in Prometheus' text format."""
-    return generate_latest(_REGISTRY)
+    """All figures, those of the reconcilers' queues included, in Prometheus' text format."""
+    return generate_latest(_REGISTRY) + generate_latest(WORK_QUEUE_FIGURES)

@@ -4,6 +4,6 @@
 
 In come the kubelet's calls and the allocation on the ResourceClaim; out go CDI files, each with its
 claim's record, what a claim's status says of its devices, and Events for pods whose device changed
-(`claim_notices`). `stale_claims` says which claims no pod has any more. Start reading
+(`claim_events`). `stale_claims` says which claims no pod has any more. Start reading
 at `kubelet_claims`, or at `grants` for what is decided.
 """

@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from driver.api import ClaimUid, NodeName
-from driver.preparing.files.prepared import Home
+from driver.preparing.files.prepared import ClaimReference, Home
+from driver.preparing.grants.claims import Failure
 from kube.api import CLAIMS, NAMESPACES, NODES, ApiClient, NotFoundError
+
+API_SECONDS = 10.0
+"""For one read from the API server."""
+
+READS_AT_ONCE = 64
 
 CLUSTER = "kube-system"
 """The namespace that is as old as the cluster: its UID tells one cluster from the next."""
 
+FoundClaim = Mapping[str, Any] | Failure | None
+"""A claim as it is now; None if it does not exist; a failure if that is not known."""
 
-class ClaimReader:
-    """ResourceClaims as they are now, see `kubelet_claims.ClaimReader`."""
+
+class ClaimReader(Protocol):
+    """ResourceClaims of the API server, not from a cache; any exception means 'cannot say'."""
+
+    async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """A claim as it is now; None if it does not exist."""
+
+    async def claim_of(self, uid: ClaimUid) -> Mapping[str, Any] | None:
+        """The same by its UID alone, which takes far longer."""
+
+    async def home(self) -> Home:
+        """Which node and cluster this is."""
+
+
+class ClaimReads:
+    """Reads that end in time; no more run at once than the API server can bear."""
+
+    def __init__(self, reader: ClaimReader) -> None:
+        self._reader = reader
+        self._at_once = asyncio.Semaphore(READS_AT_ONCE)
+
+    async def claim(self, wanted: ClaimReference) -> FoundClaim:
+        """The claim that is meant, by its name or, without one, by its UID."""
+        try:
+            async with self._at_once, asyncio.timeout(API_SECONDS):
+                if not wanted.name:
+                    return await self._reader.claim_of(wanted.uid)
+                return await self._reader.claim(wanted.namespace, wanted.name)
+        except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
+            why = said(error)
+            return Failure(f"the API server cannot be asked for ResourceClaim {wanted}: {why}")
+
+
+class ApiClaims:
+    """ResourceClaims as they are now, see `ClaimReader`."""
 
     def __init__(self, client: ApiClient, node: NodeName) -> None:
         self._client = client
@@ -34,3 +76,8 @@ class ClaimReader:
         node = await self._client.get(NODES.at(self._node), timeout_seconds=5)
         cluster = await self._client.get(NAMESPACES.at(CLUSTER), timeout_seconds=5)
         return Home(node["metadata"]["uid"], cluster["metadata"]["uid"])
+
+
+def said(error: Exception) -> str:
+    """What an exception says; its class where it says nothing."""
+    return str(error) or type(error).__name__

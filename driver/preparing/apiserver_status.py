@@ -1,6 +1,6 @@
 """Tells on ResourceClaims what of each device was prepared.
 
-    prepared claims ──pass──► status.devices, applied as this node's own
+    prepared claims ──reconcile──► status.devices, applied as this node's own
 
 No claim waits for it, and none fails with it: it is what people look at, not what containers get.
 What an earlier process prepared is compared with what is stored: a node that starts again reads
@@ -10,32 +10,47 @@ its claims, and writes only those that say something else.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import NoReturn
 
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver import each, field_manager
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.preparing.device_status import is_stored, status_apply
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims
 from kube.api import (
     CLAIMS,
+    After,
     ApiClient,
     ConflictError,
+    Done,
     ForbiddenError,
     InvalidError,
     NotFoundError,
+    Result,
     WriteOptions,
 )
 
 logger = logging.getLogger(__name__)
 
-SETTLE_SECONDS = 2.0
-"""So that it is no part of a pod's start, and pods that end at once cost no write."""
 
-REFUSED_SECONDS = 300.0
-"""How soon it is tried again where the API server refused it to this account."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds.
+
+    Attributes:
+        settle: After which it is written, so that it is no part of a pod's start, and pods that
+            end at once cost no write.
+        refused: After which it is tried again where the API server refused it to this account.
+    """
+
+    settle: float = 2.0
+    refused: float = 300.0
+
+
+TIMES = Times()
 
 
 class ClaimStatuses:
@@ -45,24 +60,24 @@ class ClaimStatuses:
         self._client = client
         self._claims = claims
         self._options = WriteOptions(field_manager=field_manager(node))
-        self._passes = Passes(self._pass, name="telling claims of their devices")
+        self._queue = whole_reconciler("telling claims of their devices", self._reconcile)
         self._told: dict[ClaimUid, PreparedClaim] = {}
         self._is_refused = False
         self._is_first = True
-        claims.on_prepared(lambda: self._passes.ask_within(SETTLE_SECONDS))
+        claims.on_prepared(lambda: self._queue.add_after(ALL, TIMES.settle))
 
     async def run(self) -> NoReturn:
         """Tell until cancelled; what fails is tried again, and logged."""
-        await self._passes.run()
+        await self._queue.run()
 
-    async def _pass(self) -> float | None:
+    async def _reconcile(self) -> Result:
         claims = self._claims.prepared_now
         for uid in self._told.keys() - claims.keys():
             del self._told[uid]
         self._is_refused = False
         await each((c for uid, c in claims.items() if self._told.get(uid) != c), self._tell)
         self._is_first = False
-        return REFUSED_SECONDS if self._is_refused else None
+        return After(TIMES.refused) if self._is_refused else Done()
 
     async def _tell(self, claim: PreparedClaim) -> None:
         if self._is_refused:

@@ -15,11 +15,12 @@ from weakref import WeakValueDictionary
 
 from driver.api import ClaimUid
 from driver.plumbing.kubelet_sockets import finish
+from driver.preparing.apiserver_claims import FoundClaim
 from driver.preparing.files.cdi import unusable_properties
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
-from driver.preparing.grants.claims import Failure, reference_problem
+from driver.preparing.grants.claims import Failure, consumers, reference_problem
 from driver.preparing.grants.rival_claims import Renewal
-from kube.api import naming
+from kube.api import naming, note_span
 
 logger = logging.getLogger(__name__)
 
@@ -80,8 +81,22 @@ async def _answered(wanted: ClaimReference, work: Work[T]) -> T | Failure:
         return Failure(f"the driver failed, and its log says where: {said}")
 
 
-def log_prepared(claim: PreparedClaim | Failure, before: PreparedClaim | None) -> None:
-    """Tell the log what a claim got; `before` is what it had."""
+def report_prepared(
+    wanted: ClaimReference,
+    found: FoundClaim,
+    answer: PreparedClaim | Failure,
+    before: PreparedClaim | None,
+    began: int,
+) -> None:
+    """Log and trace a call that began at this nanosecond; `before` is what the claim had."""
+    pods = () if found is None or isinstance(found, Failure) else consumers(found)
+    with naming(podUIDs=",".join(pods)):
+        _log_prepared(answer, before)
+    failure = answer.sentence if isinstance(answer, Failure) else ""
+    note_span("NodePrepareResources", began, pods, failure=failure, claim_uid=wanted.uid)
+
+
+def _log_prepared(claim: PreparedClaim | Failure, before: PreparedClaim | None) -> None:
     if isinstance(claim, Failure):
         return
     if before and before.allocation != claim.allocation:

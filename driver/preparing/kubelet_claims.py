@@ -1,7 +1,7 @@
 """The claims that the kubelet asks about: looked up, prepared, unprepared; each on its own.
 
-Whatever happens to one claim becomes that claim's answer and nobody else's. Work goes on when the
-kubelet hangs up: it asks again, and is then told the result.
+Whatever happens to one claim becomes the answer for that claim and for no other. Work goes on when
+the kubelet hangs up: it asks again, and then gets the result.
 """
 
 from __future__ import annotations
@@ -10,14 +10,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Protocol
 
 from driver.api import ClaimUid
-from driver.handlers.limits import mount_refusal
 from driver.instances.instances import Instance
-from driver.plumbing.disk import real_path, real_paths
+from driver.preparing.apiserver_claims import ClaimReader, ClaimReads, FoundClaim, said
 from driver.preparing.files.prepared import (
     AllocatedDevice,
     ClaimReference,
@@ -29,67 +26,26 @@ from driver.preparing.grants.claims import (
     AllocatedClaim,
     Failure,
     allocated_claim,
-    as_prepared,
-    consumers,
     is_prepared,
-    plan_prepare,
 )
+from driver.preparing.grants.device_locators import DeviceLocator
+from driver.preparing.grants.device_views import DevicesView, InstanceSource
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.grants.renewals import (
-    Resolve,
-    concerned,
-    current,
-    renew,
-    with_real_paths,
-)
-from driver.preparing.grants.rival_claims import Renewal, kept_apart
-from driver.preparing.grants.sight import InstanceSource, Sight
-from driver.preparing.grants.whereabouts import Whereabouts
-from driver.preparing.kubelet_calls import ClaimCalls, log_prepared, log_renewed
+from driver.preparing.grants.disk_host import on_this_host
+from driver.preparing.grants.plans import plan
+from driver.preparing.grants.renewals import OnHost, concerned, renew
+from driver.preparing.grants.rival_claims import Renewal
+from driver.preparing.kubelet_calls import ClaimCalls, log_renewed, report_prepared
 from driver.preparing.node_cleanup import Cleanup
-from kube.api import naming, note_span, now_ns
+from kube.api import now_ns
 
 logger = logging.getLogger(__name__)
-
-API_SECONDS = 10.0
-"""For one read from the API server."""
 
 INSTANCES_SECONDS = 20.0
 """For the first discovery, just after a start."""
 
 KNOWN_SECONDS = 5.0
 """The same, for what is granted already: then it is given as it was, for not heard is not gone."""
-
-READS_AT_ONCE = 64
-
-
-class ClaimReader(Protocol):
-    """ResourceClaims of the API server, not from a cache; any exception means 'cannot say'."""
-
-    async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """A claim as it is now; None if it does not exist."""
-
-    async def claim_of(self, uid: ClaimUid) -> Mapping[str, Any] | None:
-        """The same by its UID alone, which takes far longer."""
-
-    async def home(self) -> Home:
-        """Which node and cluster this is; asked once."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostPaths:
-    """Paths of the host.
-
-    Attributes:
-        mounts: Below which folders may be mounted.
-        resolve: Where paths lead.
-    """
-
-    mounts: tuple[str, ...] = ()
-    resolve: Resolve = real_path
-
-
-PLAIN_PATHS = HostPaths()
 
 OnRenewed = Callable[[tuple[Renewal, ...]], None]
 """Hears of claims whose containers get something else from now on; returns at once."""
@@ -112,17 +68,16 @@ class KubeletClaims:
         source: InstanceSource,
         *,
         pools: frozenset[str],
-        paths: HostPaths = PLAIN_PATHS,
+        on_host: OnHost | None = None,
     ) -> None:
         self.pools = pools
         self._node = node
-        self._reader = reader
+        self._reader, self._reads = reader, ClaimReads(reader)
         self._source = source
-        self._paths = paths
+        self._on_host = on_host or on_this_host()
         self._on_renewed: list[OnRenewed] = []
         self._on_prepared: list[Callable[[], None]] = []
-        self._renewed: Whereabouts | None = None
-        self._reads = asyncio.Semaphore(READS_AT_ONCE)
+        self._renewed: DeviceLocator | None = None
         self.calls = ClaimCalls()
         self.cleanup = Cleanup(node, self.calls, self._note_prepared)
 
@@ -156,24 +111,34 @@ class KubeletClaims:
 
     @property
     def prepared_now(self) -> PreparedClaims:
-        """Those of which all is known."""
+        """Those that are known as a whole."""
         doubtful = self._node.doubtful
         return {uid: c for uid, c in self._node.prepared.items() if uid not in doubtful}
 
     @property
     def lost(self) -> PreparedClaims:
-        """Those of which all is known, and whose CDI file is gone."""
+        """Those that are known as a whole, and whose CDI file is gone."""
         return self._node.lost
 
     @property
     def doubtful(self) -> PreparedClaims:
-        """Those of which not all is known: nothing new is prepared meanwhile."""
+        """Those that are not known as a whole: nothing new is prepared meanwhile."""
         return self._node.doubtful
 
     @property
-    def where(self) -> Whereabouts | None:
+    def where(self) -> DeviceLocator | None:
         """By what they were planned last; None if they never were."""
         return self._renewed
+
+    async def home(self) -> Home:
+        """Which node and cluster this is. Raises what a client raises."""
+        if isinstance(self._node.home, str):
+            self._node.home = await self._reader.home()
+        return self._node.home
+
+    async def read(self, wanted: ClaimReference) -> FoundClaim:
+        """The claim as it is now; a failure if the API server cannot be asked."""
+        return await self._reads.claim(wanted)
 
     async def recover(self) -> None:
         """Take over from an earlier process; call once, before the kubelet can ask.
@@ -193,7 +158,7 @@ class KubeletClaims:
         """Plan anew what is prepared, by where its devices are now.
 
         Args:
-            again: Even if nobody said that anything changed.
+            again: Even if no change was heard.
             whole: All of it, and not only what changed since the last time.
 
         Raises:
@@ -206,7 +171,7 @@ class KubeletClaims:
             await self._renew(whole=whole)
 
     async def _renew(self, *, whole: bool = True) -> None:
-        # Whoever waited for another process may see more by now.
+        # While it waited for another process, more may have been seen.
         if (sight := self._source.sight) is None:
             return
         only = None
@@ -215,8 +180,8 @@ class KubeletClaims:
         plan = partial(
             renew,
             where=sight.where,
-            resolve=cache(self._paths.resolve),  # of a thousand claims many have one device
-            refuse_mount=self._refuse_mount,
+            resolve=cache(self._on_host.resolve),  # of a thousand claims many have one device
+            refuse_mount=self._on_host.refuse_mount,
             only=only,
         )
         renewals = await self._node.renew(plan, sight.instance, only)
@@ -228,51 +193,79 @@ class KubeletClaims:
             listener(renewals)
         self._note_prepared()
 
-    def _is_renewed(self, sight: Sight) -> bool:
+    def _is_renewed(self, sight: DevicesView) -> bool:
         return sight.where is self._renewed and self._node.is_up_to_date
 
     async def _prepare(self, wanted: ClaimReference) -> PreparedClaim | Failure:
-        # Other processes are kept from this claim from the first look to the last write, and from
-        # the others only while those are read and written: what is waited for may take long.
+        """Read the claim; read the records; already prepared? plan; write the record; answer.
+
+        The record is in the CDI file, so one write is the grant, see `records`. Other processes
+        are kept from this claim from the first read to the last write, and from the other claims
+        only while records are read and written: what is waited for before may take long.
+        """
         began = now_ns()
-        uid = wanted.uid
-        async with self.calls.one_at_a_time(uid) as deadline, self._node.alone_with(uid):
-            found = await self.read(wanted)
-            if not isinstance(found, Failure):
-                await self._learn_home()
-            await self._discovered_for(found, wanted)
+        async with (
+            self.calls.one_at_a_time(wanted.uid) as deadline,
+            self._node.alone_with(wanted.uid),
+        ):
+            found = await self._read(wanted)
+            await self._wait_for_devices(found, wanted)
             async with self._node.exclusively() as prepared:
                 deadline.reschedule(None)  # a write that has begun is waited for
-                claim = self._allocation(found, wanted, prepared)
-                granted = claim if isinstance(claim, Failure) else await self._grant(claim)
-        pods = () if found is None or isinstance(found, Failure) else consumers(found)
-        with naming(podUIDs=",".join(pods)):
-            log_prepared(granted, prepared.get(wanted.uid))
-        failure = granted.sentence if isinstance(granted, Failure) else ""
-        note_span("NodePrepareResources", began, pods, failure=failure, claim_uid=wanted.uid)
+                before = prepared.get(wanted.uid)
+                answer = await self._grant(self._allocation(found, wanted, before))
+        report_prepared(wanted, found, answer, before, began)
         self._note_prepared()
-        return granted
+        return answer
 
-    async def home(self) -> Home:
-        """Which node and cluster this is. Raises what a client raises."""
-        if isinstance(self._node.home, str):
-            self._node.home = await self._reader.home()
-        return self._node.home
+    async def _read(self, wanted: ClaimReference) -> FoundClaim:
+        """The claim as it is now, and where it would be prepared."""
+        found = await self.read(wanted)
+        if not isinstance(found, Failure):
+            try:
+                await self.home()
+            except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
+                self._node.home = said(error)  # meanwhile nothing new is granted
+        return found
 
-    async def _learn_home(self) -> None:
-        """As long as the API server does not say, nothing new is granted."""
-        try:
-            await self.home()
-        except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
-            self._node.home = _said(error)
+    async def _wait_for_devices(self, found: FoundClaim, wanted: ClaimReference) -> None:
+        """Wait for the first discovery, as long as that can make a difference."""
+        if self._source.sight is not None:
+            return
+        prepared = self._node.prepared
+        claim = self._allocation(found, wanted, prepared.get(wanted.uid))
+        if not isinstance(claim, Failure):
+            known = is_prepared(claim, prepared)
+            await self._discovered(KNOWN_SECONDS if known else INSTANCES_SECONDS)
 
-    async def _grant(self, claim: AllocatedClaim) -> PreparedClaim | Failure:
-        known = is_prepared(claim, self._node.prepared)
-        if self._source.sight is None and not known:
+    def _allocation(
+        self, found: FoundClaim, wanted: ClaimReference, known: PreparedClaim | None
+    ) -> AllocatedClaim | Failure:
+        """The claim's allocation; what is granted already is kept up without the API server."""
+        if not isinstance(found, Failure):
+            return allocated_claim(found, wanted, self.pools)
+        if known is None or not known.devices:
+            return found
+        logger.warning("Answered from its record: %s", found.sentence)
+        devices = tuple(device.allocated for device in known.devices)
+        return AllocatedClaim(wanted, devices, known.pod_claim)
+
+    async def _grant(self, claim: AllocatedClaim | Failure) -> PreparedClaim | Failure:
+        """Plan and record; all that is prepared is brought up to date before it is given again."""
+        if isinstance(claim, Failure):
+            return claim
+        if is_prepared(claim, self._node.prepared):
+            try:
+                await self._bring_up_to_date()
+            except OSError as error:
+                return Failure(f"the node cannot record what it grants: {error}")
+        elif self._source.sight is None:
             return Failure("the devices of this node are not discovered yet")
-        if known and (problem := await self._renewal_problem()):
-            return problem
         return await self._node.grant(partial(self._plan, claim), self._instance)
+
+    def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
+        """By what is known when the plan's turn comes: `renew` may have come before it."""
+        return plan(claim, prepared, self._source.sight, self._node.boot_id, self._on_host)
 
     async def _unprepare(self, wanted: ClaimReference) -> PreparedClaim | Failure | None:
         async with (
@@ -287,46 +280,6 @@ class KubeletClaims:
             self._note_prepared()
         return released
 
-    async def read(self, wanted: ClaimReference) -> Mapping[str, Any] | Failure | None:
-        """The claim as it is now; a failure if the API server cannot be asked."""
-        try:
-            async with self._reads, asyncio.timeout(API_SECONDS):
-                if not wanted.name:
-                    return await self._reader.claim_of(wanted.uid)
-                return await self._reader.claim(wanted.namespace, wanted.name)
-        except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
-            said = _said(error)
-            return Failure(f"the API server cannot be asked for ResourceClaim {wanted}: {said}")
-
-    def _allocation(
-        self,
-        found: Mapping[str, Any] | Failure | None,
-        wanted: ClaimReference,
-        prepared: PreparedClaims,
-    ) -> AllocatedClaim | Failure:
-        """The claim's allocation; what is granted already is kept up without the API server."""
-        if not isinstance(found, Failure):
-            return allocated_claim(found, wanted, self.pools)
-        known = prepared.get(wanted.uid)
-        if known is None or not known.devices:
-            return found
-        logger.warning("Answered from its record: %s", found.sentence)
-        devices = tuple(device.allocated for device in known.devices)
-        return AllocatedClaim(wanted, devices, known.pod_claim)
-
-    async def _discovered_for(
-        self, found: Mapping[str, Any] | Failure | None, wanted: ClaimReference
-    ) -> None:
-        """Wait for the first discovery, as long as that can make a difference."""
-        if self._source.sight is not None:
-            return
-        async with self._node.exclusively() as prepared:
-            claim = self._allocation(found, wanted, prepared)
-            if isinstance(claim, Failure):
-                return
-            known = is_prepared(claim, prepared)
-        await self._discovered(KNOWN_SECONDS if known else INSTANCES_SECONDS)
-
     async def _discovered(self, seconds: float) -> None:
         """Wait for the first discovery, but no longer than this."""
         if self._source.sight is None:
@@ -334,42 +287,12 @@ class KubeletClaims:
                 async with asyncio.timeout(seconds):
                     await self._source.decided()
 
-    async def _renewal_problem(self) -> Failure | None:
+    async def _bring_up_to_date(self) -> None:
+        """Plan anew what is prepared, where its devices changed since. Raises OSError."""
         sight = self._source.sight
-        try:
-            if sight is not None and not self._is_renewed(sight):
-                await self._renew()
-        except OSError as error:
-            return Failure(f"the node cannot record what it grants: {error}")
-        return None
+        if sight is not None and not self._is_renewed(sight):
+            await self._renew()
 
     def _instance(self, allocated: AllocatedDevice) -> Instance | None:
         sight = self._source.sight
         return sight.instance(allocated) if sight else None
-
-    def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
-        """By what is known when the plan's turn comes: `renew` may have come before it."""
-        sight, boot_id = self._source.sight, self._node.boot_id
-        if is_prepared(claim, prepared):
-            return as_prepared(prepared[claim.reference.uid])
-        known = {(d.pool, d.device): self._instance(d) for d in claim.devices}
-        found = {key: instance for key, instance in known.items() if instance}
-        instances = {key: with_real_paths(i, self._paths.resolve) for key, i in found.items()}
-        planned = plan_prepare(claim, instances, prepared, boot_id, self._refuse_mount)
-        if sight is None or isinstance(planned, Failure):
-            return planned
-        if all(sight.where.named(i.name) is i for i in found.values()):
-            return planned
-        # What is published still may be where another device is by now.
-        moved = Renewal(
-            planned, current(planned, sight.where, self._paths.resolve, self._refuse_mount)
-        )
-        others = (Renewal(c, c) for uid, c in prepared.items() if uid != claim.reference.uid)
-        return as_prepared(next(kept_apart([moved, *others])).after)
-
-    def _refuse_mount(self, path: str) -> str | None:
-        return mount_refusal(path, self._paths.mounts, real_paths([path]))
-
-
-def _said(error: Exception) -> str:
-    return str(error) or type(error).__name__

@@ -29,8 +29,8 @@ from driver.plumbing.prometheus import CLAIM_REQUEST_SECONDS, CLAIM_REQUESTS
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
 from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.device_views import DevicesView, InstanceSource
 from driver.preparing.grants.health import troubles
-from driver.preparing.grants.sight import InstanceSource, Sight
 from driver.preparing.kubelet_claims import KubeletClaims
 
 logger = logging.getLogger(__name__)
@@ -169,7 +169,7 @@ class Health(health_grpc.DRAResourceHealthServicer):
                     await changed.wait()
                     await asyncio.sleep(BURST_SECONDS)
 
-    async def _unless_ended(self) -> Sight | None:
+    async def _unless_ended(self) -> DevicesView | None:
         """What is known now; None if the end comes before the first discovery is over."""
         known = asyncio.ensure_future(self._source.decided())
         ended = asyncio.ensure_future(self._ended.wait())

@@ -1,10 +1,10 @@
 """The prepared claims of a node, kept right while its devices come, go and move.
 
-    discovery ──► pass: KubeletClaims.renew ──► checkpoint, CDI files
+    discovery ──► reconcile: KubeletClaims.renew ──► CDI files
                                   └──► Events on the pods that have the claims
 
-Events are told in passes of their own: no file waits for the API server. What is not told when
-the process ends stays untold, unless it is so still: that another device has a path that
+Events have a queue of their own: no file waits for the API server. What is not told when
+the process ends stays unreported, unless it is so still: that another device has a path that
 containers hold is told again.
 """
 
@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from driver.api import NodeName
-from driver.plumbing.apiserver_passes import Passes
-from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
+from driver.preparing.claim_events import ClaimEvent, change_events, pods_of, taken_events
 from driver.preparing.files.prepared import ClaimReference
 from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
-from kube.api import PODS, ApiClient, Event, ObjectReference
+from kube.api import PODS, After, ApiClient, Done, Event, ObjectReference
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ LOOK_SECONDS = 10.0
 
 
 class NodeClaims:
-    """Plans anew what is prepared whenever it is asked to, and tells pods."""
+    """Plans anew what is prepared whenever devices change, and records Events on pods."""
 
     def __init__(
         self,
@@ -44,62 +44,64 @@ class NodeClaims:
         self._claims = claims
         self._record = record
         self._selection = PODS.select(field_selector=f"spec.nodeName={node}")
-        self._renewing = Passes(self._renew, name="planning claims anew")
-        self._telling = Passes(self._tell, name="telling pods of their devices")
-        self._untold: dict[Notice, None] = {}
-        self._taken: frozenset[Notice] = frozenset()
-        self._just_told: set[ClaimReference] = set()
+        self._files_queue = whole_reconciler("planning claims anew", self._renew)
+        self._events_queue = whole_reconciler("telling pods of their devices", self._record_events)
+        self._unreported: dict[ClaimEvent, None] = {}
+        self._taken: frozenset[ClaimEvent] = frozenset()
+        self._just_reported: set[ClaimReference] = set()
         self._whole_at = float("-inf")
         claims.on_renewed(self._note_renewed)
 
     def devices_changed(self) -> None:
         """They may be elsewhere, or not."""
-        self._renewing.ask()
+        self._files_queue.add(ALL)
 
     async def run(self) -> NoReturn:
         """Keep them right until cancelled; what fails is tried again, and logged."""
-        await asyncio.gather(self._renewing.run(), self._telling.run())
-        raise AssertionError("passes do not end")
+        await asyncio.gather(self._files_queue.run(), self._events_queue.run())
+        raise AssertionError("queues do not end")
 
-    async def _renew(self) -> float:
-        self._just_told.clear()
+    async def _renew(self) -> After:
+        self._just_reported.clear()
         now = asyncio.get_running_loop().time()
         is_whole = now >= self._whole_at
         await self._claims.renew(again=True, whole=is_whole)
         if is_whole:
             self._whole_at = now + LOOK_SECONDS
         self._note_taken()
-        return max(0.0, self._whole_at - now)
+        return After(max(0.0, self._whole_at - now))
 
     def _note_renewed(self, renewals: tuple[Renewal, ...]) -> None:
         if (where := self._claims.where) is not None:
-            notices = change_notices(renewals, where)
-            self._just_told.update(notice.claim for notice in notices)
-            self._note(notices)
+            events = change_events(renewals, where)
+            self._just_reported.update(claim for claim, _ in events)
+            self._note(events)
 
     def _note_taken(self) -> None:
-        """What the same change has told of a device that moved is not told again."""
+        """A device that the same change has reported as moved is not reported again."""
         if (where := self._claims.where) is None:
             return
-        taken = taken_notices(self._claims.prepared.values(), where)
+        taken = taken_events(self._claims.prepared.values(), where)
         new = taken - self._taken
-        self._note(tuple(notice for notice in new if notice.claim not in self._just_told))
+        self._note(tuple(event for event in new if event[0] not in self._just_reported))
         self._taken = taken
 
-    def _note(self, notices: tuple[Notice, ...]) -> None:
-        if notices:
-            self._untold.update(dict.fromkeys(notices))
-            self._telling.ask()
+    def _note(self, events: tuple[ClaimEvent, ...]) -> None:
+        if events:
+            self._unreported.update(dict.fromkeys(events))
+            self._events_queue.add(ALL)
 
-    async def _tell(self) -> None:
-        if not self._untold:
-            return
-        notices = tuple(self._untold)
+    async def _record_events(self) -> Done:
+        if not self._unreported:
+            return Done()
+        events = tuple(self._unreported)
         pods = (await self._client.list(self._selection)).items
-        for notice in notices:
-            self._untold.pop(notice, None)
-            event = Event.warning if notice.is_warning else Event.normal
-            for pod in pods_of(pods, notice.claim):
+        for event in events:
+            self._unreported.pop(event, None)
+            claim, said = event
+            record = Event.warning if said.is_warning else Event.normal
+            for pod in pods_of(pods, claim):
                 names = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
                 regarding = ObjectReference(api_version="v1", kind="Pod", **names)
-                self._record(event(regarding, notice.reason, "Renew", notice.sentence))
+                self._record(record(regarding, said.reason, "Renew", said.sentence))
+        return Done()

@@ -1,6 +1,7 @@
 """Settles lost claims, see `lost_claims`: writes their CDI files again, or forgets them.
 
-    ResourceClaims, pods of the API server ──pass──► in use: its CDI file │ not in use: unprepared
+    ResourceClaims, pods of the API server ──reconcile──► in use: its CDI file
+                                                     └──► not in use: unprepared
 
 While the API server is away, and while pods of a claim are being deleted, it stays as it is. So
 does a claim in use while its file cannot be written.
@@ -17,12 +18,13 @@ from typing import Any, NoReturn
 
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver import each
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import whole_reconciler
+from driver.preparing.apiserver_claims import API_SECONDS
 from driver.preparing.files.prepared import PreparedClaim, PreparedClaims
 from driver.preparing.grants.claims import Failure
-from driver.preparing.kubelet_claims import API_SECONDS, KubeletClaims
+from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.lost_claims import CONFIRM_SECONDS, Use, use_of
-from kube.api import PODS, ApiClient, Backoff
+from kube.api import PODS, After, ApiClient, Backoff
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ class LostClaims:
 
     def __post_init__(self) -> None:
         self._selection = PODS.select(field_selector=f"spec.nodeName={self.node}")
-        self._passes = Passes(self._pass, name="settling claims whose CDI files are gone")
+        self._queue = whole_reconciler("settling claims whose CDI files are gone", self._reconcile)
         self._running_since: dict[ClaimUid, float] = {}
         self._told: set[ClaimUid] = set()
         self._uses: dict[ClaimUid, Use | None] = {}
@@ -56,14 +58,14 @@ class LostClaims:
 
     async def run(self) -> NoReturn:
         """Settle them until cancelled; what fails is tried again, and logged."""
-        await self._passes.run()
+        await self._queue.run()
 
-    async def _pass(self) -> float:
+    async def _reconcile(self) -> After:
         lost = self.claims.lost
         self._note(lost)
         if lost and asyncio.get_running_loop().time() >= self._due:
             await self._look(lost)
-        return LOOK_SECONDS
+        return After(LOOK_SECONDS)
 
     def _note(self, lost: PreparedClaims) -> None:
         """The API server is asked at once about other claims, and when files can be written."""

@@ -1,6 +1,6 @@
 """Lets go of prepared claims that no pod of this node has any more, see `stale_claims`.
 
-    pod-resources, API server ──pass──► unprepared, with an Event on the Node
+    pod-resources, API server ──reconcile──► unprepared, with an Event on the Node
 
 A claim whose record is unreadable is prepared anew where the API server still has it.
 """
@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import grpc.aio
 from google.protobuf.message import DecodeError
 
 from driver.api import ClaimUid, NodeName
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import whole_reconciler
 from driver.plumbing.kubelet_sockets import list_pod_resources
 from driver.plumbing.prometheus import STALE_CLAIMS
-from driver.preparing.claim_notices import pods_of
+from driver.preparing.apiserver_claims import FoundClaim
+from driver.preparing.claim_events import pods_of
 from driver.preparing.files.prepared import VERSION, ClaimReference, Home, PreparedClaim
 from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims
@@ -36,15 +37,12 @@ from driver.preparing.stale_claims import (
     staleness,
     uids_of,
 )
-from kube.api import PODS, ApiClient, Event, ObjectReference
+from kube.api import PODS, After, ApiClient, Event, ObjectReference
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 60.0
 """How often claims are looked at; only those that the kubelet does not list cost the API server."""
-
-FoundClaim = Mapping[str, Any] | Failure | None
-"""What the API server has of a claim's name."""
 
 
 @dataclass(eq=False)
@@ -66,19 +64,19 @@ class StaleClaims:
     def __post_init__(self) -> None:
         self._socket = self.kubelet_root / "pod-resources" / "kubelet.sock"
         self._selection = PODS.select(field_selector=f"spec.nodeName={self.node}")
-        self._passes = Passes(self._pass, name="looking for stale claims")
+        self._queue = whole_reconciler("looking for stale claims", self._reconcile)
         self._since: dict[ClaimUid, float] = {}
 
     async def run(self) -> NoReturn:
         """Look until cancelled; what fails is tried again, and logged."""
-        await self._passes.run()
+        await self._queue.run()
 
-    async def _pass(self) -> float:
+    async def _reconcile(self) -> After:
         home = await self.claims.home()  # so that the first claim need not wait for it
         claims = self.claims.prepared
         if not claims:
             self._since.clear()
-            return LOOK_SECONDS
+            return After(LOOK_SECONDS)
         listing = await self._listing()
         suspects = [c for c in claims.values() if _is_suspect(c, home, listing)]
         read = await self._read(suspects)
@@ -90,7 +88,7 @@ class StaleClaims:
             if (found := staleness(claim, home, evidence[claim.reference.uid], self.grace))
         }
         await self._let_go(stale, home)
-        return min(LOOK_SECONDS, self.grace.total_seconds() or LOOK_SECONDS)
+        return After(min(LOOK_SECONDS, self.grace.total_seconds() or LOOK_SECONDS))
 
     async def _listing(self) -> Listing | None:
         """What the kubelet lists; None if it does not answer."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from driver.api import DRIVER_NAME, DeviceName
-from driver.plumbing.apiserver_passes import until_done
+from driver.plumbing.apiserver import until_done
 from kube.api import CLAIMS, ApiClient, JsonObject, Store
 
 CATCH_UP_SECONDS = 30.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from driver.api import NodeName
 from driver.configurations.apiserver_classes import probe_extended_resources
 from driver.offer_paths import OfferPath, taken_path
-from driver.plumbing.apiserver_passes import until_done
+from driver.plumbing.apiserver import until_done
 from driver.publishing.apiserver_slices import probe_features
 from driver.publishing.shown.slices import Features
 from kube.api import ApiClient

@@ -1,4 +1,4 @@
-"""One pool of several, kept what there is for it, in passes of its own.
+"""One pool of several, kept what there is for it.
 
     supply ──use──► those that stay ──decide──► Publication ──► PoolPublisher ──► ResourceSlices
 
@@ -14,16 +14,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import perf_counter
 
-from driver.plumbing.apiserver_passes import Passes
 from driver.plumbing.prometheus import CHANGES_HELD_BACK
 from driver.publishing.apiserver_slices import PoolPublisher
 from driver.publishing.shown.flapping import Comings, seen
 from driver.publishing.shown.local_pools import traces_of, traces_of_instance
 from driver.publishing.shown.pace import Pace
 from driver.publishing.shown.publication import Publication, Supply
+from kube.api import After, Done, Result
 
 Decide = Callable[[Supply, Publication], Awaitable[Publication]]
 """The next publication, from what there is and what is written."""
+
+
+POOLS_AT_ONCE = 1000
+"""As many as there are: a pool waits for no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class PoolWork:
     Attributes:
         decide: What to write.
         written: Hears of each write, and of what failed too.
-        look: What there is, for each pass; None where somebody says it, see `PublishedPool.use`.
+        look: What there is, asked in each call; None where `PublishedPool.use` says it.
     """
 
     decide: Decide
@@ -65,7 +69,6 @@ class PublishedPool:
 
     Attributes:
         current: What was decided last; what the kubelet plugin prepares from.
-        passes: Each decides and writes.
     """
 
     def __init__(
@@ -77,7 +80,6 @@ class PublishedPool:
     ) -> None:
         """Create; `clock` tells the seconds."""
         self.current = publisher.written
-        self.passes = Passes(self._pass, name="publishing")
         self._publisher = publisher
         self._work = work
         self._listeners = listeners
@@ -113,12 +115,8 @@ class PublishedPool:
         deciding = map(traces_of_instance, self._deciding.instances if self._deciding else ())
         return frozenset().union(*map(traces_of, self.shown), *deciding)
 
-    def use(self, supply: Supply) -> None:
-        """This is what there is now."""
-        if self._take(supply):
-            self.passes.ask()
-
-    def _take(self, supply: Supply) -> bool:
+    def use(self, supply: Supply) -> bool:
+        """This is what there is now; returns whether it is something else than before."""
         names = (instance.name for instance in supply.instances)
         self._comings = seen(self._comings, names, self._clock())
         if supply == self._supply:
@@ -128,15 +126,16 @@ class PublishedPool:
             self._changed_at = self._clock()
         return True
 
-    async def _pass(self) -> float | None:
+    async def reconcile(self) -> Result:
+        """Decide and write, as often as the pool's pace allows. Raises ApiError."""
         now = self._clock()
         if (wait := self._pace.wait(now)) > 0:
             self._put_off()
-            return wait
+            return After(wait)
         if self._work.look is not None:
-            self._take(self._work.look())
+            self.use(self._work.look())
         if self._supply is None:
-            return None
+            return Done()
         supply, before = self._supply, self._publisher.written
         steady, steady_at = self._steady(supply, now)
         publication = await self._decided(steady, before)
@@ -148,10 +147,11 @@ class PublishedPool:
             self._listeners.gone()
         recheck_at = publication.recheck_at
         due = (recheck_at - datetime.now(UTC)).total_seconds() if recheck_at else None
-        return min((after for after in (due, steady_at) if after is not None), default=None)
+        soonest = min((s for s in (due, steady_at) if s is not None), default=None)
+        return Done() if soonest is None else After(soonest)
 
     def _put_off(self) -> None:
-        """Counted once, however often a pass is asked for meanwhile."""
+        """Counted once, however often the pool changes meanwhile."""
         if not self._is_put_off:
             CHANGES_HELD_BACK.labels("rate").inc()
         self._is_put_off = True

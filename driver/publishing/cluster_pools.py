@@ -5,8 +5,8 @@
     ResourceClaims, watched only while a device is away ──► when it, and its Instance, may go
 
 Nothing is written before all of these have been listed, since not heard is not gone. All that is
-remembered stands in the slices, so whoever is elected next goes on from there. Each pool has passes
-of its own, and a change makes those look that it is about: see `apiserver_pools`.
+remembered stands in the slices, so the next elected driver goes on from there. Each pool is a key
+of the queue, and a change adds the pools that it is about: see `apiserver_pools`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
-from typing import Any, NoReturn
+from typing import Any
 
 from driver.api import DRIVER_NAME, ConfigurationName
 from driver.configurations.configurations import Verdict
@@ -25,16 +25,21 @@ from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import NodeState
 from driver.instances.unseen import InstanceSight
 from driver.names import configuration_of_pool, is_shared_pool, shared_pool
-from driver.plumbing.apiserver_passes import put_right
+from driver.plumbing.apiserver_reconcilers import keyed_reconciler, put_right
 from driver.plumbing.worker_threads import worked_out
 from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.apiserver_pools import PoolListeners, PoolWork, PublishedPool
+from driver.publishing.apiserver_pools import (
+    POOLS_AT_ONCE,
+    PoolListeners,
+    PoolWork,
+    PublishedPool,
+)
 from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher
 from driver.publishing.shown.publication import Publication, Supply, claimable_instances, publish
 from driver.publishing.shown.shared_pools import Urgency, nodes_of, shared_supply, urgency
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.resource_slices import AllNodesScope, SliceView, slice_view
-from kube.api import SLICES, ApiClient, Change, Deleted, Modified, Store
+from kube.api import SLICES, ApiClient, Change, Deleted, Done, Modified, Result, Store
 
 GATHER_SECONDS = 0.5
 """How long changes of whom devices are for are gathered."""
@@ -92,7 +97,7 @@ class ClusterPools:
         self._tasks = tasks
         self._on_claimed = on_claimed
         self.pools: dict[str, PublishedPool] = {}
-        self.running: dict[str, asyncio.Task[NoReturn]] = {}
+        self._queue = keyed_reconciler("publishing", self._reconcile, workers=POOLS_AT_ONCE)
         self._claimable: dict[str, frozenset[str]] = {}
         # Pools of which it is not known yet what claims may have; None before any is known.
         self._unsettled: set[str] | None = None
@@ -132,6 +137,11 @@ class ClusterPools:
         self.ask()
         self._unsettled = set(self.pools)
         self._on_claimed()
+        self._tasks.create_task(self._queue.run(), name="publish shared pools")
+
+    async def _reconcile(self, name: str) -> Result:
+        pool = self.pools.get(name)
+        return Done() if pool is None else await pool.reconcile()
 
     def follow(self) -> None:
         """Look at a pool whenever something changes that it is made of."""
@@ -149,7 +159,7 @@ class ClusterPools:
             ):
                 return
             self._open(name)
-        self.pools[name].passes.ask()
+        self._queue.add(name)
 
     def _instance_changed(self, change: Change[InstanceSight]) -> None:
         old, new = _old_and_new(change)
@@ -160,7 +170,7 @@ class ClusterPools:
             if soon is Urgency.NOW or name not in self.pools:
                 self._ask(name)
             else:
-                self.pools[name].passes.ask_within(GATHER_SECONDS)
+                self._queue.add_after(name, GATHER_SECONDS)
 
     def _node_changed(self, change: Change[NodeState]) -> None:
         if not isinstance(change, Modified) or change.old.hostname != change.new.hostname:
@@ -168,17 +178,17 @@ class ClusterPools:
 
     def _slice_changed(self, change: Change[SliceView]) -> None:
         view = change.old if isinstance(change, Deleted) else change.new
-        if (pool := self.pools.get(view.pool)) is not None:
-            put_right(change, pool.passes)
+        if view.pool in self.pools:
+            put_right(change, self._queue, view.pool)
         else:
             self._ask(view.pool)
 
     def _claims_changed(self) -> None:
-        for pool in self.pools.values():
+        for name, pool in self.pools.items():
             if pool.current.has_away:
-                pool.passes.ask()
+                self._queue.add(name)
 
-    def _open(self, name: str) -> PublishedPool:
+    def _open(self, name: str) -> None:
         made = Pool(
             name=name,
             scope=AllNodesScope(),
@@ -187,7 +197,7 @@ class ClusterPools:
         )
         publisher = PoolPublisher(self._client, made, self.slices)
         publisher.recall()
-        pool = self.pools[name] = PublishedPool(
+        self.pools[name] = PublishedPool(
             publisher,
             PoolWork(
                 partial(self._decide, name),
@@ -197,9 +207,6 @@ class ClusterPools:
             PoolListeners(),  # nobody prepares from it, and no device of this process waits
             self._world.clock,
         )
-        run = pool.passes.run()
-        self.running[name] = self._tasks.create_task(run, name=f"publish {name}")
-        return pool
 
     def _supply(self, name: ConfigurationName) -> Supply:
         """What there is for the pool of a Configuration."""
@@ -226,7 +233,6 @@ class ClusterPools:
         self._settle(name, claimable_instances(pool.written, allocated))
         if pool.is_idle and not self.slices.by_index(BY_POOL, name):
             del self.pools[name]
-            self.running.pop(name).cancel()
 
     def _follow_claims(self, publication: Publication) -> None:
         if publication.unsettled:

@@ -1,4 +1,4 @@
-"""The pools of a node, each kept what there is for it, in passes of its own.
+"""The pools of a node: keys of one queue, worked on beside each other.
 
     supply of each pool ──use──► publish ──► PoolPublisher ──► ResourceSlices
     ResourceClaims, watched only while a device is away ──► when that device may be removed
@@ -13,20 +13,24 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
-from typing import NoReturn
 
 from driver.api import DRIVER_NAME, NodeName
 from driver.names import is_pool_of
-from driver.plumbing.apiserver_passes import put_right
+from driver.plumbing.apiserver_reconcilers import keyed_reconciler, put_right
 from driver.plumbing.worker_threads import worked_out
 from driver.publishing.apiserver_allocations import NODE_SPREAD_SECONDS, AllocationWatch
-from driver.publishing.apiserver_pools import PoolListeners, PoolWork, PublishedPool
+from driver.publishing.apiserver_pools import (
+    POOLS_AT_ONCE,
+    PoolListeners,
+    PoolWork,
+    PublishedPool,
+)
 from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher, read_owner
 from driver.publishing.shown.local_pools import Homes
 from driver.publishing.shown.publication import Publication, Supply, publish
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.resource_slices import NodeScope, SliceView, slice_view
-from kube.api import SLICES, ApiClient, Change, Deleted, Store
+from kube.api import SLICES, ApiClient, Change, Deleted, Done, Result, Store
 
 
 class NodePools:
@@ -58,7 +62,7 @@ class NodePools:
         self._clock = clock
         self._features: Features | None = None
         self.pools: dict[str, PublishedPool] = {}
-        self._running: dict[str, asyncio.Task[NoReturn]] = {}
+        self._queue = keyed_reconciler("publishing", self._reconcile, workers=POOLS_AT_ONCE)
         self.allocations = AllocationWatch(
             client,
             self._is_ours,
@@ -73,6 +77,11 @@ class NodePools:
         self.slices.subscribe(self._slice_changed)
         for name in filter(self._is_ours, {self._node, *(view.pool for view in self.slices)}):
             self._open(name)
+        self._tasks.create_task(self._queue.run(), name="publish pools")
+
+    async def _reconcile(self, name: str) -> Result:
+        pool = self.pools.get(name)
+        return Done() if pool is None else await pool.reconcile()
 
     @property
     def current(self) -> Mapping[str, Publication]:
@@ -96,7 +105,8 @@ class NodePools:
     def use(self, supplies: Mapping[str, Supply]) -> None:
         """This is what there is now for these pools."""
         for name, supply in supplies.items():
-            (self.pools.get(name) or self._open(name)).use(supply)
+            if (self.pools.get(name) or self._open(name)).use(supply):
+                self._queue.add(name)
 
     def _is_ours(self, pool: str) -> bool:
         return is_pool_of(self._node, pool)
@@ -119,8 +129,7 @@ class NodePools:
             self._listeners,
             self._clock,
         )
-        run = pool.passes.run()
-        self._running[name] = self._tasks.create_task(run, name=f"publish {name}")
+        self._queue.add(name)
         return pool
 
     async def _decide(self, name: str, supply: Supply, written: Publication) -> Publication:
@@ -137,7 +146,6 @@ class NodePools:
         is_stored = bool(self.slices.by_index(BY_POOL, name))
         if name != self._node and self.pools[name].is_idle and not is_stored:
             del self.pools[name]
-            self._running.pop(name).cancel()
 
     def _follow_claims(self, publication: Publication) -> None:
         if publication.unsettled:
@@ -148,14 +156,14 @@ class NodePools:
             self.allocations.turn_off()
 
     def _claims_changed(self) -> None:
-        for pool in self.pools.values():
+        for name, pool in self.pools.items():
             if pool.current.has_away:
-                pool.passes.ask()
+                self._queue.add(name)
 
     def _slice_changed(self, change: Change[SliceView]) -> None:
         view = change.old if isinstance(change, Deleted) else change.new
-        if (pool := self.pools.get(view.pool)) is not None:
-            put_right(change, pool.passes)
+        if view.pool in self.pools:
+            put_right(change, self._queue, view.pool)
         elif self._is_ours(view.pool) and not isinstance(change, Deleted):
             self._open(view.pool)
             self._listeners.unknown()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from contextlib import suppress
+from functools import partial
+from types import MappingProxyType
 from typing import Generic, NoReturn, TypeVar
 
 from kube.backoff import Backoff
@@ -61,7 +63,14 @@ class Reconciler(Generic[K]):
         self._why_not = why_not
         self._queue: WorkQueue[K] = WorkQueue(backoff, random.random)
         self._changed = asyncio.Event()
+        self._waits_until: float | None = None
+        self._paused_until = float("-inf")
+        self._in_work = 0
         self._depth = DEPTH.labels(name)
+        # Looking up a label takes as long as a call that has nothing to do.
+        self._results = MappingProxyType(
+            {kind: RESULTS.labels(name, kind.__name__.lower()) for kind in (Done, After, Failed)}
+        )
         self._seconds = WORK_SECONDS.labels(name)
 
     def __len__(self) -> int:
@@ -73,6 +82,12 @@ class Reconciler(Generic[K]):
         self._queue.add(key)
         self._note()
 
+    def add_all(self, keys: Iterable[K]) -> None:
+        """All of these are to be looked at, as in a resync."""
+        for key in keys:
+            self._queue.add(key)
+        self._note()
+
     def add_after(self, key: K, seconds: float) -> None:
         """It is to be looked at after this time, or sooner."""
         self._queue.add_after(key, _now() + seconds)
@@ -81,58 +96,73 @@ class Reconciler(Generic[K]):
     async def run(self) -> NoReturn:
         """Reconcile until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            for number in range(self._workers):
-                tasks.create_task(self._work(), name=f"{self.name} {number}")
-        raise AssertionError("workers never end")
+            while True:
+                key = await self._next()
+                task = tasks.create_task(self._work(key), name=f"{self.name} {key}")
+                task.add_done_callback(partial(self._end, key))
+        raise AssertionError("keys never end")
 
-    async def _work(self) -> NoReturn:
-        while True:
-            key = await self._next()
-            try:
-                self._take(key, await self._result(key))
-            finally:
-                self._queue.done(key)
-                self._note()
+    async def _work(self, key: K) -> None:
+        result = await self._result(key)
+        self._take(key, result)
+        if pause := 0.0 if isinstance(result, Failed) else result.pause:
+            await asyncio.sleep(pause)
+
+    def _end(self, key: K, _: asyncio.Task[None]) -> None:
+        """Also of a task that was cancelled before it began."""
+        self._in_work -= 1
+        self._queue.done(key)
+        self._note()
 
     async def _next(self) -> K:
+        """The next key, as soon as a worker is free and writes may begin."""
         while True:
             if why := self._why_not():
                 RESULTS.labels(self.name, "fenced").inc()
                 logger.debug("%s waits: %s", self.name, why)
                 await asyncio.sleep(FENCED_SECONDS)
                 continue
-            if (key := self._queue.get(_now())) is not None:
+            if (seconds := self._paused_until - _now()) > 0:
+                await asyncio.sleep(seconds)
+                continue
+            if self._is_free() and (key := self._queue.get(_now())) is not None:
+                self._in_work += 1
                 self._depth.set(len(self._queue))
                 return key
             self._changed.clear()
+            self._waits_until = self._queue.next_moment() if self._is_free() else None
             with suppress(TimeoutError):
-                async with asyncio.timeout_at(self._queue.next_moment()):
+                async with asyncio.timeout_at(self._waits_until):
                     await self._changed.wait()
 
     async def _result(self, key: K) -> Result:
-        with self._seconds.time():
-            try:
-                return await self._reconcile(key)
-            except ApiError as error:
-                return Failed(error)
-            except Exception as error:  # An odd object must not end the process.
-                if why := self._why_not():
-                    logger.info("%s was fenced key=%s: %s", self.name, key, why)
-                    return After(FENCED_SECONDS)
-                logger.exception("%s failed key=%s", self.name, key)
-                return Failed(error)
+        began = _now()
+        try:
+            return await self._reconcile(key)
+        except ApiError as error:
+            return Failed(error)
+        except Exception as error:  # An odd object must not end the process.
+            if why := self._why_not():
+                logger.info("%s was fenced key=%s: %s", self.name, key, why)
+                return After(FENCED_SECONDS)
+            logger.exception("%s failed key=%s", self.name, key)
+            return Failed(error)
+        finally:
+            self._seconds.observe(_now() - began)
 
     def _take(self, key: K, result: Result) -> None:
-        RESULTS.labels(self.name, type(result).__name__.lower()).inc()
+        self._results[type(result)].inc()
         match result:
             case Done():
                 self._queue.forget(key)
-            case After(seconds):
+            case After(seconds=seconds):
                 self._queue.forget(key)
                 self._queue.add_after(key, _now() + seconds)
-            case Failed(error):
+            case Failed(error, pauses_all):
                 asked = error.retry_after_seconds if isinstance(error, ApiError) else 0.0
                 seconds = self._queue.add_rate_limited(key, _now(), asked)
+                if pauses_all:
+                    self._paused_until = _now() + seconds
                 attempt = self._queue.requeues(key)
                 logger.warning(
                     "%s failed key=%s attempt=%d again_in=%.1f error=%s",
@@ -140,8 +170,17 @@ class Reconciler(Generic[K]):
                 )
 
     def _note(self) -> None:
+        """Wake what waits for a key, where one is ready, or another one will be the first.
+
+        A key that is added for later, thousands of times in a second, wakes nothing.
+        """
         self._depth.set(len(self._queue))
-        self._changed.set()
+        is_sooner = self._queue.next_moment() != self._waits_until
+        if self._is_free() and (len(self._queue) or is_sooner):
+            self._changed.set()
+
+    def _is_free(self) -> bool:
+        return self._in_work < self._workers
 
 
 def _now() -> float:

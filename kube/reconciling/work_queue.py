@@ -48,11 +48,18 @@ class WorkQueue(Generic[K]):
         """It is to be worked on: at once, or once more after whoever works on it now."""
         if key in self._in_work:
             self._added_meanwhile.add(key)
-        else:
+        elif not self._is_backing_off(key):
             self._ready.setdefault(key)
 
     def add_after(self, key: K, moment: float) -> None:
         """It is to be worked on from this moment on; the earliest that was said counts."""
+        if not self._is_backing_off(key):
+            self._wait(key, moment)
+
+    def _is_backing_off(self, key: K) -> bool:
+        return self._backoff.patient and key in self._failures and key in self._waiting
+
+    def _wait(self, key: K, moment: float) -> None:
         if moment >= self._waiting.get(key, float("inf")):
             return
         self._waiting[key] = moment
@@ -66,7 +73,7 @@ class WorkQueue(Generic[K]):
         """It failed once more: later and later; returns after how many seconds."""
         failures = self._failures[key] = self.requeues(key) + 1
         seconds = max(at_least, self._backoff.delay(failures, self._uniform))
-        self.add_after(key, now + seconds)
+        self._wait(key, now + seconds)
         return seconds
 
     def forget(self, key: K) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 UNKNOWN = "<unknown>"
-"""What kubectl writes for a time that nobody wrote."""
+"""What kubectl writes for a time that is not set."""
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 _CLOCK_SKEW = timedelta(seconds=2)

@@ -89,7 +89,7 @@ class SnapshotReader:
     async def _listed_if_allowed(self, resource: Resource) -> tuple[JsonObject, ...] | None:
         """None where there is no such kind; nothing where it may not be read, which is said.
 
-        Whoever may not list a kind is told so before he is told that there is none.
+        A user that may not list a kind is told so before anything is told to be missing.
         """
         try:
             return await self._listed(resource)

@@ -1,4 +1,4 @@
-"""`top`: queues and waiting pods as they are now, shown anew while somebody looks."""
+"""`top`: queues and waiting pods as they are now, shown anew until it is stopped."""
 
 from __future__ import annotations
 

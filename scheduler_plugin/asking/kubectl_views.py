@@ -173,7 +173,8 @@ def _handlers(asked: _Asked) -> Shown:
 
 
 def _simulated(asked: _Asked) -> Shown:
-    from scheduler_plugin.asking.simulations import Changes, NoChangeError, simulate
+    from scheduler_plugin.asking.simulated_changes import Changes, NoChangeError
+    from scheduler_plugin.asking.simulations import simulate
 
     settings = asked.settings
     changes = Changes(

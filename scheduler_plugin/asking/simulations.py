@@ -8,55 +8,25 @@ admitted; those that wait already, each as if it came next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.asking.snapshots import Snapshot, changed, with_objects
+from scheduler_plugin.asking.simulated_changes import Changes, pod_names, with_pods, with_queues
+from scheduler_plugin.asking.simulated_losses import LostDevice, without_devices
+from scheduler_plugin.asking.snapshots import Snapshot
 from scheduler_plugin.asking.worlds import world_of
 from scheduler_plugin.judging.gangs import judge_waiting, waiting_refusal
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume
-from scheduler_plugin.models import queue_problems
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.objects.words import number_of
 from scheduler_plugin.reclaiming.decisions import Take
-from scheduler_plugin.viewing.device_rows import DeviceRow, device_rows
 from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
 from scheduler_plugin.viewing.queue_rows import QueueRow, queue_rows
-from scheduler_plugin.viewing.why import ADMITTED, decision, without_refusal
+from scheduler_plugin.viewing.why import ADMITTED, NEEDS_NOTHING, decision, without_refusal
 from scheduler_plugin.waiting.decisions import Wait
-
-KINDS = {
-    "Pod": "pods",
-    "ResourceClaim": "resourceclaims",
-    "ResourceClaimTemplate": "resourceclaimtemplates",
-}
-
-
-class NoChangeError(ValueError):
-    """Raised where what is to be simulated makes no sense."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """What is to be different.
-
-    Attributes:
-        objects: Pods, and claims and templates that come with them, as in a manifest.
-        queues: Queues as they would be.
-        without_devices: Names of devices or Instances that would be gone.
-        namespace: Of objects that name none.
-    """
-
-    objects: Sequence[JsonObject] = ()
-    queues: Sequence[JsonObject] = ()
-    without_devices: Sequence[str] = ()
-    namespace: str = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +57,7 @@ class SimulatedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingChange:
-    """A pod that waits already and would be told something else."""
+    """A pod that waits already, and has another reason, sentence or evictions then."""
 
     pod: str
     before: str
@@ -101,20 +71,12 @@ class QueueChange:
     """A queue and class whose figures would differ; None for the queue where it is not there.
 
     Attributes:
-        problem: Where more is used than the queue may use; who runs stays.
+        problem: Where more is used than the queue may use; pods that run stay.
     """
 
     before: QueueRow | None
     after: QueueRow | None
     problem: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostDevice:
-    """A device that would be gone, and what becomes of those who use it."""
-
-    device: DeviceRow
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +96,10 @@ def simulate(snapshot: Snapshot, changes: Changes, now: datetime) -> Simulation:
         NoChangeError: If the changes make no sense.
     """
     before = world_of(snapshot)
-    with_queues = _with_queues(snapshot, changes.queues)
-    fewer, lost = _without_devices(with_queues, before, changes.without_devices)
-    asked = _with_pods(fewer, changes, now)
-    after, names = world_of(asked), _pod_names(changes)
+    queued = with_queues(snapshot, changes.queues)
+    fewer, lost = without_devices(queued, before, changes.without_devices)
+    asked = with_pods(fewer, changes, now)
+    after, names = world_of(asked), pod_names(changes)
     pods = [after.facts.pod_named(*name) for name in names]
     given = [pod for pod in pods if pod is not None]
     waiting = tuple(_waiting(before, world_of(fewer), now)) if fewer is not snapshot else ()
@@ -152,144 +114,8 @@ def simulate(snapshot: Snapshot, changes: Changes, now: datetime) -> Simulation:
     )
 
 
-# Changes.
-
-
-def _with_queues(snapshot: Snapshot, queues: Sequence[JsonObject]) -> Snapshot:
-    for queue in queues:
-        if queue.get("kind") != "Queue":
-            raise NoChangeError(f"kind: {queue.get('kind')!r} is no Queue.")
-        if problems := queue_problems(queue):
-            raise NoChangeError("; ".join(map(str, problems)))
-    return changed(snapshot, "queues", *queues) if queues else snapshot
-
-
-def _with_pods(snapshot: Snapshot, changes: Changes, now: datetime) -> Snapshot:
-    by_kind: dict[str, list[JsonObject]] = {plural: [] for plural in KINDS.values()}
-    for obj in changes.objects:
-        plural = KINDS.get(str(obj.get("kind")))
-        if plural is None or not (obj.get("metadata") or {}).get("name"):
-            wanted = ", ".join(KINDS)
-            raise NoChangeError(f"kind: {obj.get('kind')!r}: only {wanted} with a name are taken.")
-        by_kind[plural].append(_stored(obj, changes.namespace, now))
-    found = changed(snapshot, "resourceclaimtemplates", *by_kind["resourceclaimtemplates"])
-    pods = [_prioritized(pod, snapshot) for pod in by_kind["pods"]]
-    made = [_with_claims(pod, found) for pod in pods]
-    claims = [*by_kind["resourceclaims"], *(claim for _, more in made for claim in more)]
-    found = changed(found, "resourceclaims", *claims)
-    return changed(found, "pods", *(pod for pod, _ in made))
-
-
-def _stored(obj: JsonObject, namespace: str, now: datetime) -> JsonObject:
-    """As the API server would store it."""
-    metadata = {"namespace": namespace, **obj["metadata"]}
-    metadata |= {
-        "uid": f"simulated-{metadata['namespace']}-{metadata['name']}",
-        "creationTimestamp": timestamp(now),
-    }
-    stored = {**obj, "metadata": metadata}
-    if obj.get("kind") == "Pod":
-        spec = {k: v for k, v in (obj.get("spec") or {}).items() if k != "nodeName"}
-        stored |= {"spec": spec, "status": {"phase": "Pending"}}
-    return stored
-
-
-def _prioritized(pod: JsonObject, snapshot: Snapshot) -> JsonObject:
-    spec = pod["spec"]
-    if spec.get("priority") is not None:
-        return pod
-    name, classes = spec.get("priorityClassName"), snapshot.of("priorityclasses")
-    for found in classes:
-        if found["metadata"]["name"] == name or (not name and found.get("globalDefault")):
-            return {**pod, "spec": {**spec, "priority": found.get("value") or 0}}
-    if name:
-        raise NoChangeError(f"spec.priorityClassName: {name!r} is not known: give spec.priority.")
-    return pod
-
-
-def _with_claims(pod: JsonObject, snapshot: Snapshot) -> tuple[JsonObject, list[JsonObject]]:
-    """The pod with the claims that kube-controller-manager would make of its templates."""
-    metadata, spec = pod["metadata"], pod["spec"]
-    templates: Mapping[tuple[str, str], JsonObject] = {
-        (t["metadata"].get("namespace") or "", t["metadata"]["name"]): t
-        for t in snapshot.of("resourceclaimtemplates")
-    }
-    statuses, made = [], []
-    for entry in spec.get("resourceClaims") or ():
-        key = (metadata["namespace"], entry.get("resourceClaimTemplateName") or "")
-        if template := templates.get(key):
-            name = f"{metadata['name']}-{entry['name']}"
-            statuses.append({"name": entry["name"], "resourceClaimName": name})
-            made.append(_made(template, metadata["namespace"], name))
-    status = {**pod["status"], "resourceClaimStatuses": statuses}
-    return {**pod, "status": status}, made
-
-
-def _made(template: JsonObject, namespace: str, name: str) -> JsonObject:
-    spec = template.get("spec") or {}
-    uid = f"simulated-{namespace}-{name}"
-    metadata = {**(spec.get("metadata") or {}), "namespace": namespace, "name": name, "uid": uid}
-    return {"metadata": metadata, "spec": spec.get("spec") or {}}
-
-
-def _without_devices(
-    snapshot: Snapshot, world: World, names: Sequence[str]
-) -> tuple[Snapshot, tuple[LostDevice, ...]]:
-    if not names:
-        return snapshot, ()
-    rows = device_rows(
-        snapshot.of("resourceslices"),
-        snapshot.of("instances"),
-        snapshot.of("resourceclaims"),
-        world,
-    )
-    lost = [row for row in rows if row.name in names or row.instance in names]
-    for name in names:
-        if not any(name in (row.name, row.instance) for row in lost):
-            raise NoChangeError(f"there is no device or Instance {name}.")
-    gone = {row.name for row in lost} | {row.instance for row in lost}
-    slices = [_slice_without(obj, gone) for obj in snapshot.of("resourceslices")]
-    instances = [obj for obj in snapshot.of("instances") if obj["metadata"]["name"] not in gone]
-    effects = {
-        obj["metadata"]["name"]: (obj.get("spec") or {}).get("offlineTaintEffect")
-        for obj in snapshot.of("configurations")
-    }
-    found = with_objects(with_objects(snapshot, "resourceslices", slices), "instances", instances)
-    return found, tuple(
-        LostDevice(device=row, sentence=_lost(row, effects.get(row.configuration) or "NoSchedule"))
-        for row in lost
-    )
-
-
-def _slice_without(obj: JsonObject, gone: Iterable[str]) -> JsonObject:
-    spec = obj.get("spec") or {}
-    left = [device for device in spec.get("devices") or () if device["name"] not in gone]
-    return {**obj, "spec": {**spec, "devices": left}}
-
-
-def _lost(row: DeviceRow, effect: str) -> str:
-    if not row.used:
-        return f"{number_of(row.slots, 'free slot')} fewer; no pod uses it."
-    users = ", ".join(dict.fromkeys(user.what for user in row.users))
-    if row.path == "DevicePlugin":
-        return f"Its slots stay held by {users} until their pods end; no new ones are given."
-    pods = number_of(sum(len(user.pods) for user in row.users), "pod")
-    if effect == "NoExecute":
-        return f"It is tainted NoExecute. Evicted with {users}: {pods}."
-    return f"It is tainted NoSchedule: {users} keep it, and their charge, until {pods} ended."
-
-
-# What follows.
-
-
-def _pod_names(changes: Changes) -> list[tuple[str, str]]:
-    pods = (obj["metadata"] for obj in changes.objects if obj.get("kind") == "Pod")
-    return [(m.get("namespace") or changes.namespace, m["name"]) for m in pods]
-
-
 def _needs_nothing(pod: str) -> SimulatedPod:
-    sentence = "It asks for no devices, and no rule of queues looks at it."
-    return SimulatedPod(pod=pod, reason=ADMITTED, sentence=sentence)
+    return SimulatedPod(pod=pod, reason=ADMITTED, sentence=NEEDS_NOTHING)
 
 
 def _simulated(pod: PodView, world: World, free: FreeDevices, now: datetime) -> SimulatedPod:
@@ -332,7 +158,7 @@ def _named(pod: PodView) -> str:
 
 
 def _waiting(before: World, after: World, now: datetime) -> Iterator[WaitingChange]:
-    """The pods that wait and would be told something else, or for whom somebody would go."""
+    """The pods that wait and have another reason then, or other pods evicted for them."""
     devices_before, devices_after = free_now(before), free_now(after)
     for pod in sorted(before.facts.pods(), key=_named):
         other = after.facts.pod(pod.uid)
@@ -376,4 +202,5 @@ def _counting(world: World, row: QueueRow) -> QueueRow:
 def _over(row: QueueRow | None) -> str:
     if row is None or row.queue == NO_QUEUE or row.limit is None or row.usage <= row.limit:
         return ""
-    return f"{row.usage - row.limit} more are used than its limit: who runs stays, nobody is added."
+    more = row.usage - row.limit
+    return f"{more} more are used than its limit: pods that run stay, and none is added."

@@ -33,7 +33,7 @@ class Snapshot:
     Attributes:
         taken_at: When, in RFC 3339.
         settings: Those that decide who is charged.
-        objects: By the plural of their kind, as the API has them, without what nobody reads.
+        objects: By the plural of their kind, as the API has them, without what is never read.
         serves_groups: Whether the cluster has any kind of PodGroups, or may have.
         driver_nodes: Where the driver runs, as far as its pods tell.
         notes: What could not be read, as sentences.

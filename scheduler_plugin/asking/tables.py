@@ -126,7 +126,7 @@ def _state(row: DeviceRow, now: datetime) -> str:
 
 def _user(user: DeviceUser) -> str:
     times = f" x{user.slots}" if user.slots > 1 else ""
-    return f"{user.what.removeprefix('ResourceClaim ')}{times} ({user.payer or 'nobody pays'})"
+    return f"{user.what.removeprefix('ResourceClaim ')}{times} ({user.payer or 'no queue pays'})"
 
 
 def _several(names: Sequence[str], *, wide: bool) -> str:

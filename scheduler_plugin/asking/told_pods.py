@@ -16,7 +16,7 @@ from scheduler_plugin.objects.names import (
     AccountingSettings,
     QueueName,
 )
-from scheduler_plugin.viewing.why import ENDED, RUNNING, Why
+from scheduler_plugin.viewing.why import ENDED, HAS_ENDED, NEEDS_NOTHING, RUNNING, Why, is_running
 
 GONE, NOT_ACCOUNTED, NOT_JUDGED = "Gone", "NotAccounted", "NotJudged"
 
@@ -29,8 +29,7 @@ def gone(pod: str) -> Why:
 
 def not_accounted(pod: str) -> Why:
     """Of a pod that has nothing to do with queues."""
-    sentence = "It asks for no devices, and no rule of queues looks at it."
-    return Why(pod=pod, reason=NOT_ACCOUNTED, sentence=sentence, queue=NO_QUEUE, claims=())
+    return Why(pod=pod, reason=NOT_ACCOUNTED, sentence=NEEDS_NOTHING, queue=NO_QUEUE, claims=())
 
 
 def told_why(
@@ -59,9 +58,9 @@ def _queue(metadata: Mapping[str, JsonObject], settings: AccountingSettings) -> 
 def _reason(pod: JsonObject) -> tuple[str, str]:
     status, node = pod.get("status") or {}, (pod.get("spec") or {}).get("nodeName")
     if status.get("phase") in ("Succeeded", "Failed"):
-        return ENDED, "It ended, and uses nothing."
+        return ENDED, HAS_ENDED
     if node:
-        return RUNNING, f"It was bound to {node}; who runs is not judged again."
+        return RUNNING, is_running(node)
     conditions = {c.get("type"): c for c in status.get("conditions") or ()}
     for type_ in (ADMITTED_CONDITION, "PodScheduled"):
         found = conditions.get(type_) or {}

@@ -146,9 +146,7 @@ PERMISSIONS = tuple(
         ("akri.sh", "configurations", "list watch"),
         ("akri.sh", "instances", "list watch"),
         ("policy", "poddisruptionbudgets", "list"),
-        ("events.k8s.io", "events", "create patch list watch"),
-        ("authentication.k8s.io", "tokenreviews", "create"),
-        ("authorization.k8s.io", "subjectaccessreviews", "create"),
+        ("events.k8s.io", "events", "create patch"),
     )
     for verb in verbs.split()
 )

@@ -6,56 +6,60 @@ soon, one read tells whether it is late, or the claim is gone; either way the wo
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
-from kube.api import ApiError
+from kube.api import ApiError, Done, Reconciler, Result
 
 logger = logging.getLogger(__name__)
 
 ClaimKey: TypeAlias = tuple[str, str]
 """Namespace and name."""
 
-MOST_ASKED = 1_000
-"""Claims; of more, those that were asked for the longest ago are left to the watch."""
 
-FAILED_SECONDS = 1.0
-"""How long it rests after a read that failed: others may fail as well."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupSettings:
+    """How claims are read.
+
+    Attributes:
+        most_waiting: Claims that wait to be read; the watch has to bring those beyond it.
+        failed_seconds: The pause after a read that failed: others may fail as well.
+    """
+
+    most_waiting: int = 1_000
+    failed_seconds: float = 1.0
 
 
 class ClaimLookups:
-    """Claims to be read, one after the other, while `run` runs; each once for all who ask."""
+    """Claims to be read, one after the other, while `run` runs; each once for all requests."""
 
-    def __init__(self, read: Callable[[str, str], Awaitable[object]]) -> None:
+    def __init__(
+        self,
+        read: Callable[[str, str], Awaitable[object]],
+        settings: LookupSettings = LookupSettings(),
+    ) -> None:
         """`read` reads a claim; what it is, or that there is none, is known from then on."""
         self._read = read
-        self._asked: dict[ClaimKey, None] = {}
-        self._news = asyncio.Event()
+        self._settings = settings
+        self._queue: Reconciler[ClaimKey] = Reconciler("claim-lookups", self._reconcile)
 
     def ask(self, claims: Iterable[ClaimKey]) -> None:
         """Have these read soon; returns at once."""
-        self._asked |= dict.fromkeys(claims)
-        while len(self._asked) > MOST_ASKED:
-            del self._asked[next(iter(self._asked))]
-        if self._asked:
-            self._news.set()
+        for claim in claims:
+            if len(self._queue) < self._settings.most_waiting:
+                self._queue.add(claim)
 
     async def run(self) -> NoReturn:
         """Read until cancelled."""
-        while True:
-            await self._news.wait()
-            self._news.clear()
-            while self._asked:
-                key = next(iter(self._asked))
-                await self._look(key)
-                self._asked.pop(key, None)
+        await self._queue.run()
 
-    async def _look(self, key: ClaimKey) -> None:
+    async def _reconcile(self, key: ClaimKey) -> Result:
         try:
             await self._read(*key)
         except ApiError as error:
             # Its pod is refused until the watch brings it, and asked about again.
-            logger.warning("not read claim=%s/%s: %s", *key, error)
-            await asyncio.sleep(FAILED_SECONDS)
+            logger.warning("claim not read claim=%s/%s: %s", *key, error)
+            return Done(pause=self._settings.failed_seconds)
+        return Done()

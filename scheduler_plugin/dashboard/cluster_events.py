@@ -1,47 +1,28 @@
-"""The Events of all replicas, read from the API server while a page is watched.
+"""The Events that schedulers recorded, read from the API server while a page is watched.
 
-    this process ──as it records them──┐
-    API server ──those of the others───┴──► Recent ──► the page
+    API server ──Events of the scheduler plugin──► Recent ──► the page
 
-So a replica that stands by shows what the leader did, and a new leader what the one before did. The
-API server has no index of Events by who reported them: a list costs it all Events of the cluster.
-So they are followed only while the page is watched, by one watch of each replica.
+The API server has no index of Events by who reported them: a list costs it all Events of the
+cluster. So they are followed only while the page is watched, by one watch of each process.
 """
 
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
 from typing import Any
 
-from driver.api import timestamp
-from kube.api import EVENTS, ApiClient, Event, Store, wall_clock
-from scheduler_plugin.dashboard.told_events import About, Recent, ToldEvent, stored_event
+from kube.api import EVENTS, ApiClient, Store
+from scheduler_plugin.dashboard.told_events import Recent, stored_event
 from scheduler_plugin.objects.names import ADMIT, FIELD_MANAGER
 
 OURS = EVENTS.select(field_selector=f"reportingController={FIELD_MANAGER}")
 
 
-def told_now(event: Event, now: datetime) -> ToldEvent:
-    """An Event that this process records now."""
-    about = event.regarding
-    return ToldEvent(
-        at=timestamp(now),
-        type=str(event.type),
-        reason=event.reason,
-        action=event.action,
-        about=About(about.kind, about.namespace, about.name),
-        note=event.note,
-    )
-
-
 class ClusterEvents:
-    """Adds to the recent Events those that other processes recorded, between `start` and `stop`."""
+    """Adds Events to the recent ones, between `start` and `stop`."""
 
-    def __init__(self, client: ApiClient, recent: Recent, instance: str) -> None:
-        """`instance` is this process's name in Events."""
-        self._client, self._recent, self._instance = client, recent, instance
-        self._began = timestamp(wall_clock())
+    def __init__(self, client: ApiClient, recent: Recent) -> None:
+        self._client, self.recent = client, recent
         self._store: Store[None] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -68,15 +49,14 @@ class ClusterEvents:
                 return
 
     def why_not(self) -> str:
-        """Why those of other replicas are not known, as a sentence; "" where they are."""
+        """Why they are not known, as a sentence; "" where they are."""
         if self._store is None or not self._store.stats.failures_in_a_row:
             return ""
         said = self._store.stats.last_failure.rstrip(".")
-        return f"The Events of other replicas could not be read: {said}."
+        return f"Events could not be read: {said}."
 
     def _take(self, obj: Any) -> None:
         event = stored_event(obj)
-        is_own = obj.get("reportingInstance") == self._instance and event.at >= self._began
         # Thousands of pods that wait would push out all others; the list of those shows them.
-        if not is_own and event.action != ADMIT:
-            self._recent.add(event, str((obj.get("metadata") or {}).get("uid") or ""))
+        if event.action != ADMIT:
+            self.recent.add(event, str((obj.get("metadata") or {}).get("uid") or ""))

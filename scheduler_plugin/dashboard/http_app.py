@@ -1,17 +1,21 @@
-"""The dashboard over HTTP: a FastAPI application, mounted beside the other pages.
+"""The dashboard over HTTP.
 
-GET  /                                  the page; it has no data, and anybody may load it
-GET  /<file>                            its script, style and plots
-GET  /api/state                         who the viewer is, what he may see, how much there is
+GET  /healthz                           the process answers
+GET  /readyz                            the cluster is read, or why not
+GET  /dashboard/                        the page; it has no data, and every client may load it
+
+Below /dashboard a FastAPI application answers:
+
+GET  /<file>                            the script, style and plots of the page
+GET  /api/state                         the viewer's name and rights, and how much there is
 GET  /api/stream                        the same whenever it changes, as server-sent events
 GET  /api/rows/<part>                   a window of one list
-GET  /api/claims/<namespace>/<name>     who shares a claim
-GET  /api/pods/<namespace>/<name>       why a pod runs or waits; what only the leader knows of it is
-                                        asked of the leader, unless here=true
+GET  /api/claims/<namespace>/<name>     the pods that share a claim
+GET  /api/pods/<namespace>/<name>       why a pod runs or waits, and its place in line
 GET  /api/history                       what a queue used in the last hours
 
 Everything below /api takes a token of the cluster in the header Authorization, and shows what its
-owner may list there. No cookie, so that no other page can ask in his name.
+owner may list there. It sets no cookie, so that no other page can ask in the owner's name.
 """
 
 from __future__ import annotations
@@ -21,12 +25,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import PlainTextResponse, RedirectResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, Field
+from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -95,14 +101,6 @@ async def _viewer(views: Answers, token: Token) -> Viewer:
 Who = Annotated[Viewer, Depends(_viewer)]
 
 
-async def _asker(token: Token, *, here: bool = False) -> str:
-    """The token to ask the leader with; "" where a replica asks, for what this one knows."""
-    return "" if here else token
-
-
-Asker = Annotated[str, Depends(_asker)]
-
-
 async def _listener(request: Request, views: Answers, who: Who) -> AsyncIterator[Viewer]:
     """A viewer who hears of changes as long as his request lasts."""
     if request.app.state.listening >= MOST_LISTENING:
@@ -158,13 +156,33 @@ async def claim(views: Answers, who: Who, namespace: str, name: str) -> Response
 
 
 @router.get("/pods/{namespace}/{name}")
-async def pod(views: Answers, who: Who, asker: Asker, namespace: str, name: str) -> Response:
-    return _json(await views.pod(who, asker, namespace, name))
+async def pod(views: Answers, who: Who, namespace: str, name: str) -> Response:
+    return _json(await views.pod(who, namespace, name))
 
 
 @router.get("/history")
 async def history(views: Answers, who: Who, queue: str, device_class: str) -> Response:
     return _json(await views.past(who, queue, device_class))
+
+
+def site_app(views: Views) -> ASGIApp:
+    """The dashboard and the pages for probes."""
+
+    async def healthz(_request: Request) -> Response:
+        return PlainTextResponse("ok")
+
+    async def readyz(_request: Request) -> Response:
+        why_not = views.why_not_ready()
+        return PlainTextResponse(why_not or "ok", 503 if why_not else 200)
+
+    async def to_dashboard(_request: Request) -> Response:
+        """Relative, so that it leads there behind a proxy, too."""
+        return RedirectResponse("dashboard/")
+
+    pages = {"/healthz": healthz, "/readyz": readyz}
+    beginnings = dict.fromkeys(("/", "/dashboard"), to_dashboard)
+    routes = [Route(path, page) for path, page in (pages | beginnings).items()]
+    return Starlette(routes=[*routes, Mount("/dashboard", dashboard_app(views))])
 
 
 def dashboard_app(views: Views) -> ASGIApp:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,10 @@ from fastapi import HTTPException
 
 from kube.kinds import CLAIMS, PODS, QUEUES
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews, Viewer
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
-from scheduler_plugin.dashboard.http_leader import CannotAskError, LeaderPages
+from scheduler_plugin.dashboard.leader.answers import PodAnswer
+from scheduler_plugin.dashboard.leader.http_leader import CannotAskError, Leader
 from scheduler_plugin.dashboard.parts import (
     Access,
     Part,
@@ -25,8 +25,7 @@ from scheduler_plugin.dashboard.snapshots import Asked, Snapshot
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.viewing.sharing_rows import claim_row, sharers
 from scheduler_plugin.viewing.why import Viewer as Viewing
-from scheduler_plugin.viewing.why import why
-from scheduler_plugin.waiting.decisions import WaitingPod
+from scheduler_plugin.viewing.why import Why, why
 
 encode = msgspec.json.encode
 
@@ -39,15 +38,14 @@ class Views:
 
     Attributes:
         why_not_ready: Why the world is not known yet; "" where it is.
-        leader: Where a replica that stands by asks for places in line.
+        leader: Asked for what only the elected plugin's memory knows.
     """
 
     world: WorldView
     snapshots: Snapshots
     reviews: Reviews
-    waiting: GateWriter
+    leader: Leader
     why_not_ready: Callable[[], str]
-    leader: LeaderPages
 
     @property
     def number(self) -> int:
@@ -66,19 +64,17 @@ class Views:
                 parts[part] = {"total": snapshot.total(asked), "all": all_of_it, "denied": ""}
             else:
                 parts[part] = {"total": 0, "all": 0, "denied": wanted.denied(who.name)}
-        standby = self.waiting.why_not_told()
         return {
             "number": snapshot.number,
             "viewer": who.name,
-            "standby": standby,
-            "leader": await self.leader.why_not() if standby else "",
+            "leader": await self.leader.why_not(),
             "events": self._events_problem(),
             "parts": parts,
         }
 
     def _events_problem(self) -> str:
-        others = self.snapshots.others_events
-        return others.why_not() if others is not None else ""
+        events = self.snapshots.cluster_events
+        return events.why_not() if events is not None else ""
 
     async def asked(self, who: Viewer, part: Part, text: str, namespace: str) -> Asked:
         """What a viewer wants to see of a list, which he must be allowed to."""
@@ -116,26 +112,31 @@ class Views:
             return {"claim": row, "sharers": None, "denied": pods.denied(who.name)}
         return {"claim": row, "sharers": sharers(self.world, found), "denied": ""}
 
-    async def pod(self, who: Viewer, token: str, namespace: str, name: str) -> Mapping[str, Any]:
-        """Why a pod runs or waits, as `kubectl moorage why` says it, and its place in line.
+    async def pod(self, who: Viewer, namespace: str, name: str) -> dict[str, Any]:
+        """Why a pod runs or waits, as `kubectl moorage why` says it, and what the leader knows.
 
-        A replica that stands by asks the leader, with the viewer's token, if there is one; else
-        it tells what it knows, and the problem.
+        Where the leader cannot be asked, `problem` says so and all else is there.
         """
         await self._must(who, Access(PODS, namespace))
-        problem = self.waiting.why_not_told()
-        if problem and token:
-            try:
-                return await self.leader.pod(token, namespace, name)
-            except CannotAskError as error:
-                problem = str(error)
+        found = await self._why(who, namespace, name)
+        try:
+            known, problem = await self.leader.pod(namespace, name), ""
+        except CannotAskError as error:
+            known, problem = PodAnswer(place=""), str(error)
+        # It may know of a binding or an eviction that no object shows yet.
+        differs = known.reason not in ("", found.reason)
+        return {
+            "why": found,
+            "place": known.place,
+            "held": known.held,
+            "leader": known.message if differs else "",
+            "problem": problem,
+        }
+
+    async def _why(self, who: Viewer, namespace: str, name: str) -> Why:
+        """The holders of devices are named where the viewer may list them, and in the namespace."""
         accesses = (Access(CLAIMS, ""), Access(PODS, ""))
         sees_all = all([await self.reviews.may(who, access) for access in accesses])
-        found = await self._own_pod(namespace, name, sees_all=sees_all)
-        return {**found, "problem": problem}
-
-    async def _own_pod(self, namespace: str, name: str, *, sees_all: bool) -> dict[str, Any]:
-        """What holds the devices is named where it is in the pod's namespace, or the viewer's."""
         await self._snapshot()  # Which looks at the devices, in steps.
         viewer = Viewing(
             free=self.snapshots.free, may_name=lambda other: sees_all or other == namespace
@@ -144,9 +145,7 @@ class Views:
         if found is None:
             sentence = f"There is no pod {namespace}/{name} that asks for accounted devices."
             raise HTTPException(404, sentence)
-        waits = self.waiting.waiting(namespace, name)
-        place = str(waits.place) if isinstance(waits, WaitingPod) and waits.place else ""
-        return {"why": found, "place": place}
+        return found
 
     async def past(self, who: Viewer, queue: str, device_class: str) -> dict[str, Any]:
         """The samples of a queue, with the ceilings that it has now."""

@@ -42,7 +42,7 @@ async def serving(
             (listening.host, listening.port),
             tls=tls,
             ending=Ending(limits.stop_seconds),
-            protocol=_protocol(listening.tls),
+            protocol=named_clients(listening.tls.client_names) if listening.tls else Protocol,
         ) as bound,
     ):
         yield bound
@@ -68,11 +68,11 @@ async def _mutual_tls(paths: TlsPaths | None) -> AsyncIterator[ssl.SSLContext | 
         await asyncio.wait([following])
 
 
-def _protocol(tls: TlsPaths | None) -> type[Protocol]:
-    """How each connection is served: uvicorn makes its protocols of a class, without arguments."""
-    if tls is None:
-        return Protocol
-    allowed = tls.client_names
+def named_clients(allowed: frozenset[str]) -> type[Protocol]:
+    """A protocol that hears clients whose certificate has one of these names, over mutual TLS.
+
+    It is a class, since uvicorn makes its protocols of one, without arguments.
+    """
 
     class NamedClients(Protocol):
         """Looks once, when the handshake is done, at who is there."""

@@ -33,7 +33,7 @@ from scheduler_plugin.judging.verdicts import (
     assume,
     bind_request,
     judge,
-    missing_refusals,
+    missing_refusal,
 )
 from scheduler_plugin.objects.bindings import (
     BindFailed,
@@ -295,7 +295,8 @@ class Binds:
             return ""
         for name in claims_to_read(pod, facts):
             await self._cluster.refresh_claim(pod.namespace, name)
-        for refused in missing_refusals(pod, facts.claims_of(pod), facts):
+        refused = missing_refusal(pod, facts.claims_of(pod), self._cluster.world)
+        if refused is not None:
             return f"{refused.reason}: {refused.sentence}"
         missing = claims_to_read(pod, facts)
         return _unreserved(pod, missing) if missing else ""

@@ -52,6 +52,10 @@ class Listening:
     port: int
     tls: TlsFiles | None
 
+    @property
+    def address(self) -> tuple[str, int]:
+        return self.host, self.port
+
 
 def parse_listening(address: str, tls: TlsFiles) -> Listening | Problem:
     """Read `host:port` and say whether what was given with it makes it safe."""

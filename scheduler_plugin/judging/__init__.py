@@ -2,5 +2,5 @@
 
 In come a pod and the world; out comes Admitted with what is charged to whom, or Refused with a
 reason and a sentence. `cases` gathers how each claim stands, `ceilings` holds the sum against
-limits and quotas. Start reading at `verdicts.judge`.
+limits and quotas, room `rules` has the rules. Start reading at `verdicts.judge`.
 """

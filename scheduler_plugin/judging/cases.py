@@ -15,10 +15,11 @@ from scheduler_plugin.accounting.charges.entries import ClaimEntry
 from scheduler_plugin.accounting.charges.owners import Owner, awaited_pod, owner_of
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.judging.missing_claims import going_claims, unknown_entries
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, PodUid, QueueName
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import PodClaim, PodView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class ClaimUse:
         owner_pod: The pod whose queue it is; None where the claim's label says it.
         cost: Exact where the claim is allocated, else the most that it can be.
         adds: What the pod adds to the owner's usage; nothing where it joins what is charged for
-            somebody else.
+            another pod.
         adds_non_preemptible: What it adds to the owner's non-preemptible usage.
         counted: What of `adds` the ledger has already: the pod reserved the claim, and its label
             stands. The verdict counts the same anew.
@@ -50,7 +51,7 @@ class ClaimUse:
 
     @property
     def is_users(self) -> bool:
-        """Whether somebody else than the binder wrote the owner on the claim."""
+        """Whether a user, and not the binder, wrote the owner on the claim."""
         return self.owner_pod is None and bool(self.claim.label) and not self.claim.owner_pod
 
 
@@ -61,8 +62,10 @@ class Case:
     Attributes:
         queue: The pod's queue; "" for none.
         claims: Its accounted claims, in the order of its spec.
+        unknown: Its entries for which there is no claim.
+        going: Its claims that are being deleted.
         requests: What its own requests cost, charged to its queue.
-        counted_usage: What is assumed of this very pod, or charged for nobody else; the verdict
+        counted_usage: What is assumed of this very pod, or charged for no other; the verdict
             counts the same anew.
         counted_non_preemptible: The same of non-preemptible use.
         at_bind: Whether allocations are final.
@@ -71,11 +74,18 @@ class Case:
     pod: PodView
     queue: QueueName
     claims: tuple[ClaimUse, ...]
+    unknown: tuple[PodClaim, ...]
+    going: tuple[ClaimView, ...]
     requests: Charges
     counted_usage: Totals
     counted_non_preemptible: Totals
     world: WorldView
     at_bind: bool = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for what queues count, as far as is known: a claim that is not may."""
+        return bool(self.claims or self.requests or self.unknown or self.going)
 
     @property
     def what(self) -> str:
@@ -85,6 +95,8 @@ class Case:
 
 def case_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView, *, at_bind: bool) -> Case:
     """Prepare the verdict on a pod; see `verdicts.judge` for the arguments."""
+    unknown = tuple(unknown_entries(pod, {claim.name for claim in claims}))
+    going = tuple(going_claims(pod, claims))
     pod = world.facts.without_lost_claim(pod)
     queue = _queue_of(pod, claims, world)
     catalog = world.facts.catalog
@@ -96,21 +108,14 @@ def case_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView, *, at_b
         pod=pod,
         queue=queue,
         claims=uses,
+        unknown=unknown,
+        going=going,
         requests=(granted_cost if at_bind else asked_cost)(pod, catalog),
         counted_usage=counted_usage,
         counted_non_preemptible=counted_non_preemptible,
         world=world,
         at_bind=at_bind,
     )
-
-
-def slots_problems(case: Case) -> Iterator[tuple[ClaimView, str]]:
-    """What its claims say of slots and is no number, where a device of ours may be meant."""
-    catalog = case.world.facts.catalog
-    for claim in (use.claim for use in case.claims):
-        for alternative in (a for request in claim.requests for a in request.alternatives):
-            if alternative.problem and catalog.may_have_slots(alternative.device_class):
-                yield claim, alternative.problem
 
 
 def _counted(pod: PodView, uses: Sequence[ClaimUse], world: WorldView) -> tuple[Totals, Totals]:
@@ -152,9 +157,9 @@ class _Asker:
         return self._uncharged(claim)
 
     def _uncharged(self, claim: ClaimView) -> ClaimUse:
-        """At Bind nobody else pays for a claim that is not charged.
+        """At Bind no other pod pays for a claim that is not charged.
 
-        Who is bound first writes the owner: another by now, perhaps, than the one that was joined.
+        The pod that is bound first decides the owner: another by now, perhaps, than was joined.
         """
         assumptions = self.world.assumptions
         assumed = self._assumed_owner(claim)
@@ -186,10 +191,10 @@ class _Asker:
         return assumed if assumed.pod in claim.reserved_for else None
 
     def _charged(self, claim: ClaimView, entry: ClaimEntry) -> ClaimUse:
-        """A claim that is charged already: for others, or for nobody but pods that do not run.
+        """A claim that is charged already: for others, or only for pods that do not run.
 
         Only a pod that runs was asked about the ceilings for certain. Others that are reserved may
-        be on their way as this one is, and would each take the other for the one that pays.
+        be in flight as this one is, and would each take the other for the one that pays.
         """
         adds = not claim.other_consumers and not any(self._others_that_run(claim))
         first = self._is_first(claim, entry.owner) and not self._joins(claim, entry.owner)

@@ -53,6 +53,32 @@ def overruns(
                     yield Overrun(what, owner, place, key, used, more), share
 
 
+def limit_overruns(case: Case) -> Iterator[tuple[Overrun, Share]]:
+    """Limits, or quotas of queues that stay in them, that usage would pass."""
+    world = case.world
+    sums = (world.ledger.usage, world.assumptions.usage, case.counted_usage)
+    return overruns(case, usage_added(case), sums, lambda share: share.most)
+
+
+def quota_overruns(case: Case) -> Iterator[tuple[Overrun, Share]]:
+    """Quotas that usage would pass: beyond them it borrows."""
+    world = case.world
+    sums = (world.ledger.usage, world.assumptions.usage, case.counted_usage)
+    return overruns(case, usage_added(case), sums, lambda share: share.quota)
+
+
+def non_preemptible_overruns(case: Case) -> Iterator[tuple[Overrun, Share]]:
+    """Quotas that non-preemptible use would pass."""
+    assumed = case.world.assumptions.non_preemptible
+    sums = (case.world.ledger.non_preemptible, assumed, case.counted_non_preemptible)
+    return overruns(case, non_preemptible_added(case), sums, lambda share: share.quota)
+
+
+def worst(found: Iterable[tuple[Overrun, Share]]) -> Iterable[tuple[Overrun, Share]]:
+    """Of each ceiling the last overrun, which counts all that the pod adds."""
+    return {(overrun.place, overrun.key): (overrun, share) for overrun, share in found}.values()
+
+
 def usage_added(case: Case) -> Iterator[Addition]:
     for use in case.claims:
         yield str(use.claim), use.owner, use.adds
@@ -64,3 +90,16 @@ def non_preemptible_added(case: Case) -> Iterator[Addition]:
         yield str(use.claim), use.owner, use.adds_non_preemptible
     if case.pod.non_preemptible:
         yield str(case.pod), case.queue, case.requests
+
+
+def added_at(
+    case: Case, additions: Iterable[Addition]
+) -> Iterator[tuple[QueueName, ResourceKey, int]]:
+    """What would be added at which queue, those above the owner included."""
+    found: dict[tuple[QueueName, ResourceKey], int] = {}
+    for _, owner, adds in additions:
+        for key, amount in adds:
+            for place in case.world.facts.tree.path(owner):
+                found[place, key] = found.get((place, key), 0) + amount
+    for (place, key), amount in found.items():
+        yield place, key, amount

@@ -18,8 +18,10 @@ from driver.api import timestamp
 from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.world_views import Trial, WorldView
 from scheduler_plugin.judging.missing_claims import missing_claims
+from scheduler_plugin.judging.rules.pod_groups import as_a_whole
+from scheduler_plugin.judging.rules.table import POD_GROUP_INCOMPLETE
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
-from scheduler_plugin.objects.names import QUOTA_GATE, Reason
+from scheduler_plugin.objects.names import QUOTA_GATE
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
@@ -122,20 +124,16 @@ def _tried(pods: list[PodView], trial: Trial) -> Together | NotTogether:
 def _of_group(refused: Refused, pods: list[PodView]) -> Refused:
     if len(pods) == 1:
         return refused
-    group = f"PodGroup {pods[0].namespace}/{pods[0].group}"
-    sentence = f"{group} goes as a whole, {len(pods)} pods at one time: {refused.sentence}"
-    return Refused(refused.reason, sentence)
+    return Refused(refused.reason, f"{as_a_whole(pods[0], len(pods))}: {refused.sentence}")
 
 
 def who_goes(pod: PodView, world: WorldView, may_come: MayCome) -> list[PodView] | Refused:
     """The pod, and the first of the others that have to go with it."""
     facts = world.facts
     group = facts.group(pod.namespace, pod.group)
-    name = f"PodGroup {pod.namespace}/{pod.group}"
     if group is None:
         verdict = judge(pod, facts.claims_of(pod), world)
-        sentence = f"{pod} goes with its {name}, which is not there."
-        lone = Refused(Reason.POD_GROUP_INCOMPLETE, sentence)
+        lone = _incomplete(POD_GROUP_INCOMPLETE.not_there(pod))
         return verdict if isinstance(verdict, Refused) else lone
     members = [p for p in living_members(pod, facts) if p.uid != pod.uid]
     least = group.min_member or len(members) + 1
@@ -143,22 +141,24 @@ def who_goes(pod: PodView, world: WorldView, may_come: MayCome) -> list[PodView]
     lacking = max(0, least - len(others) - 1)
     waiting = [p for p in members if not goes_with(p, world)] if lacking else []
     coming = [found for p in sorted(waiting, key=_turn) if (found := may_come(p)) is not None]
-    if lacking and (why := _rests(name, (pod.namespace, pod.group), world)):
-        return Refused(Reason.POD_GROUP_INCOMPLETE, why)
+    if lacking and (refused := _backed_off(pod, world)):
+        return refused
     if len(coming) < lacking:
         there = len(others) + len(coming) + 1
-        sentence = f"{name} goes as a whole, {least} pods at one time, and {there} are there."
-        return Refused(Reason.POD_GROUP_INCOMPLETE, sentence)
+        return _incomplete(POD_GROUP_INCOMPLETE.too_few(pod, least, there))
     return [pod, *coming[:lacking]]
 
 
-def _rests(name: str, key: tuple[str, str], world: WorldView) -> str:
-    """Why a group does not begin again now that was given up; "" where it may."""
-    backoffs = world.assumptions.group_backoffs
+def _backed_off(pod: PodView, world: WorldView) -> Refused | None:
+    """Why a group that was given up does not begin again now; None where it may."""
+    key, backoffs = (pod.namespace, pod.group), world.assumptions.group_backoffs
     if key not in backoffs:
-        return ""
-    until = timestamp(backoffs.until(key))
-    return f"{name} was given up, since too few of its pods ran: it begins again at {until}."
+        return None
+    return _incomplete(POD_GROUP_INCOMPLETE.given_up(pod, timestamp(backoffs.until(key))))
+
+
+def _incomplete(sentence: str) -> Refused:
+    return Refused(POD_GROUP_INCOMPLETE.reason, sentence)
 
 
 def living_members(pod: PodView, facts: FactsView) -> Iterator[PodView]:

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.due import Due
 from scheduler_plugin.objects.names import Queue, QueueName
 
 REST_SECONDS = 30.0
@@ -65,7 +64,7 @@ class ChargedQueues:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._idle: Due[QueueName] = Due()
+        self._idle: dict[QueueName, float] = {}
 
     def look(self, name: QueueName, now: float) -> Keep | None:
         """What is to be written on a queue now; None for nothing, or not yet."""
@@ -73,23 +72,21 @@ class ChargedQueues:
         if queue is None:
             return None
         if is_charged(name, self._world):
-            self._idle.drop(name)
+            self._idle.pop(name, None)
             # Nothing can be added to what is on its way out.
             stays = queue.is_kept or queue.is_deleting
             return None if stays else Keep(queue, kept=True)
         if not queue.is_kept:
-            self._idle.drop(name)
+            self._idle.pop(name, None)
             return None
-        over_at = self._idle.at(name)
-        if over_at is None:
-            self._idle.set(name, over_at := now + REST_SECONDS)
+        over_at = self._idle.setdefault(name, now + REST_SECONDS)
         return Keep(queue, kept=False) if queue.is_deleting or over_at <= now else None
 
     def forget_gone(self) -> None:
         """Forget what is known of queues that are gone."""
-        for name in [name for name in self._idle if name not in self._world.facts.tree]:
-            self._idle.drop(name)
+        tree = self._world.facts.tree
+        self._idle = {name: moment for name, moment in self._idle.items() if name in tree}
 
     def next_moment(self) -> float | None:
         """When time alone makes something due; None for never."""
-        return self._idle.next_moment()
+        return min(self._idle.values(), default=None)

@@ -1,14 +1,16 @@
-"""What becomes of a claim when its owner's last pod has left it and foreign pods stay.
+"""Owner exit: no pod of a claim's owner uses it any more, and foreign pods do.
 
-    an owner's pod uses it   or is about to: nothing, and the time of leaving is removed
-    only foreign pods        the time of leaving is noted on the claim, so that no restart
-                             extends the grace
-    ... and grace is over    all foreign pods are evicted as one set, where the owner's
+    an owner's pod uses it   nothing is done, and the time of the exit is removed; the same where
+                             an owner's pod was admitted to it
+    only foreign pods        the time of the exit is written on the claim, so that no restart
+                             extends the grace period
+    ... and the grace period is over
+                             all foreign pods are evicted as one set, where the owner's
                              `onOwnerExit` says so, or the claim's annotation asks for it and the
-                             owner's `evictForeign` lets it
+                             owner's `evictForeign` allows it
 
-An owner that never came has left, too: what counts is that it pays and does not use. Nothing is
-decided while a consumer, or its queue, is not known: it may be the owner's.
+An owner without a single pod so far has left, too: it pays for the claim and does not use it.
+Nothing is decided while a consumer, or its queue, is not known: it may be the owner's.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class OwnerLeftAt:
     Attributes:
         resource_version: Of the claim as it was judged; the precondition of the write.
         value: In RFC 3339; None to remove it.
-        sentence: For the Event; "" where there is nothing to tell.
+        sentence: For the Event; "" for no Event.
     """
 
     namespace: str
@@ -60,7 +62,7 @@ class PodToEvict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictForeign:
-    """The foreign pods of a claim: all of them are to go.
+    """The foreign pods of a claim: all of them are to be evicted.
 
     Attributes:
         why: A sentence for their Events and the claim's.
@@ -75,20 +77,20 @@ class EvictForeign:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAgain:
-    """Nothing to do before a time."""
+class RequeueAt:
+    """There is nothing to do before a time."""
 
     at: datetime
 
 
 CLOCKS_APART = timedelta(minutes=1)
-"""A time of leaving that is further ahead was noted by a clock that was set right since."""
+"""A time of the exit that is further ahead comes from a clock that was set right since."""
 
-OwnerExit: TypeAlias = OwnerLeftAt | EvictForeign | LookAgain
+OwnerExit: TypeAlias = OwnerLeftAt | EvictForeign | RequeueAt
 
 
 def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
-    """What to do about a claim's foreign pods; None for nothing until something changes."""
+    """What to do about a claim's foreign pods; None until something changes."""
     claim = world.facts.claim(uid)
     if claim is None:
         return None
@@ -104,13 +106,13 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
     left, sharing = parsed_time(claim.owner_left_at), world.facts.tree.sharing(owner)
     if left is None or left > now + CLOCKS_APART:
         return _leaves(_Outlived(claim, owner, foreign, now), sharing)
-    # No earlier than this were foreign pods there, whatever is left of an earlier allocation.
+    # The time on the claim may come from an earlier allocation, before these pods arrived.
     arrived = parsed_time(min(pod.arrived_at for pod in foreign))
     return _decided(_Outlived(claim, owner, foreign, max(left, arrived or left)), sharing, now)
 
 
 def _all_are_known(claim: ClaimView, world: World) -> bool:
-    """Whether every consumer is known, and whose it is."""
+    """Whether every consumer and its queue are known."""
     known = list(world.facts.consumers(claim))
     whose = all(pod.ended or world.facts.knows_queue_of(pod) for pod in known)
     return whose and len(known) == len(claim.reserved_for)
@@ -119,8 +121,8 @@ def _all_are_known(claim: ClaimView, world: World) -> bool:
 def goes_on(found: EvictForeign, world: World) -> bool:
     """Whether an eviction that was begun may go on.
 
-    By then pods of the set may be gone and still among the consumers, so that `owner_exit` knows
-    less than it did; what stops it is an owner's pod that came, or another owner.
+    By then pods of the set may be gone and still be listed as consumers, so that `owner_exit`
+    decides nothing. A pod of the owner that arrived stops the eviction, and so does a new owner.
     """
     claim = world.facts.claim(found.uid)
     if claim is None or _owner(claim, world) != found.owner:
@@ -158,7 +160,7 @@ def _left_at(claim: ClaimView, value: str | None, sentence: str = "") -> OwnerLe
 
 
 def parsed_time(value: str) -> datetime | None:
-    """A time that was noted, in RFC 3339; None for anything else, which is written anew."""
+    """A time in RFC 3339; None for any other text, which is overwritten."""
     try:
         found = datetime.fromisoformat(value)
     except ValueError:
@@ -177,7 +179,7 @@ class _Outlived:
 
 
 def _leaves(found: _Outlived, sharing: EffectiveSharing) -> OwnerLeftAt:
-    """The time of leaving, and what becomes of the foreign pods as things stand now."""
+    """The time of the exit, and what becomes of the foreign pods as things are now."""
     fate = "They keep it, and the queue stays charged."
     if asks := _who_asks(found, sharing):
         due = found.since + sharing.owner_exit_grace_period
@@ -195,7 +197,7 @@ def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> Owne
         return None
     due = found.since + sharing.owner_exit_grace_period
     if now < due:
-        return LookAgain(due)
+        return RequeueAt(due)
     pods = tuple(PodToEvict.of(pod) for pod in found.foreign if not pod.deleting)
     if not pods:
         return None
@@ -215,7 +217,7 @@ def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> Owne
 
 
 def _who_asks(found: _Outlived, sharing: EffectiveSharing) -> str:
-    """What asks for the eviction of foreign pods, for a sentence; "" where nothing does."""
+    """Why foreign pods are to be evicted, for a sentence; "" where they are not."""
     if sharing.on_owner_exit is OnOwnerExit.EVICT:
         return f'Queue "{found.owner}" has onOwnerExit: Evict'
     if found.claim.evict_foreign and sharing.evict_foreign is SharingPolicy.ALLOW:

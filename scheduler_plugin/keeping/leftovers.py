@@ -1,33 +1,32 @@
-"""What is left on claims: owners that ended, use that nobody owns, what bindings and others left.
+"""What is stale on claims: owners that ended, orphans, finished pods, allocations without a pod.
 
-An owner that the binder wrote ends with the allocation, and so does one that outlived an allocation
-unnoticed: neither the pod it was written for is a consumer, nor has any consumer a node
-(`owners.is_stale`). Otherwise one queue would run once and others for ever after on its quota. With
-`ownerLifetime: Claim` it never ends. An owner that a user named at creation names no pod, and never
-ends either. Left alone is whatever a binding may be about to rely on, and what is not known well
-enough:
+An owner that the binder wrote ends with the allocation. It has ended, too, where its pod is not a
+consumer and no consumer has a node (`owners.is_stale`): otherwise one queue would run once, and
+other queues would run on its quota from then on. With `ownerLifetime: Claim` it never ends. An
+owner that a user named at creation names no pod, and never ends either. An owner stays where a
+binding may rely on it, or where too little is known:
 
     a decision in flight     its binding writes the owner itself
-    an unknown consumer      it is deleted, and the controller that takes it out of the claim is
-                             still to come; or it is too new to be known, and may have a node
+    an unknown consumer      it is deleted, and Kubernetes' controller has not taken it out of the
+                             claim yet; or it is too new to be known, and may have a node
 
-An orphan is used and nobody owns it: it comes from before Moorage was installed, or from another
-scheduler, as a binding of Moorage's own writes the owner first. So a claim whose consumers all wait
-to be bound is none, nor is one that a decision in flight is about; and as long as a consumer is not
-known the oldest is not either.
+An orphan is in use and has no owner. It was in use before Moorage was installed, or another
+scheduler bound its pod: a binding of Moorage's own writes the owner first. So a claim is no orphan
+while all its consumers wait to be bound, or while a decision in flight is about it. While a
+consumer is not known, the oldest consumer is not known either.
 
 Refused bindings and dead controllers leave more, and it is cleared:
 
-    finished pods that stay    a claim is reserved for pods that ended, although Kubernetes' own
-                               controller takes them out as soon as they do: their entries go
-    a left-over allocation     nobody reserves it, nobody is about to: a pod could pend on it for
-                               ever, or a queue pay for it. At once where a device of it is held
-                               for another pod: whoever was given that was refused
-    a lost queue               the label names a queue that does not exist: people are told, since
-                               a label is only ever changed by deleting the claim
+    finished pods              a claim is reserved for pods that ended, and Kubernetes' own
+                               controller did not take them out: their entries are removed
+    a left-over allocation     no pod reserves it, and no pod is about to: a pod could stay pending
+                               on it, or a queue pay for it. At once where a device of it is held
+                               for another pod: the pod that was given the device was refused
+    a lost queue               the label names a queue that does not exist. It is reported: a
+                               label changes only when the claim is deleted
 
-Only what has been so for a while is cleared, so that nothing is taken from a binding under way or
-done twice with that controller. How long it has been so is known of as long as this process runs.
+Only what has been so for a grace period is cleared: a binding under way loses nothing, and
+Kubernetes' controller has its time. A process measures the grace period from when it first saw it.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_POD, ClaimUid, PodUid, QueueName
 
 GRACE = timedelta(minutes=2)
-"""Longer than a decision in flight is believed, and than kube-scheduler backs off."""
+"""Longer than a decision in flight is assumed, and than kube-scheduler backs off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ class EndedOwner:
 
 
 def ended_owner(uid: ClaimUid, world: World) -> EndedOwner | None:
-    """What is to be removed from a claim; None where there is nothing, or not yet."""
+    """The owner that is to be removed from a claim; None for none, or not yet."""
     claim = world.facts.claim(uid)
     if claim is None or not claim.owner_pod or not _has_ended(claim, world):
         return None
@@ -95,7 +94,7 @@ class Attribution:
 
 
 def attribution(uid: ClaimUid, world: World) -> Attribution | None:
-    """Whom an orphan is attributed to; None for one that stays nobody's, and for other claims."""
+    """The queue that an orphan is attributed to; None for none, and for other claims."""
     claim, entry = world.facts.claim(uid), world.ledger.claim(uid)
     if claim is None or entry is None or not entry.orphan or uid in world.assumptions:
         return None
@@ -141,7 +140,7 @@ class LostQueue:
         """A sentence for people."""
         said = f'{self.claim} belongs to queue "{self.queue}", which does not exist'
         if self.claim.is_allocated:
-            return f"{said}: its use is charged to nobody's limit until the queue is made again."
+            return f"{said}: its use is charged to no limit until the queue is made again."
         return f"{said}: pods cannot use it until the queue, or the claim, is made again."
 
 
@@ -155,7 +154,7 @@ def lost_queue(uid: ClaimUid, world: World) -> LostQueue | None:
 
 
 class Leftovers:
-    """How long claims have had something on them that should not stay."""
+    """Since when claims have had finished pods, or an allocation without a pod."""
 
     def __init__(self, world: World, grace: timedelta = GRACE) -> None:
         self._world = world
@@ -167,7 +166,7 @@ class Leftovers:
         return len(self._since)
 
     def look(self, uid: ClaimUid, now: datetime) -> ClaimCleared | datetime | None:
-        """What to clear of a claim now, or when to look again; None where it is in order."""
+        """What to clear of a claim now, or when to look again; None for nothing."""
         claim = self._world.facts.claim(uid)
         found = _left_over(claim, self._world) if claim is not None else None
         if claim is None or found is None:
@@ -188,7 +187,7 @@ class Leftovers:
         )
 
     def _since_when(self, uid: ClaimUid, found: _LeftOver, now: datetime) -> dict[PodUid, datetime]:
-        """A clock that was set back makes nothing stay for longer than once more the grace."""
+        """After a clock was set back, the grace period starts at most once more."""
         known = self._since.get(uid, {})
         return {pod: min(known.get(pod, now), now) for pod in found.finished or (NO_POD,)}
 
@@ -201,7 +200,7 @@ class _LeftOver:
 
 
 def _left_over(claim: ClaimView, world: World) -> _LeftOver | None:
-    """What there is of it; what most claims have nothing of is asked first."""
+    """What is left over; the cheap questions come first, which rule out most claims."""
     if not claim.is_allocated:
         return None
     facts = world.facts
@@ -224,5 +223,5 @@ def _is_held_for_others(claim: ClaimView, world: World) -> bool:
 
 
 def _is_of_extended_resources(claim: ClaimView, facts: FactsView) -> bool:
-    """Whether kube-scheduler made the claim: it deletes it, too."""
+    """Whether kube-scheduler made the claim, which deletes it, too."""
     return any(pod.extended_claim == claim.name for pod in facts.pods_naming(claim))

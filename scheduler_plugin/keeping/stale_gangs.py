@@ -1,11 +1,12 @@
-"""What becomes of a PodGroup that lost pods: fewer than it needs hold their devices in vain.
+"""Stale gangs: a PodGroup lost pods, and the pods that are left hold devices in vain.
 
-    too few are there    those that are left are told, with the time, so that no restart extends it
-    ... and come back    they are told so, and nothing happens
-    ... for too long     what is left goes, as one
+    too few pods         the time is written on the pods that are left, so that no restart
+                         extends the grace period
+    ... and enough again the condition ends, and nothing else happens
+    ... for too long     the pods that are left are evicted as one set
 
-Nothing is done while a group that is short makes sense all the same (some of its pods succeeded),
-or while one that is left may not be evicted: it is not preemptible, or another scheduler's.
+Nothing is done while a group with too few pods does its work all the same (a pod succeeded), or
+while one of the pods may not be evicted: it is not preemptible, or belongs to another scheduler.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TypeAlias
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leaving import LookAgain, parsed_time
+from scheduler_plugin.keeping.leaving import RequeueAt, parsed_time
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
 
@@ -27,19 +28,19 @@ GroupKey: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Whom it concerns beside the pods: their group, and the queues that pay for what they hold."""
+    """What else gets the Events: the group, and the queues that pay for what the pods hold."""
 
     group: PodGroupView
     queues: tuple[QueueName, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TellStale:
-    """These are to be told that their group has too few pods.
+class MarkStale:
+    """The condition is to say that the group of these pods has too few pods.
 
     Attributes:
         since: In RFC 3339.
-        sides: Who is told beside them.
+        sides: What gets the Event, beside the pods.
     """
 
     pods: tuple[PodView, ...]
@@ -49,23 +50,23 @@ class TellStale:
 
 
 @dataclass(frozen=True, slots=True)
-class TellWhole:
-    """These are to be told that it is over."""
+class MarkWhole:
+    """The condition of these pods is to say that it is over."""
 
     pods: tuple[PodView, ...]
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
-    """These go, all of them."""
+class EvictGang:
+    """All of these are to be evicted."""
 
     pods: tuple[PodView, ...]
     sentence: str
     sides: Sides
 
 
-GangStep: TypeAlias = TellStale | TellWhole | GiveUp | LookAgain
+GangStep: TypeAlias = MarkStale | MarkWhole | EvictGang | RequeueAt
 
 
 def gang_step(
@@ -77,30 +78,34 @@ def gang_step(
         key: Which group.
         world: What is known.
         now: The time.
-        grace: Of groups that say none themselves; None for ever.
+        grace: Of groups that name none themselves; None for no end.
     """
     members = _members(key, world)
     left = tuple(p for p in members if p.is_bound and not p.ended and not p.deleting)
-    told = tuple(pod for pod in left if pod.stale_since)
+    marked = tuple(pod for pod in left if pod.stale_since)
     name = f"PodGroup {key[0]}/{key[1]}"
     least, group = _least(key, members, left, world), world.facts.group(*key)
     if group is not None and group.stale_grace is not None:
         grace = None if group.stale_grace == timedelta.max else group.stale_grace
     if least is None or group is None or grace is None:
-        lasts = "may have too few pods for ever" if least else "has as many pods as it needs"
-        return TellWhole(told, f"{name} {lasts}.") if told else None
+        lasts = (
+            "may have too few pods without a time limit"
+            if least
+            else "has as many pods as it needs"
+        )
+        return MarkWhole(marked, f"{name} {lasts}.") if marked else None
     sides = Sides(group, _payers(left, world))
-    # Whoever set a clock cannot have noted what is to come.
-    since = min([now, *(parsed_time(pod.stale_since) or now for pod in told)])
+    # A time in the future comes from a clock that was set right since.
+    since = min([now, *(parsed_time(pod.stale_since) or now for pod in marked)])
     has = f"{len(left)} of the {least} pods that it needs"
-    if untold := tuple(pod for pod in left if not pod.stale_since):
+    if unmarked := tuple(pod for pod in left if not pod.stale_since):
         until = f"if it is not back by {timestamp(since + grace)}"
         sentence = f"{name} has {has}: {until}, they are evicted."
-        return TellStale(untold, timestamp(since), sentence, sides)
+        return MarkStale(unmarked, timestamp(since), sentence, sides)
     if now < since + grace:
-        return LookAgain(since + grace)
+        return RequeueAt(since + grace)
     sentence = f"{name} has had {has} since {timestamp(since)}, so they give their devices back."
-    return GiveUp(left, sentence, sides)
+    return EvictGang(left, sentence, sides)
 
 
 def _members(key: GroupKey, world: World) -> list[PodView]:
@@ -111,7 +116,7 @@ def _members(key: GroupKey, world: World) -> list[PodView]:
 def _least(
     key: GroupKey, members: Sequence[PodView], left: Sequence[PodView], world: World
 ) -> int | None:
-    """How many pods a group needs that has too few, and has to go; None for any other."""
+    """How many pods a group needs that has too few and is to be evicted; None for any other."""
     group = world.facts.group(*key)
     if group is None or group.min_member is None or any(pod.succeeded for pod in members):
         return None
@@ -125,7 +130,7 @@ def _least(
 
 
 def _payers(pods: Sequence[PodView], world: World) -> tuple[QueueName, ...]:
-    """The queues that are charged for anything that these use."""
+    """The queues that are charged for what these pods use."""
     found: dict[QueueName, None] = {}
     for pod in pods:
         entry, ledger = world.ledger.pod(pod.uid), world.ledger

@@ -1,13 +1,13 @@
-"""What a claim needs next, of all that the life around it can ask for.
+"""The cleanup of claims: what a claim needs next.
 
-    1 an owner that ended is removed            `leftovers`
-    2 an orphan is attributed                   `leftovers`
-    3 what bindings left on it is cleared       `leftovers`
-    4 foreign pods outlive the owner's          `leaving`
+    1 an owner that ended is removed                    `leftovers`
+    2 an orphan is attributed                           `leftovers`
+    3 finished pods, unused allocations are cleared     `leftovers`
+    4 foreign pods outlive the owner's                  `leaving`
 
-One step at a time: each changes what the next is judged by. Whatever comes too early has a time at
-which the claim is to be looked at again; everything else begins with a change of the claim, of its
-pods, of decisions in flight or of Queues.
+There is one step at a time: each changes what the next is decided by. A step that is too early has
+a time at which the claim is looked at again. Every other step begins with a change of the claim, of
+its pods, of decisions in flight or of Queues.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TypeAlias
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.keeping.leaving import (
     EvictForeign,
-    LookAgain,
     OwnerLeftAt,
+    RequeueAt,
     goes_on,
     owner_exit,
 )
@@ -37,21 +37,21 @@ from scheduler_plugin.objects.names import ClaimUid
 Step: TypeAlias = EndedOwner | Attribution | ClaimCleared | OwnerLeftAt | EvictForeign
 
 
-class Upkeep:
-    """Decides about one claim at a time; it knows only how long left-overs have been there.
+class ClaimCleanup:
+    """Decides about one claim at a time; it remembers only since when left-overs are there.
 
     Attributes:
         world: What is decided by.
     """
 
     def __init__(self, world: World, grace: timedelta = GRACE) -> None:
-        """`grace` is how long left-overs stay."""
+        """Create. `grace` is how long left-overs stay."""
         self.world = world
         self._leftovers = Leftovers(world, grace)
 
-    def next_step(self, uid: ClaimUid, now: datetime) -> Step | LookAgain | None:
+    def next_step(self, uid: ClaimUid, now: datetime) -> Step | RequeueAt | None:
         """What to do about a claim, or when to look again; None until something changes."""
-        # Asked first and always, since the grace runs from the first look.
+        # Always looked at, and first: the grace period begins with the first look.
         left_over = self._leftovers.look(uid, now)
         step = ended_owner(uid, self.world) or attribution(uid, self.world)
         if step is not None:
@@ -61,18 +61,18 @@ class Upkeep:
         return _earlier(owner_exit(uid, self.world, now), left_over)
 
     def is_due(self, eviction: EvictForeign, now: datetime) -> bool:
-        """Whether exactly these pods are to go still."""
+        """Whether exactly these pods are still to be evicted."""
         found = owner_exit(eviction.uid, self.world, now)
         return isinstance(found, EvictForeign) and set(found.pods) == set(eviction.pods)
 
     def goes_on(self, eviction: EvictForeign) -> bool:
-        """Whether the rest of them are to go, too, once the first went."""
+        """Whether the others are to be evicted, too, once the first one was."""
         return goes_on(eviction, self.world)
 
 
 def _earlier(
-    step: OwnerLeftAt | EvictForeign | LookAgain | None, at: datetime | None
-) -> OwnerLeftAt | EvictForeign | LookAgain | None:
-    if at is None or (step is not None and not isinstance(step, LookAgain)):
+    step: OwnerLeftAt | EvictForeign | RequeueAt | None, at: datetime | None
+) -> OwnerLeftAt | EvictForeign | RequeueAt | None:
+    if at is None or (step is not None and not isinstance(step, RequeueAt)):
         return step
-    return LookAgain(min(at, step.at) if step is not None else at)
+    return RequeueAt(min(at, step.at) if step is not None else at)

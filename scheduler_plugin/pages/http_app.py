@@ -6,7 +6,6 @@ GET  /waiting/<namespace>/<pod>     a waiting pod's place in line, and why it wa
                                     asked for, so only on loopback, where a forwarded port ends
 GET  /metrics                       figures for Prometheus
 GET  /openapi.json                  what the answers look like
-GET  /dashboard/                    the page for people, an application of its own
 """
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
-from fastapi.responses import PlainTextResponse, RedirectResponse
+from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.types import ASGIApp
 
 from kube.api import is_loopback
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.pages.http_figures import FiguresPage
-from scheduler_plugin.waiting.decisions import WaitingPod
+from scheduler_plugin.waiting.decisions import KnownWaits, WaitingPod
 
 
 class WaitingPodPage(BaseModel):
@@ -55,9 +52,8 @@ class WaitingPodPage(BaseModel):
 
 def pages_app(
     why_not_ready: Callable[[], str],
-    waiting: GateWriter,
+    waiting: KnownWaits,
     figures: FiguresPage,
-    dashboard: ASGIApp,
 ) -> FastAPI:
     """The application; what it cannot answer it says in a sentence, as plain text.
 
@@ -94,20 +90,12 @@ def pages_app(
     async def metrics(request: Request) -> Response:
         return figures.answer(request)
 
-    app.add_route("/", _to_dashboard)
-    app.add_route("/dashboard", _to_dashboard)
-    app.mount("/dashboard", dashboard)
     return app
 
 
 async def _from_within(request: Request) -> None:
     if not is_loopback(request.client.host if request.client else ""):
         raise HTTPException(403, "This page asks for no token: forward the port of the pod to it.")
-
-
-async def _to_dashboard(_request: Request) -> RedirectResponse:
-    """Relative, so that it leads there behind a proxy, too."""
-    return RedirectResponse("dashboard/")
 
 
 async def _sentence(_request: Request, error: StarletteHTTPException) -> PlainTextResponse:

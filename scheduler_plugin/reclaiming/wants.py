@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case, case_of
-from scheduler_plugin.judging.ceilings import non_preemptible_added, overruns, usage_added
+from scheduler_plugin.judging.ceilings import non_preemptible_added, usage_added
 from scheduler_plugin.judging.gangs import (
     AT_ONCE,
     could_come,
@@ -18,7 +19,8 @@ from scheduler_plugin.judging.gangs import (
     waits_with,
     who_goes,
 )
-from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge, may_borrow
+from scheduler_plugin.judging.rules.table import MAY_BORROW, NON_PREEMPTIBLE_FITS
+from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.amounts import ResourceKey, summed
 from scheduler_plugin.objects.names import PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView, why_not_ours
@@ -111,7 +113,8 @@ def tried_cases(pods: Sequence[PodView], world: WorldView) -> list[tuple[Case, b
         if isinstance(verdict, Refused) and verdict.reason is not Reason.OVER_LIMIT:
             return Nobody(verdict.sentence)
         case = case_of(pod, claims, trial, at_bind=False)
-        if why := _over_quota(case) or next(may_borrow(case), ""):
+        refusals = chain(NON_PREEMPTIBLE_FITS.refusals(case), MAY_BORROW.refusals(case))
+        if why := next(refusals, ""):  # However much room there is.
             return Nobody(why)
         found.append((case, isinstance(verdict, Refused)))
         admitted = Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
@@ -142,13 +145,3 @@ def names_of(pods: Sequence[PodView]) -> str:
     if len(pods) == 1:
         return str(pods[0])
     return f"PodGroup {pods[0].namespace}/{pods[0].group} ({len(pods)} pods)"
-
-
-def _over_quota(case: Case) -> str:
-    """Why a non-preemptible pod would not be admitted however much room there is."""
-    world = case.world
-    assumed = world.assumptions.non_preemptible
-    sums = (world.ledger.non_preemptible, assumed, case.counted_non_preemptible)
-    for overrun, share in overruns(case, non_preemptible_added(case), sums, lambda s: s.quota):
-        return f"{overrun} would pass its quota of {share.quota} for non-preemptible pods."
-    return ""

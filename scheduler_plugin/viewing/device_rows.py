@@ -39,7 +39,7 @@ class DeviceUser:
     Attributes:
         what: The claim; or the node, for slots that a kubelet was given.
         slots: How many.
-        payer: Who is charged; "" for nobody, or where several could be.
+        payer: The queue that is charged; "" for none, or where several could be.
         pods: Those that use it; on a node all that asked for such a device.
     """
 

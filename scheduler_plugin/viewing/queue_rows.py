@@ -37,7 +37,7 @@ class ChargeRow:
 
     Attributes:
         kind: `ResourceClaim`, or `Pod` for its own requests of devices.
-        payer: Who is charged; "" for nobody.
+        payer: The queue that is charged; "" for none.
         cost: Of each class; of what is another's, what the payer pays.
         users: Pods that use it, as namespace/name.
     """
@@ -93,7 +93,7 @@ def _rows_of(books: BooksView, queue: Queue, depth: int) -> Iterator[QueueRow]:
 
 
 def charge_rows(books: BooksView, queue: QueueName) -> Iterator[ChargeRow]:
-    """What the queue itself pays for, and then what its pods use on somebody else's account."""
+    """What the queue itself pays for, and then what its pods use that other queues pay for."""
     yield from (row for row in claim_rows(books) if row.payer == queue)
     for uid in books.ledger.bound_of(queue):
         pod, entry = books.facts.pod(uid), books.ledger.pod(uid)

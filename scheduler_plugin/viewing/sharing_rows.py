@@ -15,7 +15,7 @@ class ClaimRow:
     """An accounted claim, as those who may read claims see it.
 
     Attributes:
-        owner: Who is charged; "" for nobody.
+        owner: The queue that is charged; "" for none.
         cost: Of each class; what it is at most while it is not allocated.
         devices: Names, as their drivers have them.
         consumers: How many pods it is reserved for.

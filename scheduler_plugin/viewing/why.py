@@ -11,6 +11,8 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.judging.ceilings import usage_added
 from scheduler_plugin.judging.gangs import waiting_refusal
+from scheduler_plugin.judging.named_holders import MayName, anyone
+from scheduler_plugin.judging.rules.table import BY_REASON
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
@@ -24,12 +26,13 @@ from scheduler_plugin.reclaiming.wants import Nobody
 from scheduler_plugin.viewing.device_remedies import device_remedies
 from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
 from scheduler_plugin.viewing.instance_rows import instance_of
-from scheduler_plugin.viewing.named_holders import MayName, anyone
-from scheduler_plugin.viewing.remedies import remedies
 from scheduler_plugin.viewing.rules import RuleRow, rule_rows
 from scheduler_plugin.waiting.decisions import Wait
 
-RUNNING, ENDED, ADMITTED, OTHER_SCHEDULER = "Running", "Ended", "Admitted", "OtherScheduler"
+RUNNING, ENDED, ADMITTED = "Running", "Ended", "Admitted"
+
+HAS_ENDED = "It ended, and uses nothing."
+NEEDS_NOTHING = "It asks for no devices, and no rule of queues looks at it."
 
 NO_NODE = (
     "kube-scheduler found no node for it when it tried last: the pod's condition PodScheduled says"
@@ -61,7 +64,7 @@ class Why:
         figures: From who is charged up to the root; none once it runs.
         rules: Each rule, whether it holds; none once it runs, or where it asks for no device.
         remedies: What would have to change; any one does for this reason. Empty where nothing has.
-        reclaim: Who would be evicted for it, or why nobody; "" where that is no question.
+        reclaim: Which pods would be evicted for it, or why none; "" where that is no question.
         told: What its conditions and Events say.
     """
 
@@ -114,11 +117,15 @@ def why(
         return None
     claims = world.facts.claims_of(pod)
     if pod.ended:
-        return _why(world, pod, claims, ENDED, "It ended, and uses nothing.")
+        return _why(world, pod, claims, ENDED, HAS_ENDED)
     if pod.is_bound:
-        sentence = f"It was bound to {pod.node}; who runs is not judged again."
-        return _why(world, pod, claims, RUNNING, sentence)
+        return _why(world, pod, claims, RUNNING, is_running(pod.node))
     return _why_waiting(_Asked(world, now, viewer), pod, claims)
+
+
+def is_running(node: str) -> str:
+    """What is said of a pod that runs on a node."""
+    return f"It was bound to {node}; a pod that runs is not judged again."
 
 
 def _why(
@@ -154,10 +161,9 @@ def _why_waiting(asked: _Asked, pod: PodView, claims: tuple[ClaimView, ...]) -> 
     refused = waiting_refusal(pod, world)
     if refused is not None:
         reason, sentence = str(refused.reason), refused.sentence
-        ways = remedies(refused.reason, case, may_name)
+        ways = tuple(BY_REASON[refused.reason].remedies(case, may_name))
     else:
         reason, sentence, ways = _unrefused(asked, pod)
-    asks = bool(case.claims or case.requests)
     return _why(
         world,
         pod,
@@ -165,7 +171,7 @@ def _why_waiting(asked: _Asked, pod: PodView, claims: tuple[ClaimView, ...]) -> 
         reason,
         sentence,
         figures=tuple(_figures(world, pod, claims)),
-        rules=rule_rows(case, claims, may_name) if asks or refused else (),
+        rules=rule_rows(case, may_name) if case.asks or refused else (),
         remedies=ways,
         reclaim=_reclaim(world, pod, refused, now) if now is not None and refused else "",
     )
@@ -177,7 +183,7 @@ def _unrefused(asked: _Asked, pod: PodView) -> tuple[str, str, tuple[str, ...]]:
     if why_not := why_not_ours(pod, world.facts.settings):
         ours = " or ".join(sorted(world.facts.settings.scheduler_names))
         way = f"Create the pod anew with spec.schedulerName: {ours}."
-        return OTHER_SCHEDULER, f"No rule of queues keeps it. {why_not}", (way,)
+        return Wait.OTHER_SCHEDULER, f"No rule of queues keeps it. {why_not}", (way,)
     free = asked.viewer.free or free_now(world)
     reason, sentence = without_refusal(pod, free)
     short = free.shortage(pod)
@@ -207,7 +213,7 @@ def _reclaim(world: WorldView, pod: PodView, refused: Refused, now: datetime) ->
     found = decision(world, pod, now)
     if isinstance(found, Take | Nobody):
         return "" if found.sentence == refused.sentence else found.sentence
-    return "What it lacks is about to be free: those who use it are on their way out."
+    return "What it lacks is about to be free: the pods that use it are terminating."
 
 
 def _admitted(pod: PodView) -> str:

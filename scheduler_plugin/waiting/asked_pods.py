@@ -1,4 +1,4 @@
-"""What is told of one pod to whoever asks for it by its name."""
+"""What is answered about one pod that is asked for by its name."""
 
 from __future__ import annotations
 

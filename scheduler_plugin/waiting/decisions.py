@@ -1,11 +1,12 @@
-"""What is decided of pods that wait, at the gate or refused, and what people are told of them."""
+"""What is decided of pods that wait, at the gate or refused, and what their conditions say."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Protocol
 
 from driver.api import timestamp
 from scheduler_plugin.accounting.world_views import WorldView
@@ -25,6 +26,41 @@ class Wait(StrEnum):
     ROOM_IS_LEFT = "RoomIsLeft"
     NO_DEVICE_FREE = "NoDeviceFree"
     UNSCHEDULABLE = "Unschedulable"
+
+    @property
+    def meaning(self) -> str:
+        """What the pod waits for, in Markdown: a row of the documentation's table."""
+        return _MEANINGS[self]
+
+
+_MEANINGS: Mapping[Wait, str] = {
+    Wait.OTHER_SCHEDULER: (
+        "Nothing here: it asks for devices that queues count, and its `spec.schedulerName` is"
+        " another scheduler's. It stands in no line, no pod is evicted for it, and its gate stays:"
+        " create it anew."
+    ),
+    Wait.CLAIM_NOT_FOUND: (
+        "A ResourceClaim that it names, or one that is still to be made of a template; or one that"
+        " is being deleted, to be gone and made again."
+    ),
+    Wait.OTHER_GATES: (
+        "Other scheduling gates, which other controllers remove. Only then does it stand in line."
+    ),
+    Wait.ROOM_IS_LEFT: (
+        "A larger pod that came earlier, for which room is left: it would fit itself."
+    ),
+    Wait.NO_DEVICE_FREE: (
+        "Devices: all rules pass, and fewer devices that would do are free than it needs. A pod"
+        " that goes with others of its PodGroup has a condition of this reason where too few are"
+        " free for all of them; any other pod has none, and only `kubectl moorage why`, `simulate`"
+        " and the dashboard say so."
+    ),
+    Wait.UNSCHEDULABLE: (
+        "A node: all rules pass, and kube-scheduler found no node for it when it tried last. Its"
+        " condition `PodScheduled` says why; `kubectl moorage why`, `simulate` and the dashboard"
+        " say this reason."
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +122,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingPod:
-    """What is told of a waiting pod to whoever asks, as things are now.
+    """What is answered about a waiting pod, as things are now.
 
     Attributes:
         place: None while it is in no line: it waits for more than its quota.
@@ -99,6 +135,16 @@ class WaitingPod:
     place: Place | None
     reason: str
     message: str
+
+
+class KnownWaits(Protocol):
+    """What is known of the pods that wait, by whatever decides about them."""
+
+    def why_not_told(self) -> str:
+        """Why it is not known here which pods wait; "" where it is."""
+
+    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
+        """What is known of a waiting pod now; a sentence where it is none that waits."""
 
 
 def waiting_pod(

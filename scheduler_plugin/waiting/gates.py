@@ -9,7 +9,7 @@ more go than fit. At the gate it means that the gate is removed; that cannot be 
 assumption lapses, the pod is kube-scheduler's to try again. A pod without a gate is told that it
 fits, so that kube-scheduler tries it again; one that it does not ask about keeps its room for a
 while, and then rests. A pod that does not fit lets those behind it pass that do, since devices may
-be in use for ever.
+be in use without a limit.
 
 A decision costs the lines that were woken, not the pods that wait: of pods that are alike only
 the first is judged, and one that a ceiling refused is left alone until there is room. It is made
@@ -19,7 +19,7 @@ in small steps; only when all that changed is taken in is the next line's turn.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, islice
@@ -34,34 +34,25 @@ from scheduler_plugin.accounting.world_changes import (
     QueueChanged,
     WorldChange,
 )
-from scheduler_plugin.judging.gangs import NotTogether, could_come, tried_together
-from scheduler_plugin.judging.turns import asked_together
-from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
-from scheduler_plugin.objects.names import PodUid, Reason
+from scheduler_plugin.judging.verdicts import Admitted
+from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.asked_pods import asked_pod
 from scheduler_plugin.waiting.away.away_pods import AwayPods
-from scheduler_plugin.waiting.away.resting_pods import LONGEST_SECONDS
 from scheduler_plugin.waiting.decisions import (
-    GateRemoval,
     LetGo,
     Place,
-    Retry,
-    Wait,
     WaitingPod,
 )
+from scheduler_plugin.waiting.judged_lines import JudgedLines, TooFew
 from scheduler_plugin.waiting.kept_lines import KeptLines
-from scheduler_plugin.waiting.lines.blockades import (
-    Blockades,
-    Bottleneck,
-    bottleneck_of,
-    lacks_together,
-    needed_together,
-)
+from scheduler_plugin.waiting.lines.blockades import Blockades, Bottleneck
 from scheduler_plugin.waiting.lines.lines import Line, Signature
 from scheduler_plugin.waiting.lines.refused_pods import as_it_waits
 from scheduler_plugin.waiting.lines.soon_lines import SoonLines
 from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
+from scheduler_plugin.waiting.moved_pods import MovedPods
+from scheduler_plugin.waiting.pod_states import PodState
 from scheduler_plugin.waiting.turns.aging import AgedPods
 from scheduler_plugin.waiting.turns.rounds import Round
 from scheduler_plugin.waiting.untold_pods import UntoldPods
@@ -74,10 +65,6 @@ LOOK_SECONDS = 0.25
 
 PATIENCE = 20
 """How many times as long that may take itself: with thousands of lines it does."""
-
-
-TooFew = Callable[[Sequence[PodView]], str]
-"""Why there are too few devices for pods that go together; "" where there may be enough."""
 
 
 class GateKeeper:
@@ -107,7 +94,6 @@ class GateKeeper:
         self._world = world
         self._as_it_waits = partial(as_it_waits, world, refused)
         self._look_seconds = look_seconds
-        self._too_few = too_few
         self._waiting = WaitingPods(world, self._as_it_waits)
         self._blockades = Blockades()
         self._round = Round(self._waiting.lines, world)
@@ -118,9 +104,15 @@ class GateKeeper:
         self._again, self._next_look = False, float("-inf")
         self._has_judged, self.away = False, AwayPods()
         self.untold = UntoldPods(world, self._waiting)
+        places = (self._waiting, self.away, self.untold)
+        self._moved = MovedPods(
+            world, places, self._as_it_waits, lambda line: self._round.moved_up(line)
+        )
         aged = AgedPods(world, self._waiting.lines, first_turn)
         self._kept = KeptLines(self._waiting, self.untold, self._blockades, aged)
         self._recheck_at, self._soon = float("-inf"), SoonLines()
+        lines = (self._waiting, self._kept, self._soon)
+        self._judged = JudgedLines(world, lines, self._as_it_waits, self._moved.may_come, too_few)
         self.waiting_pods = self._waiting.counts
 
     def __len__(self) -> int:
@@ -138,7 +130,7 @@ class GateKeeper:
         facts = self._world.facts
         match change:
             case PodChanged(uid):
-                self._note_pod(uid)
+                self._moved.note(uid)
             case ClaimChanged(uid):
                 self._waiting.note_claim(uid)
                 self._soon.hurry()
@@ -153,50 +145,21 @@ class GateKeeper:
                 self._unseen |= dict.fromkeys(self._waiting)
 
     def look_again(self) -> None:
-        """What is assumed changed: there may be room, for anybody."""
+        """What is assumed changed: there may be room, for any pod."""
         self._again = True
-
-    def _note_pod(self, uid: PodUid) -> None:
-        self._take_pod(uid)
-        self._waiting.note_group(uid)
-
-    def _take_pod(self, uid: PodUid) -> None:
-        pod = self._as_it_waits(uid)
-        if pod is None:
-            self.away.forget(uid)
-        if uid in self.away:
-            return
-        self._waiting.note_pod(uid)
-        line = self._waiting.line_of(uid)
-        if line is not None and line.turns[0][-1] == uid:
-            self._round.moved_up(line)
-        is_told = pod is not None and line is not None and line.reason in ("", pod.admission)
-        if pod is not None and pod.is_gated and not is_told:
-            self.untold.note((uid,))
 
     def tried(self, uid: PodUid, moment: float) -> None:
         """kube-scheduler asked about a pod without a gate: what was decided of it is over."""
         self._again = True
-        if self.away.going.drop(uid) and self._as_it_waits(uid) is not None:
-            self.away.rest(uid, moment)
-        elif uid not in self._waiting or self._as_it_waits(uid) is None:
-            self._note_pod(uid)
+        self._moved.tried(uid, moment)
 
     def is_going(self, uid: PodUid, moment: float) -> bool:
         """Whether it is decided, and holds until then, that the pod is let go."""
         return self.away.is_going(uid, moment)
 
-    def failed(self, uid: PodUid, moment: float, longest: float = LONGEST_SECONDS) -> None:
-        """A pod could not be let go: nothing is assumed of it, and it rests, so long at most."""
-        if self.away.going.drop(uid):
-            self._forget(uid)
-            self.away.rest(uid, moment, longest)
-
-    def _forget(self, uid: PodUid) -> None:
-        """Nothing is assumed of a pod any more, and there may be room for others."""
-        self._world.assumptions.forget(uid)
-        self._wake_claims_of(uid)
-        self.look_again()
+    def failed(self, uid: PodUid, moment: float, *, is_servers: bool = False) -> None:
+        """A pod could not be let go: nothing is assumed of it, and it rests (`AwayPods.rest`)."""
+        self._again |= self._moved.failed(uid, moment, is_servers=is_servers)
 
     @property
     def has_more(self) -> bool:
@@ -205,7 +168,7 @@ class GateKeeper:
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is known that somebody has to be looked at."""
+        """Whether it is known that a pod or line has to be looked at."""
         found = self._unseen or self._rechecked or self._stale or self._bottlenecks
         return bool(found or self._waiting.woken or self._round)
 
@@ -215,7 +178,7 @@ class GateKeeper:
         return bool(self._unseen)
 
     def next_look(self) -> float | None:
-        """When to decide again even though nothing changes; None where nobody waits."""
+        """When to decide again even though nothing changes; None where no pod waits."""
         back, soon = self.away.next_moment(), self._soon.next_moment
         if not len(self._waiting):
             return back
@@ -231,9 +194,9 @@ class GateKeeper:
             most: How many steps it takes at the most, about 0.1 ms each; None for all.
         """
         for pod in self._world.assumptions.expire(now):
-            self._wake_claims_of(pod)
+            self._moved.wake_claims_of(pod)
             self._again = True
-        self._come_back(moment)
+        self._again |= self._moved.come_back(moment)
         self._again |= self._soon.are_due(moment)
         if moment >= self._recheck_at:
             self._recheck_at = moment + RECHECK_SECONDS
@@ -263,7 +226,7 @@ class GateKeeper:
                 if not self._has_judged:
                     self._has_judged = True
                     self._next_look = moment + self._look_seconds
-                yield self._judge_first(line, now, moment)
+                yield self._judge(line, now, moment)
             else:
                 self._next_look = float("-inf")
                 return
@@ -289,7 +252,7 @@ class GateKeeper:
             self._waiting.review(uid)
             self._waiting.note_group(uid)
         else:
-            self._note_pod(uid)
+            self._moved.note(uid)
 
     def _take_in(self, signature: Signature) -> None:
         self._blockades.remove(signature)
@@ -298,86 +261,14 @@ class GateKeeper:
         else:
             self._kept.free(signature)
 
-    def _judge_first(self, line: Line, now: datetime, moment: float) -> tuple[LetGo, ...]:
-        pod = self._as_it_waits(self._waiting.next_of(line))
-        assert pod is not None, "whoever waits is known"
-        if line.signature.gang:
-            return self._judge_gang(line, pod, now, moment)
-        verdict = judge(pod, self._world.facts.claims_of(pod), self._world)
-        if isinstance(verdict, Refused):
-            if verdict.reason is Reason.BORROWING_BACKOFF:
-                self._soon.add(line.signature)
-            self._kept.block(line, verdict, bottleneck_of(pod, verdict, self._world))
-            self._kept.grow_old(line, pod, line.asks, now)
-            return ()
-        is_held = pod.uid in self._world.assumptions.holds
-        if not is_held and self._kept.leaves_room(line, (verdict,), now):
-            return ()
-        self._waiting.wake_lines((line.signature,))
-        return (self._let_go(pod, verdict, now, moment),)
-
-    def _judge_gang(
-        self, line: Line, pod: PodView, now: datetime, moment: float
-    ) -> tuple[LetGo, ...]:
-        """The same for all that have to go with a pod. Others that do may have no line."""
-        trial = self._world.trial()
-        found = tried_together(pod, trial, self._may_come)
-        lacks = lacks_together(found, trial)
-        if isinstance(found, NotTogether):
-            self._kept.block(line, found.refused, needed_together(lacks, self._world))
-            self._kept.grow_old(line, pod, asked_together(found.pods, self._world.facts), now)
-            return ()
-        is_held = any(each.uid in self._world.assumptions.holds for each, _ in found.admitted)
-        why = "" if is_held else self._too_few([each for each, _ in found.admitted])
-        if why:
-            self._soon.add(line.signature)
-            self._kept.wait(line, Wait.NO_DEVICE_FREE, why)
-            return ()
-        if not is_held and self._kept.leaves_room(line, (v for _, v in found.admitted), now):
-            return ()
-        self._waiting.wake_lines((line.signature,))
-        in_line = [(p, verdict) for p, verdict in found.admitted if p.uid in self._waiting]
-        for each, verdict in found.admitted:
-            if each.uid not in self._waiting:
-                assume(each, verdict, self._world, now)
-        return tuple(self._let_go(each, verdict, now, moment) for each, verdict in in_line)
-
-    def _may_come(self, pod: PodView) -> PodView | None:
-        """A pod as it would go with others: whoever stands in line, or is on its way already."""
-        if pod.uid in self._waiting:
-            in_line = self._waiting.line_of(pod.uid) is not None
-            return self._as_it_waits(pod.uid) if in_line else None
-        return pod if pod.uid not in self.away and could_come(pod, self._world) else None
+    def _judge(self, line: Line, now: datetime, moment: float) -> tuple[LetGo, ...]:
+        going = self._judged.judge(line, now)
+        return tuple(self._let_go(pod, verdict, now, moment) for pod, verdict in going)
 
     def _let_go(self, pod: PodView, admitted: Admitted, now: datetime, moment: float) -> LetGo:
-        assume(pod, admitted, self._world, now)
-        self.away.go(pod, moment)
-        self._waiting.leave(pod.uid)
-        self.untold.drop(pod.uid)
-        self._wake_claims_of(pod.uid)
+        found = self._moved.let_go(pod, admitted, now, moment)
         self._round.charged({admitted.queue, *(claim.owner for claim in admitted.claims)})
-        kind = GateRemoval if pod.is_gated else Retry
-        return kind(namespace=pod.namespace, name=pod.name, uid=pod.uid, queue=admitted.queue)
-
-    def _wake_claims_of(self, uid: PodUid) -> None:
-        """What is assumed of a pod changed: others may join its claims, or have to pay."""
-        facts = self._world.facts
-        for claim in facts.claims_of(pod) if (pod := facts.pod(uid)) is not None else ():
-            self._waiting.note_claim(claim.uid)
-        self._waiting.note_group(uid)
-
-    def _come_back(self, moment: float) -> None:
-        """Pods that are still there although they should have gone by now, and those rested."""
-        for uid in self.away.going.take(moment):
-            pod = self._as_it_waits(uid)
-            if pod is not None:
-                self._forget(uid)  # By a clock that was set back its time may not be over.
-            if pod is not None and not pod.is_gated:
-                self.away.rest(uid, moment)  # Not asked about: no node may have room for it.
-            else:
-                self._note_pod(uid)
-        for uid in self.away.resting.take(moment):
-            self._note_pod(uid)
+        return found
 
     def _recheck(self, signature: Signature, now: datetime) -> None:
         line = self._waiting.lines.get(signature)
@@ -386,6 +277,10 @@ class GateKeeper:
             self._waiting.wake_lines((signature,))
 
     # What people are told.
+
+    def state(self, uid: PodUid) -> PodState:
+        """Where a pod stands; `MOVES` says what brings it elsewhere."""
+        return self._moved.state(uid)
 
     def place(self, uid: PodUid) -> Place | None:
         """A pod's place in line; None for one that is not in any."""

@@ -59,7 +59,7 @@ class KeptLines:
         return False
 
     def free(self, signature: Signature) -> None:
-        """Nobody leaves room for a line any more."""
+        """No pod leaves room for a line any more."""
         self._waiting.wake_lines(self._aged.drop(signature))
 
     def is_due(self, signature: Signature, first: PodView | None, now: datetime) -> bool:

@@ -66,7 +66,7 @@ class UntoldPods:
             said = (line.reason, line.kept or line.refusal)
             condition = condition_of(pod, *said) if line.reason else None
         if condition is None:
-            # Somebody may get the room before it: then it has to be told after all.
+            # Another pod may get the room before it: then it has to be told after all.
             self._uids[uid] = None
         elif condition.reason != pod.admission:
             yield condition

@@ -11,6 +11,7 @@ import yaml
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 CRDS = DEPLOY / "crds"
 MANIFESTS = DEPLOY / "manifests"
+DASHBOARD = DEPLOY / "dashboard"
 EXAMPLES = DEPLOY / "examples"
 
 JsonObject = Mapping[str, Any]

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
-from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.serve_settings import ServeSettings
 from tests.deploy.documents import DEPLOY
 from webhook.arguments import parse_settings as parse_webhook_settings
 

@@ -13,7 +13,7 @@ from scheduler_plugin.extender.scheduler_configuration import (
     PrintConfigSettings,
     scheduler_configuration,
 )
-from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.serve_settings import ServeSettings
 from tests.deploy.documents import DEPLOY, MANIFESTS, objects_of_kind
 
 NAMESPACE = "moorage-system"

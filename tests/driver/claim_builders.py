@@ -19,8 +19,8 @@ from driver.preparing.grants.claims import (
     allocated_claim,
     plan_prepare,
 )
-from driver.preparing.grants.sight import Sight
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
+from driver.preparing.grants.device_views import DevicesView
 from tests.driver.builders import NODE
 
 BOOT = "boot-1"
@@ -194,12 +194,12 @@ class FakeSource:
             listener()
 
     @property
-    def sight(self) -> Sight | None:
+    def sight(self) -> DevicesView | None:
         if not self.discovered.is_set():
             return None
         there = (i for i in self.known.values() if i.name not in self.unreported)
         reported = (instance for instance in there if instance.online)
-        return Sight(dict(self.known), Whereabouts(reported, self.unheard))
+        return DevicesView(dict(self.known), DeviceLocator(reported, self.unheard))
 
     async def decided(self) -> None:
         await self.discovered.wait()

@@ -12,8 +12,8 @@ from driver.device_health import Degraded, degraded, for_containers
 from driver.device_plugin.slots.lists import offered_by
 from driver.instances.inventory import Inventory
 from driver.preparing.files import cdi
+from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import renew
-from driver.preparing.grants.whereabouts import Whereabouts
 from driver.publishing.shown.publication import Publication, Supply, publish
 from driver.publishing.shown.slices import Features, published
 from tests.driver.builders import NOW
@@ -121,7 +121,7 @@ def test_containers_are_told_nothing_and_their_pods_neither() -> None:
     ill = replace(well, properties={**well.properties, **NOT_WELL, **TOLD})
 
     assert "moorage.dev/health" not in json.dumps(json.loads(cdi.dump(claim)))
-    assert renew({reference.uid: claim}, Whereabouts([ill]), str) == {}
+    assert renew({reference.uid: claim}, DeviceLocator([ill]), str) == {}
     assert prepared(reference, instances=some_instances(ill)) == claim
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.deploy.documents import MANIFESTS, documents_in
+from tests.deploy.documents import DASHBOARD, MANIFESTS, documents_in
 from tests.e2e.charts import render
 
 FOLDER = "MOORAGE_RIGHTS"
@@ -28,6 +28,7 @@ PROGRAMS = {
     "scheduler": "kube-scheduler",
     "scheduler-plugin": "moorage-scheduler-plugin",
     "check": "moorage-check",
+    "dashboard": "moorage-dashboard",
     "in-use": "moorage-in-use",
     "leave": "moorage-leave",
     "webhook": "moorage-webhook",
@@ -70,11 +71,18 @@ UNSEEN: Mapping[Right, str] = {
         "A namespace is read that its watch has not told of yet, which is seldom so."
     ),
     **{
-        Right("scheduler-plugin", "watch", f"podgroups.{group}"): (
+        Right(account, "watch", f"podgroups.{group}"): (
             "Watched where they are served; of the three kinds stories serve KAI's."
         )
+        for account in ("dashboard", "scheduler-plugin")
         for group in ("scheduling.x-k8s.io", "scheduling.k8s.io")
     },
+    Right("dashboard", "watch", "podgroups.scheduling.run.ai"): (
+        "No story looks at the dashboard while KAI's PodGroups are served."
+    ),
+    Right("dashboard", "get", "resourceclaims.resource.k8s.io"): (
+        "A claim is read that a pod names and no watch has brought, which is seldom so."
+    ),
     **{
         Right(account, "patch", "events.events.k8s.io"): (
             "An Event that happens again soon becomes a series; stories seldom tell one twice."
@@ -225,7 +233,8 @@ def in_release() -> frozenset[Right]:
 
 
 def _manifests() -> list[Mapping[str, Any]]:
-    return [document for found in documents_in(MANIFESTS).values() for document in found]
+    folders = {**documents_in(MANIFESTS), **documents_in(DASHBOARD)}
+    return [document for found in folders.values() for document in found]
 
 
 def main(folder: Path) -> int:

@@ -133,7 +133,7 @@ def test_what_is_carried_over_is_all_that_an_installation_fetches(
         documented.follow_text(cluster, "INSTALL.md", fetch, checkout)
     inside = tmp_path / "inside"
     shutil.copytree(checkout / ".artifacts/images", inside / ".artifacts/images")
-    for name in ("kube-scheduler.oci.tar", "moorage-0.1.0.tgz"):
+    for name in ("kube-scheduler.oci.tar", "moorage-0.2.0.tgz"):
         shutil.copy(checkout / name, inside)
     assert on_node(cluster) == set()
 
@@ -163,12 +163,12 @@ def test_an_image_that_was_built_is_pushed_and_imported_as_pages_say(
         page = documented.section("Images")
         documented.follow_text(cluster, "INSTALL.md", page, checkout)
 
-        whole = raw(cluster, "moorage:0.1.0")
+        whole = raw(cluster, "moorage:0.2.0")
         assert f"sha256:{hashlib.sha256(whole.encode()).hexdigest()}" == image.digest
         found = {m["platform"]["architecture"]: m["digest"] for m in json.loads(whole)["manifests"]}
         assert found == image.platforms
         assert found.keys() == {*ARCHITECTURES}
-        assert json.loads(raw(cluster, "moorage:0.1.0-amd64"))["layers"]
+        assert json.loads(raw(cluster, "moorage:0.2.0-amd64"))["layers"]
     assert imported in on_node(cluster)
 
     cluster.remove_image(imported)

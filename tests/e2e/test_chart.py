@@ -27,8 +27,10 @@ from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from local_cluster.helm import run_helm
 from moorage_demo.release import CHART
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
+from scheduler_plugin.dashboard_settings import DashboardSettings
 from scheduler_plugin.extender.listening import Listening
-from scheduler_plugin.settings import InUseSettings, ServeSettings
+from scheduler_plugin.serve_settings import ServeSettings
+from scheduler_plugin.settings import InUseSettings
 from tests.deploy.documents import CRDS
 from tests.e2e import documented, others
 from tests.e2e.charts import (
@@ -322,24 +324,84 @@ def monitored_port(objects: list[Any], monitor: Any) -> int:
     return int(endpoint.get("targetPort") or named_ports[endpoint["port"]])
 
 
-def test_the_dashboard_is_a_service_where_that_is_wanted() -> None:
-    objects = render({"dashboard": {"enabled": True}, "networkPolicies": {"enabled": True}})
+def dashboard_settings(objects: list[Any]) -> DashboardSettings:
+    found = container(objects, "Deployment", "moorage-dashboard")["command"]
+    settings = parse_plugin_settings(found[1:], {})
+    assert isinstance(settings, DashboardSettings)
+    return settings
+
+
+ALL_AROUND = {"dashboard": {"enabled": True}, "networkPolicies": {"enabled": True}}
+
+
+def test_the_dashboard_is_a_deployment_where_that_is_wanted() -> None:
+    objects = render(ALL_AROUND)
     service = named(objects, "Service", "moorage-dashboard")["spec"]
-    (port,) = container(objects, "Deployment", "moorage-scheduler", 1)["ports"]
-    pod = named(objects, "Deployment", "moorage-scheduler")["spec"]["template"]
-    (opened,) = named(objects, "NetworkPolicy", "moorage-scheduler-plugin")["spec"]["ingress"]
+    (port,) = container(objects, "Deployment", "moorage-dashboard")["ports"]
+    pod = named(objects, "Deployment", "moorage-dashboard")["spec"]["template"]
+    (opened,) = named(objects, "NetworkPolicy", "moorage-dashboard")["spec"]["ingress"]
 
     assert service["selector"].items() <= pod["metadata"]["labels"].items()
-    assert service["ports"][0]["targetPort"] == port["name"]
-    assert plugin_settings(objects).pages.port == port["containerPort"]
-    assert [p["port"] for p in opened["ports"]] == [10259, port["containerPort"]]
+    assert (service["ports"][0]["port"], service["ports"][0]["targetPort"]) == (80, port["name"])
+    assert dashboard_settings(objects).listen_address.port == port["containerPort"]
+    assert opened == {"ports": [{"port": port["containerPort"], "protocol": "TCP"}]}
     closed = render({"networkPolicies": {"enabled": True}})
-    assert plugin_settings(closed).pages.host == "127.0.0.1"
-    (opened,) = named(closed, "NetworkPolicy", "moorage-scheduler-plugin")["spec"]["ingress"]
-    assert [p["port"] for p in opened["ports"]] == [10259]
-    assert not [o for o in closed if o["metadata"]["name"] == "moorage-dashboard"]
-    said = refusal({"dashboard": {"enabled": True}, "scheduler": {"mode": "Cluster"}})
-    assert "dashboard.enabled: in mode Cluster" in said
+    assert plugin_settings(closed).dashboard_address is None
+    assert not [o for o in closed if "dashboard" in o["metadata"]["name"]]
+
+
+def test_the_plugin_answers_the_dashboards_pods_alone() -> None:
+    objects = render(ALL_AROUND)
+    plugin, dashboard = plugin_settings(objects), dashboard_settings(objects)
+    probes, asked = named(objects, "NetworkPolicy", "moorage-scheduler-plugin")["spec"]["ingress"]
+    pod = named(objects, "Deployment", "moorage-dashboard")["spec"]["template"]
+    (selected,) = asked["from"]
+
+    assert plugin.dashboard_address is not None
+    assert plugin.dashboard_address.port == dashboard.plugin_port == asked["ports"][0]["port"]
+    assert plugin.pages.host == "127.0.0.1"
+    assert [found["port"] for found in probes["ports"]] == [10259]
+    assert selected["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert plugin.dashboard_secret == dashboard.secret_path
+    secret = named(objects, "Secret", dashboard.secret_path.name)
+    assert "data" not in secret, "an upgrade would take away what the plugin wrote"
+
+
+@pytest.mark.parametrize("mode", ["Dedicated", "Cluster"])
+def test_the_dashboard_is_told_what_the_plugin_is(mode: str) -> None:
+    accounting = {"queueLabel": KAIS, "defaultQueue": "rest", "podGroups": []}
+    scheduler = {"mode": mode, "name": "other"}
+    values = {"dashboard": {"enabled": True}, "accounting": accounting, "scheduler": scheduler}
+    objects = render(values, namespace="charged")
+    found = dashboard_settings(objects)
+    (rule,) = named(objects, "Role", "moorage-dashboard-lease")["rules"]
+
+    assert found.accounting.queue_label == KAIS
+    assert found.accounting.default_queue == "rest"
+    assert found.accounting.scheduler_names == {"other"}
+    assert found.pod_groups == ()
+    assert found.secret_path.namespace == "charged"
+    assert rule["resourceNames"] == [found.lease_path.name]
+    if mode == "Dedicated":
+        assert plugin_settings(objects).accounting == found.accounting
+        assert plugin_settings(objects).lease == found.lease
+
+
+def test_the_dashboards_account_only_reads() -> None:
+    objects = render(ALL_AROUND)
+    roles = ["moorage-dashboard", "moorage-dashboard-lease", "moorage-dashboard-tls"]
+    rules = [
+        rule
+        for o in objects
+        if o["kind"] in ("Role", "ClusterRole") and o["metadata"]["name"] in roles
+        for rule in o["rules"]
+    ]
+    written = {r for rule in rules if "create" in rule["verbs"] for r in rule["resources"]}
+    (secret,) = (rule for rule in rules if "secrets" in rule["resources"])
+
+    assert {v for rule in rules for v in rule["verbs"]} == {"get", "list", "watch", "create"}
+    assert written == {"tokenreviews", "subjectaccessreviews"}, "which store nothing"
+    assert (secret["verbs"], secret["resourceNames"]) == (["get"], ["moorage-dashboard-tls"])
 
 
 def test_another_queue_label_is_the_same_everywhere() -> None:
@@ -366,7 +428,7 @@ def test_another_namespace_is_the_same_everywhere() -> None:
     objects = render({"driver": {"namespace": "devices"}}, namespace="charged")
 
     assert SYSTEM not in json.dumps(objects)
-    assert plugin_settings(objects).lease.namespace == "charged"
+    assert plugin_settings(objects).lease[0] == "charged"
     policies = json.dumps([o for o in objects if o["kind"] == "ValidatingAdmissionPolicy"])
     for account in ("devices:driver-node", "charged:driver-shared", "charged:scheduler-plugin"):
         assert f"'system:serviceaccount:{account}'" in policies

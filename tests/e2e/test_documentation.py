@@ -22,12 +22,12 @@ from moorage_demo.release import install_release
 from tests.collector import Collector
 from tests.e2e import documented, rights
 from tests.e2e.charts import bare_cluster
-from tests.e2e.documented import README
 from tests.e2e.test_policies import POD_GROUP_CRD
 
 LOGS = documented.DOCS / "how-to/follow-a-pod.md"
 HOW_TO = sorted((documented.DOCS / "how-to").glob("*.md"))
-PAGES = (documented.DOCS / "tutorial.md", *(page for page in HOW_TO if page != LOGS))
+DISK = documented.DOCS / "how-to/claim-a-disk.md"
+PAGES = (documented.DOCS / "tutorial.md", *(page for page in HOW_TO if page not in (LOGS, DISK)))
 GROUPS = "crd/podgroups.scheduling.run.ai"
 USB_STICKS = 'SUBSYSTEM=="block", KERNEL=="sd?", ENV{ID_BUS}=="usb"'
 SAYING_ALL = (
@@ -103,14 +103,13 @@ def test_a_pod_is_followed_through_logs_and_traces_as_its_page_says(
     assert collector.services == {"moorage-scheduler-plugin", "moorage-driver-node"}
 
 
-def test_the_first_example_of_the_readme_runs_as_it_stands(
-    installed: Cluster, tmp_path: Path
-) -> None:
+def test_a_disk_is_claimed_as_its_page_says(installed: Cluster, tmp_path: Path) -> None:
     """But that the disk is one that the test can plug."""
-    assert README.count(USB_STICKS) == 1
+    text = DISK.read_text()
+    assert text.count(USB_STICKS) == 1
     with plugged_disk(tmp_path / "disk", "hello") as disk:
-        page = README.replace(USB_STICKS, f'SUBSYSTEM=="block", KERNEL=="{disk.name}"')
-        documented.follow_text(installed, "README.md", page, tmp_path)
+        page = text.replace(USB_STICKS, f'SUBSYSTEM=="block", KERNEL=="{disk.name}"')
+        documented.follow_text(installed, DISK.name, page, tmp_path)
         installed.kubectl("delete", "pod/reader", "resourceclaim/my-disk", "--now")
         installed.kubectl("delete", "queue.moorage.dev/vision", "akric/disk")
         installed.wait_until("its Instance is gone", lambda: not installed.list("akrii"))

@@ -260,11 +260,12 @@ def an_upgrade_changes_what_it_says(cluster: Cluster, folder: Path) -> None:
 
 
 NODE = "node-a"
+NAME = "app.kubernetes.io/name"
 DASHBOARD = "http://127.0.0.1:18080/dashboard/api/"
 
 
-def the_dashboard_is_reached_by_its_service(cluster: Cluster) -> None:
-    """With a token that may list queues, and with one that may not."""
+def two_tokens(cluster: Cluster) -> tuple[str, str]:
+    """One that may list queues, and one that may not."""
     rules = [{"apiGroups": ["moorage.dev"], "resources": ["queues"], "verbs": ["list"]}]
     api = "rbac.authorization.k8s.io"
     ref = {"apiGroup": api, "kind": "ClusterRole", "name": "reader"}
@@ -286,16 +287,28 @@ def the_dashboard_is_reached_by_its_service(cluster: Cluster) -> None:
             service_accounts.request_token(api_server, "default", name, None)
             for name in ("reader", "stranger")
         )
+    return reader, stranger
 
+
+def the_dashboard_is_reached_by_its_service(cluster: Cluster) -> None:
+    """With a token that may list queues, and with one that may not."""
+    reader, stranger = two_tokens(cluster)
     service = cluster.get("service", "moorage-dashboard", namespace=SYSTEM) or {}
     inside = f"http://{service['spec']['clusterIP']}/dashboard/api/state"
     asked = ("wget", "-q", "-T", "20", "-O", "-", f"--header=Authorization: Bearer {reader}")
-    shown = json.loads(cluster.node(NODE).exec((*asked, inside)).stdout)
+
+    def state() -> Any:
+        answer = cluster.node(NODE).exec((*asked, inside), check=False).stdout
+        return json.loads(answer) if answer else None
+
+    shown = cluster.wait_until("the dashboard answers", state)
     assert shown["viewer"] == "system:serviceaccount:default:reader"
     assert shown["parts"]["queues"] == {"total": 1, "all": 1, "denied": ""}
     assert 'verb "list" on "pods"' in shown["parts"]["waiting"]["denied"]
 
-    cluster.wait_until("a standby asks the leader", lambda: a_standby_asks(cluster, asked))
+    leader_told = lambda: (state() or {}).get("leader") == ""  # noqa: E731
+    cluster.wait_until("the leader tells places in line", leader_told)
+    a_stranger_gets_nothing_of_the_leader(cluster)
 
     with forwarded(cluster):
         (row,) = json.loads(told("rows/queues", reader))["rows"]
@@ -304,21 +317,15 @@ def the_dashboard_is_reached_by_its_service(cluster: Cluster) -> None:
         assert "The cluster does not know this token" in told("state", "nonsense")
 
 
-def a_standby_asks(cluster: Cluster, asked: tuple[str, ...]) -> bool:
-    """Whether a replica that is not the elected one reaches the one that is."""
-    pods = [pod for pod in cluster.list("pods", namespace=SYSTEM) if is_scheduler(pod)]
-    urls = (f"http://{pod['status']['podIP']}:10262/dashboard/api/state" for pod in pods)
-    answers = [cluster.node(NODE).exec((*asked, url), check=False).stdout for url in urls]
-    states = [json.loads(answer) for answer in answers if answer]
-    standbys = [state for state in states if state["standby"]]
-    return [state["leader"] for state in standbys] == [""] and len(states) == 2
-
-
-def is_scheduler(pod: dict[str, Any]) -> bool:
-    """Whether that is a replica of Moorage's scheduler that runs."""
-    labels, status = pod["metadata"].get("labels", {}), pod.get("status", {})
-    is_ours = labels.get("app.kubernetes.io/name") == "moorage-scheduler-plugin"
-    return is_ours and "deletionTimestamp" not in pod["metadata"] and bool(status.get("podIP"))
+def a_stranger_gets_nothing_of_the_leader(cluster: Cluster) -> None:
+    """Whoever reaches the plugin's port for the dashboard needs its certificate."""
+    pods = cluster.list("pods", namespace=SYSTEM)
+    labels = [(pod, pod["metadata"].get("labels", {})) for pod in pods]
+    plugins = [pod for pod, of in labels if of.get(NAME) == "moorage-scheduler-plugin"]
+    for pod in plugins:
+        url = f"https://{pod['status']['podIP']}:10265/healthz"
+        ask = ("curl", "--silent", "--insecure", "--max-time", "5", url)
+        assert cluster.node(NODE).exec(ask, check=False).returncode != 0
 
 
 @contextmanager

@@ -16,19 +16,17 @@ from types import TracebackType
 from typing import Any, Self
 
 import grpc.aio
+from google.protobuf.message import Message
 
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra.v1 import api_pb2_grpc as v1_grpc
-from driver.kubelet_api.dra.v1beta1 import api_pb2 as v1beta1
-from driver.kubelet_api.dra.v1beta1 import api_pb2_grpc as v1beta1_grpc
 from driver.kubelet_api.dra_health.v1 import api_pb2 as health
 from driver.kubelet_api.dra_health.v1 import api_pb2_grpc as health_grpc
-from driver.kubelet_api.dra_health.v1alpha1 import api_pb2 as alpha_health
-from driver.kubelet_api.dra_health.v1alpha1 import api_pb2_grpc as alpha_health_grpc
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
 from driver.plumbing.kubelet_sockets import unix_channel
 from driver.preparing.files.prepared import ClaimReference
+from tests.contracts import DRA_V1BETA1, HEALTH_V1ALPHA1, methods
 
 GET_INFO_SECONDS = 1.0
 NOTIFY_SECONDS = 5.0
@@ -119,12 +117,8 @@ class FakeKubelet:
         if plugin.service == "v1.DRAPlugin":
             stub = v1_grpc.DRAPluginStub(plugin.channel)
             return (await stub.NodePrepareResources(request, timeout=seconds)).claims
-        beta = v1beta1_grpc.DRAPluginStub(plugin.channel)
-        answer = await beta.NodePrepareResources(
-            v1beta1.NodePrepareResourcesRequest.FromString(request.SerializeToString()),
-            timeout=seconds,
-        )
-        return v1.NodePrepareResourcesResponse.FromString(answer.SerializeToString()).claims
+        answer = await _as_v1beta1(plugin, "NodePrepareResources", request, seconds)
+        return v1.NodePrepareResourcesResponse.FromString(answer).claims
 
     async def unprepare(
         self, *claims: ClaimReference, seconds: float = CALL_SECONDS
@@ -135,12 +129,8 @@ class FakeKubelet:
         if plugin.service == "v1.DRAPlugin":
             stub = v1_grpc.DRAPluginStub(plugin.channel)
             return (await stub.NodeUnprepareResources(request, timeout=seconds)).claims
-        beta = v1beta1_grpc.DRAPluginStub(plugin.channel)
-        answer = await beta.NodeUnprepareResources(
-            v1beta1.NodeUnprepareResourcesRequest.FromString(request.SerializeToString()),
-            timeout=seconds,
-        )
-        return v1.NodeUnprepareResourcesResponse.FromString(answer.SerializeToString()).claims
+        answer = await _as_v1beta1(plugin, "NodeUnprepareResources", request, seconds)
+        return v1.NodeUnprepareResourcesResponse.FromString(answer).claims
 
     @asynccontextmanager
     async def health(
@@ -153,8 +143,8 @@ class FakeKubelet:
             stub = health_grpc.DRAResourceHealthStub(channel)
             call = stub.NodeWatchResources(health.NodeWatchResourcesRequest())
         else:
-            alpha_stub = alpha_health_grpc.DRAResourceHealthStub(channel)
-            call = alpha_stub.NodeWatchResources(alpha_health.NodeWatchResourcesRequest())
+            method = methods(HEALTH_V1ALPHA1)["NodeWatchResources"]
+            call = method.on(channel)(method.request())
         try:
             yield (
                 health.NodeWatchResourcesResponse.FromString(answer.SerializeToString())
@@ -210,6 +200,16 @@ class FakeKubelet:
         async with self._happened:
             self.history.append((event, socket.name))
             self._happened.notify_all()
+
+
+async def _as_v1beta1(
+    plugin: RegisteredPlugin, name: str, request: Message, seconds: float
+) -> bytes:
+    """The answer to a request of v1, asked in the messages of v1beta1."""
+    method = methods(DRA_V1BETA1)[name]
+    asked = method.request.FromString(request.SerializeToString())
+    answer: Message = await method.on(plugin.channel)(asked, timeout=seconds)
+    return answer.SerializeToString()
 
 
 def _message(claim: ClaimReference) -> v1.Claim:

@@ -18,7 +18,8 @@ from scheduler_plugin.extender.scheduler_configuration import (
     scheduler_configuration,
 )
 from scheduler_plugin.objects.names import OrphanPolicy, OwnerLifetime
-from scheduler_plugin.settings import LeaveSettings, ServeSettings
+from scheduler_plugin.serve_settings import ServeSettings
+from scheduler_plugin.settings import LeaveSettings
 from tests.deploy.documents import DEPLOY
 
 TLS = ("--tls-cert-file=t.crt", "--tls-private-key-file=t.key", "--client-ca-file=ca.crt")
@@ -41,8 +42,8 @@ def test_without_flags_it_serves_on_loopback_behind_the_lease_of_the_manifests()
     assert settings.listening == Listening(host="127.0.0.1", port=10261, tls=None)
     assert settings.pages == Listening(host="127.0.0.1", port=10262, tls=None)
     assert settings.accounting.scheduler_names == {"moorage"}
-    assert str(settings.lease) == "moorage-system/moorage-scheduler"
-    assert settings.lease.identity
+    assert str(settings.elected_by) == "moorage-system/moorage-scheduler"
+    assert settings.elected_by.identity
     assert [kind.api_version for kind in settings.pod_groups] == [
         "scheduling.run.ai/v2alpha2",
         "scheduling.x-k8s.io/v1alpha1",
@@ -68,7 +69,10 @@ def test_flags_are_taken_over() -> None:
 
     accounting = settings.accounting
     assert settings.kubeconfig == Path("/k")
-    assert (str(settings.lease), settings.lease.identity) == ("kube-system/other", "host-a")
+    assert (str(settings.elected_by), settings.elected_by.identity) == (
+        "kube-system/other",
+        "host-a",
+    )
     assert (accounting.queue_label, accounting.default_queue) == ("kai.scheduler/queue", "rest")
     assert accounting.non_preemptible_priority == -5
     assert accounting.orphan_policy is OrphanPolicy.UNATTRIBUTED

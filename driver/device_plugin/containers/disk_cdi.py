@@ -17,8 +17,8 @@ from driver.device_plugin.containers.instance_cdi import GivenChange, GivenFile,
 from driver.device_plugin.containers.responses import Files
 from driver.instances.instances import Instance
 from driver.plumbing.disk import Folder, real_path
+from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import Resolve, with_real_paths
-from driver.preparing.grants.whereabouts import Whereabouts
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class InstanceCdiFiles:
         return {w.instance.name: self._files(w) for w in known if w is not None}
 
     async def follow(
-        self, held: Mapping[InstanceName, bool], where: Whereabouts
+        self, held: Mapping[InstanceName, bool], where: DeviceLocator
     ) -> tuple[GivenChange, ...]:
         """Keep right what was given of Instances; returns what changed.
 
@@ -186,7 +186,7 @@ class InstanceCdiFiles:
             self._folder.remove(name)
 
     def _follow(
-        self, held: Mapping[InstanceName, bool], where: Whereabouts
+        self, held: Mapping[InstanceName, bool], where: DeviceLocator
     ) -> tuple[GivenChange, ...]:
         failure: OSError | None = None
         for name in sorted(held):
@@ -206,7 +206,7 @@ class InstanceCdiFiles:
         changes, self._changes = tuple(self._changes), []
         return changes
 
-    def _renew(self, instance: Instance, where: Whereabouts) -> GivenChange | None:
+    def _renew(self, instance: Instance, where: DeviceLocator) -> GivenChange | None:
         if self._as_it_was(instance) is not None:
             return None
         given = self._given(instance.name)
@@ -229,14 +229,14 @@ class InstanceCdiFiles:
         paths = tuple(real if real in after.paths else path for path, real in leads)
         return replace(before, paths=paths)
 
-    def _remove_if_elsewhere(self, name: InstanceName, where: Whereabouts) -> None:
+    def _remove_if_elsewhere(self, name: InstanceName, where: DeviceLocator) -> None:
         """Whoever wrote it: nobody is to be started with another device."""
         given = self._given(name)
         if given is not None and instance_cdi.rival(name, given, where):
             self._folder.remove(instance_cdi.file_name(name))
 
     def _withdraw_if(
-        self, name: InstanceName, where: Whereabouts, *, shared: bool
+        self, name: InstanceName, where: DeviceLocator, *, shared: bool
     ) -> GivenChange | None:
         if name in self._withdrawn:
             return None

@@ -23,7 +23,7 @@ from driver.api import AKRI_GROUP, ConfigurationName, InstanceName
 from driver.instances.instances import Instance
 from driver.instances.unusable_properties import container_properties
 from driver.preparing.files.cdi import VERSION, encoded, host_edits, variables
-from driver.preparing.grants.whereabouts import FormerPlace, Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator, PreviousLocation
 
 _PREFIX, _SUFFIX = f"{AKRI_GROUP}-", ".json"
 _CLASS = re.compile(r"[A-Za-z]([-_.A-Za-z0-9]*[A-Za-z0-9])?")
@@ -113,7 +113,7 @@ class GivenChange:
 
 
 def withdrawal(
-    name: InstanceName, given: GivenFile | None, where: Whereabouts, *, shared: bool
+    name: InstanceName, given: GivenFile | None, where: DeviceLocator, *, shared: bool
 ) -> str:
     """Why no container may be given an Instance that is not reported; "" if it may as before.
 
@@ -123,22 +123,19 @@ def withdrawal(
         where: What is known of the devices.
         shared: Whether several nodes may see it.
     """
-    if given is not None and (other := rival(name, given, where)):
-        return other
     is_address = shared and given is not None and not given.is_of_host
-    return "" if is_address or where.is_unheard(_configuration(name)) else "is offline"
+    return where.why_withheld(_place(name, given), is_address=is_address)
 
 
-def rival(name: InstanceName, given: GivenFile, where: Whereabouts) -> str:
+def rival(name: InstanceName, given: GivenFile, where: DeviceLocator) -> str:
     """Which other device is where an Instance's file leads; "" if none is."""
-    place = FormerPlace(
-        configuration=_configuration(name),
+    return where.rival(_place(name, given))
+
+
+def _place(name: InstanceName, given: GivenFile | None) -> PreviousLocation:
+    return PreviousLocation(
+        configuration=ConfigurationName(name.rpartition("-")[0]),
         instance=name,
-        paths=given.paths,
-        values=given.variables.values(),
+        paths=given.paths if given else (),
+        values=given.variables.values() if given else (),
     )
-    return where.rival(place)
-
-
-def _configuration(name: InstanceName) -> ConfigurationName:
-    return ConfigurationName(name.rpartition("-")[0])

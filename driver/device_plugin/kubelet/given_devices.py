@@ -15,69 +15,81 @@ from typing import NoReturn
 
 from driver.api import InstanceName, NodeName
 from driver.device_plugin.containers.disk_cdi import InstanceCdiFiles
-from driver.device_plugin.containers.given_notices import (
-    GivenNotice,
-    given_notice,
-    path_taken,
+from driver.device_plugin.containers.given_events import (
+    given_event,
+    named,
     pods_with,
 )
 from driver.device_plugin.containers.instance_cdi import GivenChange
 from driver.device_plugin.kubelet.usage import HasPods, ListsUsage, pod_reference
 from driver.instances.slots.slots import InstanceSlots
-from driver.plumbing.apiserver_passes import Passes
-from driver.preparing.grants.whereabouts import Whereabouts
-from kube.api import Event
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
+from driver.preparing.grants.device_events import DeviceEvent, path_taken
+from driver.preparing.grants.device_locators import DeviceLocator
+from kube.api import After, Done, Event, Result
 
-LOOK_SECONDS = 10.0
-"""How often the files are looked at though nothing was reported: during an update of the driver
-another process, which may know less, has them too."""
 
-RETRY_SECONDS = 1.0
-"""Until the kubelet is asked again that did not answer."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds.
+
+    Attributes:
+        look: After which the files are looked at though nothing was reported: during an update of
+            the driver another process, which may know less, has them too.
+        retry: Until the kubelet is asked again that did not answer.
+    """
+
+    look: float = 10.0
+    retry: float = 1.0
+
+
+TIMES = Times()
 
 
 @dataclass(eq=False)
 class GivenDevices:
-    """Keeps files right, and tells pods, while `run` runs.
+    """Keeps files right, and records Events on pods, while `run` runs.
 
     Attributes:
         where: Where this node's devices are now; None before that is known.
         views: The Instances, as they are known at any moment.
         usage: Asks the kubelet.
         record: Takes Events and returns at once.
-        keeping: Is asked for a pass when Instances or devices may be others.
+        files_queue: Its key is added when Instances or devices may be others.
     """
 
     node: NodeName
     files: InstanceCdiFiles
-    where: Callable[[], Whereabouts | None]
+    where: Callable[[], DeviceLocator | None]
     views: Callable[[], Mapping[InstanceName, InstanceSlots]]
     usage: ListsUsage
     pods: HasPods
     record: Callable[[Event], None]
 
     def __post_init__(self) -> None:
-        self.keeping = Passes(self._keep_now, name="keeping what was given")
-        self._telling = Passes(self._tell, name="telling pods of their devices")
-        self.untold: dict[GivenNotice, None] = {}
+        self.files_queue = whole_reconciler("keeping what was given", self._keep_now)
+        self._events_queue = whole_reconciler("telling pods of given devices", self._record_events)
+        self.unreported: dict[tuple[InstanceName, DeviceEvent], None] = {}
         self._left: dict[InstanceName, dict[str, None]] = {}
         self._taken: frozenset[tuple[InstanceName, str, InstanceName]] = frozenset()
-        self._kept: tuple[Mapping[InstanceName, bool], frozenset[InstanceName], Whereabouts] | None
+        self._kept: (
+            tuple[Mapping[InstanceName, bool], frozenset[InstanceName], DeviceLocator] | None
+        )
         self._kept = None
         self._due = 0.0
 
     async def run(self) -> NoReturn:
-        """Keep and tell until cancelled."""
+        """Keep and record until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.keeping.run())
-            await self._telling.run()
+            tasks.create_task(self.files_queue.run())
+            await self._events_queue.run()
 
-    async def _keep_now(self) -> float:
+    async def _keep_now(self) -> After:
         if (where := self.where()) is not None:
             await self.keep(where)
-        return LOOK_SECONDS
+        return After(TIMES.look)
 
-    async def keep(self, where: Whereabouts) -> None:
+    async def keep(self, where: DeviceLocator) -> None:
         """Let what containers get be where it is now.
 
         Raises:
@@ -94,26 +106,26 @@ class GivenDevices:
             self._note(change, where)
         await self.files.keep(known)
         self._note_taken(held, where, {change.instance for change in changes})
-        self._kept, self._due = (held, known, where), now + LOOK_SECONDS
+        self._kept, self._due = (held, known, where), now + TIMES.look
 
-    def _note(self, change: GivenChange, where: Whereabouts) -> None:
+    def _note(self, change: GivenChange, where: DeviceLocator) -> None:
         now = change.after.paths if change.after else ()
         left = self._left.setdefault(change.instance, {})
         left.update(dict.fromkeys(change.before.paths if change.before else ()))
         for path in now:
             left.pop(path, None)
-        notice = given_notice(change, tuple(left), where)
-        if notice is not None:
-            self.untold[notice] = None
-            self._telling.ask()
+        event = given_event(change, tuple(left), where)
+        if event is not None:
+            self.unreported[change.instance, event] = None
+            self._events_queue.add(ALL)
 
     def _note_taken(
         self,
         held: Mapping[InstanceName, bool],
-        where: Whereabouts,
-        told: Collection[InstanceName],
+        where: DeviceLocator,
+        reported: Collection[InstanceName],
     ) -> None:
-        """Once for as long as it lasts, and not where the same change has told it of the device."""
+        """Once for as long as it lasts, and not of a device that has just been reported."""
         self._left = {name: left for name, left in self._left.items() if name in held}
         taken = frozenset(
             (name, path, owner)
@@ -122,21 +134,21 @@ class GivenDevices:
             if (owner := where.owner(path))
         )
         for name, path, owner in taken - self._taken:
-            if name not in told:
-                self.untold[path_taken(name, path, owner)] = None
-                self._telling.ask()
+            if name not in reported:
+                self.unreported[name, path_taken(f"the {named(name)}", path, owner)] = None
+                self._events_queue.add(ALL)
         self._taken = taken
 
-    async def _tell(self) -> float | None:
-        if not self.untold:
-            return None
+    async def _record_events(self) -> Result:
+        if not self.unreported:
+            return Done()
         listing = await self.usage()
         if listing is None:
-            return RETRY_SECONDS
-        notices, self.untold = tuple(self.untold), {}
-        for notice in notices:
-            event = Event.warning if notice.is_warning else Event.normal
-            for pod in pods_with(notice.instance, self.views(), listing, self.node):
+            return After(TIMES.retry)
+        events, self.unreported = tuple(self.unreported), {}
+        for instance, said in events:
+            record = Event.warning if said.is_warning else Event.normal
+            for pod in pods_with(instance, self.views(), listing, self.node):
                 regarding = pod_reference(pod, self.pods.known())
-                self.record(event(regarding, notice.reason, "Renew", notice.sentence))
-        return None
+                self.record(record(regarding, said.reason, "Renew", said.sentence))
+        return Done()

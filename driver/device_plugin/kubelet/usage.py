@@ -1,26 +1,22 @@
 """What containers use, by the kubelet's account, and slots that follow: `slots.reconciliation`.
 
-    pod events, a start, a minute ──► pass: listing, pods, decision ──► writes, Events
+    pod events, a start, a minute ──► reconcile: listing, pods, decision ──► writes, Events
 
-Passes do not overlap. One that leaves something waiting is followed by another soon, and by
-others ever later: whatever settles it shows in an event of its pod as well. A pod that comes, and
-what it is given, need no pass at once: nothing is to be freed then, and where many start together
-kubelet and API server have enough to do.
+One that leaves something waiting is followed by another soon, and by others later and later:
+whatever settles it shows in an event of its pod as well. A pod that comes, and what it is given,
+need no look at once: nothing is to be freed then, and where many start together kubelet and API
+server have enough to do.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NoReturn, Protocol
 
-import grpc.aio
-from google.protobuf.message import DecodeError
-
 from driver.api import NodeName
-from driver.device_ids import RESOURCE_PREFIX, DeviceKey
+from driver.device_ids import DeviceKey
 from driver.device_plugin.kubelet.allocations import Given, HasSlots
 from driver.device_plugin.slots.reconciliation import (
     Evidence,
@@ -29,7 +25,6 @@ from driver.device_plugin.slots.reconciliation import (
     reconcile,
 )
 from driver.instances.slots.node_pods import (
-    ListedDevice,
     Listing,
     NodePod,
     NodePods,
@@ -44,14 +39,13 @@ from driver.instances.slots.slots import (
     slot_devices,
 )
 from driver.instances.stored.device_usage import holder_value
-from driver.kubelet_api.podresources.v1 import api_pb2 as v1
 from driver.plumbing.apiserver import each
-from driver.plumbing.apiserver_passes import Passes
-from driver.plumbing.kubelet_sockets import list_pod_resources
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.plumbing.prometheus import SLOT_RELEASE_SECONDS
 from kube.api import (
     PODS,
     Added,
+    After,
     ApiClient,
     Backoff,
     Change,
@@ -62,70 +56,25 @@ from kube.api import (
     Store,
 )
 
-SOCKET = "kubelet.sock"
-
-
-class PartialListingError(Exception):
-    """Raised when a listing lacks something without which it is no evidence."""
-
-
-async def list_devices(folder: Path, clock: Callable[[], Moment]) -> Listing | None:
-    """Ask the kubelet what containers have; None if there is no answer, or none that is whole.
-
-    Args:
-        folder: The kubelet's `pod-resources`.
-        clock: Which tells when the kubelet was asked.
-    """
-    asked, path = clock(), folder / SOCKET
-    try:
-        answer = v1.ListPodResourcesResponse.FromString(await list_pod_resources(path))
-        return Listing(asked, frozenset(_devices(answer)))
-    except (grpc.aio.AioRpcError, DecodeError, PartialListingError) as error:
-        logger.warning("No listing from the kubelet's %s: %s", path, _text(error))
-        return None
-
-
-def _text(error: Exception) -> str:
-    if isinstance(error, grpc.aio.AioRpcError):
-        return f"{error.code().name}: {error.details()}"
-    return "its answer is unreadable" if isinstance(error, DecodeError) else str(error)
-
-
-def _devices(answer: v1.ListPodResourcesResponse) -> Iterator[ListedDevice]:
-    for pod in answer.pod_resources:
-        name = PodName(_given(pod.namespace, "a pod's namespace"), _given(pod.name, "a pod's name"))
-        for container in pod.containers:
-            where = f"of pod {name}"
-            container_name = _given(container.name, f"the name of a container {where}")
-            for device in container.devices:
-                resource = _given(device.resource_name, f"the resource of a device {where}")
-                if resource.startswith(RESOURCE_PREFIX):
-                    for key in _keys(device, where):
-                        yield ListedDevice(name, container_name, key)
-
-
-def _keys(device: v1.ContainerDevices, where: str) -> Iterator[DeviceKey]:
-    ids = [_given(text, f"an id of {device.resource_name} {where}") for text in device.device_ids]
-    if not ids:
-        raise PartialListingError(f"its answer lacks the ids of {device.resource_name} {where}")
-    return (DeviceKey(device.resource_name, text) for text in ids)
-
-
-def _given(text: str, what: str) -> str:
-    if not text:
-        raise PartialListingError(f"its answer lacks {what}")
-    return text
-
-
 logger = logging.getLogger(__name__)
 
-SAFETY_NET_SECONDS = 60.0
 
-SOON_SECONDS = 0.2
-"""By then, the kubelet has entered what it was given."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds.
 
-ALONE_SECONDS = 60.0
-"""After it, no earlier process of the driver answers the kubelet any more."""
+    Attributes:
+        safety_net: After which all is looked at though nothing changed.
+        soon: By then, the kubelet has entered what it was given.
+        alone: After it, no earlier process of the driver answers the kubelet any more.
+    """
+
+    safety_net: float = 60.0
+    soon: float = 0.2
+    alone: float = 60.0
+
+
+TIMES = Times()
 
 _AGAIN = Backoff(first_seconds=0.2, cap_seconds=10.0)
 
@@ -184,16 +133,16 @@ class SlotKeeper:
     record: Callable[[Event], None]
 
     def __post_init__(self) -> None:
-        self._passes = Passes(self._pass, name="reconciling slots")
+        self._queue = whole_reconciler("reconciling slots", self._reconcile)
         self._waits = 0
         # When the first pod ended of those whose slots may not be free yet.
         self._ended_at: Moment | None = None
-        self._alone_at = self.given.clock() + ALONE_SECONDS
+        self._alone_at = self.given.clock() + TIMES.alone
         self._told: frozenset[SlotConflict] = frozenset()
 
     async def run(self) -> NoReturn:
         """Reconcile until cancelled."""
-        await self._passes.run()
+        await self._queue.run()
 
     def pod_changed(self, change: Change[NodePod]) -> None:
         """A pod of this node came, changed or went."""
@@ -202,7 +151,7 @@ class SlotKeeper:
         if isinstance(change, Deleted) or change.new.finished:
             self._ended_at = self._ended_at or self.given.clock()
         came = isinstance(change, Added) and not change.new.finished
-        self._wake(SOON_SECONDS if came else 0)
+        self._wake(TIMES.soon if came else 0)
 
     def instance_changed(self, change: Change[InstanceSlots]) -> None:
         """Slots of this node were written, by an Allocate or by hand."""
@@ -211,7 +160,7 @@ class SlotKeeper:
         if isinstance(change, Added) or self._is_in_conflict(change.new):
             self._wake(0)
         elif change.old.held_by(self.node) != change.new.held_by(self.node):
-            self._wake(SOON_SECONDS)
+            self._wake(TIMES.soon)
 
     def _is_in_conflict(self, slots: InstanceSlots) -> bool:
         """Whether a container here uses it without a slot, which it may get now."""
@@ -219,9 +168,9 @@ class SlotKeeper:
 
     def _wake(self, seconds: float) -> None:
         self._waits = 0
-        self._passes.ask_within(seconds)
+        self._queue.add_after(ALL, seconds)
 
-    async def _pass(self) -> float:
+    async def _reconcile(self) -> After:
         self.given.forget_old()
         ended_at = self._ended_at
         found = await self._reconciled()
@@ -231,8 +180,8 @@ class SlotKeeper:
         self._waits = self._waits + 1 if found.waiting else 0
         if not found.waiting and self._ended_at == ended_at:
             self._ended_at = None
-        # No jitter: the first looks are what people wait for, and nobody else is asked.
-        return _AGAIN.delay(self._waits, lambda: 1.0) if self._waits else SAFETY_NET_SECONDS
+        # No jitter: the first looks are what people wait for, and no server is asked.
+        return After(_AGAIN.delay(self._waits, lambda: 1.0) if self._waits else TIMES.safety_net)
 
     async def _reconciled(self) -> Reconciliation:
         listing = await self.usage()
@@ -258,7 +207,7 @@ class SlotKeeper:
 
     async def _carry_out(self, write: SlotWrite) -> None:
         if not await self._is_carried_out(write):
-            self._passes.ask()
+            self._queue.add(ALL)
 
     async def _is_carried_out(self, write: SlotWrite) -> bool:
         """Whether the write needs no other look."""

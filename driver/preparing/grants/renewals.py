@@ -1,6 +1,6 @@
 """Renewals: prepared claims, planned anew whenever the devices of the node change.
 
-    PreparedClaims, Whereabouts ──renew──► the changed claims
+    PreparedClaims, DeviceLocator ──renew──► the changed claims
 
 A container that starts gets its claim's device where it is now, or does not start:
 
@@ -13,7 +13,7 @@ A container that starts gets its claim's device where it is now, or does not sta
     ... and no longer has what the claim's DeviceConfig asks of it: nothing, it is withheld
     is another claim's by now, through another Configuration: nothing, see `rival_claims`
 
-Containers that run are left alone; `claim_notices` says what they hold.
+Containers that run are left alone; `claim_events` says what they hold.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from driver.names import is_shared_pool
 from driver.preparing.files.prepared import PreparedClaim, PreparedClaims, PreparedDevice
 from driver.preparing.grants.claims import in_order, prepared_device, unusable
 from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
+from driver.preparing.grants.device_locators import OFFLINE, DeviceLocator, previous_location
 from driver.preparing.grants.rival_claims import Renewal, kept_apart, left, withheld
-from driver.preparing.grants.whereabouts import Whereabouts, former_place
 
 Resolve = Callable[[str], str]
 """Where a path of the host leads."""
@@ -43,7 +43,7 @@ class OnHost:
 
 
 def concerned(
-    claims: PreparedClaims, where: Whereabouts, before: Whereabouts
+    claims: PreparedClaims, where: DeviceLocator, before: DeviceLocator
 ) -> frozenset[ClaimUid]:
     """The claims that may be another now, by what was known when all were right.
 
@@ -57,7 +57,7 @@ def concerned(
     )
 
 
-def _is_concerned(device: PreparedDevice, where: Whereabouts, before: Whereabouts) -> bool:
+def _is_concerned(device: PreparedDevice, where: DeviceLocator, before: DeviceLocator) -> bool:
     instance = where.find(device)
     if instance is None or device.withheld or instance is not before.find(device):
         return True
@@ -66,7 +66,7 @@ def _is_concerned(device: PreparedDevice, where: Whereabouts, before: Whereabout
 
 def renew(
     claims: PreparedClaims,
-    where: Whereabouts,
+    where: DeviceLocator,
     resolve: Resolve,
     refuse_mount: RefuseMount = no_mounts,
     only: Collection[ClaimUid] | None = None,
@@ -82,7 +82,7 @@ def renew(
     """
     on_host = OnHost(resolve, refuse_mount)
     renewals = [
-        Renewal(claim, _renewed(claim, where, on_host) if only is None or uid in only else claim)
+        Renewal(claim, renewed(claim, where, on_host) if only is None or uid in only else claim)
         for uid, claim in claims.items()
     ]
     changed = [
@@ -94,26 +94,19 @@ def renew(
     return {renewal.before.reference.uid: renewal for renewal in changed}
 
 
-def current(
-    claim: PreparedClaim,
-    where: Whereabouts,
-    resolve: Resolve,
-    refuse_mount: RefuseMount = no_mounts,
-) -> PreparedClaim:
-    """A claim as it is to be prepared now."""
-    return _renewed(claim, where, OnHost(resolve, refuse_mount))
-
-
 def _is_withheld(claim: PreparedClaim) -> bool:
     return any(device.withheld for device in claim.devices)
 
 
-def _renewed(claim: PreparedClaim, where: Whereabouts, on_host: OnHost) -> PreparedClaim:
+def renewed(claim: PreparedClaim, where: DeviceLocator, on_host: OnHost) -> PreparedClaim:
+    """A claim as it is to be prepared now."""
     devices = [_renewed_device(device, where, on_host) for device in claim.devices]
     return replace(claim, devices=in_order(devices))
 
 
-def _renewed_device(device: PreparedDevice, where: Whereabouts, on_host: OnHost) -> PreparedDevice:
+def _renewed_device(
+    device: PreparedDevice, where: DeviceLocator, on_host: OnHost
+) -> PreparedDevice:
     instance = where.find(device)
     if instance is None:
         return _unseen(_told(device, where), where)
@@ -133,15 +126,14 @@ def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:
     return instance if specs == instance.device_specs else replace(instance, device_specs=specs)
 
 
-def _unseen(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
-    if rival := where.rival(former_place(device)):
-        return withheld(device, rival)
-    if where.is_unheard(device.configuration) or _is_only_an_address(device):
+def _unseen(device: PreparedDevice, where: DeviceLocator) -> PreparedDevice:
+    why = where.why_withheld(previous_location(device), is_address=_is_only_an_address(device))
+    if not why:
         return device
-    return withheld(device, device.withheld or "is offline")
+    return withheld(device, device.withheld or why if why == OFFLINE else why)
 
 
-def _told(device: PreparedDevice, where: Whereabouts) -> PreparedDevice:
+def _told(device: PreparedDevice, where: DeviceLocator) -> PreparedDevice:
     """As an earlier driver prepared it, without the environment that is denied."""
     return replace(device, properties=where.rules.passed(device.properties))
 

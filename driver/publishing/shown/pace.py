@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BURST = 20.0
-"""Passes that write, one after another: a hub with all that hangs on it."""
+"""Writes, one after another: a hub with all that hangs on it."""
 
 A_SECOND = 5.0
 

@@ -3,10 +3,9 @@
     Configurations ──► discoveries ──answers──► inventory ──► Instances, ResourceSlices
     ResourceClaims, watched only while a device is away ──► when that device may be removed
 
-Everything is a pass that may be repeated at any time: read the stores, decide, write. Whatever
-changes only asks for another pass, so that a burst of events costs one pass, and a pass that
-failed is simply done again. Instances, one object for each device, have passes of their own, see
-`node_instances`.
+Everything is reconciled: read the stores, decide, write, and again from the start after a failure.
+A change only adds the key to the queue, so that a burst of events costs one call. Instances, one
+object for each device, have a queue of their own, see `node_instances`.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from driver.instances.node_instances import NodeInstances
 from driver.instances.rival_sentences import rival_sentences
 from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.plumbing.worker_threads import worked_out
-from driver.preparing.grants.sight import Sight
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
+from driver.preparing.grants.device_views import DevicesView
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.apiserver_pools import PoolListeners
 from driver.publishing.node_pools import NodePools
@@ -48,15 +47,26 @@ from driver.publishing.shown.local_pools import Homes, KnownPools, local_supplie
 from driver.publishing.shown.publication import Supply
 from driver.running.node.node_handlers import NodeHandlers, Reporter
 from driver.running.node.node_sight import NodeSight
-from kube.api import CONFIGURATIONS, Added, ApiClient, Change, Deleted, Modified, Store
+from kube.api import CONFIGURATIONS, Added, ApiClient, Change, Deleted, Done, Modified, Store
 
 logger = logging.getLogger(__name__)
 
-FIRST_ANSWERS_SECONDS = 2.0
-"""How long the first pass waits for handlers, so that a start publishes once and not twice."""
 
-TAKEN_SECONDS = 0.1
-"""How soon a device is withdrawn whose name proved to be another's."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds.
+
+    Attributes:
+        first_answers: For which the first decision waits for handlers, so that a start publishes
+            once and not twice.
+        taken: After which a device is withdrawn whose name proved to be another's.
+    """
+
+    first_answers: float = 2.0
+    taken: float = 0.1
+
+
+TIMES = Times()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +103,11 @@ class NodeCluster:
         self._place = place
         self._node_path = place.path
         self._tasks = tasks
-        self.passes = Passes(self._pass, name="publishing")
+        self.queue = whole_reconciler("deciding what there is", self.reconcile)
         self._instances = NodeInstances(
             client,
             node,
-            on_taken=lambda: self.passes.ask_within(TAKEN_SECONDS),
+            on_taken=lambda: self.queue.add_after(ALL, TIMES.taken),
             shown=lambda: self.pools.shown_instances,
         )
         self._sources = sources
@@ -129,7 +139,7 @@ class NodeCluster:
             PoolListeners(
                 decided=self.node_sight.forget_shared,
                 gone=self._gone,
-                unknown=self.passes.ask,
+                unknown=self._look,
                 writing=self._instances.yielding,
                 published=PUBLISHED_SECONDS.observe,
             ),
@@ -137,17 +147,17 @@ class NodeCluster:
         reporter = Reporter(sources.reports, self._properties.problems, self._unnamed, self._rivals)
         self._handlers = NodeHandlers(client, node, reporter, self.configurations)
         for source in (sources, self._properties):
-            source.on_change(self.passes.ask)
-            source.on_change(self._handlers.passes.ask)
+            source.on_change(self._look)
+            source.on_change(partial(self._handlers.queue.add, ALL))
         self._properties.on_change(self._properties_changed)
 
     @property
-    def sight(self) -> Sight | None:
+    def sight(self) -> DevicesView | None:
         """What this node can prepare, and where its devices are; None before the first decision."""
         return self.node_sight.whole
 
     @property
-    def where(self) -> Whereabouts | None:
+    def where(self) -> DeviceLocator | None:
         """Where this node's devices are; None before the first decision."""
         return self.node_sight.where
 
@@ -218,8 +228,8 @@ class NodeCluster:
         await self._start_stores()
         await self._first_answers_or_time()
         self._tasks.create_task(self._instances.run())
-        self._tasks.create_task(self._handlers.passes.run())
-        await self.passes.run()
+        self._tasks.create_task(self._handlers.queue.run())
+        await self.queue.run()
 
     async def _start_stores(self) -> None:
         stores: list[Store[Any]] = [self.configurations, self._instances.store]
@@ -239,7 +249,7 @@ class NodeCluster:
     def _configuration_changed(self, change: Change[Verdict]) -> None:
         """Look again, but not at what nodes write into its status."""
         if not isinstance(change, Modified) or concerns_devices(change.old, change.new):
-            self.passes.ask()
+            self._look()
 
     def on_instance(self, change: Change[StoredInstance]) -> None:
         """Look again when slots were taken or freed: what claims may have depends on it."""
@@ -247,7 +257,7 @@ class NodeCluster:
             self.node_sight.forget_shared()
         is_waited_for = isinstance(change, Deleted) and self._is_waited_for(change.old)
         if is_waited_for or (self.node_sight.path.is_dra and _changes_holders(change)):
-            self.passes.ask()
+            self._look()
 
     def _is_waited_for(self, stored: StoredInstance) -> bool:
         """Whether another device would have its name."""
@@ -263,7 +273,7 @@ class NodeCluster:
         self._follow()
         self.on_answer()
         with suppress(TimeoutError):
-            async with asyncio.timeout(FIRST_ANSWERS_SECONDS):
+            async with asyncio.timeout(TIMES.first_answers):
                 await self._first_answers.wait()
 
     def _properties_changed(self) -> None:
@@ -283,9 +293,14 @@ class NodeCluster:
             self._first_answers.set()
         self.node_sight.forget_where()
         self._seen()
-        self.passes.ask()
+        self._look()
 
-    async def _pass(self) -> None:
+    def _look(self) -> None:
+        """There may be something else than what was decided last."""
+        self.queue.add(ALL)
+
+    async def reconcile(self) -> Done:
+        """Decide what there is, and let pools and Instances show it."""
         self._follow()
         answers, see = self._answers, self._seeing()
         inventory = await worked_out(self._many, see)
@@ -298,6 +313,7 @@ class NodeCluster:
         self._instances.decide(inventory)
         for listener in self._listeners:
             listener(inventory)
+        return Done()
 
     def _unnamed(self, name: ConfigurationName) -> tuple[str, ...]:
         """What of a Configuration's devices is not offered, or not told to containers."""

@@ -22,9 +22,10 @@ from driver.handlers.reports import (
     status_apply,
 )
 from driver.plumbing.apiserver import each, field_manager
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from kube.api import (
     CONFIGURATIONS,
+    After,
     ApiClient,
     ApiError,
     ConflictError,
@@ -37,14 +38,23 @@ from kube.api import (
 
 logger = logging.getLogger(__name__)
 
-SETTLE_SECONDS = 3.0
-"""How long there must be the same to tell before it is told."""
 
-LOOK_SECONDS = 5.0
-"""How often handlers in this process are asked whether they have a problem."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds.
 
-PLAIN_SECONDS = 600.0
-"""How long entries go without the fields that an older definition does not have."""
+    Attributes:
+        settle: For which there must be the same to write before it is written.
+        look: After which handlers in this process are asked again whether they have a problem.
+        plain: For which entries go without the fields that an older definition does not have.
+    """
+
+    settle: float = 3.0
+    look: float = 5.0
+    plain: float = 600.0
+
+
+TIMES = Times()
 
 _NO_SUCH_FIELD = "field not declared in schema"
 """In what the API server answers to such a field; the code is 500."""
@@ -70,10 +80,10 @@ class Reporter:
 
 
 class NodeHandlers:
-    """Writes this node's entries, in passes; the store must be in sync before they run.
+    """Writes this node's entries; the store must be in sync before its queue runs.
 
-    They are asked for whenever there may be something else to tell. Of handlers in this process
-    nobody says so.
+    Its key is added whenever there may be something else to write. Of handlers in this process
+    no change is heard.
     """
 
     def __init__(
@@ -87,18 +97,19 @@ class NodeHandlers:
         self._node = node
         self._reporter = reporter
         self._configurations = configurations
-        self.passes = Passes(self._pass, name="writing the status of handlers")
+        self.queue = whole_reconciler("writing the status of handlers", self.reconcile)
         self._standing: dict[str, tuple[_Entry, float]] = {}
         self._written: dict[str, _Entry] = {}
         self._plain_until = float("-inf")
 
-    async def _pass(self) -> float:
+    async def reconcile(self) -> After:
+        """Write what has been the same for long enough. Raises ApiError."""
         wanted = self._wanted()
         for known in (self._standing, self._written):
             for uid in known.keys() - wanted.keys():
                 del known[uid]
         now = asyncio.get_running_loop().time()
-        waits: list[float] = [LOOK_SECONDS]
+        waits: list[float] = [TIMES.look]
         due: list[tuple[Verdict, _Entry]] = []
         for uid, (verdict, entry) in wanted.items():
             if wait := self._settles_in(uid, entry, now):
@@ -106,7 +117,7 @@ class NodeHandlers:
             elif self._differs(verdict, entry):
                 due.append((verdict, entry))
         await each(due, self._write)
-        return min(waits)
+        return After(min(waits))
 
     def _wanted(self) -> dict[str, tuple[Verdict, _Entry]]:
         """What to tell of each Configuration, by its UID."""
@@ -141,8 +152,8 @@ class NodeHandlers:
         before, since = self._standing.get(uid, (None, now))
         if entry is None or before != entry:
             self._standing[uid] = (entry, now)
-            return 0 if entry is None else SETTLE_SECONDS
-        return max(since + SETTLE_SECONDS - now, 0)
+            return 0 if entry is None else TIMES.settle
+        return max(since + TIMES.settle - now, 0)
 
     def _differs(self, verdict: Verdict, entry: _Entry) -> bool:
         """Whether to write. What was written once and is not kept is not written for ever."""
@@ -167,8 +178,8 @@ class NodeHandlers:
             if _NO_SUCH_FIELD not in error.message or not LATE_FIELDS & (entry or {}).keys():
                 raise
             logger.warning("%s; statuses go without it: apply the chart's definitions", error)
-            self._plain_until = asyncio.get_running_loop().time() + PLAIN_SECONDS
-            self.passes.ask()  # with what is to be told then
+            self._plain_until = asyncio.get_running_loop().time() + TIMES.plain
+            self.queue.add(ALL)  # with what is to be told then
             return
         else:
             self._configurations.note(answer)

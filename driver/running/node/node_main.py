@@ -19,12 +19,13 @@ from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder, ProcessLock, boot_id
 from driver.plumbing.kubelet_sockets import Access, KubeletPaths
 from driver.plumbing.prometheus import SNAPSHOTS
-from driver.preparing.apiserver_claims import ClaimReader
+from driver.preparing.apiserver_claims import ApiClaims
 from driver.preparing.apiserver_status import ClaimStatuses
 from driver.preparing.files.disk_metadata import MetadataFiles
 from driver.preparing.files.prepared import VERSION, PreparedClaim, prepared_homes
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.kubelet_claims import HostPaths, KubeletClaims
+from driver.preparing.grants.disk_host import on_this_host
+from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Registration, serve
 from driver.preparing.node_claims import NodeClaims
 from driver.preparing.node_lost_claims import LostClaims
@@ -157,10 +158,10 @@ def _claims(
 ) -> KubeletClaims:
     return KubeletClaims(
         node,
-        ClaimReader(client, settings.node_name),
+        ApiClaims(client, settings.node_name),
         cluster,
         pools=frozenset({settings.node_name}),
-        paths=HostPaths(settings.handler_limits.mount_paths, settings.dev.resolve),
+        on_host=on_this_host(settings.handler_limits.mount_paths, settings.dev.resolve),
     )
 
 

@@ -9,8 +9,8 @@ from driver.api import DeviceName
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.instances.node_instances import NodeInstances
-from driver.preparing.grants.sight import Sight
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
+from driver.preparing.grants.device_views import DevicesView
 from driver.publishing.apiserver_path import TakenPath
 from driver.publishing.shown.publication import Publication
 from driver.publishing.shown.shared_pools import shared_devices
@@ -39,8 +39,8 @@ class NodeSight:
     listeners: list[Callable[[], None]] = field(default_factory=list)
     # None if that is to be found out, or made, anew.
     _shared: Mapping[tuple[str, DeviceName], Instance] | None = None
-    _where: Whereabouts | None = None
-    _sight: Sight | None = None
+    _where: DeviceLocator | None = None
+    _sight: DevicesView | None = None
 
     @property
     def path(self) -> TakenPath:
@@ -53,7 +53,7 @@ class NodeSight:
         self.inventory = inventory
         self._where = None
         if is_current:
-            self._where = Whereabouts(inventory.instances, inventory.unheard, inventory.rules)
+            self._where = DeviceLocator(inventory.instances, inventory.unheard, inventory.rules)
         self.forget_shared()
 
     def forget_shared(self) -> None:
@@ -72,21 +72,21 @@ class NodeSight:
             listener()
 
     @property
-    def whole(self) -> Sight | None:
+    def whole(self) -> DevicesView | None:
         """What this node can prepare, and where its devices are; None before the first decision."""
         where = self.where
         if where is None:
             return None
         if self._sight is None:
-            self._sight = Sight(self._instances_to_prepare(), where)
+            self._sight = DevicesView(self._instances_to_prepare(), where)
         return self._sight
 
     @property
-    def where(self) -> Whereabouts | None:
+    def where(self) -> DeviceLocator | None:
         """Where this node's devices are; None before the first decision."""
         if self._where is None and self.inventory is not None:
             inventory = self.inventory_now()
-            self._where = Whereabouts(inventory.instances, inventory.unheard, inventory.rules)
+            self._where = DeviceLocator(inventory.instances, inventory.unheard, inventory.rules)
         return self._where
 
     def _instances_to_prepare(self) -> Mapping[tuple[str, DeviceName], Instance]:

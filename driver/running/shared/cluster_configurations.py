@@ -29,17 +29,19 @@ from driver.handlers.reports import without_lost_nodes
 from driver.instances.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
 from driver.instances.unseen import InstanceSight
 from driver.models import configuration_problems
-from driver.plumbing.apiserver_passes import Passes
+from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from kube.api import (
     CLASSES,
     CONFIGURATIONS,
     ApiClient,
     Change,
     ConflictError,
+    Done,
     JsonObject,
     Modified,
     NotFoundError,
     Preconditions,
+    Result,
     Store,
     WriteOptions,
 )
@@ -99,7 +101,7 @@ class ClusterConfigurations:
         self._configurations = configurations
         self._instances = instances
         self._classes: Store[StoredClass] = Store(client, CLASSES.select(), stored_class)
-        self._passes = Passes(self._pass, name="publishing classes")
+        self._queue = whole_reconciler("publishing classes", self._reconcile)
 
     async def run(self) -> NoReturn:
         """Write until cancelled; failures are retried for ever, and logged."""
@@ -108,23 +110,23 @@ class ClusterConfigurations:
                 tasks.create_task(self._classes.run())
                 await self._classes.synced.wait()
             await self._configurations.synced.wait()
-            self._classes.subscribe(lambda _: self._passes.ask())
-            self._configurations.subscribe(lambda _: self._passes.ask())
-            self._instances.nodes.subscribe(lambda _: self._passes.ask())
+            self._classes.subscribe(lambda _: self._queue.add(ALL))
+            self._configurations.subscribe(lambda _: self._queue.add(ALL))
+            self._instances.nodes.subscribe(lambda _: self._queue.add(ALL))
             self._instances.store.subscribe(self._instance_changed)
             tasks.create_task(self._ask_when_instances_are_known())
-            await self._passes.run()
+            await self._queue.run()
 
     def _instance_changed(self, change: Change[InstanceSight]) -> None:
         if self._settings.of_instances and not isinstance(change, Modified):
-            self._passes.ask_within(GATHER_SECONDS)
+            self._queue.add_after(ALL, GATHER_SECONDS)
 
     async def _ask_when_instances_are_known(self) -> None:
         """Classes of those that went while nobody looked stay until then."""
         await self._instances.store.synced.wait()
-        self._passes.ask()
+        self._queue.add(ALL)
 
-    async def _pass(self) -> None:
+    async def _reconcile(self) -> Result:
         found = tuple(self._configurations)
         held = holders(j.verdict for j in found)
         results = await asyncio.gather(
@@ -136,6 +138,7 @@ class ClusterConfigurations:
         for result in results:
             if isinstance(result, BaseException):
                 raise result
+        return Done()
 
     async def _write_classes(self, held: Mapping[ConfigurationName, Verdict]) -> None:
         if self._settings.extended_resources is None:

@@ -20,7 +20,7 @@ from driver.instances.cluster_instances import ClusterInstances, LostNodeSetting
 from driver.instances.inventory import in_force
 from driver.instances.slots.slots import InstanceSlots
 from driver.offer_paths import OfferPath, taken_path
-from driver.plumbing.apiserver_passes import until_done
+from driver.plumbing.apiserver import until_done
 from driver.publishing.apiserver_slices import probe_features
 from driver.publishing.cluster_pools import (
     ClusterPools,

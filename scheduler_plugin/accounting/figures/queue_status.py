@@ -40,15 +40,6 @@ from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
 
-SHORTEST_SECONDS = 1.0
-LONGEST_SECONDS = 5.0
-"""Between these a status rests after a write. One change is shown at once.
-
-Under load every figure changes all the time, and whoever reads them a second later reads another
-one anyway: there the writes would be a tenth of the API server's work, which costs as much for a
-merge patch of one figure as for an apply of them all.
-"""
-
 PODS_NAMED = 3
 """How many pods a condition names."""
 
@@ -103,11 +94,6 @@ class QueueObject:
 
     queue: Queue
     status: Mapping[str, Any]
-
-
-def rest_seconds(writes: int) -> float:
-    """For how long a status rests that was written so often without being quiet between."""
-    return min(LONGEST_SECONDS, SHORTEST_SECONDS * (1 << min(writes - 1, 30)))
 
 
 def queue_object(obj: JsonObject) -> QueueObject:

@@ -56,7 +56,7 @@ async function claim(row, signal) {
 
 async function pod(row, signal) {
   const path = `pods/${encodeURIComponent(row.namespace)}/${encodeURIComponent(row.name)}`;
-  const { why, place, problem } = await get(path, signal);
+  const { why, place, held, leader, problem } = await get(path, signal);
   const told = why.figures.map((f) => [
     element("h3", {}, `${f.queue}, ${f.device_class}`),
     bar(f.usage, f.quota, f.limit),
@@ -71,6 +71,8 @@ async function pod(row, signal) {
       fact("Queue", why.queue || "none"),
       place ? fact("Place", place) : null,
     ),
+    leader ? element("p", {}, `The scheduler decided meanwhile: ${leader}`) : null,
+    held ? element("p", {}, held) : null,
     problem ? element("p", { class: "problem" }, problem) : null,
     why.claims.length ? items(why.claims) : null,
     ...(remedies.length ? [element("h3", {}, "What would let it run"), items(remedies)] : []),

@@ -89,11 +89,10 @@ function connection(how, why) {
   notice();
 }
 
-// What a replica that stands by cannot show: where the leader answers, that is nothing.
+// What could not be asked for: places in line, of the elected plugin; Events, of the API server.
 function lacking() {
-  const { standby, leader, events } = page.state ?? {};
-  const places = standby && leader ? `This replica is not the elected one, which alone knows places in line. ${leader}` : "";
-  return [places, events].filter(Boolean).join(" ");
+  const { leader, events } = page.state ?? {};
+  return [leader, events].filter(Boolean).join(" ");
 }
 
 function unread(error) {
@@ -101,13 +100,12 @@ function unread(error) {
   notice();
 }
 
-// What is wrong with what is seen, and else what this replica does not know.
+// What is wrong with what is seen, and else what is not known.
 function notice() {
   const problem = page.how === "lost" ? page.why : page.unread;
   const text = problem ? `${problem} What you see is from before; it is tried again.` : lacking();
   document.body.classList.toggle("stale", Boolean(problem));
   byId("notice").textContent = text;
-  byId("notice").title = page.state?.standby ?? "";
   show(byId("notice"), Boolean(text));
 }
 

@@ -9,7 +9,11 @@ from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.due import Due
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.away.resting_pods import LONGEST_SECONDS, RestingPods
+from scheduler_plugin.waiting.away.resting_pods import (
+    LONGEST_FOR_OTHERS_SECONDS,
+    LONGEST_SECONDS,
+    RestingPods,
+)
 
 TRIED_SECONDS = 15.0
 """How long it holds that a pod fits which was told so: longer than kube-scheduler backs off."""
@@ -37,8 +41,9 @@ class AwayPods:
         seconds = LAPSE.total_seconds() if pod.is_gated else TRIED_SECONDS
         self.going.set(pod.uid, moment + seconds)
 
-    def rest(self, uid: PodUid, moment: float, longest: float = LONGEST_SECONDS) -> None:
-        """It failed again."""
+    def rest(self, uid: PodUid, moment: float, *, is_servers: bool = False) -> None:
+        """It failed again; `is_servers` says whether the fault may be the API server's."""
+        longest = LONGEST_FOR_OTHERS_SECONDS if is_servers else LONGEST_SECONDS
         self.resting.set(uid, self.failures.failed(uid, moment, longest))
 
     def is_going(self, uid: PodUid, moment: float) -> bool:

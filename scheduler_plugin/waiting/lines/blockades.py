@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case, case_of
-from scheduler_plugin.judging.ceilings import Overrun, non_preemptible_added, overruns, usage_added
+from scheduler_plugin.judging.ceilings import Overrun, limit_overruns, non_preemptible_overruns
 from scheduler_plugin.judging.gangs import NotTogether, Together
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.amounts import ResourceKey
@@ -66,7 +66,7 @@ class Blockades:
         return signature in self._bottlenecks
 
     def bottlenecks(self) -> list[Bottleneck]:
-        """Where somebody waits."""
+        """Where lines wait."""
         return list(self._lines)
 
     def opened(self, bottleneck: Bottleneck, world: WorldView) -> list[Signature]:
@@ -91,14 +91,8 @@ def bottleneck_of(
 
 
 def _overrun(case: Case, reason: Reason) -> Overrun | None:
-    ledger, assumptions = case.world.ledger, case.world.assumptions
-    if reason is Reason.OVER_LIMIT:
-        sums = (ledger.usage, assumptions.usage, case.counted_usage)
-        found = overruns(case, usage_added(case), sums, lambda share: share.most)
-    else:
-        sums = (ledger.non_preemptible, assumptions.non_preemptible, case.counted_non_preemptible)
-        found = overruns(case, non_preemptible_added(case), sums, lambda share: share.quota)
-    return next((overrun for overrun, _ in found), None)
+    found = limit_overruns if reason is Reason.OVER_LIMIT else non_preemptible_overruns
+    return next((overrun for overrun, _ in found(case)), None)
 
 
 def lacks_together(

@@ -22,13 +22,11 @@ from scheduler_plugin.judging.turns import Turn, asked, turn_of
 from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.decisions import Place, Wait
+from scheduler_plugin.waiting.lines.claim_names import ClaimKey, NamedClaims
 from scheduler_plugin.waiting.lines.lines import Line, Signature, claim_uids, signature_of
 
-ClaimKey: TypeAlias = tuple[str, str]
-"""Namespace and name."""
-
 GroupKey: TypeAlias = tuple[str, str]
-"""The same of a PodGroup."""
+"""Namespace and name of a PodGroup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +65,7 @@ class WaitingPods:
         self.woken: dict[Signature, None] = {}
         self.moved: dict[PodUid, None] = {}
         self._members: dict[PodUid, _Member] = {}
-        self._naming: dict[ClaimKey, dict[PodUid, None]] = {}
-        # By name, the claim that it stands for, and whether that is being deleted.
-        self._known: dict[ClaimKey, tuple[ClaimUid, bool]] = {}
-        self._keys: dict[ClaimUid, ClaimKey] = {}
+        self._claims = NamedClaims(world)
         self._lines_of: dict[ClaimUid, dict[Signature, None]] = {}
         self._turns = world.assumptions.holds.turns
         # How many lines are of pods that go together, and the groups of all such pods.
@@ -162,12 +157,10 @@ class WaitingPods:
     def note_claim(self, uid: ClaimUid) -> None:
         """A claim came, changed or went, or a decision was made that uses it."""
         claim = self._world.facts.claim(uid)
-        key = claim.key if claim is not None else self._keys.get(uid)
-        pods = self._naming.get(key, {}) if key is not None else {}
-        if key is None or not pods:
+        key = claim.key if claim is not None else self._claims.key_of(uid)
+        if key is None or not (pods := self._claims.pods(key)):
             return
-        if len(pods) == 1 or self._known.get(key) != self._knows(key):
-            self._learn(key)
+        if self._claims.learn(key) or len(pods) == 1:
             for pod in list(pods):
                 self._place(pod)
         self.wake((uid,))
@@ -202,8 +195,8 @@ class WaitingPods:
         """Something about these claims changed that no signature shows."""
         for uid in claims:
             self.woken |= self._lines_of.get(uid, {})
-            if self._gangs and (key := self._keys.get(uid)) is not None:
-                self._wake_gangs(self._naming.get(key, ()))
+            if self._gangs and (key := self._claims.key_of(uid)) is not None:
+                self._wake_gangs(self._claims.pods(key))
 
     def _wake_gangs(self, pods: Iterable[PodUid]) -> None:
         """Something about these pods, or others of their groups, changed."""
@@ -222,9 +215,7 @@ class WaitingPods:
         self.leave(pod.uid)
         self._members[pod.uid] = _Member(turn_of(pod), None, claims)
         self.moved[pod.uid] = None
-        for key in claims:
-            self._naming.setdefault(key, {})[pod.uid] = None
-            self._learn(key)
+        self._claims.add(pod.uid, claims)
         self._place(pod.uid)
         self._look_at_neighbours(pod.uid, claims)
 
@@ -235,19 +226,15 @@ class WaitingPods:
         if member is None:
             return
         self._quit(member)
-        for key in member.claims:
-            del self._naming[key][uid]
-            if not self._naming[key]:
-                del self._naming[key]
-                self._unlearn(key)
+        self._claims.remove(uid, member.claims)
         self._look_at_neighbours(uid, member.claims)
 
     def _look_at_neighbours(self, uid: PodUid, claims: Iterable[ClaimKey]) -> None:
         """A claim that is a pod's alone is known by its signature, and no longer if two name it."""
         for key in claims:
-            pods = self._naming.get(key, {})
+            pods = self._claims.pods(key)
             if len(pods) <= 2:
-                for other in pods.keys() - {uid}:
+                for other in pods - {uid}:
                     self._place(other)
 
     def _place(self, uid: PodUid) -> None:
@@ -297,23 +284,6 @@ class WaitingPods:
             del self._lines_of[uid][member.signature]
             if not self._lines_of[uid]:
                 del self._lines_of[uid]
-
-    # Which claim a name stands for.
-
-    def _knows(self, key: ClaimKey) -> tuple[ClaimUid, bool] | None:
-        claim = self._world.facts.claim_named(*key)
-        return (claim.uid, claim.is_deleting) if claim is not None else None
-
-    def _learn(self, key: ClaimKey) -> None:
-        self._unlearn(key)
-        found = self._knows(key)
-        if found is not None:
-            self._known[key], self._keys[found[0]] = found, key
-
-    def _unlearn(self, key: ClaimKey) -> None:
-        before = self._known.pop(key, None)
-        if before is not None:
-            self._keys.pop(before[0], None)
 
 
 def _keys(pod: PodView) -> tuple[ClaimKey, ...]:

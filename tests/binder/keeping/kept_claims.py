@@ -1,4 +1,4 @@
-"""A keeper of claims, its world, and an API server in memory that the world hears of."""
+"""A controller of claims, its world, and an API server in memory that the world hears of."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from binder.keeping import apiserver_keeper
-from kube.api import Backoff, Event, JsonObject
-from scheduler_plugin.api import ClaimUid, Upkeep, World
+from kube.api import Event, JsonObject
+from scheduler_plugin.api import ClaimCleanup, ClaimUid, World
 from scheduler_plugin.objects.claims import claim_view
 from scheduler_plugin.objects.pods import pod_view
 from tests.binder.builders import FakeFence, a_binder
@@ -28,18 +27,11 @@ from tests.scheduler_plugin.builders import (
 )
 
 
-@pytest.fixture(autouse=True)
-def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SETTLE_SECONDS", "FENCED_SECONDS", "ALL_AGAIN_SECONDS"):
-        monkeypatch.setattr(apiserver_keeper, name, 0.0)
-    monkeypatch.setattr(apiserver_keeper, "_BACKOFF", Backoff(0.0, 0.0))
-
-
 class Scene:
     """Everything of one test.
 
     Attributes:
-        now: What the keeper takes for the time; `moment` is its monotonic clock.
+        clock_ahead: How far the wall clock is ahead of the event loop's.
         events: What people were told, in order.
     """
 
@@ -53,26 +45,22 @@ class Scene:
         self.world: World = a_world(*objects)
         self.busy: set[ClaimUid] = set()
         self.events: list[Event] = []
-        self.now: datetime = NOW
-        self.moment = 0.0
+        self.clock_ahead = timedelta(0)
         binder = a_binder(self.server, fence, note_claim=self.noted)
-        upkeep = Upkeep(self.world)
-        self.keeper = binder.keeper(upkeep, self.events.append, self.clock, self.monotonic)
-        self.keeper.is_busy = lambda uid: uid in self.busy
+        cleanup = ClaimCleanup(self.world)
+        self.controller = binder.claim_controller(cleanup, self.events.append, self.clock)
+        self.controller.is_busy = lambda uid: uid in self.busy
 
     def clock(self) -> datetime:
-        return self.now
-
-    def monotonic(self) -> float:
-        return self.moment
+        return NOW + self.clock_ahead + timedelta(seconds=asyncio.get_running_loop().time())
 
     def noted(self, claim: JsonObject) -> None:
         """What the stores do with an answer."""
         self.hear(claim)
-        self.keeper.changed([ClaimUid(claim["metadata"]["uid"])])
+        self.controller.changed([ClaimUid(claim["metadata"]["uid"])])
 
     def hear(self, claim: JsonObject) -> None:
-        """What the stores do with an event; the keeper is not told."""
+        """What the stores do with an event, unknown to the controller."""
         put(self.world, claim_view(claim, queue_label=QUEUE))
 
     def add(self, name: str = "cam", queue: str = "a", owner_pod: str = "a") -> None:
@@ -95,13 +83,11 @@ class Scene:
         pod = self.world.facts.pod_named("default", name)
         assert pod is not None
         self.world.delete_pod(pod.uid)
-        self.keeper.changed([claim_uid("cam")])
+        self.controller.changed([claim_uid("cam")])
 
-    def later(self, **time: float) -> None:
-        """Time passes, and the keeper wakes up."""
-        self.now += timedelta(**time)
-        self.moment += timedelta(**time).total_seconds()
-        self.keeper.changed([claim_uid("cam")])
+    async def later(self, **time: float) -> None:
+        """Time passes."""
+        await asyncio.sleep(timedelta(**time).total_seconds())
 
     @property
     def told(self) -> list[tuple[str, str]]:
@@ -109,27 +95,18 @@ class Scene:
         return [(event.reason, event.regarding.name) for event in self.events]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Let everybody have their turns until it is so."""
-        for _ in range(10_000):
-            if condition():
-                return
-            await asyncio.sleep(0)
-        raise AssertionError("it never came to that")
+        """Let time pass until it is so: ten minutes at most."""
+        async with asyncio.timeout(600):
+            while not condition():  # noqa: ASYNC110  No event tells a test of it.
+                await asyncio.sleep(0.01)
 
     async def until_idle(self) -> None:
-        """Until the keeper has nothing to do any more, for many turns in a row."""
-        idle = 0
-        for _ in range(10_000):
-            keeper = self.keeper
-            idle = 0 if keeper.agenda.is_busy else idle + 1
-            if idle == 30:
-                return
-            await asyncio.sleep(0)
-        raise AssertionError("it is never idle")
+        """Let so much time pass that all is done that may be done at once."""
+        await asyncio.sleep(3)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.keeper.run())
+        task = asyncio.create_task(self.controller.run())
         yield
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

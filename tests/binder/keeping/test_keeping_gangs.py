@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-import pytest
-
-from binder.keeping import apiserver_gangs
 from kube.api import Event, JsonObject
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, STALE_CONDITION
 from scheduler_plugin.objects.pods import PodGroupView, pod_view
 from tests.binder.builders import FakeFence, a_binder
-from tests.binder.fake_apiserver import FakeApiServer
+from tests.binder.fake_apiserver import FakeApiServer, Fault
+from tests.binder.virtual_time import in_virtual_time
+from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -28,28 +27,21 @@ from tests.scheduler_plugin.builders import (
 )
 
 
-@pytest.fixture(autouse=True)
-def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apiserver_gangs, "TICK_SECONDS", 0.0)
-
-
 class Scene:
     """PodGroup g, which needs three pods, of which a and b are there."""
 
     def __init__(self, server: FakeApiServer | None = None, fence: FakeFence | None = None) -> None:
         self.server = server or FakeApiServer()
-        self.seconds = 0.0
         self.events: list[Event] = []
         self.world = a_world(a_queue("vision", onvif=(9, 9)))
         self.world.serve_groups(served=True)
         group = PodGroupView("default", "g", NO_QUEUE, 3, api_version="scheduling.run.ai/v2alpha2")
         self.world.put_group(group)
-        self.keeper = a_binder(self.server, fence, note_pod=self.note_pod).gang_keeper(
+        self.controller = a_binder(self.server, fence, note_pod=self.note_pod).gang_controller(
             self.world,
             timedelta(seconds=60),
             self.events.append,
-            lambda: NOW + timedelta(seconds=self.seconds),
-            lambda: self.seconds,
+            lambda: NOW + timedelta(seconds=now()),
         )
         for name in ("a", "b"):
             if server is None:
@@ -67,7 +59,7 @@ class Scene:
 
     def note_pod(self, pod: JsonObject) -> None:
         put(self.world, pod_view(pod, SETTINGS))
-        self.keeper.changed(PodChanged(pod_uid(pod["metadata"]["name"])))
+        self.controller.changed(PodChanged(pod_uid(pod["metadata"]["name"])))
 
     def condition(self, name: str) -> str:
         conditions = self.server.pod(name)["status"].get("conditions", ())
@@ -79,19 +71,23 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        self.keeper.begin()
-        task = asyncio.create_task(self.keeper.run())
+        self.controller.begin()
+        task = asyncio.create_task(self.controller.run())
         try:
             yield
         finally:
             task.cancel()
 
     async def at(self, seconds: float) -> None:
-        self.seconds = seconds
-        for _ in range(200):
-            await asyncio.sleep(0)
+        """Let time pass until so many seconds after the start."""
+        await asyncio.sleep(seconds - now())
 
 
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@in_virtual_time
 async def test_they_are_told_and_go_as_one_after_a_minute() -> None:
     scene = Scene()
     async with scene.running():
@@ -116,6 +112,7 @@ async def test_they_are_told_and_go_as_one_after_a_minute() -> None:
     assert len({event.note for event in scene.events[:2]}) == 1
 
 
+@in_virtual_time
 async def test_whoever_comes_back_in_time_saves_them() -> None:
     scene = Scene()
     async with scene.running():
@@ -127,6 +124,7 @@ async def test_whoever_comes_back_in_time_saves_them() -> None:
     assert scene.evicted == []
 
 
+@in_virtual_time
 async def test_a_restart_in_the_middle_goes_on_from_there() -> None:
     first = Scene()
     async with first.running():
@@ -139,6 +137,7 @@ async def test_a_restart_in_the_middle_goes_on_from_there() -> None:
     assert sorted(second.evicted) == ["a", "b"]
 
 
+@in_virtual_time
 async def test_whoever_is_left_by_one_that_was_killed_goes_too() -> None:
     """It had evicted one of them; nobody is evicted twice."""
     first = Scene()
@@ -151,6 +150,7 @@ async def test_whoever_is_left_by_one_that_was_killed_goes_too() -> None:
     assert second.evicted == ["b"]
 
 
+@in_virtual_time
 async def test_a_budget_keeps_all_of_them_and_it_is_tried_again() -> None:
     scene = Scene()
     scene.server.protected.add("b")
@@ -163,12 +163,43 @@ async def test_a_budget_keeps_all_of_them_and_it_is_tried_again() -> None:
     assert sorted(scene.evicted) == ["a", "b"]
 
 
+@in_virtual_time
 async def test_a_group_that_goes_spares_them() -> None:
     scene = Scene()
     async with scene.running():
         await scene.at(1)
         scene.world.delete_group("default", "g")
-        scene.keeper.changed(GroupChanged("default", "g"))
+        scene.controller.changed(GroupChanged("default", "g"))
         await scene.at(100)
         assert scene.condition("a") == "False"
     assert scene.evicted == []
+
+
+@in_virtual_time
+async def test_a_process_without_the_lease_writes_nothing_until_it_has_it() -> None:
+    fence = FakeFence(open_for=0)
+    scene = Scene(fence=fence)
+    async with scene.running():
+        await scene.at(30)
+        assert (scene.condition("a"), scene.server.asked) == ("", [])
+        fence.open_for = None
+        await scene.at(36)
+        assert (scene.condition("a"), scene.condition("b")) == ("True", "True")
+
+
+@in_virtual_time
+async def test_what_fails_is_tried_again_and_nothing_is_kept_of_a_group_that_is_gone() -> None:
+    scene = Scene()
+    scene.server.will(Fault.FAILS, Fault.REFUSED)
+    async with scene.running():
+        await scene.at(40)
+        assert (scene.condition("a"), scene.condition("b")) == ("True", "True")
+        await scene.at(66)
+        assert sorted(scene.evicted) == ["a", "b"]
+        for name in ("a", "b"):
+            scene.world.delete_pod(pod_uid(name))
+            scene.controller.changed(PodChanged(pod_uid(name)))
+        await scene.at(100)
+    assert kept_in(scene.controller, scene.world, scene.controller.writes).keys() <= {
+        "._queue._queue._heap"
+    }

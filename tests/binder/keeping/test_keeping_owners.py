@@ -10,15 +10,15 @@ from binder.keeping import apiserver_keeper
 from scheduler_plugin.api import ClaimUid
 from tests.binder.builders import FakeFence
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault
-from tests.binder.keeping.kept_claims import Scene, no_delays
+from tests.binder.keeping.kept_claims import Scene
+from tests.binder.virtual_time import in_virtual_time
 from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, admit, claim_uid
-
-__all__ = ["no_delays"]
 
 NOBODY = ("", "")
 WRITTEN = ("a", "uid-of-a")
 
 
+@in_virtual_time
 async def test_an_owner_that_ended_before_the_start_is_removed() -> None:
     scene = Scene()
     scene.add()
@@ -29,21 +29,22 @@ async def test_an_owner_that_ended_before_the_start_is_removed() -> None:
     assert OWNER_LEFT_AT not in scene.server.claim()["metadata"]["annotations"]
 
 
+@in_virtual_time
 async def test_an_owner_that_ends_is_removed_when_that_is_heard_of() -> None:
     scene = Scene()
     async with scene.running():
         await asyncio.sleep(0)
         scene.add()
-        scene.keeper.changed([claim_uid("cam")])
+        scene.controller.changed([claim_uid("cam")])
 
         await scene.until(lambda: scene.server.owner() == NOBODY)
 
     assert scene.server.asked == ["PATCH cam"]
 
 
+@in_virtual_time
 async def test_an_owner_that_was_not_heard_of_is_removed_with_the_next_look() -> None:
     scene = Scene()
-    scene.keeper.recheck_seconds = 0.0
     async with scene.running():
         await asyncio.sleep(0)
         scene.add()
@@ -51,9 +52,10 @@ async def test_an_owner_that_was_not_heard_of_is_removed_with_the_next_look() ->
         await scene.until(lambda: scene.server.owner() == NOBODY)
 
 
+@in_virtual_time
 async def test_many_owners_are_removed_a_few_at_a_time() -> None:
     scene = Scene()
-    names = [f"cam-{number}" for number in range(apiserver_keeper.IN_ONE_GO + 10)]
+    names = [f"cam-{number}" for number in range(60)]
     for name in names:
         scene.add(name)
     under_way: list[int] = []
@@ -70,9 +72,10 @@ async def test_many_owners_are_removed_a_few_at_a_time() -> None:
     async with scene.running():
         await scene.until(lambda: all(scene.server.owner(name) == NOBODY for name in names))
 
-    assert max(under_way) == apiserver_keeper.AT_ONCE
+    assert max(under_way) == apiserver_keeper.WORKERS
 
 
+@in_virtual_time
 async def test_a_label_that_a_user_set_is_never_removed() -> None:
     scene = Scene()
     scene.add("users", owner_pod="")
@@ -85,6 +88,7 @@ async def test_a_label_that_a_user_set_is_never_removed() -> None:
     assert scene.server.asked == ["PATCH binders"]
 
 
+@in_virtual_time
 async def test_a_claim_whose_pod_is_being_bound_is_left_alone() -> None:
     scene = Scene()
     scene.add("bound")
@@ -96,10 +100,11 @@ async def test_a_claim_whose_pod_is_being_bound_is_left_alone() -> None:
         assert scene.server.owner("bound") == WRITTEN
 
         scene.busy.clear()
-        scene.keeper.changed([claim_uid("bound")])
+        scene.controller.changed([claim_uid("bound")])
         await scene.until(lambda: scene.server.owner("bound") == NOBODY)
 
 
+@in_virtual_time
 async def test_an_owner_that_a_decision_kept_ends_when_that_comes_to_nothing() -> None:
     """Its pod has reserved nothing yet: no claim and no consumer of one changes."""
     pod = a_pod("other", queue="a", claims=["cam"])
@@ -120,6 +125,7 @@ async def test_an_owner_that_a_decision_kept_ends_when_that_comes_to_nothing() -
 
 
 @pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.FAILS, Fault.LOST])
+@in_virtual_time
 async def test_a_removal_that_failed_is_tried_again(fault: Fault) -> None:
     scene = Scene()
     scene.add()
@@ -128,6 +134,7 @@ async def test_a_removal_that_failed_is_tried_again(fault: Fault) -> None:
         await scene.until(lambda: scene.server.owner() == NOBODY)
 
 
+@in_virtual_time
 async def test_a_removal_whose_answer_is_lost_does_no_harm_twice() -> None:
     scene = Scene()
     scene.add()
@@ -140,6 +147,7 @@ async def test_a_removal_whose_answer_is_lost_does_no_harm_twice() -> None:
     assert scene.server.labels == [""]
 
 
+@in_virtual_time
 async def test_nothing_is_removed_behind_a_closed_fence() -> None:
     fence = FakeFence(open_for=0)
     scene = Scene(fence=fence)
@@ -152,6 +160,7 @@ async def test_nothing_is_removed_behind_a_closed_fence() -> None:
         await scene.until(lambda: scene.server.owner() == NOBODY)
 
 
+@in_virtual_time
 async def test_what_somebody_wrote_first_stays_and_is_waited_for() -> None:
     scene = Scene()
     scene.add()
@@ -163,11 +172,12 @@ async def test_what_somebody_wrote_first_stays_and_is_waited_for() -> None:
         assert scene.server.owner() == ("b", "uid-of-b")
 
         scene.hear(scene.server.claim())
-        scene.keeper.changed([claim_uid("cam")])
+        scene.controller.changed([claim_uid("cam")])
         await scene.until(lambda: scene.server.owner() == NOBODY)
 
 
 @pytest.mark.parametrize("uid", ["", "another"])
+@in_virtual_time
 async def test_a_claim_that_is_gone_or_made_anew_is_not_written(uid: str) -> None:
     scene = Scene()
     scene.add()
@@ -182,9 +192,10 @@ async def test_a_claim_that_is_gone_or_made_anew_is_not_written(uid: str) -> Non
     assert scene.server.labels == []
 
 
+@in_virtual_time
 async def test_a_removal_that_is_forbidden_keeps_no_other_from_its_turn() -> None:
     scene = Scene()
-    for number in range(apiserver_keeper.AT_ONCE):
+    for number in range(apiserver_keeper.WORKERS):
         scene.add(f"odd-{number}")
         # The policy of the server sees a label of a user's where the world saw the binder's.
         del scene.server.claim(f"odd-{number}")["metadata"]["annotations"]["moorage.dev/owner-pod"]
@@ -192,10 +203,11 @@ async def test_a_removal_that_is_forbidden_keeps_no_other_from_its_turn() -> Non
     async with scene.running():
         await scene.until(lambda: scene.server.owner() == NOBODY)
 
-    assert {scene.server.owner(f"odd-{n}")[0] for n in range(apiserver_keeper.AT_ONCE)} == {"a"}
+    assert {scene.server.owner(f"odd-{n}")[0] for n in range(apiserver_keeper.WORKERS)} == {"a"}
 
 
 @pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER])
+@in_virtual_time
 async def test_whoever_starts_after_a_kill_removes_what_is_left(fault: Fault) -> None:
     scene = Scene()
     scene.add()

@@ -23,8 +23,8 @@ from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from scheduler_plugin.reclaiming.places.stock import Stock
 from tests.binder.builders import FakeFence, a_binder
+from tests.binder.evictions.test_disruption_budgets import a_budget
 from tests.binder.fake_apiserver import QUEUE, FakeApiServer, RefusedError
-from tests.binder.test_disruption_budgets import a_budget
 from tests.binder.virtual_time import in_virtual_time
 from tests.scheduler_plugin.builders import (
     NOW,

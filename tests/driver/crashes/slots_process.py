@@ -21,7 +21,7 @@ from driver.instances.inventory import Inventory
 from driver.instances.slots.node_pods import NodePod, PodName
 from driver.instances.slots.slots import SlotWrite
 from driver.plumbing.disk import Folder
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
 from kube.api import ApiClient
 from tests.driver.builders import a_configuration
 from tests.driver.crashes.lives import AtOnce
@@ -62,7 +62,7 @@ class OneCamera:
         camera = a_camera(device_specs=(spec,))
         configuration = a_configuration(CONFIGURATION, capacity=2)
         self.inventory = Inventory({CONFIGURATION: configuration}, (camera,), frozenset())
-        self.where = Whereabouts((camera,), frozenset())
+        self.where = DeviceLocator((camera,), frozenset())
 
     async def decided(self) -> None: ...
 

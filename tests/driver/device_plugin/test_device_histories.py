@@ -34,8 +34,8 @@ from driver.plumbing.disk import ProcessLock
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.grants.whereabouts import Whereabouts
 from driver.preparing.kubelet_claims import KubeletClaims
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
@@ -324,9 +324,9 @@ class GivenHistories(RuleBasedStateMachine):
     def start(self) -> None:
         self.files = instance_files(self.root)
 
-    def where(self) -> Whereabouts:
+    def where(self) -> DeviceLocator:
         there = [instance(serial, path) for serial, path in self.plugged.items()]
-        return Whereabouts(() if self.unheard else there, self.unheard)
+        return DeviceLocator(() if self.unheard else there, self.unheard)
 
     def follow(self) -> None:
         held = {InstanceName(f"{CONFIGURATION}-{serial}"): False for serial in self.held}

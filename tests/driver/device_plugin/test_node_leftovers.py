@@ -19,7 +19,7 @@ from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
 from driver.instances.stored.objects import StoredInstance, stored_instance
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
 from kube.api import ApiClient, Store
 from tests.driver.fake_slots import Followed, FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (
@@ -54,7 +54,7 @@ class FakeNode:
         self.pods = FollowedPods()
         self.used: tuple[ListedDevice, ...] = ()
         self.asked = 0
-        self.where: Whereabouts | None = None
+        self.where: DeviceLocator | None = None
         self.listeners: list[Callable[[], None]] = []
         for name, fake in (
             ("SlotObjects", self.slots),
@@ -72,7 +72,7 @@ class FakeNode:
 
     def see(self, *cameras: Instance) -> None:
         """Discovery reports these."""
-        self.where = Whereabouts(cameras)
+        self.where = DeviceLocator(cameras)
         for listener in self.listeners:
             listener()
 

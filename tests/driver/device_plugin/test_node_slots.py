@@ -20,7 +20,7 @@ from driver.device_plugin.node_slots import NodeSlots
 from driver.instances.inventory import Inventory
 from driver.instances.slots.node_pods import Listing
 from driver.names import attribute_value
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
 from kube.api import ApiClient, Event
 from tests.driver.builders import a_configuration
 from tests.driver.fake_slots import FollowedPods, FollowedSlots
@@ -56,8 +56,8 @@ class FakeDevices:
         self.decide()
 
     @property
-    def where(self) -> Whereabouts:
-        return Whereabouts(self.inventory.instances, self.inventory.unheard)
+    def where(self) -> DeviceLocator:
+        return DeviceLocator(self.inventory.instances, self.inventory.unheard)
 
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
         self.listeners.append(listener)

@@ -28,12 +28,12 @@ from driver.handlers.limits import (
     HandlerLimits,
     OnHost,
     admitted,
-    excess,
     mount_paths,
     node_paths,
 )
 from driver.handlers.sdk_requests import Place
 from driver.handlers.table import HandlerState
+from driver.handlers.wire_sizes import excess
 from driver.instances import handler_discoveries as discoveries
 from driver.plumbing.device_nodes import Look, Seen
 from driver.plumbing.disk import real_paths

@@ -21,9 +21,9 @@ from bench.process_figures import resident_mib
 from driver.discovery_api.v0 import discovery_pb2
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as device_plugin
 from driver.kubelet_api.dra.v1 import api_pb2 as dra
-from driver.kubelet_api.dra.v1beta1 import api_pb2 as beta
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.plumbing.kubelet_sockets import KubeletPaths
+from tests.contracts import DRA_V1BETA1, contract
 from tests.driver.crashes.claims_process import serve_claims
 from tests.driver.crashes.lives import Serve, life, until
 from tests.driver.crashes.slots_process import serve_slots
@@ -47,7 +47,7 @@ ANSWERS = {
 }
 """Not among them: UNKNOWN, by which gRPC tells that a method raised something."""
 
-DRA = [module.DESCRIPTOR.services_by_name["DRAPlugin"] for module in (dra, beta)]
+DRA = [file.services_by_name["DRAPlugin"] for file in (dra.DESCRIPTOR, contract(DRA_V1BETA1))]
 REGISTRATION = [registration.DESCRIPTOR.services_by_name["Registration"]]
 DEVICE_PLUGIN = [device_plugin.DESCRIPTOR.services_by_name["DevicePlugin"]]
 DISCOVERY = [discovery_pb2.DESCRIPTOR.services_by_name["Registration"]]

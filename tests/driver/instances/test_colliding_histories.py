@@ -80,7 +80,7 @@ class FakeNode:
         taken = self.instances.names(self.inventory)
         self.inventory = inventory_of([CAMERAS], heard, self.name, taken)
         self.instances.decide(self.inventory)
-        await self.instances.passes.once()
+        await self.instances.reconcile()
 
     def devices(self) -> list[tuple[str, NodeName | None]]:
         own: list[tuple[str, NodeName | None]] = [(self.local, self.name)] if self.has_local else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from driver.api import ConfigurationName
 from driver.instances import node_instances
 from driver.instances.inventory import Heard, Inventory, inventory_of
-from driver.instances.node_instances import NodeInstances
+from driver.instances.node_instances import NodeInstances, Times
 from driver.instances.stored.objects import StoredInstance, stored_instance
 from kube.api import (
     ApiClient,
@@ -91,7 +90,7 @@ async def test_few_of_one_are_written_among_the_first_beside_many_of_another(
 ) -> None:
     instances.decide(an_inventory(many=300, one=1))
 
-    await instances.passes.once()
+    await instances.reconcile()
 
     assert server.configurations().index("one") < node_instances.WRITES_A_STEP
     assert len(server.stored) == 301
@@ -100,7 +99,7 @@ async def test_few_of_one_are_written_among_the_first_beside_many_of_another(
 async def test_what_is_new_is_written_before_the_rest_of_what_was_decided_before(
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_instances, "SHORTEST_TURN_SECONDS", 0.0)
+    monkeypatch.setattr(node_instances, "TIMES", Times(shortest_turn=0.0))
     instances.decide(an_inventory(many=300))
 
     def one_comes() -> None:
@@ -108,10 +107,10 @@ async def test_what_is_new_is_written_before_the_rest_of_what_was_decided_before
             instances.decide(an_inventory(many=300, one=1))
 
     server.after = one_comes
-    await instances.passes.once()
+    await instances.reconcile()
     assert len(server.stored) < 40 + 2 * node_instances.WRITES_A_STEP
 
-    await instances.passes.once()
+    await instances.reconcile()
 
     assert server.configurations().index("one") < 40 + 3 * node_instances.WRITES_A_STEP
     assert len(server.stored) == 301
@@ -120,12 +119,12 @@ async def test_what_is_new_is_written_before_the_rest_of_what_was_decided_before
 async def test_decisions_that_never_end_keep_nobody_from_being_written(
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_instances, "SHORTEST_TURN_SECONDS", 0.0)
+    monkeypatch.setattr(node_instances, "TIMES", Times(shortest_turn=0.0))
     server.after = lambda: instances.decide(an_inventory(many=300))
     instances.decide(an_inventory(many=300))
 
     for _ in range(300 // node_instances.WRITES_A_STEP + 1):
-        await instances.passes.once()
+        await instances.reconcile()
 
     assert len(server.stored) == 300
 
@@ -136,7 +135,7 @@ async def test_no_instance_is_begun_while_slices_are_written(
     instances.decide(an_inventory(many=10))
 
     with instances.yielding():
-        writing = asyncio.create_task(instances.passes.once())
+        writing = asyncio.create_task(instances.reconcile())
         for _ in range(20):
             await asyncio.sleep(0)
         assert server.stored == {}
@@ -148,11 +147,11 @@ async def test_no_instance_is_begun_while_slices_are_written(
 async def test_slices_that_are_written_without_end_stop_no_instance(
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_instances, "LONGEST_YIELD_SECONDS", 0.0)
+    monkeypatch.setattr(node_instances, "TIMES", Times(longest_yield=0.0))
     instances.decide(an_inventory(many=40))
 
     with instances.yielding():
-        await instances.passes.once()
+        await instances.reconcile()
 
     assert len(server.stored) == 40
 
@@ -166,20 +165,21 @@ async def test_one_that_fails_keeps_no_other_from_being_written(
     instances.decide(inventory)
 
     with pytest.raises(UnavailableError):
-        await instances.passes.once()
+        await instances.reconcile()
 
     assert len(server.stored) == 99
 
 
-async def test_instances_that_go_with_their_configuration_cost_no_pass(
+async def test_instances_that_go_with_their_configuration_cost_no_reconcile(
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instances.decide(an_inventory(many=300, one=1))
-    await instances.passes.once()
+    await instances.reconcile()
     instances.decide(an_inventory(one=1))
     asked: list[str] = []
     for stored in instances.store:
-        monkeypatch.setattr(instances.passes, "ask", partial(asked.append, stored.configuration))
+        configuration = stored.configuration
+        monkeypatch.setattr(instances.queue, "add", lambda _, c=configuration: asked.append(c))
         instances.on_change(Deleted(ObjectKey(stored.namespace, stored.name), stored))
 
     assert asked == ["one"], "it is there, and is written anew"
@@ -189,7 +189,7 @@ async def test_what_comes_while_many_are_planned_does_not_wait_for_their_writes(
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many are planned in a thread, so that anything may come meanwhile."""
-    monkeypatch.setattr(node_instances, "SHORTEST_TURN_SECONDS", 0.0)
+    monkeypatch.setattr(node_instances, "TIMES", Times(shortest_turn=0.0))
     planned: list[int] = []
 
     async def worked_out(many: int, function: Callable[..., Any], *values: Any) -> Any:
@@ -200,8 +200,8 @@ async def test_what_comes_while_many_are_planned_does_not_wait_for_their_writes(
 
     monkeypatch.setattr(node_instances, "worked_out", worked_out)
     instances.decide(an_inventory(many=300))
-    await instances.passes.once()
-    await instances.passes.once()
+    await instances.reconcile()
+    await instances.reconcile()
 
     assert planned == [300, 301]
     assert server.configurations().index("one") < node_instances.WRITES_A_STEP

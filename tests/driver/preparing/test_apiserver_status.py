@@ -11,7 +11,7 @@ import pytest
 from driver.devices import DeviceSpec
 from driver.plumbing.disk import ProcessLock
 from driver.preparing import apiserver_status
-from driver.preparing.apiserver_status import ClaimStatuses
+from driver.preparing.apiserver_status import ClaimStatuses, Times
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
@@ -83,7 +83,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(apiserver_status, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(apiserver_status, "TIMES", Times(settle=0.0))
     return World(tmp_path / "lock")
 
 

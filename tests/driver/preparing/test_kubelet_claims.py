@@ -15,7 +15,7 @@ from driver.api import ClaimUid, ConfigurationName
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import ProcessLock
-from driver.preparing import kubelet_calls, kubelet_claims
+from driver.preparing import apiserver_claims, kubelet_calls, kubelet_claims
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Failure
@@ -136,7 +136,7 @@ async def test_claim_that_was_replaced_is_refused_although_it_is_granted(world: 
 
 
 async def test_slow_api_server_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubelet_claims, "API_SECONDS", 0.05)
+    monkeypatch.setattr(apiserver_claims, "API_SECONDS", 0.05)
     world.reader.put(WANTED)
     world.reader.delay_seconds = 60
     plugin = await world.plugin()

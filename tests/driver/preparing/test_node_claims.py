@@ -15,7 +15,9 @@ from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import ProcessLock
 from driver.preparing.grants.disk_grants import Node
-from driver.preparing.kubelet_claims import HostPaths, KubeletClaims
+from driver.preparing.grants.disk_host import on_this_host
+from driver.preparing.grants.renewals import OnHost
+from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.node_claims import NodeClaims
 from kube.api import ApiClient, Event, EventType, UnavailableError
 from tests.driver.builders import NODE
@@ -51,18 +53,18 @@ class World:
         node = Node(NODE, BOOT, data=folders[0], cdi_files=folders[1], lock=ProcessLock(lock))
         self.looked_up: list[str] = []
         self.claims = KubeletClaims(
-            node, self.reader, self.source, pools=frozenset({NODE}), paths=self.paths
+            node, self.reader, self.source, pools=frozenset({NODE}), on_host=self.on_host
         )
         client = cast("ApiClient", self)
         self.followed = NodeClaims(client, NODE, self.claims, self.events.append)
 
     @property
-    def paths(self) -> HostPaths:
+    def on_host(self) -> OnHost:
         def resolve(path: str) -> str:
             self.looked_up.append(path)
             return path
 
-        return HostPaths(resolve=resolve)
+        return on_this_host(resolve=resolve)
 
     async def list(self, _: Any) -> SimpleNamespace:
         self.lists += 1

@@ -220,7 +220,7 @@ class LocalPools(RuleBasedStateMachine):
         try:
             for pool in list(self.pools.pools.values()):
                 with suppress(ApiError):
-                    self.loop.run(pool.passes.once())
+                    self.loop.run(pool.reconcile())
         except KilledError:
             self.server.kill_after = None
             self.start()
@@ -311,7 +311,7 @@ async def test_a_device_has_its_home_as_soon_as_it_is_decided_about(
 
     monkeypatch.setattr(node_pools, "worked_out", worked_out)
     machine.pools.use({NODE: local_supply(inventory)})
-    await machine.pools.pools[NODE].passes.once()
+    await machine.pools.pools[NODE].reconcile()
     await asyncio.to_thread(machine.loop.close)
 
     assert homes[0] == {t: NODE for i in inventory.instances for t in traces_of_instance(i)}
@@ -322,7 +322,7 @@ async def test_how_soon_a_change_is_published_is_measured_once() -> None:
     machine.plug("camera", {"one"})
     machine.pools.use({NODE: local_supply(machine.inventory())})
     for _ in range(2):
-        await machine.pools.pools[NODE].passes.once()
+        await machine.pools.pools[NODE].reconcile()
     await asyncio.to_thread(machine.loop.close)
 
     assert published() == before + 1
@@ -341,13 +341,13 @@ async def flaps(machine: LocalPools, devices: Callable[[int], tuple[str, ...]]) 
         machine.seconds += 0.02
         pool = a_pool_of(machine, *devices(turn))
         machine.allocations.watch()
-        await pool.passes.once()
+        await pool.reconcile()
     return machine.server.writes - before
 
 
 async def test_a_device_that_flaps_is_shown_when_it_has_stayed() -> None:
     machine = await asyncio.to_thread(LocalPools)
-    await a_pool_of(machine, "two").passes.once()
+    await a_pool_of(machine, "two").reconcile()
 
     before = held_back("flapping")
     first = [await flaps_once(machine) for _ in range(2)]
@@ -364,15 +364,15 @@ async def test_a_device_that_flaps_is_shown_when_it_has_stayed() -> None:
 async def flaps_once(machine: LocalPools) -> set[str]:
     """What is shown when a device has come; then it goes again."""
     machine.seconds += 0.02
-    await a_pool_of(machine, "one", "two").passes.once()
+    await a_pool_of(machine, "one", "two").reconcile()
     found = shown(machine)
-    await a_pool_of(machine, "two").passes.once()
+    await a_pool_of(machine, "two").reconcile()
     return found
 
 
 async def test_devices_that_come_without_end_are_published_at_a_rate() -> None:
     machine = await asyncio.to_thread(LocalPools)
-    await a_pool_of(machine).passes.once()
+    await a_pool_of(machine).reconcile()
     before = held_back("rate")
 
     writes = await flaps(machine, lambda turn: (f"number-{turn}",))

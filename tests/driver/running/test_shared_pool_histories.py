@@ -204,7 +204,7 @@ class SharedPool(RuleBasedStateMachine):
             self.pools.ask()
             for pool in list(self.pools.pools.values()):
                 with suppress(ApiError):
-                    self.loop.run(pool.passes.once())
+                    self.loop.run(pool.reconcile())
         except KilledError:
             self.server.kill_after = None
             self.start()

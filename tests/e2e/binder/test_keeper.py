@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from binder.api import Binder, ClaimKeeper
+from binder.api import Binder, ClaimController
 from kube.api import ApiClient, JsonObject
 from scheduler_plugin.api import (
     AccountingSettings,
+    ClaimCleanup,
     ClaimView,
     PodView,
-    Upkeep,
     World,
     claim_view,
     pod_view,
@@ -39,11 +39,11 @@ def know(world: World, *, claim: JsonObject | None = None, pod: JsonObject | Non
 
 
 @asynccontextmanager
-async def a_keeper(client: ApiClient, world: World) -> AsyncIterator[ClaimKeeper]:
+async def a_keeper(client: ApiClient, world: World) -> AsyncIterator[ClaimController]:
     binder = Binder(
         client, Open(), queue_label=QUEUE, note_claim=lambda claim: know(world, claim=claim)
     )
-    keeper = binder.keeper(Upkeep(world), lambda _: None, lambda: datetime.now(UTC))
+    keeper = binder.claim_controller(ClaimCleanup(world), lambda _: None, lambda: datetime.now(UTC))
     task = asyncio.create_task(keeper.run())
     yield keeper
     task.cancel()

@@ -78,13 +78,13 @@ def kube_scheduler(
 
 
 def plugin(
-    cluster: Cluster, place: Place, lease: str = LEASE, scheduler: str = SCHEDULER
+    cluster: Cluster, place: Place, lease: str = LEASE, scheduler: str = SCHEDULER, *more: str
 ) -> ComponentProcess:
     """The plugin beside it. The host name of a process in a node is the node's."""
     address = place.plugin_url.removeprefix("http://")
     pages = place.pages_url.removeprefix("http://")
     addresses = ("--listen-address", address, "--pages-address", pages)
-    flags = (*addresses, "--lease", f"{NAMESPACE}/{lease}", "--scheduler-name", scheduler)
+    flags = (*addresses, "--lease", f"{NAMESPACE}/{lease}", "--scheduler-name", scheduler, *more)
     return _process(
         cluster,
         name="failover-plugin",

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from local_cluster.api import Cluster
 from local_cluster.component_handles import ComponentProcess
 from tests.e2e.failover import installation
-from tests.e2e.failover.installation import PLACES, Place
+from tests.e2e.failover.installation import LEASE, PLACES, SCHEDULER, Place
+from tests.e2e.sharing import dashboards
 from tests.e2e.sharing.extender import Extender
 
 READY_SECONDS = 45.0
@@ -110,7 +111,9 @@ def _start(cluster: Cluster, place: Place) -> Replica:
     return Replica(
         cluster,
         place,
-        plugin=installation.plugin(cluster, place),
+        plugin=installation.plugin(
+            cluster, place, LEASE, SCHEDULER, *dashboards.answers(cluster, place.node)
+        ),
         proxy=installation.proxy(cluster, place),
         scheduler=installation.kube_scheduler(cluster, place, configured),
         extender=extender,

@@ -12,6 +12,8 @@ from uuid import uuid4
 
 import pytest
 
+from binder.queues.apiserver_queues import QueueStatusWriter, StatusSettings
+from binder.queues.apiserver_warnings import WarningRecorder
 from kube.api import (
     CLAIMS,
     EVENTS,
@@ -28,9 +30,6 @@ from kube.api import (
     connect,
 )
 from local_cluster.api import Cluster
-from scheduler_plugin.cluster import apiserver_queues
-from scheduler_plugin.cluster.apiserver_queues import QueueStatusWriter
-from scheduler_plugin.cluster.apiserver_warnings import WarningTeller
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import AccountingSettings
 from tests.deploy.documents import CRDS, documents_in
@@ -44,6 +43,7 @@ from tests.scheduler_plugin.builders import (
 )
 
 LABEL = "moorage.dev/queue"
+SETTINGS = StatusSettings()
 SOMEBODY = WriteOptions(field_manager="somebody")
 
 T = TypeVar("T")
@@ -171,16 +171,16 @@ class Stage:
 
 
 @asynccontextmanager
-async def following(stage: Stage) -> AsyncIterator[None]:
+async def following(stage: Stage, settings: StatusSettings = SETTINGS) -> AsyncIterator[None]:
     """What serve does: stores, world, writer and recorder."""
     cluster_world = ClusterWorld(stage.client, AccountingSettings())
     recorder = EventRecorder(stage.client, "moorage.dev/scheduler-plugin", "pod-1")
-    writer = QueueStatusWriter(stage.client, cluster_world.world, stage.fence)
-    teller = WarningTeller(cluster_world.world, stage.fence, recorder.record)
+    writer = QueueStatusWriter(stage.client, cluster_world.world, stage.fence, settings)
+    warnings = WarningRecorder(cluster_world.world, stage.fence, recorder.record)
     cluster_world.subscribe(writer.changed)
     running = [asyncio.create_task(cluster_world.run()), asyncio.create_task(recorder.run())]
     await until_true(lambda: not cluster_world.why_not_ready())
-    running += [asyncio.create_task(each.run()) for each in (writer, teller)]
+    running += [asyncio.create_task(each.run()) for each in (writer, warnings)]
     try:
         yield
     finally:
@@ -250,16 +250,13 @@ async def test_kubectl_shows_a_queue_in_columns_that_people_read(stage: Stage) -
     assert {"OWNED", "SHARED", "PRIORITY"} < set(wide.stdout.splitlines()[0].split())
 
 
-async def test_an_older_definition_gets_its_status_and_later_the_new_fields(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_older_definition_gets_its_status_and_later_the_new_fields(stage: Stage) -> None:
     """Helm leaves definitions as they are, so the plugin may be newer than its own."""
-    monkeypatch.setattr(apiserver_queues, "PLAIN_SECONDS", 1.0)
-    monkeypatch.setattr(apiserver_queues, "RECOUNT_SECONDS", 0.5)
+    soon = StatusSettings(plain_seconds=1.0, recount_seconds=0.5)
     await stage.queue("vision", onvif=(1, 2))
     with older_definition(stage.cluster):
         await until(lambda: knows_summary(stage), lambda known: not known)
-        async with following(stage):
+        async with following(stage, soon):
             status = await stage.until_status("vision", conditions)
             assert status["usage"] == {"onvif": 0}
             assert not {"summary", "waiting"} & status.keys()

@@ -1,4 +1,4 @@
-"""A real browser, and a way from it to the plugin, which listens on its node's loopback."""
+"""A real browser, and a way from it to the dashboard, which listens on its node's loopback."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from local_cluster import debian
 from local_cluster.api import Cluster, Component, Mode
+from tests.e2e.sharing import dashboards
 from tests.e2e.sharing.installation import NODE, ROOT
 
 PACKAGES = {"chromium": "chromium"}
 PORT = 10264
-PAGES_PORT = 10262
 
 RELAY = """
 import asyncio, sys
@@ -48,8 +48,8 @@ async def main():
 
 asyncio.run(main())
 """
-"""What `kubectl port-forward` is for the plugin's pod: the plugin of these stories is none. With
-several ports, what a Service is for several pods: the first that is there."""
+"""What `kubectl port-forward` is for the dashboard's pod: the dashboard of these stories is none.
+With several ports, what a Service is for several pods: the first that is there."""
 
 
 BUFFERING = """
@@ -84,7 +84,7 @@ INSIDE = """() => {
 
 @contextmanager
 def reached(
-    cluster: Cluster, relay: str = RELAY, ports: Sequence[int] = (PAGES_PORT,)
+    cluster: Cluster, relay: str = RELAY, ports: Sequence[int] = (dashboards.PORT,)
 ) -> Iterator[str]:
     """The dashboard's address as somebody types it who forwards a port; see `browser`."""
     host = cluster.node(NODE).address

@@ -15,6 +15,7 @@ import yaml
 from local_cluster.api import Cluster, Component, Mode
 from local_cluster.component_handles import ComponentHandle
 from moorage_demo import installation
+from tests.e2e.sharing import dashboards
 from tests.e2e.sharing.extender import Extender
 
 ROOT = Path(__file__).parents[3]
@@ -59,6 +60,7 @@ def install_objects(cluster: Cluster) -> None:
     """All but the workloads and the webhooks."""
     installation.install_objects(cluster)
     cluster.apply(LEASE_ROLE)
+    dashboards.install_objects(cluster, LEASE)
 
 
 def plugin_component(*flags: str) -> Component:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from local_cluster.api import Cluster, ConditionTimeoutError
 from local_cluster.component_handles import ComponentHandle
+from tests.e2e.sharing import dashboards
 from tests.e2e.sharing.installation import NODE, PAGES_URL, plugin_component
 
 LAST_LINES = 40
@@ -27,7 +28,8 @@ class Plugin:
 
     @classmethod
     def start(cls, cluster: Cluster) -> Plugin:
-        return cls(cluster, cluster.start_component(plugin_component()))
+        component = plugin_component(*dashboards.answers(cluster))
+        return cls(cluster, cluster.start_component(component))
 
     def is_ready(self) -> bool:
         """Whether it says so. It listens on loopback, so the question comes from its node."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
+import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -13,10 +15,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Route, expect
 
+from local_cluster.component_handles import ComponentProcess
 from tests.e2e.driver.stories import Story as DriverStory
-from tests.e2e.sharing import browsers, objects
+from tests.e2e.sharing import browsers, dashboards, objects
 from tests.e2e.sharing.browsers import PORT, Board
-from tests.e2e.sharing.installation import NODE
+from tests.e2e.sharing.installation import LEASE, NODE
+from tests.e2e.sharing.plugin import Plugin
 from tests.e2e.sharing.stories import NODE as FAKE_NODE
 from tests.e2e.sharing.stories import Story
 from tests.e2e.sharing.viewers import READ, Viewers, looking
@@ -24,8 +28,19 @@ from tests.e2e.sharing.viewers import READ, Viewers, looking
 TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
+@pytest.fixture(scope="module")
+def dashboard(plugin: Plugin) -> Iterator[ComponentProcess]:
+    """The dashboard as a process, ready; the leader is found by a pod of its host's name."""
+    cluster, hosts = plugin.cluster, [(socket.gethostname(), NODE)]
+    with (
+        dashboards.leaders_pods(cluster, LEASE, hosts),
+        dashboards.running(cluster, "--lease", LEASE) as found,
+    ):
+        yield found
+
+
 @pytest.fixture
-def viewers(story: Story) -> Iterator[Viewers]:
+def viewers(story: Story, dashboard: ComponentProcess) -> Iterator[Viewers]:
     with looking(story) as found:
         yield found
 
@@ -56,8 +71,7 @@ def test_who_shares_who_pays_and_what_waits_is_seen(story: Story, viewers: Viewe
     assert "1 quota 1, limit 1" in board.row(payer, story.name)
     assert "1 waiting" in board.row(payer)
     past = board.open(payer)
-    assert "Fair share" in past
-    assert "The last hours" in past
+    assert all(text in past for text in ("Fair share", "The last hours"))
 
     board.show("claims", namespace=story.namespace)
     shared = board.row("shared", f"{payer} 1", f"{guest} 1")
@@ -74,8 +88,18 @@ def test_who_shares_who_pays_and_what_waits_is_seen(story: Story, viewers: Viewe
     why = board.open("third")
     assert why.partition("\n")[0] == "Pod"
     assert sentence.partition(": ")[2] in why or "would pass its limit of 1" in why
+    what_the_plugin_knows_is_told(story, board)
     everything_is_reached_by_keys(story, board)
     names_with_html_are_read_as_names(story, viewers)
+
+
+def what_the_plugin_knows_is_told(story: Story, board: Board) -> None:
+    """Of the pod that is open."""
+    expect(board.page.locator("#notice")).to_be_hidden(timeout=60_000)
+    known = json.loads(story.plugin.page(f"/waiting/{story.namespace}/third"))
+    said = board.page.locator("#detail-body").inner_text()
+    assert (f"{known['place']} of {known['waiting']} pods" in said) is (known["place"] is not None)
+    assert "not known" not in said
 
 
 def everything_is_reached_by_keys(story: Story, board: Board) -> None:
@@ -354,7 +378,10 @@ def test_a_row_that_changes_under_a_pressed_button_is_opened(
     assert board.errors == []
 
 
-def test_behind_a_proxy_that_holds_streams_back_the_page_asks(story: Story) -> None:
+def test_behind_a_proxy_that_holds_streams_back_the_page_asks(
+    story: Story, dashboard: ComponentProcess
+) -> None:
+    assert dashboard.name
     story.devices(1)
     with looking(story, browsers.BUFFERING) as viewers:
         board = viewers.board(viewers.token("viewer", *READ))
@@ -367,8 +394,29 @@ def test_behind_a_proxy_that_holds_streams_back_the_page_asks(story: Story) -> N
         assert board.errors == []
 
 
-def test_a_viewer_goes_on_with_the_next_process(story: Story, viewers: Viewers) -> None:
-    """As with another replica: what he has is told to be old, until what changed is there."""
+def test_while_no_plugin_runs_all_but_places_in_line_is_shown(
+    story: Story, viewers: Viewers
+) -> None:
+    payer, _ = told(story)
+    story.wait_refused("third", "OverLimit")
+    board = viewers.board(viewers.token("viewer", *READ))
+    board.show("waiting", namespace=story.namespace)
+
+    with story.plugin.down():
+        board.says("Places in line are not known: ")
+        board.row("third", "OverLimit")
+        assert "Places in line are not known: " in board.open("third")
+        board.show("claims", namespace=story.namespace)
+        board.row("shared", f"{payer} 1")
+
+    expect(board.page.locator("#notice")).to_be_hidden(timeout=60_000)
+    assert board.errors == []
+
+
+def test_a_viewer_goes_on_with_the_next_process(
+    story: Story, viewers: Viewers, dashboard: ComponentProcess
+) -> None:
+    """As with another replica: what was there is told to be old, until what changed is there."""
     story.queue("payer", quota=2, limit=2)
     story.devices(1)
     story.claim("before")
@@ -376,17 +424,17 @@ def test_a_viewer_goes_on_with_the_next_process(story: Story, viewers: Viewers) 
     board.show("claims", namespace=story.namespace)
     board.row("before", "not allocated")
 
-    with story.plugin.down():
-        board.says("connection lost")
-        board.says("What you see is from before; it is tried again.")
-        board.row("before", "not allocated")
-        story.delete("claim", "before")
-        story.claim("after")
+    dashboard.stop()
+    board.says("connection lost")
+    board.says("What you see is from before; it is tried again.")
+    board.row("before", "not allocated")
+    story.delete("claim", "before")
+    story.claim("after")
+    dashboard.start()
 
     board.row("after", "not allocated")
     board.says("live")
     expect(board.page.locator("#list .row")).to_have_count(1, timeout=60_000)
-    # Until it is the elected one, the next process says that it is not.
     expect(board.page.locator("#notice")).to_be_hidden(timeout=60_000)
     assert board.errors == []
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from local_cluster import service_accounts
-from tests.e2e.sharing import browsers
+from tests.e2e.sharing import browsers, dashboards
 from tests.e2e.sharing.browsers import Board
 from tests.e2e.sharing.stories import Story
 
@@ -59,7 +59,7 @@ class Viewers:
             return service_accounts.request_token(api_server, story.namespace, name, None)
 
     def _wait_may(self, user: str, resource: str, verb: str) -> None:
-        """The API server hears of roles a moment later, and the plugin believes a no for 30 s."""
+        """The API server hears of roles a moment later; the dashboard remembers a no for 30 s."""
         kind = f"{resource}.{READ[resource]}".rstrip(".")
         asked = ("auth", "can-i", verb, kind, "--all-namespaces", f"--as={user}")
         cluster = self.story.cluster
@@ -76,7 +76,7 @@ class Viewers:
 
 @contextmanager
 def looking(
-    story: Story, relay: str = browsers.RELAY, ports: Sequence[int] = (browsers.PAGES_PORT,)
+    story: Story, relay: str = browsers.RELAY, ports: Sequence[int] = (dashboards.PORT,)
 ) -> Iterator[Viewers]:
     """By way of a relay, to the first of the node's ports that answers."""
     cluster = story.cluster

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
 
 import pytest
 
@@ -93,6 +94,27 @@ async def test_one_key_that_takes_long_keeps_no_other_waiting() -> None:
         await until(lambda: seen == ["slow", "a", "b"])
 
 
+async def test_no_more_keys_than_workers_are_worked_on_at_once() -> None:
+    seen: list[str] = []
+    may_end = asyncio.Event()
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        await may_end.wait()
+        return Done()
+
+    reconciler = Reconciler("test", reconcile, workers=2)
+    async with running(reconciler):
+        for key in "abc":
+            reconciler.add(key)
+        reconciler.add_after("d", 0.0)
+        await until(lambda: len(seen) == 2)
+        await asyncio.sleep(0.01)
+        assert seen == ["a", "b"]
+        may_end.set()
+        await until(lambda: seen == ["a", "b", "c", "d"])
+
+
 async def test_after_comes_again_by_itself_and_sooner_where_something_changes() -> None:
     seen: list[str] = []
     results: list[Result] = [After(0.01), After(3600.0), Done()]
@@ -107,6 +129,37 @@ async def test_after_comes_again_by_itself_and_sooner_where_something_changes() 
         await until(lambda: len(seen) == 2)
         reconciler.add("a")
         await until(lambda: len(seen) == 3)
+
+
+async def test_a_key_for_sooner_comes_before_the_one_that_workers_wait_for() -> None:
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Done()
+
+    reconciler = Reconciler("test", reconcile, workers=2)
+    async with running(reconciler):
+        reconciler.add_after("later", 3600.0)
+        await asyncio.sleep(0)
+        reconciler.add_after("sooner", 0.01)
+        reconciler.add_after("soonest", 0.005)
+        await until(lambda: seen == ["soonest", "sooner"])
+
+
+async def test_others_are_served_between_two_keys_that_await_nothing() -> None:
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Done()
+
+    reconciler = Reconciler("test", reconcile)
+    for key in "abc":
+        reconciler.add(key)
+    async with running(reconciler):
+        await until(lambda: seen)
+        assert seen == ["a"]
 
 
 def returned(error: Exception) -> Awaitable[Result]:
@@ -203,3 +256,90 @@ async def test_a_call_that_is_cancelled_leaves_the_key_to_the_next_run() -> None
     reconciler.add("a")
     async with running(reconciler):
         await until(lambda: seen == ["a", "a"])
+
+
+async def test_a_pause_holds_whatever_is_added_meanwhile() -> None:
+    moments: list[float] = []
+
+    async def reconcile(_: str) -> Result:
+        moments.append(asyncio.get_running_loop().time())
+        return Done(pause=0.05) if len(moments) < 4 else Done()
+
+    reconciler = Reconciler("test", reconcile)
+    async with running(reconciler):
+        for key in ("a", "b", "c", "d"):
+            reconciler.add(key)
+        await until(lambda: len(moments) == 4)
+    assert all(later - earlier >= 0.049 for earlier, later in pairwise(moments))
+
+
+async def test_where_the_server_is_away_no_other_key_is_worked_on_until_it_is_tried_again() -> None:
+    error = UnavailableError("away")
+    error.retry_after_seconds = 0.05
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Failed(error, pauses_all=True) if seen == ["a"] else Done()
+
+    reconciler = Reconciler("test", reconcile, backoff=AT_ONCE)
+    async with running(reconciler):
+        reconciler.add("a")
+        reconciler.add("b")
+        await until(lambda: seen)
+        began = asyncio.get_running_loop().time()
+        await until(lambda: sorted(seen) == ["a", "a", "b"])
+    assert asyncio.get_running_loop().time() - began >= 0.045
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_what_is_added_does_not_keep_it_from_being_cancelled(steps: int) -> None:
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return After(60.0)
+
+    reconciler = Reconciler("test", reconcile)
+    reconciler.add("a")
+    task = asyncio.ensure_future(reconciler.run())
+    await until(lambda: seen)
+    reconciler.add("a")
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task], timeout=1)
+    assert task.cancelled()
+
+    seen.clear()
+    reconciler.add("a")
+    async with running(reconciler):
+        await until(lambda: seen)
+
+
+async def test_what_adds_itself_again_at_once_lets_others_run() -> None:
+    reconciler: Reconciler[str]
+
+    async def reconcile(key: str) -> Result:
+        reconciler.add(key)
+        return Done()
+
+    reconciler = Reconciler("test", reconcile)
+    reconciler.add("a")
+    async with running(reconciler):
+        await asyncio.sleep(0.01)
+
+
+async def test_of_several_moments_the_soonest_counts() -> None:
+    seen: list[str] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Done()
+
+    reconciler = Reconciler("test", reconcile)
+    async with running(reconciler):
+        reconciler.add_after("a", 1000)
+        reconciler.add_after("a", 0.01)
+        reconciler.add_after("a", 2000)
+        await until(lambda: seen == ["a"])

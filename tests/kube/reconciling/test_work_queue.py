@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
@@ -52,6 +53,27 @@ def test_what_is_added_while_it_is_worked_on_comes_again_and_not_at_the_same_tim
     assert len(queue) == 1
     queue.done("a")
     assert taken(queue) == ["a"]
+
+
+@pytest.mark.parametrize("patient", [False, True])
+def test_a_key_that_failed_waits_though_it_is_added_where_the_queue_is_patient(
+    patient: bool,
+) -> None:
+    queue: WorkQueue[str] = WorkQueue(replace(BACKOFF, patient=patient), lambda: 1.0)
+    queue.add("a")
+    assert queue.get(0.0) == "a"
+    queue.add("a")
+    assert queue.add_rate_limited("a", 0.0) == 1.0
+    queue.done("a")
+    queue.add_after("a", 0.5)
+    queue.add("b")
+
+    assert taken(queue, 0.5) == (["b"] if patient else ["a", "b"])
+    assert "a" in taken(queue, 1.0) or not patient
+    queue.forget("a")
+    queue.add_after("a", 9.0)
+    queue.add("a")
+    assert taken(queue, 2.0) == ["a"]
 
 
 def test_of_several_moments_the_earliest_counts() -> None:

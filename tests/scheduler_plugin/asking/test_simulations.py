@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.asking.simulations import Changes, NoChangeError, Simulation, simulate
+from scheduler_plugin.asking.simulated_changes import Changes, NoChangeError
+from scheduler_plugin.asking.simulations import Simulation, simulate
 from scheduler_plugin.asking.snapshots import Snapshot, changed
 from scheduler_plugin.asking.tables import objects, simulation_text
 from scheduler_plugin.objects.names import AccountingSettings

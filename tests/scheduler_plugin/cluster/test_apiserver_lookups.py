@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from kube.api import UnavailableError
-from scheduler_plugin.cluster import apiserver_lookups
-from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
+from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups, LookupSettings
 from scheduler_plugin.objects.claims import ClaimView
 from tests.scheduler_plugin.fake_pods import running
 
@@ -56,13 +53,10 @@ async def test_a_claim_that_many_ask_for_is_read_once() -> None:
     assert reads.read == ["a/one", "a/two", "b/one"]
 
 
-async def test_a_read_that_fails_is_left_to_the_next_who_asks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(apiserver_lookups, "FAILED_SECONDS", 0)
+async def test_a_read_that_fails_is_left_to_the_next_who_asks() -> None:
     reads = FakeReads()
     reads.failures = 1
-    lookups = ClaimLookups(reads.refresh_claim)
+    lookups = ClaimLookups(reads.refresh_claim, LookupSettings(failed_seconds=0.0))
     lookups.ask([("a", "one"), ("a", "two")])
 
     async with running(lookups.run()):
@@ -73,15 +67,12 @@ async def test_a_read_that_fails_is_left_to_the_next_who_asks(
     assert reads.read == ["a/one", "a/two", "a/one"]
 
 
-async def test_more_than_can_be_read_are_left_to_the_watch(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(apiserver_lookups, "MOST_ASKED", 2)
+async def test_more_than_can_be_read_are_left_to_the_watch() -> None:
     reads = FakeReads()
-    lookups = ClaimLookups(reads.refresh_claim)
+    lookups = ClaimLookups(reads.refresh_claim, LookupSettings(most_waiting=2))
     lookups.ask([("a", name) for name in ("one", "two", "three")])
 
     async with running(lookups.run()):
         await reads.until(2)
 
-    assert reads.read == ["a/two", "a/three"]
+    assert reads.read == ["a/one", "a/two"]

@@ -1,4 +1,4 @@
-"""Events of other replicas: read while somebody looks, and told where they cannot be."""
+"""Events: read while a viewer looks, and told where they cannot be."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from typing import Any
 
 import pytest
 
-from kube.api import ApiClient, Event, ObjectReference, connect
+from kube.api import ApiClient, connect
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.dashboard import cluster_snapshots
-from scheduler_plugin.dashboard.cluster_events import ClusterEvents, told_now
+from scheduler_plugin.dashboard.cluster_events import ClusterEvents
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.told_events import Recent
 from tests.kube.fake_apiserver import event, fake_apiserver, hangs, lists, refuses, streams
-from tests.scheduler_plugin.builders import NOW, SETTINGS
-
-OURS, OTHER = "plugin-0", "plugin-1"
+from tests.scheduler_plugin.builders import SETTINGS
 
 
-def an_event(name: str, instance: str, time: str, version: int = 1) -> dict[str, Any]:
+def an_event(name: str, time: str, version: int = 1) -> dict[str, Any]:
     return {
         "metadata": {
             "name": name,
@@ -33,7 +31,6 @@ def an_event(name: str, instance: str, time: str, version: int = 1) -> dict[str,
             "resourceVersion": str(version),
         },
         "eventTime": time,
-        "reportingInstance": instance,
         "type": "Warning",
         "reason": "Reclaimed",
         "note": name,
@@ -41,8 +38,7 @@ def an_event(name: str, instance: str, time: str, version: int = 1) -> dict[str,
     }
 
 
-LATER = "2999-01-01T00:00:00.000000Z"
-BEFORE = "2020-01-01T00:00:00.000000Z"
+TIME = "2026-01-01T00:00:00.000000Z"
 
 
 def notes(recent: Recent) -> list[str]:
@@ -51,7 +47,7 @@ def notes(recent: Recent) -> list[str]:
 
 @asynccontextmanager
 async def reading(client: ApiClient, recent: Recent) -> AsyncIterator[ClusterEvents]:
-    found = ClusterEvents(client, recent, OURS)
+    found = ClusterEvents(client, recent)
     async with asyncio.TaskGroup() as tasks:
         found.start(tasks)
         await found.read(5.0)
@@ -59,26 +55,22 @@ async def reading(client: ApiClient, recent: Recent) -> AsyncIterator[ClusterEve
         found.stop()
 
 
-async def test_what_others_told_is_added_and_what_this_process_told_is_not(
-    tmp_path: Path,
-) -> None:
+async def test_events_are_added_but_for_those_of_pods_at_the_gate(tmp_path: Path) -> None:
     recent = Recent()
     listed = (
-        an_event("other", OTHER, LATER),
-        an_event("own", OURS, LATER),
-        an_event("before", OURS, BEFORE),
-        # Of a pod that waits at the gate, of which there may be thousands.
-        {**an_event("waits", OTHER, LATER), "action": "Admit"},
+        an_event("first", TIME),
+        # Of a pod that waits at the gate: there may be thousands.
+        {**an_event("waits", TIME), "action": "Admit"},
     )
-    news = an_event("news", OTHER, LATER, version=6)
+    news = an_event("news", TIME, version=6)
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         fake.will(lists(*listed, version=5), streams(event("ADDED", news), then=hangs))
         async with reading(client, recent):
             async with asyncio.timeout(5):
-                while recent.count < 3:  # noqa: ASYNC110  The watch brings it.
+                while recent.count < 2:  # noqa: ASYNC110  The watch brings it.
                     await asyncio.sleep(0.01)
 
-    assert sorted(notes(recent)) == ["before", "news", "other"]
+    assert sorted(notes(recent)) == ["first", "news"]
     assert fake.seen[0].path == "/apis/events.k8s.io/v1/events"
     assert fake.seen[0].query["fieldSelector"] == "reportingController=moorage.dev/scheduler-plugin"
 
@@ -86,7 +78,7 @@ async def test_what_others_told_is_added_and_what_this_process_told_is_not(
 async def test_where_they_cannot_be_read_it_is_said(tmp_path: Path) -> None:
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         fake.will(*[refuses(403, "Forbidden")] * 20)
-        found = ClusterEvents(client, Recent(), OURS)
+        found = ClusterEvents(client, Recent())
         assert found.why_not() == ""
         async with asyncio.TaskGroup() as tasks:
             found.start(tasks)
@@ -94,7 +86,7 @@ async def test_where_they_cannot_be_read_it_is_said(tmp_path: Path) -> None:
             said = found.why_not()
             found.stop()
 
-    assert said.startswith("The Events of other replicas could not be read: ")
+    assert said.startswith("Events could not be read: ")
 
 
 async def test_while_nobody_looks_nothing_is_asked_and_the_first_look_has_them(
@@ -102,9 +94,9 @@ async def test_while_nobody_looks_nothing_is_asked_and_the_first_look_has_them(
 ) -> None:
     recent = Recent()
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
-        fake.will(lists(an_event("other", OTHER, LATER), version=5))
+        fake.will(lists(an_event("first", TIME), version=5))
         snapshots = Snapshots(World(SETTINGS), recent)
-        snapshots.others_events = ClusterEvents(client, recent, OURS)
+        snapshots.cluster_events = ClusterEvents(client, recent)
         running = asyncio.create_task(snapshots.run())
         await asyncio.sleep(0.05)
         asked_before = len(fake.seen)
@@ -125,7 +117,7 @@ async def test_once_nobody_looks_any_more_they_are_not_followed(
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         fake.will(lists(version=5), streams(then=hangs))
         snapshots = Snapshots(World(SETTINGS), Recent())
-        snapshots.others_events = ClusterEvents(client, Recent(), OURS)
+        snapshots.cluster_events = ClusterEvents(client, Recent())
         running = asyncio.create_task(snapshots.run())
         with snapshots.listening():
             await snapshots.now()
@@ -137,11 +129,3 @@ async def test_once_nobody_looks_any_more_they_are_not_followed(
         await asyncio.wait((running,))
 
     assert snapshots.latest is None
-
-
-def test_what_is_told_now_says_about_what() -> None:
-    about = ObjectReference(api_version="v1", kind="Pod", name="p", namespace="ns")
-    found = told_now(Event.warning(about, "Reclaimed", "Evicted", "Why."), NOW)
-
-    assert (found.at, found.type, found.note) == ("2026-11-21T12:00:00Z", "Warning", "Why.")
-    assert found.about == ("Pod", "ns", "p")

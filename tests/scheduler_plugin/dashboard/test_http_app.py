@@ -8,26 +8,20 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
-from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp, Message
 
 from kube.api import ApiClient
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.dashboard.apiserver_reviews import REMEMBERED_SECONDS, Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
-from scheduler_plugin.dashboard.http_app import dashboard_app
-from scheduler_plugin.dashboard.http_leader import CannotAskError, LeaderPages
+from scheduler_plugin.dashboard.http_app import site_app
 from scheduler_plugin.dashboard.http_views import Views
+from scheduler_plugin.dashboard.leader.answers import PodAnswer
+from scheduler_plugin.dashboard.leader.http_leader import CannotAskError, Leader
 from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.told_events import Recent
-from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import NamespaceView
-from scheduler_plugin.pages.http_app import pages_app
-from scheduler_plugin.pages.http_figures import FiguresPage
-from scheduler_plugin.pages.prometheus import Figures
-from scheduler_plugin.waiting.decisions import Place, WaitingPod
-from tests.asgi import call, parts
+from tests.asgi import call, parts, status_and_text
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim,
@@ -43,47 +37,32 @@ from tests.scheduler_plugin.dashboard.reviewers import FakeReviewer
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
-class FakePlugin:
-    """Serves, and knows one place in line."""
-
-    not_ready = ""
-    standby = ""
-
-    def why_not_ready(self) -> str:
-        return self.not_ready
-
-    def why_not_told(self) -> str:
-        return self.standby
-
-    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
-        vision = QueueName("vision")
-        return WaitingPod(
-            namespace=namespace,
-            name=name,
-            queue=vision,
-            place=Place(vision, 2, 7),
-            reason="OverLimit",
-            message="",
-        )
-
-
 class FakeLeader:
-    """Another replica's pages, which know another place."""
+    """The elected plugin, which knows one place in line."""
 
     problem = ""
-    tokens: list[str]
+    answer = PodAnswer(place='2 of 7 pods that wait in queue "vision"', reason="OverLimit")
 
     def __init__(self) -> None:
-        self.tokens = []
+        self.asked: list[str] = []
 
     async def why_not(self) -> str:
-        return self.problem
+        return str(CannotAskError(self.problem)) if self.problem else ""
 
-    async def pod(self, token: str, namespace: str, name: str) -> dict[str, Any]:
-        self.tokens.append(token)
+    async def pod(self, namespace: str, name: str) -> PodAnswer:
+        self.asked.append(f"{namespace}/{name}")
         if self.problem:
             raise CannotAskError(self.problem)
-        return {"why": {"pod": f"{namespace}/{name}"}, "place": "the leader's", "problem": ""}
+        return self.answer
+
+
+class Readiness:
+    """Why the cluster is not read yet."""
+
+    why_not = ""
+
+    def __call__(self) -> str:
+        return self.why_not
 
 
 @pytest.fixture
@@ -92,8 +71,8 @@ def leader() -> FakeLeader:
 
 
 @pytest.fixture
-def plugin() -> FakePlugin:
-    return FakePlugin()
+def readiness() -> Readiness:
+    return Readiness()
 
 
 @pytest.fixture
@@ -144,15 +123,12 @@ def app(
     world: World,
     snapshots: Snapshots,
     reviewer: FakeReviewer,
-    plugin: FakePlugin,
+    readiness: Readiness,
     leader: FakeLeader,
     clock: Clock,
 ) -> ASGIApp:
-    reviews, gates = Reviews(cast(ApiClient, reviewer), clock), cast(GateWriter, plugin)
-    asked = cast(LeaderPages, leader)
-    views = Views(world, snapshots, reviews, gates, plugin.why_not_ready, asked)
-    figures = Figures(world, dict, str, dict, [CollectorRegistry()])
-    return pages_app(plugin.why_not_ready, gates, FiguresPage(figures.page), dashboard_app(views))
+    reviews = Reviews(cast(ApiClient, reviewer), clock)
+    return site_app(Views(world, snapshots, reviews, cast(Leader, leader), readiness))
 
 
 async def ask(app: ASGIApp, path: str, who: str = "alice") -> tuple[int, Any, dict[str, str]]:
@@ -317,10 +293,14 @@ async def test_what_is_not_there_is_said(
     assert sentence in said
 
 
-async def test_before_the_cluster_is_read_it_is_said(app: ASGIApp, plugin: FakePlugin) -> None:
-    plugin.not_ready = "pods of v1 are not known yet."
+async def test_before_the_cluster_is_read_it_is_said(app: ASGIApp, readiness: Readiness) -> None:
+    before = await status_and_text(app, "GET", "/readyz")
+    readiness.why_not = "pods of v1 are not known yet."
 
-    assert (await ask(app, "api/state"))[:2] == (503, "pods of v1 are not known yet.")
+    assert before == (200, "ok")
+    assert await status_and_text(app, "GET", "/readyz") == (503, readiness.why_not)
+    assert (await ask(app, "api/state"))[:2] == (503, readiness.why_not)
+    assert await status_and_text(app, "GET", "/healthz") == (200, "ok")
 
 
 async def test_an_api_server_that_does_not_say_lets_nobody_in(
@@ -333,51 +313,36 @@ async def test_an_api_server_that_does_not_say_lets_nobody_in(
     assert "does not say what you may see" in said
 
 
-async def test_a_standby_says_what_it_does_not_know(app: ASGIApp, plugin: FakePlugin) -> None:
-    plugin.standby = 'Lease a/b is held by "other".'
-
-    assert (await ask(app, "api/state"))[1]["standby"] == plugin.standby
-
-
-async def test_a_standby_asks_the_leader_for_a_pods_place(
-    app: ASGIApp, plugin: FakePlugin, leader: FakeLeader
-) -> None:
-    before = await ask(app, "api/pods/default/w")
-    plugin.standby = 'Lease a/b is held by "other".'
-    _, said, _ = await ask(app, "api/pods/default/w")
-    _, state, _ = await ask(app, "api/state")
-    refused = await ask(app, "api/pods/default/w", "bob")
-
-    assert (before[1]["place"], before[1]["problem"]) == (
-        '2 of 7 pods that wait in queue "vision"',
-        "",
+async def test_what_the_leader_holds_and_decided_is_told(app: ASGIApp, leader: FakeLeader) -> None:
+    _, same, _ = await ask(app, "api/pods/default/w")
+    leader.answer = PodAnswer(
+        place="", reason="RoomIsLeft", message="It leaves room.", held="Held: room."
     )
-    assert said["place"] == "the leader's"
-    assert state["leader"] == ""
-    assert refused[0] == 403
-    assert leader.tokens == ["alice"], "who may not list pods is not asked for"
+    _, said, _ = await ask(app, "api/pods/default/w")
+
+    assert (same["held"], same["leader"]) == ("", ""), "the same reason is told once"
+    assert (said["place"], said["held"], said["leader"]) == ("", "Held: room.", "It leaves room.")
+    assert (await ask(app, "api/state"))[1]["leader"] == ""
 
 
-async def test_a_standby_that_cannot_ask_tells_what_it_knows_and_why(
-    app: ASGIApp, plugin: FakePlugin, leader: FakeLeader
+async def test_where_the_leader_cannot_be_asked_all_else_is_told(
+    app: ASGIApp, leader: FakeLeader
 ) -> None:
-    plugin.standby, leader.problem = 'Lease a/b is held by "other".', "it hangs."
+    leader.problem = "it hangs."
     _, said, _ = await ask(app, "api/pods/default/w")
     _, state, _ = await ask(app, "api/state")
 
     assert said["why"]["reason"] == "OverLimit"
-    assert said["problem"] == "The leader could not be asked: it hangs."
-    assert state["leader"] == "it hangs."
+    assert said["place"] == ""
+    assert said["problem"] == state["leader"] == "Places in line are not known: it hangs."
+    assert state["parts"]["waiting"]["total"] == 1
 
 
-async def test_a_replica_that_is_asked_by_another_asks_nobody(
-    app: ASGIApp, plugin: FakePlugin, leader: FakeLeader
+async def test_the_leader_is_not_asked_for_pods_that_a_viewer_may_not_list(
+    app: ASGIApp, leader: FakeLeader
 ) -> None:
-    plugin.standby = 'Lease a/b is held by "other".'
-    _, said, _ = await ask(app, "api/pods/default/w?here=true")
-
-    assert said["problem"] == plugin.standby
-    assert leader.tokens == []
+    assert (await ask(app, "api/pods/default/w", "bob"))[0] == 403
+    assert leader.asked == []
 
 
 async def test_names_come_as_they_are(app: ASGIApp) -> None:
@@ -481,10 +446,10 @@ async def test_a_listener_whose_token_ends_is_told_so(
 
 
 async def test_a_listener_before_the_cluster_is_read_stays_signed_in(
-    app: ASGIApp, plugin: FakePlugin
+    app: ASGIApp, readiness: Readiness
 ) -> None:
     """He comes back to a process that has just begun; the event that ends a token is another."""
-    plugin.not_ready = "pods of v1 are not known yet."
+    readiness.why_not = "pods of v1 are not known yet."
     stream = Stream(app)
     failed = await stream.event()
     await asyncio.wait((stream.task,), timeout=20)

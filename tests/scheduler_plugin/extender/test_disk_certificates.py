@@ -14,7 +14,7 @@ from scheduler_plugin.extender.certificate_files import CERTIFICATES, KEYS, Cert
 from scheduler_plugin.extender.disk_certificates import write_certificates
 from scheduler_plugin.extender.listening import client_names
 from scheduler_plugin.extender.scheduler_configuration import CallerFiles
-from scheduler_plugin.settings import ServeSettings
+from scheduler_plugin.serve_settings import ServeSettings
 
 
 def talk(server: ssl.SSLContext, client: ssl.SSLContext) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from binder.queues.apiserver_warnings import WarningRecorder
 from kube.api import Event
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver_warnings import WarningTeller
 from scheduler_plugin.objects.amounts import NO_CHARGES, ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.names import QueueName
@@ -139,10 +139,10 @@ class FakeFence:
 def test_people_are_told_once_what_is_charged_to_nobody() -> None:
     told: list[Event] = []
     world = a_cluster(CLOSED, static(), a_pod("b", node="n"))
-    teller = WarningTeller(world, FakeFence(), told.append)
+    recorder = WarningRecorder(world, FakeFence(), told.append)
 
-    teller.look()
-    teller.look()
+    recorder.look()
+    recorder.look()
 
     (event,) = told
     assert (event.reason, event.regarding.name) == ("Unattributed", "a")

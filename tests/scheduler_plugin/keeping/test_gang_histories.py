@@ -13,8 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scheduler_plugin.keeping.leaving import LookAgain
-from scheduler_plugin.keeping.stale_gangs import GiveUp, TellStale, TellWhole, gang_step
+from scheduler_plugin.keeping.leaving import RequeueAt
+from scheduler_plugin.keeping.stale_gangs import EvictGang, MarkStale, MarkWhole, gang_step
 from scheduler_plugin.objects.names import NO_QUEUE
 from scheduler_plugin.objects.pods import PodGroupView
 from tests.scheduler_plugin.builders import NOW, an_allocated_claim, pod_uid, put
@@ -77,13 +77,13 @@ class Gang(RuleBasedStateMachine):
         for _ in range(9):
             found = gang_step(("default", "g"), self.world, self.now, GRACE)
             match found:
-                case TellStale(pods, since, _):
+                case MarkStale(pods, since, _):
                     put(self.world, *(replace(pod, stale_since=since) for pod in pods))
-                case TellWhole(pods, _):
+                case MarkWhole(pods, _):
                     put(self.world, *(replace(pod, stale_since="") for pod in pods))
-                case GiveUp(pods, _):
+                case EvictGang(pods, _):
                     self._given_up({pod.name for pod in pods})
-                case LookAgain(at):
+                case RequeueAt(at):
                     assert at > self.now
                     return
                 case None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit
+from scheduler_plugin.keeping.leaving import EvictForeign, OwnerLeftAt, RequeueAt, owner_exit
 from scheduler_plugin.objects.names import OWNER_LEFT_AT_ANNOTATION, QueueName
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -60,7 +60,7 @@ def test_foreign_pods_stay_until_the_grace_is_over() -> None:
     world = a_left_world(**LEFT)
 
     almost = NOW + GRACE - timedelta(seconds=1)
-    assert owner_exit(CLAIM, world, almost) == LookAgain(NOW + GRACE)
+    assert owner_exit(CLAIM, world, almost) == RequeueAt(NOW + GRACE)
     found = owner_exit(CLAIM, world, NOW + GRACE)
     assert isinstance(found, EvictForeign)
     assert found.owner == QueueName("a")
@@ -159,7 +159,7 @@ def test_the_grace_begins_no_earlier_than_the_foreign_pods_themselves() -> None:
     new = foreign("new", created="2026-11-21T12:01:00Z")
     world = a_left_world(new, consumers=["new"], **LEFT)
 
-    assert owner_exit(CLAIM, world, NOW + GRACE) == LookAgain(NOW + GRACE + timedelta(minutes=1))
+    assert owner_exit(CLAIM, world, NOW + GRACE) == RequeueAt(NOW + GRACE + timedelta(minutes=1))
 
 
 def test_a_pod_that_waited_for_long_has_its_grace_from_its_binding_on() -> None:
@@ -167,7 +167,7 @@ def test_a_pod_that_waited_for_long_has_its_grace_from_its_binding_on() -> None:
     new = foreign("new", created="2026-11-21T10:00:00Z", status={"conditions": [bound]})
     world = a_left_world(new, consumers=["new"], **LEFT)
 
-    assert owner_exit(CLAIM, world, NOW + GRACE) == LookAgain(NOW + GRACE + timedelta(minutes=1))
+    assert owner_exit(CLAIM, world, NOW + GRACE) == RequeueAt(NOW + GRACE + timedelta(minutes=1))
 
 
 @pytest.mark.parametrize("value", ["yesterday", "2026-11-21T12:00:00", "0"])
@@ -180,7 +180,7 @@ def test_a_time_that_cannot_be_read_is_written_anew(value: str) -> None:
 def test_a_time_that_a_clock_noted_that_was_ahead_is_written_anew() -> None:
     late = NOW + timedelta(minutes=1)
 
-    assert owner_exit(CLAIM, a_left_world(**LEFT), NOW - timedelta(minutes=1)) == LookAgain(
+    assert owner_exit(CLAIM, a_left_world(**LEFT), NOW - timedelta(minutes=1)) == RequeueAt(
         NOW + GRACE
     )
     world = a_left_world(annotations={OWNER_LEFT_AT_ANNOTATION: f"{late:%Y-%m-%dT%H:%M:01Z}"})

@@ -159,7 +159,7 @@ def test_a_claim_of_a_deleted_queue_is_told() -> None:
 def test_a_running_claim_of_a_deleted_queue_is_told() -> None:
     world = a_world(RUNS, an_allocated_claim("cam", "runs", queue="gone"))
 
-    assert "charged to nobody's limit" in str(lost_queue(CLAIM, world))
+    assert "charged to no limit" in str(lost_queue(CLAIM, world))
 
 
 def test_a_stale_label_of_a_deleted_queue_is_no_news() -> None:

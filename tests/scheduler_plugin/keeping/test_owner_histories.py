@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from scheduler_plugin.accounting.charges.owners import labelled_owner, runs
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
-from scheduler_plugin.keeping.leaving import EvictForeign, LookAgain, OwnerLeftAt, owner_exit
+from scheduler_plugin.keeping.leaving import EvictForeign, OwnerLeftAt, RequeueAt, owner_exit
 from scheduler_plugin.keeping.leftovers import (
     Attribution,
     ClaimCleared,
@@ -27,7 +27,7 @@ from scheduler_plugin.keeping.leftovers import (
     attribution,
     ended_owner,
 )
-from scheduler_plugin.keeping.upkeep import Upkeep
+from scheduler_plugin.keeping.upkeep import ClaimCleanup
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView, Result
 from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, ClaimUid, PodUid, QueueName
@@ -66,7 +66,7 @@ class Owners(RuleBasedStateMachine):
         self.births = 0
         self.versions = 0
         self.left_over = Leftovers(self.world)
-        self.upkeep = Upkeep(self.world)
+        self.cleanup = ClaimCleanup(self.world)
         self.decisions: list[Decision] = []
         self.owner_seen_at: dict[ClaimUid, datetime] = {}
         # Pods that are there and of which the world does not know yet.
@@ -210,7 +210,7 @@ class Owners(RuleBasedStateMachine):
             world.put_pod(pod)
         for claim in self.world.facts.claims():
             world.put_claim(claim)
-        self.world, self.left_over, self.upkeep = world, Leftovers(world), Upkeep(world)
+        self.world, self.left_over, self.cleanup = world, Leftovers(world), ClaimCleanup(world)
         self.decisions.clear()
 
     @rule(number=numbers)
@@ -243,8 +243,8 @@ class Owners(RuleBasedStateMachine):
     def keep(self) -> None:
         """The keeper as it is: what each claim needs next, at once."""
         for claim in self.claims():
-            step = self.upkeep.next_step(claim.uid, self.now)
-            if step is not None and not isinstance(step, LookAgain):
+            step = self.cleanup.next_step(claim.uid, self.now)
+            if step is not None and not isinstance(step, RequeueAt):
                 self.apply(step)
 
     @rule(number=numbers)

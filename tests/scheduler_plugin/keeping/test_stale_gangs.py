@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leaving import LookAgain
-from scheduler_plugin.keeping.stale_gangs import GangStep, GiveUp, TellStale, TellWhole, gang_step
+from scheduler_plugin.keeping.leaving import RequeueAt
+from scheduler_plugin.keeping.stale_gangs import (
+    EvictGang,
+    GangStep,
+    MarkStale,
+    MarkWhole,
+    gang_step,
+)
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, STALE_CONDITION
 from scheduler_plugin.objects.pods import PodGroupView, PodView
 from tests.scheduler_plugin.builders import (
@@ -57,7 +63,7 @@ def at(seconds: float) -> str:
 
 def test_those_left_are_told_first() -> None:
     found = step(a_group_world(a_member("a")))
-    assert isinstance(found, TellStale)
+    assert isinstance(found, MarkStale)
     assert [pod.name for pod in found.pods] == ["a"]
     assert found.since == at(0)
     assert "has 1 of the 2 pods that it needs" in found.sentence
@@ -66,30 +72,30 @@ def test_those_left_are_told_first() -> None:
 
 def test_a_restart_does_not_extend_the_grace() -> None:
     world = a_group_world(a_member("a", since=at(-40)))
-    assert step(world) == LookAgain(NOW + timedelta(seconds=20))
+    assert step(world) == RequeueAt(NOW + timedelta(seconds=20))
     late = step(world, NOW + timedelta(seconds=20))
-    assert isinstance(late, GiveUp)
+    assert isinstance(late, EvictGang)
     assert [pod.name for pod in late.pods] == ["a"]
 
 
 def test_all_that_are_left_go_as_one_from_when_the_first_was_told() -> None:
     world = a_group_world(a_member("a", since=at(-61)), a_member("b", since=at(-10)), least=3)
     found = step(world)
-    assert isinstance(found, GiveUp)
+    assert isinstance(found, EvictGang)
     assert {pod.name for pod in found.pods} == {"a", "b"}
 
 
 def test_whoever_came_meanwhile_is_told_the_same_time() -> None:
     world = a_group_world(a_member("a", since=at(-30)), a_member("b"), least=3)
     found = step(world)
-    assert isinstance(found, TellStale)
+    assert isinstance(found, MarkStale)
     assert ([pod.name for pod in found.pods], found.since) == (["b"], at(-30))
 
 
 def test_one_that_comes_back_ends_it() -> None:
     world = a_group_world(a_member("a", since=at(-30)), a_member("b"))
     found = step(world)
-    assert isinstance(found, TellWhole)
+    assert isinstance(found, MarkWhole)
     assert [pod.name for pod in found.pods] == ["a"]
 
 
@@ -97,9 +103,9 @@ def test_one_that_is_on_its_way_is_waited_for() -> None:
     world = a_group_world(a_member("a", since=at(-90)))
     pod = a_member("b", node="", phase="Pending")
     put(world, a_claim("b"), pod)
-    assert isinstance(step(world), GiveUp)
+    assert isinstance(step(world), EvictGang)
     admit(world, pod)
-    assert not isinstance(step(world), GiveUp)
+    assert not isinstance(step(world), EvictGang)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_failed_waiting_and_leaving_pods_do_not_count(lost: dict[str, Any]) -> N
 
     is_deleting = lost.pop("deleting", False)
     other = replace(a_member("b", **lost), deleting=is_deleting)
-    assert isinstance(step(a_group_world(a_member("a"), other)), TellStale)
+    assert isinstance(step(a_group_world(a_member("a"), other)), MarkStale)
 
 
 def test_a_group_of_which_some_succeeded_is_about_to_be_done() -> None:
@@ -122,7 +128,7 @@ def test_a_group_of_which_some_succeeded_is_about_to_be_done() -> None:
 )
 def test_nobody_goes_of_whom_one_may_not(fields: dict[str, Any]) -> None:
     world = a_group_world(a_member("a", since=at(-90)), a_member("b", **fields), least=3)
-    assert not isinstance(step(world), GiveUp | LookAgain)
+    assert not isinstance(step(world), EvictGang | RequeueAt)
 
 
 def test_a_group_without_devices_is_nobodys_business() -> None:
@@ -144,7 +150,7 @@ def test_a_group_that_shrinks_or_goes_is_not_short() -> None:
 
 @pytest.mark.parametrize("since", ["gibberish", at(300)])
 def test_a_time_that_cannot_be_is_now(since: str) -> None:
-    assert step(a_group_world(a_member("a", since=since))) == LookAgain(NOW + GRACE)
+    assert step(a_group_world(a_member("a", since=since))) == RequeueAt(NOW + GRACE)
 
 
 @pytest.mark.parametrize(
@@ -162,10 +168,10 @@ def test_what_the_group_says_itself_goes_before_the_flag(
 ) -> None:
     world = a_group_world(a_member("a", since=at(-30)))
     world.put_group(PodGroupView("default", "g", NO_QUEUE, 2, stale_grace=own))
-    assert isinstance(step(world, grace=flag), GiveUp if goes else TellWhole)
+    assert isinstance(step(world, grace=flag), EvictGang if goes else MarkWhole)
 
 
 def test_without_grace_they_go_at_once() -> None:
     world = a_group_world(a_member("a", since=at(0)))
-    assert isinstance(step(world, grace=timedelta()), GiveUp)
+    assert isinstance(step(world, grace=timedelta()), EvictGang)
     assert world.facts.pod(pod_uid("a")) is not None

@@ -10,12 +10,11 @@ from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.cluster.apiserver_gates import GateWriter
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.http_figures import KEPT_SECONDS, FiguresPage
 from scheduler_plugin.pages.prometheus import Figures
-from scheduler_plugin.waiting.decisions import Place, WaitingPod
+from scheduler_plugin.waiting.decisions import KnownWaits, Place, WaitingPod
 from tests.asgi import status_and_body, status_and_text
 from tests.scheduler_plugin.builders import a_world, amounts
 
@@ -64,10 +63,10 @@ def world() -> World:
 @pytest.fixture
 def app(plugin: FakePlugin, world: World) -> FastAPI:
     figures = Figures(world, dict, str, dict, [])
-    gates = cast(GateWriter, plugin)
+    gates = cast(KnownWaits, plugin)
     # Each time somebody looks at the clock, a page is too old.
     page = FiguresPage(figures.page, count(step=KEPT_SECONDS).__next__)
-    return pages_app(plugin.why_not_ready, gates, page, FastAPI())
+    return pages_app(plugin.why_not_ready, gates, page)
 
 
 async def test_healthy_before_it_is_ready(app: FastAPI, plugin: FakePlugin) -> None:

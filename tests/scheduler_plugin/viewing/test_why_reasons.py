@@ -11,10 +11,10 @@ import pytest
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.equivalence_classes import equivalence_class
+from scheduler_plugin.judging.rules.table import RULES
 from scheduler_plugin.objects.amounts import NO_CHARGES
 from scheduler_plugin.objects.names import AccountingSettings, QueueName, Reason
 from scheduler_plugin.objects.pods import PodGroupView
-from scheduler_plugin.viewing.rules import IN_ORDER
 from scheduler_plugin.viewing.why import Why, why
 from tests.scheduler_plugin.builders import (
     a_claim,
@@ -256,7 +256,7 @@ def test_rules_that_hold_are_told_with_their_figures() -> None:
     assert told is not None
     assert told.reason == "Admitted"
     rules = {row.reason: row.sentence for row in told.rules}
-    assert list(rules) == list(IN_ORDER)
+    assert list(rules) == [rule.reason for rule in RULES]
     assert all(row.holds for row in told.rules)
     assert 'queue "robots" uses 0 onvif, 1 more, limit none' in rules["OverLimit"]
     assert 'queue "research" uses 1 onvif, 1 more, limit 4' in rules["OverLimit"]
@@ -328,3 +328,16 @@ def test_who_would_be_evicted_for_a_pod_is_told() -> None:
     assert told.reason == "OverLimit"
     assert "ResourceClaim default/cam" in told.reclaim
     assert "is given up by all who use it (1 pods)" in told.reclaim.replace("1 pod)", "1 pods)")
+
+
+def test_rules_on_what_a_pod_names_are_looked_at_though_one_of_them_refuses() -> None:
+    world = shared_world(a_pod("p", queue="vision", claims=("former", "later")))
+    world.note_gone_claim("default", "former")
+    told = why(world, "default", "p", NOW)
+
+    assert told is not None
+    failed = [row.reason for row in told.rules if row.holds is False]
+    assert failed == ["NotKnownYet", "ClaimNotFound"]
+    assert told.reason == "NotKnownYet"
+    assert {row.holds for row in told.rules[2:]} == {None}
+    assert told.rules[2].sentence == "Not looked at: NotKnownYet comes first."

@@ -21,9 +21,9 @@ from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
-from scheduler_plugin.waiting.gates import GateKeeper
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_world, moment, put
+from tests.scheduler_plugin.waiting.watched_keepers import WatchedKeeper
 
 ONVIF = ResourceKey("onvif")
 TAKEN_LATER = {".away.failures._rests._forgotten._heap", ".untold._uids"}
@@ -58,7 +58,7 @@ class Gangs(RuleBasedStateMachine):
         self.births = 0
         self.limit = 4
         self.world = a_world()
-        self.keeper = GateKeeper(self.world, look_seconds=0.0)
+        self.keeper = WatchedKeeper(self.world, look_seconds=0.0)
 
     @initialize(counts=st.tuples(*[st.sampled_from([None, 1, 2, 3, 4])] * 3))
     def begin(self, counts: tuple[int | None, ...]) -> None:

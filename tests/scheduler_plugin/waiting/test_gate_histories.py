@@ -38,7 +38,6 @@ from scheduler_plugin.objects.claims import ClaimView, Result
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.waiting.decisions import Wait
-from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import (
@@ -49,6 +48,7 @@ from tests.scheduler_plugin.builders import (
     a_request,
     a_world,
 )
+from tests.scheduler_plugin.waiting.watched_keepers import WatchedKeeper
 
 ONVIF = ResourceKey("onvif")
 TAKEN_LATER = {".away.failures._rests._forgotten._heap", ".untold._uids"}
@@ -180,7 +180,7 @@ class Waiting(RuleBasedStateMachine):
         self.most: int | None = None
         self.refusals = RefusedPods()
         self.refusals.changed = self.tried
-        self.keeper = GateKeeper(self.world, self.refusals, look_seconds=0.0)
+        self.keeper = WatchedKeeper(self.world, self.refusals, look_seconds=0.0)
 
     def tried(self, uid: PodUid) -> None:
         self.keeper.tried(uid, self.moment)
@@ -191,7 +191,7 @@ class Waiting(RuleBasedStateMachine):
         for name in CEILINGS:
             self.put_queue(name)
         self.most = most
-        self.keeper = GateKeeper(self.world, self.refusals, look_seconds=0.0)
+        self.keeper = WatchedKeeper(self.world, self.refusals, look_seconds=0.0)
         if known:
             self.change_namespace("left", "a")
             self.change_group("right")

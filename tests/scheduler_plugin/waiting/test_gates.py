@@ -25,7 +25,7 @@ from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.objects.pods import PodGroupView, PodView, pod_view
 from scheduler_plugin.objects.projections import project_pod
-from scheduler_plugin.waiting import gates
+from scheduler_plugin.waiting import judged_lines
 from scheduler_plugin.waiting.away.away_pods import TRIED_SECONDS
 from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval, LetGo, Wait
 from scheduler_plugin.waiting.gates import RECHECK_SECONDS, GateKeeper
@@ -505,7 +505,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         judged.append(pod.name)
         return judge(pod, *rest)
 
-    monkeypatch.setattr(gates, "judge", counted)
+    monkeypatch.setattr(judged_lines, "judge", counted)
     return judged
 
 

@@ -165,12 +165,12 @@
 
 {{/* Whether others than the pod itself read the plugin's pages. */}}
 {{- define "moorage.pagesOpen" -}}
-{{- if and (include "moorage.dedicated" .) (or .Values.dashboard.enabled .Values.prometheus.enabled) }}yes{{ end -}}
+{{- if and (include "moorage.dedicated" .) .Values.prometheus.enabled }}yes{{ end -}}
 {{- end }}
 
-{{- define "moorage.pluginFlags" -}}
+{{/* What decides who is charged: of the plugin, and of the dashboard, which shows it. */}}
+{{- define "moorage.accountingFlagList" -}}
 {{- $found := list -}}
-{{- if ne .Release.Namespace "moorage-system" }}{{ $found = append $found (printf "--lease=%s/moorage-scheduler" .Release.Namespace) }}{{ end -}}
 {{- if ne .Values.scheduler.name "moorage" }}{{ $found = append $found (printf "--scheduler-name=%s" .Values.scheduler.name) }}{{ end -}}
 {{- with .Values.accounting -}}
 {{- if ne .queueLabel "moorage.dev/queue" }}{{ $found = append $found (printf "--queue-label=%s" .queueLabel) }}{{ end -}}
@@ -178,16 +178,46 @@
 {{- if ne (int .nonPreemptiblePriority) 100 }}{{ $found = append $found (printf "--non-preemptible-priority=%d" (int .nonPreemptiblePriority)) }}{{ end -}}
 {{- if ne .orphanPolicy "OldestPod" }}{{ $found = append $found (printf "--orphan-policy=%s" .orphanPolicy) }}{{ end -}}
 {{- if ne .ownerLifetime "Allocation" }}{{ $found = append $found (printf "--owner-lifetime=%s" .ownerLifetime) }}{{ end -}}
+{{- $groups := join "," .podGroups -}}
+{{- if ne $groups "podgroups.v2alpha2.scheduling.run.ai,podgroups.v1alpha1.scheduling.x-k8s.io,podgroups.v1alpha2.scheduling.k8s.io" }}{{ $found = append $found (printf "--pod-groups=%s" $groups) }}{{ end -}}
+{{- end -}}
+{{- $found | toJson -}}
+{{- end }}
+
+{{/* The Secret that the plugin and the dashboard share. */}}
+{{- define "moorage.dashboardSecretFlagList" -}}
+{{- $found := list -}}
+{{- if ne .Release.Namespace "moorage-system" }}{{ $found = append $found (printf "--dashboard-tls-secret=%s/moorage-dashboard-tls" .Release.Namespace) }}{{ end -}}
+{{- $found | toJson -}}
+{{- end }}
+
+{{- define "moorage.dashboardFlags" -}}
+{{- $found := list -}}
+{{- $lease := printf "%s/%s" (include "moorage.leaseNamespace" .) (include "moorage.leaseName" .) -}}
+{{- if ne $lease "moorage-system/moorage-scheduler" }}{{ $found = append $found (printf "--lease=%s" $lease) }}{{ end -}}
+{{- $found = concat $found (include "moorage.accountingFlagList" . | fromJsonArray) -}}
+{{- $found = concat $found (include "moorage.dashboardSecretFlagList" . | fromJsonArray) -}}
+{{- $found = concat $found (include "moorage.logFlagList" (list . .Values.dashboard) | fromJsonArray) -}}
+{{- range $found }}, {{ . | quote }}{{ end -}}
+{{- end }}
+
+{{- define "moorage.pluginFlags" -}}
+{{- $found := list -}}
+{{- if ne .Release.Namespace "moorage-system" }}{{ $found = append $found (printf "--lease=%s/moorage-scheduler" .Release.Namespace) }}{{ end -}}
+{{- $found = concat $found (include "moorage.accountingFlagList" . | fromJsonArray) -}}
+{{- with .Values.accounting -}}
 {{- $drivers := join "," .drivers }}{{ if ne $drivers "moorage.dev" }}{{ $found = append $found (printf "--accounted-drivers=%s" $drivers) }}{{ end -}}
 {{- if ne .reclaim "Quota" }}{{ $found = append $found (printf "--reclaim=%s" .reclaim) }}{{ end -}}
 {{- if ne (int .evictionsPerMinute) 600 }}{{ $found = append $found (printf "--evictions-per-minute=%d" (int .evictionsPerMinute)) }}{{ end -}}
 {{- with .staleGangGrace | toString }}{{ if not (has . (list "60" "<nil>")) }}{{ $found = append $found (printf "--stale-gang-grace=%s" .) }}{{ end }}{{ end -}}
-{{- $groups := join "," .podGroups -}}
-{{- if ne $groups "podgroups.v2alpha2.scheduling.run.ai,podgroups.v1alpha1.scheduling.x-k8s.io,podgroups.v1alpha2.scheduling.k8s.io" }}{{ $found = append $found (printf "--pod-groups=%s" $groups) }}{{ end -}}
 {{- end -}}
 {{- $found = concat $found (include "moorage.logFlagList" (list . .Values.scheduler.plugin) | fromJsonArray) -}}
 {{- $found = concat $found (include "moorage.tracingFlagList" . | fromJsonArray) -}}
 {{- if include "moorage.pagesOpen" . }}{{ $found = append $found "--pages-address=:10262" }}{{ end -}}
+{{- if .Values.dashboard.enabled }}
+{{- $found = append $found "--dashboard-address=:10265" }}
+{{- $found = concat $found (include "moorage.dashboardSecretFlagList" . | fromJsonArray) -}}
+{{- end -}}
 {{- range $found }}, {{ . | quote }}{{ end -}}
 {{- end }}
 

@@ -14,7 +14,7 @@ from driver.device_plugin.containers.instance_cdi import content, file_name
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import Folder
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
 from tests.driver.plumbing.test_disk import tiny as tiny
 from tests.driver.plumbing.writers import ROUNDS, Writers, limit_files
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, a_camera
@@ -118,7 +118,7 @@ async def test_a_file_of_another_process_goes_if_it_leads_to_another_device(tiny
     await files.write([at("/dev/b")])
     assert Folder(tiny).read(NAME_1) == content(at("/dev/a"))
     thief = a_camera(CAMERA_2, device_specs=(DeviceSpec("/dev/a", "/dev/a"),))
-    await files.follow({CAMERA_1: False}, Whereabouts([at("/dev/b"), thief]))
+    await files.follow({CAMERA_1: False}, DeviceLocator([at("/dev/b"), thief]))
 
     assert Folder(tiny).read(NAME_1) is None
 
@@ -144,7 +144,7 @@ async def test_a_file_that_another_process_replaced_is_put_right_at_the_next_loo
     await ours.write([at("/dev/a")])
     await theirs.write([at("/dev/b")])
 
-    await ours.follow({CAMERA_1: False}, Whereabouts([at("/dev/a")]))
+    await ours.follow({CAMERA_1: False}, DeviceLocator([at("/dev/a")]))
 
     assert Folder(tmp_path).read(NAME_1) == content(at("/dev/a"))
 

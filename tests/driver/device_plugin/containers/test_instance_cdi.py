@@ -12,7 +12,7 @@ import pytest
 
 from driver.api import ConfigurationName, InstanceName
 from driver.device_plugin.containers.disk_cdi import AT_ONCE, instance_files
-from driver.device_plugin.containers.given_notices import given_notice, path_taken
+from driver.device_plugin.containers.given_events import given_event, named
 from driver.device_plugin.containers.instance_cdi import (
     GivenChange,
     GivenFile,
@@ -24,7 +24,8 @@ from driver.device_plugin.containers.responses import Files
 from driver.devices import DeviceSpec, Mount
 from driver.instances.instances import Instance
 from driver.plumbing.disk import Folder
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_events import path_taken
+from driver.preparing.grants.device_locators import DeviceLocator
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, a_camera
 
 LOCAL = {CAMERA_1: False}
@@ -179,41 +180,41 @@ async def test_what_was_given_follows_a_device_that_moves(tmp_path: Path) -> Non
     files = instance_files(tmp_path)
     await files.write([at("/dev/a")])
 
-    (change,) = await files.follow(LOCAL, Whereabouts([at("/dev/b")]))
+    (change,) = await files.follow(LOCAL, DeviceLocator([at("/dev/b")]))
 
     assert leads(tmp_path) == "/dev/b"
     assert (tmp_path / NAME_1).read_bytes() == content(at("/dev/b"))
     assert (change.before, change.after) == tuple(
         given_file(content(at(path))) for path in ("/dev/a", "/dev/b")
     )
-    assert await files.follow(LOCAL, Whereabouts([at("/dev/b")])) == ()
+    assert await files.follow(LOCAL, DeviceLocator([at("/dev/b")])) == ()
 
 
 async def test_what_was_given_of_a_device_that_is_away_leads_nowhere(tmp_path: Path) -> None:
     files = instance_files(tmp_path)
     await files.write([at("/dev/a")])
 
-    (change,) = await files.follow(LOCAL, Whereabouts([at("/dev/a", CAMERA_2)]))
+    (change,) = await files.follow(LOCAL, DeviceLocator([at("/dev/a", CAMERA_2)]))
 
     assert change.withdrawn == f"was at /dev/a, where Instance {CAMERA_2} is now"
     assert not (tmp_path / NAME_1).exists()
     target = f"/dev/moorage.dev: the device of Instance {CAMERA_1} {change.withdrawn}"
     assert leads(tmp_path) == target
-    assert await files.follow(LOCAL, Whereabouts([])) == ()
+    assert await files.follow(LOCAL, DeviceLocator([])) == ()
 
-    (back,) = await files.follow(LOCAL, Whereabouts([at("/dev/a")]))
+    (back,) = await files.follow(LOCAL, DeviceLocator([at("/dev/a")]))
     assert (back.before, leads(tmp_path)) == (None, "/dev/a")
     assert (tmp_path / NAME_1).exists()
 
 
 async def test_a_start_finds_what_an_earlier_process_gave(tmp_path: Path) -> None:
     await instance_files(tmp_path).write([at("/dev/a")])
-    unheard = Whereabouts([], [ConfigurationName("akri-onvif")])
+    unheard = DeviceLocator([], [ConfigurationName("akri-onvif")])
 
     files = instance_files(tmp_path)
     assert await files.follow(LOCAL, unheard) == ()
     assert leads(tmp_path) == "/dev/a"
-    (change,) = await files.follow(LOCAL, Whereabouts([at("/dev/b")]))
+    (change,) = await files.follow(LOCAL, DeviceLocator([at("/dev/b")]))
 
     assert change.before == given_file(content(at("/dev/a")))
     assert leads(tmp_path) == "/dev/b"
@@ -223,10 +224,10 @@ async def test_the_address_of_a_network_device_that_is_away_stays(tmp_path: Path
     files, camera = instance_files(tmp_path), a_camera(device_specs=())
     await files.write([camera])
 
-    assert await files.follow({CAMERA_1: True}, Whereabouts([])) == ()
+    assert await files.follow({CAMERA_1: True}, DeviceLocator([])) == ()
     assert (tmp_path / NAME_1).exists()
     thief = a_camera(CAMERA_2, device_specs=(), properties=camera.properties)
-    assert len(await files.follow({CAMERA_1: True}, Whereabouts([thief]))) == 1
+    assert len(await files.follow({CAMERA_1: True}, DeviceLocator([thief]))) == 1
     assert not (tmp_path / NAME_1).exists()
 
 
@@ -235,7 +236,7 @@ async def test_a_node_that_a_device_has_no_more_leads_nowhere(tmp_path: Path) ->
     two = tuple(DeviceSpec(f"/dev/{n}", f"/dev/{n}") for n in "ab")
     await files.write([a_camera(device_specs=two)])
 
-    await files.follow(LOCAL, Whereabouts([at("/dev/a")]))
+    await files.follow(LOCAL, DeviceLocator([at("/dev/a")]))
 
     assert leads(tmp_path) == "/dev/a"
     assert leads(tmp_path, "device-1").startswith("/dev/moorage.dev: the device of Instance")
@@ -253,7 +254,7 @@ async def test_a_folder_that_a_runtime_made_of_a_mount_gives_way_to_its_link(
 
 
 def notice(change: GivenChange, *left: str) -> tuple[str, str, bool]:
-    found = given_notice(change, left, Whereabouts([at("/dev/a", CAMERA_2)]))
+    found = given_event(change, left, DeviceLocator([at("/dev/a", CAMERA_2)]))
     assert found is not None
     return found.reason, found.sentence, found.is_warning
 
@@ -289,7 +290,7 @@ def test_pods_are_told_what_their_containers_hold() -> None:
         f"The device of Instance {CAMERA_1} changed: containers that run have its old URL.",
         True,
     )
-    assert path_taken(CAMERA_1, "/dev/a", CAMERA_2).sentence == (
+    assert path_taken(f"the {named(CAMERA_1)}", "/dev/a", CAMERA_2).sentence == (
         f"/dev/a is Instance {CAMERA_2}'s now. Containers that were started when the device of"
         f" Instance {CAMERA_1} was there hold it: start them anew."
     )
@@ -298,7 +299,7 @@ def test_pods_are_told_what_their_containers_hold() -> None:
 async def test_what_was_given_follows_a_link_of_the_host(tmp_path: Path) -> None:
     files, link = instance_files(tmp_path / "cdi"), tmp_path / "by-id"
     link.symlink_to("/dev/null")
-    where = Whereabouts([at(str(link))])
+    where = DeviceLocator([at(str(link))])
     await files.follow({CAMERA_1: False}, where)
     assert leads(tmp_path / "cdi") == "/dev/null"
 
@@ -316,10 +317,10 @@ async def test_a_link_that_an_earlier_process_wrote_is_where_it_leads(tmp_path: 
     link = tmp_path / "by-id"
     link.symlink_to("/dev/null")
     earlier = instance_files(tmp_path / "cdi", resolve=str)
-    await earlier.follow({CAMERA_1: False}, Whereabouts([at(str(link))]))
+    await earlier.follow({CAMERA_1: False}, DeviceLocator([at(str(link))]))
 
     files = instance_files(tmp_path / "cdi")
-    where = Whereabouts([at(str(link))])
+    where = DeviceLocator([at(str(link))])
     assert await files.follow({CAMERA_1: False}, where) == ()
     assert leads(tmp_path / "cdi") == "/dev/null"
 

@@ -16,13 +16,13 @@ from driver.device_ids import DeviceKey
 from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.containers.instance_cdi import file_name
 from driver.device_plugin.kubelet import given_devices as kubelet_given_devices
-from driver.device_plugin.kubelet.given_devices import GivenDevices
+from driver.device_plugin.kubelet.given_devices import GivenDevices, Times
 from driver.device_plugin.kubelet.usage import HasPods
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
 from driver.instances.slots.slots import InstanceSlots, by_name
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
 from kube.api import Event
 from tests.driver.slot_builders import (
     CAMERA_1,
@@ -71,10 +71,10 @@ class World:
     async def told(self, *cameras: Instance) -> list[str]:
         """The reasons of Events, after these are where the cameras are."""
         self.events.clear()
-        await self.given.keep(Whereabouts(cameras))
+        await self.given.keep(DeviceLocator(cameras))
         task: asyncio.Task[Any] = asyncio.create_task(self.given.run())
         async with asyncio.timeout(10):
-            while self.given.untold:  # noqa: ASYNC110  Told, or given up.
+            while self.given.unreported:  # noqa: ASYNC110  DeviceEvent, or given up.
                 await asyncio.sleep(0.005)
         task.cancel()
         await asyncio.wait([task])
@@ -109,7 +109,7 @@ async def test_a_path_that_is_taken_while_pods_are_still_to_hear_of_the_device_i
     world.stored.by_hand(SLOT, NODE_A)
     await world.told(at("/dev/a"))
 
-    await world.given.keep(Whereabouts(()))
+    await world.given.keep(DeviceLocator(()))
 
     assert await world.told(at("/dev/a", CAMERA_2)) == ["DeviceAway", "DevicePathTaken"]
 
@@ -124,7 +124,7 @@ async def test_a_device_that_another_node_holds_is_not_written(world: World) -> 
 async def test_a_kubelet_that_does_not_answer_is_asked_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_given_devices, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(kubelet_given_devices, "TIMES", Times(retry=0.01))
     world.stored.by_hand(SLOT, NODE_A)
     await world.told(at("/dev/a"))
     world.answers = [None]
@@ -135,9 +135,9 @@ async def test_a_kubelet_that_does_not_answer_is_asked_again(
 async def test_a_file_that_another_process_removed_is_back_though_no_device_changed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_given_devices, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(kubelet_given_devices, "TIMES", Times(look=0.01))
     world.stored.by_hand(SLOT, NODE_A)
-    where, file = Whereabouts([at("/dev/a")]), world.root / file_name(CAMERA_1)
+    where, file = DeviceLocator([at("/dev/a")]), world.root / file_name(CAMERA_1)
     world.given.where = lambda: where
     await world.given.keep(where)
     written = file.read_bytes()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from driver.device_ids import DeviceKey
-from driver.device_plugin.kubelet import usage
+from driver.device_plugin.kubelet import listings
 from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
 from driver.kubelet_api.podresources.v1 import api_pb2 as v1
 from driver.plumbing import kubelet_sockets
@@ -27,7 +27,7 @@ def folder() -> Iterator[Path]:
 
 
 async def listing(folder: Path, clock: Iterator[float] | None = None) -> Listing | None:
-    return await usage.list_devices(folder, lambda: next(clock) if clock else 0.0)
+    return await listings.list_devices(folder, lambda: next(clock) if clock else 0.0)
 
 
 def listed(pod: str, container: str, resource: str, id_: str) -> ListedDevice:

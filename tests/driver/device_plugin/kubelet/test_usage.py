@@ -13,7 +13,7 @@ import pytest
 from driver.device_ids import DeviceKey
 from driver.device_plugin.kubelet import usage as kubelet_usage
 from driver.device_plugin.kubelet.allocations import Given
-from driver.device_plugin.kubelet.usage import SlotKeeper
+from driver.device_plugin.kubelet.usage import SlotKeeper, Times
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
 from driver.instances.slots.slots import SlotWrite, instance_slots
 from driver.plumbing.prometheus import SLOT_RELEASE_SECONDS
@@ -339,7 +339,7 @@ async def test_only_own_slots_that_change_start_a_pass() -> None:
 async def test_once_it_is_alone_a_driver_remembers_whose_a_device_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kubelet_usage, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(kubelet_usage, "TIMES", Times(alone=0.0))
     side = FakeNodeSide()
     side.by_hand(SLOT_0, NODE_A)
     init_only = NodePod(PodName("default", "init-only"), "uid-of-it", False, {RESOURCE: 1})

@@ -22,8 +22,9 @@ from driver.preparing.grants.claims import (
     plan_prepare,
 )
 from driver.preparing.grants.configured import CERTIFICATES
-from driver.preparing.grants.renewals import current, renew
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
+from driver.preparing.grants.renewals import OnHost, renew
+from driver.preparing.grants.renewals import renewed as renewed_claim
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -191,7 +192,7 @@ def moved(instance: Instance = CERTIFIED) -> Instance:
 
 def renewed(claim: PreparedClaim | Failure, now: Instance, refuse: Any = allowed) -> PreparedClaim:
     assert isinstance(claim, PreparedClaim)
-    where = Whereabouts([now])
+    where = DeviceLocator([now])
     changes = renew({WANTED.uid: claim}, where, str, refuse)
     return changes[WANTED.uid].after
 
@@ -222,7 +223,7 @@ def test_device_that_no_longer_has_it_is_withheld_until_it_has(
 
     assert why in after.devices[0].withheld
     assert (after.devices[0].mounts, after.devices[0].device_specs) == ((), ())
-    back = current(after, Whereabouts([CERTIFIED]), str, allowed)
+    back = renewed_claim(after, DeviceLocator([CERTIFIED]), OnHost(str, allowed))
     assert isinstance(claim, PreparedClaim)
     assert isinstance(back, PreparedClaim)
     assert edits(back) == edits(claim)

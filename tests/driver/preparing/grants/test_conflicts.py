@@ -11,8 +11,8 @@ from driver.instances.instances import Instance
 from driver.instances.rivals import with_nodes
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.claims import Failure, plan_prepare
+from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import renew
-from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.claim_builders import (
     BOOT,
     a_reference,
@@ -148,7 +148,7 @@ MINE = of("disks-aaaaaa", "/dev/sdb", number="b8:16")
 def test_a_device_that_its_configuration_lost_is_held_as_long_as_the_claim() -> None:
     """Its rules were edited, so that it is another Configuration's: its containers still run."""
     holder = prepared(OTHER, a_result(HELD.name), instances=some_instances(HELD))
-    where = Whereabouts([MINE])
+    where = DeviceLocator([MINE])
     (renewal,) = renew({OTHER.uid: holder}, where, resolve=str).values()
     assert renewal.after.devices[0].withheld
 

@@ -14,12 +14,13 @@ from driver.api import ConfigurationName, DeviceName
 from driver.devices import DeviceSpec, Mount
 from driver.environment import EnvironmentRules
 from driver.instances.instances import Instance
-from driver.preparing.claim_notices import Notice, change_notices, pods_of, taken_notices
+from driver.preparing.claim_events import ClaimEvent, change_events, pods_of, taken_events
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
 from driver.preparing.grants.claims import AllocatedClaim, allocated_claim, plan_prepare
+from driver.preparing.grants.device_events import DeviceEvent
+from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import concerned, renew
-from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
@@ -70,7 +71,7 @@ def renewed(
     unheard: Iterable[str] = (),
     resolve: Callable[[str], str] = str,
 ) -> PreparedClaim:
-    where = Whereabouts(reported, frozenset(map(ConfigurationName, unheard)))
+    where = DeviceLocator(reported, frozenset(map(ConfigurationName, unheard)))
     renewals = renew({WANTED.uid: claim}, where, resolve)
     return renewals[WANTED.uid].after if renewals else claim
 
@@ -83,7 +84,7 @@ def only(claim: PreparedClaim) -> PreparedDevice:
 def test_nothing_changes_where_nothing_changed() -> None:
     claim = holding(disk("/dev/a"))
 
-    assert renew({WANTED.uid: claim}, Whereabouts([disk("/dev/a")]), str) == {}
+    assert renew({WANTED.uid: claim}, DeviceLocator([disk("/dev/a")]), str) == {}
 
 
 DISKS = [
@@ -99,7 +100,7 @@ def test_claims_that_are_not_concerned_need_no_look(
 ) -> None:
     """At each change of what is reported, from claims that were right before it."""
     unheard = {ConfigurationName("loop")} if is_unheard else set()
-    was, now = Whereabouts(before), Whereabouts(after, unheard)
+    was, now = DeviceLocator(before), DeviceLocator(after, unheard)
     leads = {"/dev/a": "/dev/b", "/dev/b": "/dev/c"} if are_links else {}
     held = {a_reference(n).uid: holding(DISKS[n]) for n in range(2)}
     claims = {u: replace(c, reference=a_reference(n)) for n, (u, c) in enumerate(held.items())}
@@ -193,9 +194,9 @@ def test_links_are_followed() -> None:
 BY_ID = "/dev/serial/by-id/usb-Acme"
 
 
-def notices_of(before: PreparedClaim, resolve: Callable[[str], str]) -> tuple[Notice, ...]:
-    where = Whereabouts([disk(BY_ID)])
-    return change_notices(renew({WANTED.uid: before}, where, resolve).values(), where)
+def notices_of(before: PreparedClaim, resolve: Callable[[str], str]) -> tuple[ClaimEvent, ...]:
+    where = DeviceLocator([disk(BY_ID)])
+    return change_events(renew({WANTED.uid: before}, where, resolve).values(), where)
 
 
 def test_a_link_that_an_earlier_driver_wrote_is_where_it_leads() -> None:
@@ -207,17 +208,17 @@ def test_a_link_that_an_earlier_driver_wrote_is_where_it_leads() -> None:
 
     assert (after.paths, after.left) == (("/dev/ttyUSB0",), ())
     notices = notices_of(before, lambda path: leads.get(path, path))
-    assert [notice.reason for notice in notices if notice.reason == "DeviceMoved"] == []
+    assert [told.reason for _, told in notices if told.reason == "DeviceMoved"] == []
 
 
 def test_a_device_whose_link_leads_elsewhere_has_moved() -> None:
     before = renewed(holding(disk(BY_ID)), [disk(BY_ID)], resolve=lambda _: "/dev/ttyUSB0")
     leads = {BY_ID: "/dev/ttyUSB1"}
 
-    (notice,) = notices_of(before, lambda path: leads.get(path, path))
+    ((_, told),) = notices_of(before, lambda path: leads.get(path, path))
 
-    assert notice.reason == "DeviceMoved"
-    assert "/dev/ttyUSB0" in notice.sentence
+    assert told.reason == "DeviceMoved"
+    assert "/dev/ttyUSB0" in told.sentence
 
 
 def test_network_device_that_is_away_keeps_its_address() -> None:
@@ -255,17 +256,17 @@ def test_claims_of_which_something_is_withheld_are_written_first() -> None:
     second = replace(second, reference=a_reference(2))
     claims = {WANTED.uid: first, second.reference.uid: second}
 
-    renewals = renew(claims, Whereabouts([disk("/dev/b")]), str)
+    renewals = renew(claims, DeviceLocator([disk("/dev/b")]), str)
 
     assert list(renewals) == [second.reference.uid, WANTED.uid]
 
 
 def notices(claim: PreparedClaim, *reported: Instance) -> list[tuple[str, str, bool]]:
-    where = Whereabouts(reported)
+    where = DeviceLocator(reported)
     renewals = renew({WANTED.uid: claim}, where, str)
-    told = change_notices(renewals.values(), where)
-    assert {notice.claim for notice in told} <= {WANTED}
-    return [(notice.reason, notice.sentence, notice.is_warning) for notice in told]
+    told = change_events(renewals.values(), where)
+    assert {claim for claim, _ in told} <= {WANTED}
+    return [(each.reason, each.sentence, each.is_warning) for _, each in told]
 
 
 def test_pods_are_told_what_their_containers_hold() -> None:
@@ -340,14 +341,16 @@ def test_properties_are_told_by_name_since_they_may_be_secrets() -> None:
 def test_pods_are_told_when_a_path_that_they_hold_is_taken_later() -> None:
     claim = renewed(holding(disk("/dev/a")), [disk("/dev/b")])
 
-    assert taken_notices([claim], Whereabouts([disk("/dev/b")])) == frozenset()
-    where = Whereabouts([disk("/dev/b"), disk("/dev/a", "loop-bbbbbb")])
-    assert taken_notices([claim], where) == {
-        Notice(
+    assert taken_events([claim], DeviceLocator([disk("/dev/b")])) == frozenset()
+    where = DeviceLocator([disk("/dev/b"), disk("/dev/a", "loop-bbbbbb")])
+    assert taken_events([claim], where) == {
+        (
             WANTED,
-            "DevicePathTaken",
-            "/dev/a is Instance loop-bbbbbb's now. Containers that were started when device"
-            " node-a/loop-aaaaaa was there hold it: start them anew.",
+            DeviceEvent(
+                "DevicePathTaken",
+                "/dev/a is Instance loop-bbbbbb's now. Containers that were started when device"
+                " node-a/loop-aaaaaa was there hold it: start them anew.",
+            ),
         )
     }
 
@@ -391,13 +394,13 @@ def test_pods_of_a_claim(pod: dict[str, Any], is_told: bool) -> None:
 
 def test_a_device_that_is_plugged_anew_is_guarded_anew_and_no_pod_is_told() -> None:
     before = holding(disk("/dev/sdb", guards=("/dev/disk/by-diskseq/9",)))
-    where = Whereabouts([disk("/dev/sdb", guards=("/dev/disk/by-diskseq/10",))])
+    where = DeviceLocator([disk("/dev/sdb", guards=("/dev/disk/by-diskseq/10",))])
 
     renewal = renew({WANTED.uid: before}, where, lambda path: path)[WANTED.uid]
 
     (device,) = renewal.after.devices
     assert [mount.host_path for mount in device.mounts] == ["/dev/disk/by-diskseq/10"]
-    assert change_notices([renewal], where) == ()
+    assert change_events([renewal], where) == ()
 
 
 DENIED = {"LD_PRELOAD": "/x.so", "https_proxy": "http://10.0.0.1", "MOORAGE_X": "1"}
@@ -431,6 +434,6 @@ def test_an_administrator_denies_more_of_what_nobody_reports() -> None:
     claim = as_earlier(holding_camera(camera("http://10.0.0.7")), ACME_KEY="1", HTTPS_PROXY="x")
     rules = EnvironmentRules(denied=("ACME_*",), allowed=frozenset({"HTTPS_PROXY"}))
 
-    after = renew({WANTED.uid: claim}, Whereabouts([], (), rules), str)[WANTED.uid].after
+    after = renew({WANTED.uid: claim}, DeviceLocator([], (), rules), str)[WANTED.uid].after
 
     assert only(after).properties == {"HTTPS_PROXY": "x"}

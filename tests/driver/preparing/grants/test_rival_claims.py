@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import renew
 from driver.preparing.grants.rival_claims import Renewal, kept_apart
-from driver.preparing.grants.whereabouts import Whereabouts
 from tests.driver.claim_builders import a_reference, a_result, prepared, some_instances
 from tests.driver.preparing.grants.test_conflicts import of
 
@@ -33,7 +33,7 @@ def test_a_disk_that_comes_where_another_claim_has_the_place_is_withheld_until_t
     None
 ):
     mine, yours = holding(1, "disks-aaaaaa", "/dev/sda"), holding(2, "bays-bbbbbb", "/dev/sdb")
-    where = Whereabouts([of("disks-aaaaaa", "/dev/sdb"), of("bays-bbbbbb", "/dev/sdb")])
+    where = DeviceLocator([of("disks-aaaaaa", "/dev/sdb"), of("bays-bbbbbb", "/dev/sdb")])
 
     both = renew({MINE.uid: mine, YOURS.uid: yours}, where, str)
     withheld = both[MINE.uid].after
@@ -52,7 +52,7 @@ def test_a_disk_that_comes_where_another_claim_has_the_place_is_withheld_until_t
 
 def test_disks_that_swap_their_places_keep_each_other_from_nothing() -> None:
     mine, yours = holding(1, "disks-aaaaaa", "/dev/sda"), holding(2, "ssds-bbbbbb", "/dev/sdb")
-    where = Whereabouts([of("disks-aaaaaa", "/dev/sdb"), of("ssds-bbbbbb", "/dev/sda")])
+    where = DeviceLocator([of("disks-aaaaaa", "/dev/sdb"), of("ssds-bbbbbb", "/dev/sda")])
 
     changes = renew({MINE.uid: mine, YOURS.uid: yours}, where, str)
 

@@ -11,8 +11,8 @@ from driver.instances.instances import Instance
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.names import POOL_LIMIT, is_pool_of, is_shared_pool, local_pool
 from driver.preparing.files.prepared import prepared_homes
-from driver.preparing.grants.sight import Sight
-from driver.preparing.grants.whereabouts import Whereabouts
+from driver.preparing.grants.device_locators import DeviceLocator
+from driver.preparing.grants.device_views import DevicesView
 from driver.publishing.shown.local_pools import (
     Homes,
     KnownPools,
@@ -121,7 +121,7 @@ def test_what_is_prepared_goes_on_being_shown_where_it_was(pool: str) -> None:
 
 def test_a_claim_that_names_the_nodes_own_pool_is_served_from_the_new_one() -> None:
     instance, pool = an_instance("camera-aaaaaa"), local_pool(NODE, CAMERA)
-    sight = Sight({(pool, DeviceName("camera-aaaaaa")): instance}, Whereabouts(()))
+    sight = DevicesView({(pool, DeviceName("camera-aaaaaa")): instance}, DeviceLocator(()))
     claim = prepared(
         a_reference(),
         a_result("camera-aaaaaa"),

@@ -21,7 +21,6 @@ from driver.handlers.table import HandlerStanding, HandlerState
 from driver.instances.inventory import Heard, inventory_of
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.plumbing import prometheus
-from driver.plumbing.apiserver_passes import Passes
 from driver.plumbing.prometheus import (
     ALLOCATION_SECONDS,
     ALLOCATIONS,
@@ -169,27 +168,6 @@ def test_what_happens_is_counted_and_measured() -> None:
     assert after[measured] == before[measured] + 1
     assert after["moorage_driver_passes_total", "error", "a test"] == 1
     assert after["process_resident_memory_bytes",] > 0
-
-
-async def test_passes_that_fail_are_counted() -> None:
-    work = "what fails once"
-    done = asyncio.Event()
-
-    async def fails_once() -> None:
-        if ("moorage_driver_passes_total", "error", work) in on_page():
-            done.set()
-            return
-        raise RuntimeError(work)
-
-    running = asyncio.create_task(Passes(fails_once, name=work).run())
-    await done.wait()
-    await asyncio.sleep(0)
-    running.cancel()
-
-    page = on_page()
-    assert page["moorage_driver_passes_total", "error", work] == 1
-    assert page["moorage_driver_passes_total", "ok", work] == 1
-    assert page["moorage_driver_pass_duration_seconds_count", work] == 2
 
 
 class FakeClaims:

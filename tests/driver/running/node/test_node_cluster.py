@@ -123,9 +123,9 @@ class World:
         """What is published a few passes after these are the devices that there are."""
         self.said.say(*ids)
         for _ in range(3):
-            await self.cluster.passes.once()
+            await self.cluster.reconcile()
             for pool in list(self.cluster.pools.pools.values()):
-                await pool.passes.once()
+                await pool.reconcile()
         return self.server.names()
 
     async def passes_after_watch(self, *ids: str) -> set[DeviceName]:
@@ -212,14 +212,14 @@ async def test_an_answer_that_comes_while_a_pass_is_worked_out_is_where_devices_
         return found
 
     monkeypatch.setattr(node_cluster, "worked_out", meanwhile)
-    await world.cluster.passes.once()
+    await world.cluster.reconcile()
 
     where, decided = world.cluster.where, world.cluster.inventory
     assert where is not None
     assert decided is not None
     (name,) = (instance.name for instance in decided.instances)
     assert where.named(name) is None, "that was before the answer"
-    await world.cluster.passes.once()
+    await world.cluster.reconcile()
     assert world.cluster.inventory is not decided
 
 
@@ -237,7 +237,7 @@ async def test_a_device_that_a_pool_began_to_show_meanwhile_has_its_home_there(
     monkeypatch.setattr(NodePools, "homes", property(lambda _: next(homes)))
     monkeypatch.setattr(world.cluster.pools, "use", used.append)
 
-    await world.cluster.passes.once()
+    await world.cluster.reconcile()
 
     (supplies,) = used
     assert [name for name, supply in supplies.items() if supply.instances] == ["another"]
@@ -272,7 +272,7 @@ async def test_a_local_instance_that_changes_makes_nobody_look_at_all_devices(
     await world.passes("one")
     heard: list[str] = []
     world.cluster.on_changed(lambda: heard.append("another sight"))
-    monkeypatch.setattr(world.cluster.passes, "ask", lambda: heard.append("another pass"))
+    monkeypatch.setattr(world.cluster.queue, "add", lambda _: heard.append("another pass"))
 
     world.cluster.on_instance(Deleted(KEY, an_instance(label=NODE)))
     assert heard == []
@@ -291,7 +291,7 @@ async def test_a_name_that_is_free_again_is_looked_at_if_a_device_waits_for_it(
     waiting = {LOOP: (Collision("two", InstanceName(KEY.name)),)}
     world.cluster.node_sight.decided(replace(inventory, collisions=waiting))
     asked: list[str] = []
-    monkeypatch.setattr(world.cluster.passes, "ask", lambda: asked.append("pass"))
+    monkeypatch.setattr(world.cluster.queue, "add", lambda _: asked.append("pass"))
 
     for name, namespace in (("other-000002", "default"), (KEY.name, "elsewhere")):
         old = replace(an_instance(label=NODE), name=InstanceName(name), namespace=namespace)
@@ -333,7 +333,7 @@ async def test_a_pass_works_out_what_changed_and_nothing_of_the_many_others(
         monkeypatch.setattr(module, name, counting(getattr(module, name), worked_out))
 
     world.said.heard[few] = Heard("uid-of-few", (a_device("other"), a_device("newcomer")))
-    await world.cluster.passes.once()
+    await world.cluster.reconcile()
     world.cluster.where  # noqa: B018  As whoever prepares claims does, at each change.
 
     assert worked_out["instances_of"] == 1, "of the others follows what followed before"

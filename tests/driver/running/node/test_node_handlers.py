@@ -13,7 +13,7 @@ from driver.configurations.configurations import Verdict, judge
 from driver.handlers.reports import Report
 from driver.handlers.table import HandlerState
 from driver.running.node import node_handlers
-from driver.running.node.node_handlers import LOOK_SECONDS, SETTLE_SECONDS, NodeHandlers, Reporter
+from driver.running.node.node_handlers import TIMES, NodeHandlers, Reporter, Times
 from kube.api import (
     ApiClient,
     ApiError,
@@ -91,21 +91,21 @@ class World:
         )
 
     async def look(self) -> float:
-        return await self._handlers.passes.once() or 0.0
+        return (await self._handlers.reconcile()).seconds
 
 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_handlers, "SETTLE_SECONDS", 0)
+    monkeypatch.setattr(node_handlers, "TIMES", Times(settle=0))
 
 
 async def test_what_has_not_stood_for_a_while_is_not_told() -> None:
     world = World()
 
-    assert await world.look() == SETTLE_SECONDS
-    assert 0 < await world.look() <= SETTLE_SECONDS
+    assert await world.look() == TIMES.settle
+    assert 0 < await world.look() <= TIMES.settle
     world.sources.report = [Report(ACTIVE)]
-    assert await world.look() == LOOK_SECONDS
+    assert await world.look() == TIMES.look
     assert world.api.writes == []
 
 
@@ -185,7 +185,7 @@ async def test_beside_an_older_definition_entries_go_without_the_field_that_it_l
     world.api.objects["other"] = a_configuration_object("other")
     world.api.objects["other"]["metadata"]["uid"] = "other"
     world.api.has_field = False
-    monkeypatch.setattr(node_handlers, "PLAIN_SECONDS", 0.2)
+    monkeypatch.setattr(node_handlers, "TIMES", Times(settle=0, plain=0.2))
     plain = {name: value for name, value in ENTRY.items() if name != "devicesComplete"}
     for _ in range(3):
         await world.look()

@@ -10,10 +10,8 @@ import pytest
 from scheduler_plugin.accounting.figures.queue_status import (
     queue_object,
     queue_status,
-    rest_seconds,
 )
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.due import Rests
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.devices import ClassView
 from scheduler_plugin.objects.names import AccountingSettings, QueueName
@@ -456,16 +454,3 @@ def test_changed_spec_touches_the_queue_alone_and_an_equal_one_nothing() -> None
     put_object(world, changed)
 
     assert not world.ledger.is_touched
-
-
-def test_queue_that_changes_all_the_time_is_written_ever_less_often() -> None:
-    writes, now, found = Rests[str](), 0.0, []
-
-    for _ in range(5):
-        until = writes.again("vision", now, rest_seconds)
-        found.append(until - now)
-        now = until
-
-    assert found == [1.0, 2.0, 4.0, 5.0, 5.0]
-    assert writes.again("vision", now + 6.0, rest_seconds) == now + 7.0
-    assert rest_seconds(10_000) == 5.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from scheduler_plugin.waiting.away.resting_pods import FIRST_SECONDS, LONGEST_SECONDS, RestingPods
+from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import NOW, pod_uid
 
 POD = pod_uid("a")
@@ -49,3 +50,14 @@ def test_success_makes_up_for_all_failures() -> None:
     pods.forget(POD)
 
     assert pods.failed(POD, 10.0) == 10.0
+
+
+def test_failures_of_long_ago_are_forgotten() -> None:
+    pods = RestingPods()
+    for number in range(50):
+        pods.failed(pod_uid(f"gone-{number}"), 10.0)
+    pods.failed(POD, 11.0)
+
+    assert pods.failed(POD, 12.0) == 12.0 + FIRST_SECONDS
+    assert pods.failed(POD, 12.0 + 3 * LONGEST_SECONDS) == 12.0 + 3 * LONGEST_SECONDS
+    assert kept_in(pods) == {"._failures": 1}

@@ -1,0 +1,177 @@
+"""Claims on the API server: the only place from which the binder writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+
+from binder.bindings.claim_writes import (
+    NO_OWNER,
+    ClaimState,
+    OwnerMarks,
+    claim_state,
+    cleared_status,
+    has_users_label,
+    is_as_judged,
+    left_patch,
+    marks_patch,
+    may_be_taken_back,
+    steps,
+)
+from kube.api import (
+    CLAIMS,
+    ApiClient,
+    ApiError,
+    ConflictError,
+    JsonObject,
+    NotFoundError,
+    ObjectPath,
+    Preconditions,
+    RetryableError,
+    WriteOptions,
+)
+from scheduler_plugin.api import (
+    BindFailed,
+    ClaimCleared,
+    ClaimOwner,
+    ClaimsChanged,
+    Fence,
+    FencedError,
+    OwnerLeftAt,
+    check_fence,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimWriter:
+    """Writes claims: fenced, limited in time, each with UID and version as precondition.
+
+    Attributes:
+        queue_label: Key of the label; a setting.
+        note_claim: Told each claim that the API server answers with.
+        write_seconds: How long one call may take.
+    """
+
+    client: ApiClient
+    fence: Fence
+    _: KW_ONLY
+    queue_label: str
+    note_claim: Callable[[JsonObject], None]
+    write_seconds: float
+
+    async def set_owner(self, claim: ClaimOwner) -> ClaimsChanged | BindFailed | None:
+        """Write who owns a claim; None when it says so."""
+        if steps(claim) and has_users_label(claim):
+            return BindFailed(_users_label(claim), is_certain=True)
+        try:
+            await self.write_owner(claim)
+        except (ConflictError, NotFoundError):
+            return ClaimsChanged(claim)
+        except (ApiError, FencedError) as error:
+            return BindFailed(f"{_name(claim)}: {error}", is_certain=not _is_unknown(error))
+        return None
+
+    async def write_owner(self, claim: ClaimOwner) -> None:
+        """The same for a claim that no user labelled; raises as `remove_owner` does."""
+        version = claim.resource_version
+        for marks in steps(claim):
+            state = await self._mark(claim, marks, version)
+            version = state.resource_version
+
+    async def take_back(self, claim: ClaimOwner, pod: str) -> None:
+        """Remove what was written for a pod that was not bound, unless another pod uses it.
+
+        Raises:
+            ApiError, FencedError: It may still stand.
+        """
+        try:
+            state = await self._read(claim)
+            if may_be_taken_back(state, claim, pod):
+                await self.remove_owner(path_of(claim), claim.uid, state.resource_version)
+        except NotFoundError:
+            return
+
+    async def remove_owner(self, path: ObjectPath, uid: str, version: str) -> None:
+        """Remove label and annotations of a claim that is in this version.
+
+        Raises:
+            ConflictError, NotFoundError: Somebody wrote or deleted it first.
+            ApiError, FencedError: It may still stand.
+        """
+        await self._patch(path, NO_OWNER, Preconditions(uid, version))
+
+    async def note_left(self, left: OwnerLeftAt) -> None:
+        """Write, or remove, the time at which the owner's last pod left.
+
+        Raises as `remove_owner` does.
+        """
+        path = CLAIMS.at(left.name, left.namespace)
+        preconditions = Preconditions(left.uid, left.resource_version)
+        await self._send(path, left_patch(left.value), preconditions)
+
+    async def clear(self, cleared: ClaimCleared) -> None:
+        """Take consumers that ended out of a claim, and the allocation with the last of them.
+
+        Raises as `remove_owner` does.
+        """
+        path = CLAIMS.at(cleared.name, cleared.namespace)
+        obj = await self.client.get(path, timeout_seconds=self.write_seconds / 2)
+        self.note_claim(obj)
+        if not is_as_judged(obj, cleared):
+            raise ConflictError(f"{cleared.namespace}/{cleared.name} is in another version")
+        path = CLAIMS.at(cleared.name, cleared.namespace, subresource="status")
+        preconditions = Preconditions(cleared.uid, cleared.resource_version)
+        await self._send(path, cleared_status(obj, cleared), preconditions)
+
+    async def _mark(self, claim: ClaimOwner, marks: OwnerMarks, version: str) -> ClaimState:
+        """Bring a claim to these marks, however often the answer is lost."""
+        try:
+            return await self._patch(path_of(claim), marks, Preconditions(claim.uid, version))
+        except RetryableError as error:
+            if not error.may_have_happened:
+                raise
+            state = await self._read(claim)
+            if state.uid != claim.uid:
+                raise ConflictError("another claim has this name") from error
+            if state.marks != marks:
+                raise
+            return state
+
+    async def _patch(
+        self, path: ObjectPath, marks: OwnerMarks, preconditions: Preconditions
+    ) -> ClaimState:
+        return await self._send(path, marks_patch(marks, self.queue_label), preconditions)
+
+    async def _send(
+        self, path: ObjectPath, patch: JsonObject, preconditions: Preconditions
+    ) -> ClaimState:
+        check_fence(self.fence, self.write_seconds)
+        options = WriteOptions(timeout_seconds=self.write_seconds)
+        answer = await self.client.merge_patch(
+            path, patch, preconditions=preconditions, options=options
+        )
+        return self._noted(answer)
+
+    async def _read(self, claim: ClaimOwner) -> ClaimState:
+        path = path_of(claim)
+        return self._noted(await self.client.get(path, timeout_seconds=self.write_seconds / 2))
+
+    def _noted(self, answer: JsonObject) -> ClaimState:
+        self.note_claim(answer)
+        return claim_state(answer, self.queue_label)
+
+
+def path_of(claim: ClaimOwner) -> ObjectPath:
+    return CLAIMS.at(claim.name, claim.namespace)
+
+
+def _is_unknown(error: Exception) -> bool:
+    return isinstance(error, ApiError) and error.may_have_happened
+
+
+def _name(claim: ClaimOwner) -> str:
+    return f"ResourceClaim {claim.namespace}/{claim.name}"
+
+
+def _users_label(claim: ClaimOwner) -> str:
+    return f'{_name(claim)} was created for queue "{claim.label_found}", which stays its owner.'

@@ -1,0 +1,138 @@
+"""Evictions on the API server: all pods of a set, or none of them.
+
+    ask: all would be let go? (dry run) ─► budgets let them go together? ─► evict each
+
+What is asked first makes a half-evicted set rare and does not rule it out: a budget may change
+between the question and the eviction, and then those that are left are tried again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+from binder.evictions.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
+from kube.api import (
+    BUDGETS,
+    PODS,
+    ApiClient,
+    ApiError,
+    Backoff,
+    ConflictError,
+    JsonObject,
+    NotFoundError,
+    PermanentError,
+    WriteOptions,
+)
+from scheduler_plugin.api import Fence, PodToEvict, check_fence
+
+BUDGET_CAUSE = "DisruptionBudget"
+
+EVICTED_SECONDS = 10.0
+"""How long evicted pods may take to be seen as such before they are evicted again."""
+
+HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
+"""How long it takes until pods are asked about again that may not be evicted now."""
+
+
+class HeldBackError(Exception):
+    """Raised where a pod of the set may not be evicted now, as a sentence.
+
+    Attributes:
+        pod: Which one; None where it is all of them together.
+    """
+
+    def __init__(self, sentence: str, pod: PodToEvict | None = None) -> None:
+        super().__init__(sentence)
+        self.pod = pod
+
+
+@dataclass(frozen=True, slots=True)
+class Evictor:
+    """Evicts sets of pods: fenced, limited in time, each with its UID as precondition.
+
+    Attributes:
+        write_seconds: How long one call may take.
+    """
+
+    client: ApiClient
+    fence: Fence
+    _: KW_ONLY
+    write_seconds: float
+
+    async def ask(self, pods: Sequence[PodToEvict]) -> None:
+        """Ask whether all of them would be let go.
+
+        Raises:
+            HeldBackError: A budget or a policy does not let one of them go.
+            ApiError, FencedError: It is not known.
+        """
+        there = [pod for pod in pods if await self.evict(pod, dry_run=True)]
+        for namespace in dict.fromkeys(pod.namespace for pod in there):
+            together = [pod for pod in there if pod.namespace == namespace]
+            if len(together) > 1:
+                await self._ask_budgets(namespace, together)
+
+    async def _ask_budgets(self, namespace: str, there: Sequence[PodToEvict]) -> None:
+        pods = [await self._covered(pod) for pod in there]
+        budgets = [b for obj in await self._budgets(namespace) if (b := disruption_budget(obj))]
+        if why := too_many(budgets, [pod for pod in pods if pod is not None]):
+            raise HeldBackError(why)
+
+    async def has_budgets(self, namespace: str) -> bool:
+        """Whether there is any budget in a namespace. Raises ApiError."""
+        return bool(await self._budgets(namespace))
+
+    async def _budgets(self, namespace: str) -> Sequence[JsonObject]:
+        found = BUDGETS.select(namespace)
+        return (await self.client.list(found, timeout_seconds=self.write_seconds)).items
+
+    async def evict(self, pod: PodToEvict, *, dry_run: bool = False) -> bool:
+        """Evict one of them; False where it is gone, or another one has its name.
+
+        Raises as `ask` does.
+        """
+        check_fence(self.fence, self.write_seconds)
+        options = WriteOptions(dry_run=dry_run, timeout_seconds=self.write_seconds)
+        try:
+            await self.client.create(PODS, _eviction(pod), subresource="eviction", options=options)
+        except (NotFoundError, ConflictError):
+            return False
+        except ApiError as error:
+            if _is_refusal(error):
+                said = f"Pod {pod.namespace}/{pod.name}: {_said(error)}"
+                raise HeldBackError(said, pod) from error
+            raise
+        return True
+
+    async def _covered(self, pod: PodToEvict) -> CoveredPod | None:
+        path = PODS.at(pod.name, pod.namespace)
+        try:
+            obj = await self.client.get(path, timeout_seconds=self.write_seconds)
+        except NotFoundError:
+            return None
+        return covered_pod(obj) if obj["metadata"]["uid"] == pod.uid else None
+
+
+def _eviction(pod: PodToEvict) -> JsonObject:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+    }
+
+
+def _is_refusal(error: ApiError) -> bool:
+    """Whether that is an answer about the pod; a server that is busy or broken gives none.
+
+    A pod of more than one budget is refused with an error of the server that has no reason.
+    """
+    if any(cause.get("reason") == BUDGET_CAUSE for cause in error.causes):
+        return True
+    return isinstance(error, PermanentError) or (error.status == 500 and not error.reason)
+
+
+def _said(error: ApiError) -> str:
+    causes = (str(cause.get("message", "")) for cause in error.causes)
+    return " ".join([error.message, *(cause for cause in causes if cause)])

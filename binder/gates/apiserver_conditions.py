@@ -1,0 +1,148 @@
+"""Pods that wait are told why on the API server, and pods that do not wait any more are not.
+
+    GateKeeper ─what has to be told─┐
+    World ─conditions that are over─┴─► one write at a time, at a pace ──► pods/status
+
+Thousands of pods may wait, and no person reads all their conditions: these are written slowly, and
+after those that go. A person who asks for one pod's place in line is answered at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import NoReturn
+
+from binder.gates.apiserver_gate_writes import GateWrites
+from kube.api import (
+    ApiError,
+    Backoff,
+    ConflictError,
+    Done,
+    Failed,
+    NotFoundError,
+    Reconciler,
+    Result,
+)
+from scheduler_plugin.api import (
+    FencedError,
+    GateCondition,
+    GateKeeper,
+    PodChanged,
+    PodUid,
+    WorldChange,
+    has_stale_condition,
+)
+
+logger = logging.getLogger(__name__)
+
+NEXT = "next"
+"""The only key: the keeper knows which pod is told next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionSettings:
+    """How conditions are written. All times are seconds.
+
+    Attributes:
+        pace_seconds: The pause after each write.
+        backoff: After writes that failed in a row.
+    """
+
+    pace_seconds: float = 0.05
+    backoff: Backoff = Backoff(first_seconds=0.5, cap_seconds=30.0)
+
+
+@dataclass(eq=False)
+class ConditionWriter:
+    """Writes and removes conditions while `run` runs.
+
+    Attributes:
+        writes: Writes pods.
+        keeper: Knows what has to be told.
+        must_wait: Whether other writes go first; call `ask` when they are done.
+        written: Called with each condition that says what a pod waits for, once it is stored.
+    """
+
+    writes: GateWrites
+    keeper: GateKeeper
+    _: KW_ONLY
+    must_wait: Callable[[], bool]
+    written: Callable[[GateCondition], None] = lambda _: None
+    settings: ConditionSettings = ConditionSettings()
+
+    def __post_init__(self) -> None:
+        self._world = self.writes.cluster.world
+        self._stale: dict[PodUid, None] = {}
+        self._queue: Reconciler[str] = Reconciler(
+            "gate-conditions",
+            self._reconcile,
+            why_not=self.writes.why_not,
+            backoff=self.settings.backoff,
+        )
+        for pod in self._world.facts.pods():
+            self._look_at(pod.uid)
+
+    def changed(self, change: WorldChange) -> None:
+        """The world took a change, and the keeper heard of it."""
+        if isinstance(change, PodChanged):
+            self._look_at(change.uid)
+
+    def _look_at(self, uid: PodUid) -> None:
+        pod = self._world.facts.pod(uid)
+        if pod is not None and has_stale_condition(pod):
+            self._stale[uid] = None
+            self.ask()
+        else:
+            self._stale.pop(uid, None)
+
+    def ask(self) -> None:
+        """The keeper may have something to tell, or the writes that go first are done."""
+        if self._has_work():
+            self._queue.add(NEXT)
+
+    def _has_work(self) -> bool:
+        return bool(self._stale or self.keeper.untold) and not self.must_wait()
+
+    async def run(self) -> NoReturn:
+        """Write until cancelled."""
+        await self._queue.run()
+
+    async def _reconcile(self, _: str) -> Result:
+        if not self._has_work():
+            return Done()
+        # There may be more; after a failure all wait, since it says little of the pod.
+        self._queue.add(NEXT)
+        for uid in self._stale:
+            del self._stale[uid]
+            return await self._remove(uid)
+        for condition in self.keeper.untold.take(1):
+            failed = self.keeper.untold.failed
+            return await self._tried(self._write(condition), condition.uid, failed)
+        return Done(pause=self.settings.pace_seconds)
+
+    async def _write(self, condition: GateCondition) -> None:
+        await self.writes.write_condition(condition)
+        self.written(condition)
+
+    async def _remove(self, uid: PodUid) -> Result:
+        pod = self._world.facts.pod(uid)
+        if pod is None:
+            return Done()
+        return await self._tried(self.writes.remove_condition(pod), uid, self._look_at)
+
+    async def _tried(
+        self, write: Awaitable[None], uid: PodUid, again: Callable[[PodUid], None]
+    ) -> Result:
+        try:
+            await write
+        except (NotFoundError, ConflictError) as error:
+            # The pod is gone, and the watch will say so.
+            logger.debug("no condition uid=%s: %s", uid, error)
+        except Exception as error:  # An odd object must not end the process.
+            bug = None if isinstance(error, (ApiError, FencedError)) else error
+            logger.warning("condition not written uid=%s error=%s", uid, error, exc_info=bug)
+            again(uid)
+            return Failed(error, pauses_all=True)
+        return Done(pause=self.settings.pace_seconds)

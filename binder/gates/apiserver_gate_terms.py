@@ -1,0 +1,229 @@
+"""One term: the waiting pods are decided about while the Lease is ours.
+
+Filter and Bind go first: between two decisions there is at least as much time for others as the
+decision took, and no decision goes on for long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime
+
+from binder.gates.apiserver_conditions import ConditionSettings, ConditionWriter
+from binder.gates.apiserver_gate_events import GateEventSettings
+from binder.gates.apiserver_gate_removals import GateRemovals, RemovalSettings
+from binder.gates.apiserver_gate_writes import GateWrites
+from kube.api import After, Failed, Reconciler, Result
+from scheduler_plugin.api import (
+    ClaimChanged,
+    ClaimUid,
+    GateCondition,
+    OtherChanged,
+    PodUid,
+    RefusedPods,
+    WorldChange,
+    believe,
+    gate_keeper,
+    untried_pods,
+)
+
+DECIDE = "decide"
+"""The only key: which pod goes depends on all that wait."""
+
+IN_ONE_GO = 100
+"""How many pods are judged at the beginning before others have their turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    """When it is decided which waiting pods go. All times are seconds.
+
+    Attributes:
+        tick_seconds: What lies between two decisions at least.
+        slice_seconds: How long a decision goes on before others have their turn, beside the step
+            that it is at.
+        look_seconds: How soon it is decided again although nothing changed, and how often it is
+            asked whether the Lease is ours.
+        review_rest: How many times as long as a review of all pods took there is none: classes may
+            change often.
+    """
+
+    tick_seconds: float = 0.05
+    slice_seconds: float = 0.0005
+    look_seconds: float = 1.0
+    review_rest: float = 10.0
+    removals: RemovalSettings = field(default_factory=RemovalSettings)
+    conditions: ConditionSettings = field(default_factory=ConditionSettings)
+    events: GateEventSettings = field(default_factory=GateEventSettings)
+
+
+@dataclass(eq=False)
+class Term:
+    """The time from one moment at which the Lease is ours until it may not be.
+
+    Attributes:
+        writes: Writes pods.
+        refusals: The pods without a gate that kube-scheduler was refused.
+        clock: The time now.
+        monotonic: The seconds of a clock that is never set.
+        written: Called with each condition that says what a pod waits for, once it is stored.
+    """
+
+    writes: GateWrites
+    refusals: RefusedPods
+    _: KW_ONLY
+    clock: Callable[[], datetime]
+    monotonic: Callable[[], float]
+    written: Callable[[GateCondition], None]
+    settings: GateSettings
+
+    def __post_init__(self) -> None:
+        cluster = self.writes.cluster
+        self._world = cluster.world
+        self.keeper = gate_keeper(cluster.world, cluster.stock, self.refusals)
+        self._removals = GateRemovals(
+            self.writes,
+            self.keeper,
+            clock=self.clock,
+            monotonic=self.monotonic,
+            done=self._removed,
+            settings=self.settings.removals,
+        )
+        self._conditions = ConditionWriter(
+            self.writes,
+            self.keeper,
+            must_wait=self._is_busy,
+            written=self.written,
+            settings=self.settings.conditions,
+        )
+        self._decisions: Reconciler[str] = Reconciler(
+            "gates", self._reconcile, why_not=self.writes.why_not
+        )
+        self._error: Exception | None = None
+        self._assumed: dict[ClaimUid, None] = {}
+        self._has_heard = False
+        self._needs_review = False
+        self._review_began: float | None = None
+        self._next_review = 0.0
+
+    # What is heard.
+
+    def changed(self, change: WorldChange) -> None:
+        if isinstance(change, OtherChanged):
+            self._needs_review = True
+        else:
+            self.keeper.note(change)
+        self._conditions.changed(change)
+        self._hear()
+
+    def assumed(self, claims: Iterable[ClaimUid]) -> None:
+        """Filter or Bind believes in a pod, or no longer does."""
+        self._assumed |= dict.fromkeys(claims)
+        self._hear()
+
+    def tried(self, uid: PodUid) -> None:
+        """kube-scheduler asked about a pod that is refused, or was until now."""
+        self.keeper.tried(uid, self.monotonic())
+        self._hear()
+
+    def _hear(self) -> None:
+        if not self._has_heard:
+            self._has_heard = True
+            self._decisions.add(DECIDE)
+
+    def _is_busy(self) -> bool:
+        """Whether pods are let go, or may be at once: others are told later why they wait."""
+        return self._removals.is_busy() or self.keeper.is_busy
+
+    def _removed(self) -> None:
+        """There is room for more removals, and perhaps for what has to be told."""
+        self._has_heard = True
+        self._decisions.add(DECIDE)
+        self._conditions.ask()
+
+    # What is done.
+
+    async def run(self) -> None:
+        """Decide until the Lease may not be ours for as long as a write takes.
+
+        Raises what a decision raised: the keeper may know half of a change by then.
+        """
+        await self._restore()
+        self._decisions.add(DECIDE)
+        async with asyncio.TaskGroup() as tasks:
+            working = (self._removals.run(), self._conditions.run(), self._decisions.run())
+            beside = [tasks.create_task(each) for each in working]
+            while self._error is None and not self.writes.why_not():  # noqa: ASYNC110  A Lease ends unheard.
+                await asyncio.sleep(self.settings.look_seconds)
+            for task in beside:
+                task.cancel()
+        self._removals.drop()
+        if self._error is not None:
+            raise self._error
+
+    async def _restore(self) -> None:
+        """Assume again what was let go before, and was not tried yet."""
+        for number, uid in enumerate(untried_pods(self._world), start=1):
+            believe(uid, self._world, self.clock())
+            if number % IN_ONE_GO == 0:
+                await asyncio.sleep(0)
+
+    async def _reconcile(self, _: str) -> Result:
+        try:
+            return self._decide_for_a_slice()
+        except Exception as error:  # noqa: BLE001  The term ends with it, and tells it.
+            self._error = error
+            return Failed(error)
+
+    def _decide_for_a_slice(self) -> Result:
+        """Decide, leave others as much time, and go on when something may have changed."""
+        began = _now()
+        self._review(began)
+        while self._removals.has_room:
+            self._decide()
+            if not self.keeper.has_more or _now() - began > self.settings.slice_seconds:
+                break
+        took = _now() - began
+        if self._removals.has_room and self.keeper.has_more:
+            return After(0.0, pause=took)
+        return After(self._seconds_to_next_look(), pause=max(self.settings.tick_seconds, took))
+
+    def _review(self, now: float) -> None:
+        """Take in what all pods may depend on, all such changes at once."""
+        if self.keeper.is_reviewing:
+            return
+        if self._review_began is not None:
+            took = now - self._review_began
+            self._next_review = now + self.settings.review_rest * took
+            self._review_began = None
+        if self._needs_review and now >= self._next_review:
+            self._needs_review = False
+            self._review_began = now
+            self.keeper.note(OtherChanged())
+
+    def _decide(self) -> None:
+        """Nothing comes in between: what is noted until here is decided about."""
+        for uid in self._assumed:
+            self.keeper.note(ClaimChanged(uid))
+        if self._has_heard:
+            self.keeper.look_again()
+        self._removals.add(self.keeper.decide(self.clock(), self.monotonic(), 1))
+        # The keeper knows of its own assumptions.
+        self._assumed.clear()
+        self._has_heard = False
+        self._conditions.ask()
+
+    def _seconds_to_next_look(self) -> float:
+        seconds = self.settings.look_seconds
+        if self._needs_review:
+            seconds = min(seconds, self._next_review - _now())
+        look = self.keeper.next_look()
+        if look is not None:
+            seconds = min(seconds, look - self.monotonic())
+        return max(0.0, seconds)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,145 @@
+"""The API server's pods: a gate is removed from one, or a condition says what it waits for.
+
+Each write is about one pod of one UID, and may be done twice. It changes the gate and the condition
+that are ours, and nothing else: other gates and conditions have other owners.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from kube.api import (
+    PODS,
+    ApiClient,
+    ConflictError,
+    JsonObject,
+    NotFoundError,
+    ObjectPath,
+    PermanentError,
+    Preconditions,
+    ServerFaultError,
+    WriteOptions,
+)
+from scheduler_plugin.api import (
+    ADMITTED_CONDITION,
+    FIELD_MANAGER,
+    QUOTA_GATE,
+    Fence,
+    GateCondition,
+    GateRemoval,
+    PodView,
+    Stock,
+    World,
+    check_fence,
+)
+
+
+class GateStaysError(Exception):
+    """Raised where the API server refused to remove a gate that is there.
+
+    Its `__cause__` is what the API server said.
+    """
+
+
+class KnownCluster(Protocol):
+    """What is known of pods and devices."""
+
+    world: World
+    stock: Stock
+
+    def note_pod(self, obj: JsonObject) -> None:
+        """Take the answer to an own write."""
+
+    async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
+        """Read a pod; it is known from then on. None where there is none. Raises ApiError."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateWrites:
+    """Writes pods while the Lease is ours; what came of it is noted at once.
+
+    Each write may raise ApiError or FencedError.
+
+    Attributes:
+        write_seconds: How long one write may take. A Lease that is not renewed for long must still
+            outlive it.
+    """
+
+    client: ApiClient
+    cluster: KnownCluster
+    fence: Fence
+    write_seconds: float = 2.0
+
+    def why_not(self) -> str:
+        """Why no write may begin now; "" where one may."""
+        return self.fence.why_not(self.write_seconds)
+
+    async def remove_gate(self, removal: GateRemoval) -> None:
+        """Returns when the pod has no gate of ours, whoever removed it, or is gone itself.
+
+        A pod is let go when the gate is its only one, and none can be added after its creation:
+        so the gate is the first, or is gone.
+
+        Raises:
+            GateStaysError: It was refused or failed, and the gate is there.
+            ApiError: It may be there, or not.
+        """
+        path = PODS.at(removal.name, removal.namespace)
+        check_fence(self.fence, self.write_seconds)
+        try:
+            answer = await self.client.json_patch(path, _removal(removal), options=self._options())
+        except NotFoundError:
+            self.cluster.world.assumptions.forget(removal.uid)
+        except (PermanentError, ConflictError, ServerFaultError) as error:
+            await self._look(removal, error)
+        else:
+            self.cluster.note_pod(answer)
+
+    async def _look(self, removal: GateRemoval, why: Exception) -> None:
+        """See whose pod and gate there is: an earlier attempt may have removed it unheard."""
+        pod = await self.cluster.refresh_pod(removal.namespace, removal.name)
+        if pod is None or pod.uid != removal.uid:
+            self.cluster.world.assumptions.forget(removal.uid)
+        elif QUOTA_GATE in pod.gates:
+            raise GateStaysError(str(why)) from why
+
+    async def write_condition(self, condition: GateCondition) -> None:
+        """Say why a pod waits, or that one fits that was refused."""
+        told = {
+            "type": ADMITTED_CONDITION,
+            "status": "True" if condition.fits else "False",
+            "reason": condition.reason,
+            "message": condition.message,
+            "lastTransitionTime": condition.since or None,
+        }
+        path = PODS.at(condition.name, condition.namespace, subresource="status")
+        await self._patch_condition(path, condition.uid, told)
+
+    async def remove_condition(self, pod: PodView) -> None:
+        """A pod that does not wait any more says nothing of it."""
+        path = PODS.at(pod.name, pod.namespace, subresource="status")
+        gone = {"$patch": "delete", "type": ADMITTED_CONDITION}
+        await self._patch_condition(path, pod.uid, gone)
+
+    async def _patch_condition(self, path: ObjectPath, uid: str, condition: JsonObject) -> None:
+        check_fence(self.fence, self.write_seconds)
+        answer = await self.client.strategic_merge_patch(
+            path,
+            {"status": {"conditions": [condition]}},
+            preconditions=Preconditions(uid),
+            options=self._options(),
+        )
+        self.cluster.note_pod(answer)
+
+    def _options(self) -> WriteOptions:
+        return WriteOptions(field_manager=FIELD_MANAGER, timeout_seconds=self.write_seconds)
+
+
+def _removal(removal: GateRemoval) -> list[JsonObject]:
+    gate = "/spec/schedulingGates/0"
+    return [
+        {"op": "test", "path": "/metadata/uid", "value": removal.uid},
+        {"op": "test", "path": f"{gate}/name", "value": QUOTA_GATE},
+        {"op": "remove", "path": gate},
+    ]

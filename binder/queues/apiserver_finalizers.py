@@ -1,0 +1,236 @@
+"""The API server's Queues that must not go while they are charged: their finalizer.
+
+Only the leader writes. A binding that would charge a queue waits until the finalizer is there; a
+removal that is under way is waited for, and then undone. A write that finds another object of the
+name, or one on its way out, changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import NoReturn
+
+from kube.api import (
+    QUEUES,
+    After,
+    ApiClient,
+    ApiError,
+    Backoff,
+    Done,
+    JsonObject,
+    KeyLocks,
+    NotFoundError,
+    Preconditions,
+    Reconciler,
+    Result,
+    WriteOptions,
+    failed_call,
+)
+from scheduler_plugin.api import (
+    CHARGES_FINALIZER,
+    NO_QUEUE,
+    QUEUE_KIND,
+    BindFailed,
+    BindRequest,
+    CarriesOut,
+    ChargedQueues,
+    ClaimsChanged,
+    Fence,
+    FencedError,
+    Keep,
+    Outcome,
+    QueueName,
+    World,
+    check_fence,
+    is_charged,
+    unkept,
+)
+
+logger = logging.getLogger(__name__)
+
+FINALIZER_MANAGER = CHARGES_FINALIZER
+"""A field manager of its own: an applied status says nothing of finalizers."""
+
+ALL = NO_QUEUE
+"""The key of a look at all Queues."""
+
+STRIDE = 100
+"""How many Queues are looked at before others have their turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalizerSettings:
+    """How often finalizers are looked at and written. All times are seconds.
+
+    Attributes:
+        write_seconds: How long one write may take.
+        tick_seconds: Between two looks at all Queues while something changes, at least.
+        look_seconds: How soon there is one although nothing changed: another client may have
+            written a finalizer.
+        backoff: After writes that failed.
+    """
+
+    write_seconds: float = 4.0
+    tick_seconds: float = 1.0
+    look_seconds: float = 30.0
+    backoff: Backoff = Backoff(first_seconds=1.0, cap_seconds=30.0)
+
+
+class QueueKeeper:
+    """Adds and removes the finalizer; `run` once the world is in sync."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        world: World,
+        fence: Fence,
+        note_queue: Callable[[JsonObject], None],
+        settings: FinalizerSettings = FinalizerSettings(),
+    ) -> None:
+        """`note_queue` takes what the API server answers."""
+        self._client = client
+        self._world = world
+        self._fence = fence
+        self._note_queue = note_queue
+        self._settings = settings
+        self._charged = ChargedQueues(world)
+        self._locks: KeyLocks[QueueName] = KeyLocks()
+        # Queues that may have lost the finalizer: its removal is under way, or failed.
+        self._releasing: set[QueueName] = set()
+        # What was written, until it may be again: an object that cannot be read does not show it.
+        self._wrote: dict[tuple[QueueName, bool], float] = {}
+        # What failed is tried again after its back-off, whatever changes meanwhile.
+        self._failing: set[QueueName] = set()
+        self._is_asked = False
+        self._queue: Reconciler[QueueName] = Reconciler(
+            "queue-finalizers",
+            self._reconcile,
+            why_not=partial(fence.why_not, settings.write_seconds),
+            backoff=settings.backoff,
+        )
+
+    def changed(self, _: object = None) -> None:
+        """The world took an event; fit to be subscribed to it."""
+        if not self._is_asked:
+            self._is_asked = True
+            self._queue.add_after(ALL, self._settings.tick_seconds)
+
+    async def keep(self, queues: Iterable[QueueName]) -> str:
+        """Have the finalizer on all that these charge; why that is not certain, "" where it is.
+
+        Where it is there already, as it mostly is, nothing is awaited.
+        """
+        for queue in unkept(queues, self._world, self._releasing):
+            if queue.is_deleting:
+                return f'Queue "{queue.name}" is being deleted: nothing new is charged to it.'
+            try:
+                await self.write_under_lock(queue.name, kept=True)
+            except (ApiError, FencedError) as error:
+                return f'Queue "{queue.name}" could go while it is charged: {error}'
+            if queue.name not in self._world.facts.tree:
+                return f'Queue "{queue.name}" is gone.'
+        return ""
+
+    async def write_under_lock(self, name: QueueName, *, kept: bool) -> None:
+        """Write unless it is so by now, or a charge began or ended meanwhile."""
+        async with self._locks.of((name,)):
+            queue = self._world.facts.tree.get(name)
+            if queue is None or is_charged(name, self._world) != kept:
+                return
+            if queue.is_kept == kept and name not in self._releasing:
+                return
+            if not kept:
+                self._releasing.add(name)
+            await self._write(Keep(queue, kept=kept))
+            self._releasing.discard(name)
+
+    async def _write(self, keep: Keep) -> None:
+        seconds = self._settings.write_seconds
+        check_fence(self._fence, seconds)
+        name, uid = keep.queue.name, keep.queue.uid
+        finalizers = {"finalizers": [CHARGES_FINALIZER]} if keep.kept else {}
+        metadata = {"name": name, **finalizers}
+        answer = await self._client.apply(
+            QUEUES.at(name),
+            {"apiVersion": QUEUES.api_version, "kind": QUEUE_KIND, "metadata": metadata},
+            preconditions=Preconditions(uid),
+            options=WriteOptions(field_manager=FINALIZER_MANAGER, timeout_seconds=seconds),
+        )
+        logger.info("finalizer queue=%s kept=%s", name, keep.kept)
+        self._wrote[name, keep.kept] = _now() + self._settings.look_seconds
+        self._wrote.pop((name, not keep.kept), None)
+        self._note_queue(answer)
+
+    async def run(self) -> NoReturn:
+        """Keep until cancelled."""
+        self._queue.add(ALL)
+        await self._queue.run()
+
+    async def _reconcile(self, name: QueueName) -> Result:
+        if name == ALL:
+            return await self._look_at_all()
+        self._failing.discard(name)
+        if (found := self._wanted(name)) is not None:
+            try:
+                await self.write_under_lock(name, kept=found.kept)
+            except NotFoundError:
+                return Done()
+            except ApiError as error:
+                self._failing.add(name)
+                return failed_call(error)
+        return Done()
+
+    async def _look_at_all(self) -> Result:
+        self._is_asked = False
+        self._charged.forget_gone()
+        now = _now()
+        self._wrote = {wrote: until for wrote, until in self._wrote.items() if until > now}
+        for number, queue in enumerate(list(self._world.facts.tree), start=1):
+            if queue.name not in self._failing and self._wanted(queue.name) is not None:
+                self._queue.add(queue.name)
+            if number % STRIDE == 0:
+                await asyncio.sleep(0)
+        due = self._charged.next_moment()
+        seconds = self._settings.look_seconds if due is None else due - _now()
+        return After(max(self._settings.tick_seconds, min(seconds, self._settings.look_seconds)))
+
+    def _wanted(self, name: QueueName) -> Keep | None:
+        """What is to be written on a Queue now; None for nothing."""
+        found = self._charged.look(name, _now())
+        return None if found is None or (name, found.kept) in self._wrote else found
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class KeepingBinder:
+    """A binder that charges no queue which could go."""
+
+    def __init__(self, binder: CarriesOut, keeper: QueueKeeper) -> None:
+        self._binder = binder
+        self._keeper = keeper
+
+    async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
+        """See `CarriesOut`. Nothing is written where a queue could go."""
+        if why := await self._keep(request):
+            return BindFailed(why, is_certain=True)
+        return await self._binder.write_owners(request)
+
+    async def take_back(self, request: BindRequest) -> bool:
+        """See `CarriesOut`."""
+        return await self._binder.take_back(request)
+
+    async def bind(self, request: BindRequest) -> Outcome:
+        """See `CarriesOut`. Nothing is bound where a queue could go."""
+        if why := await self._keep(request):
+            return BindFailed(why, is_certain=await self._binder.take_back(request))
+        return await self._binder.bind(request)
+
+    async def _keep(self, request: BindRequest) -> str:
+        owners = {claim.queue for claim in request.claims}
+        return await self._keeper.keep(sorted(owners | {request.queue}))

@@ -1,0 +1,152 @@
+"""Events for people: each thing that they should look at is reported once.
+
+A claim's label counts whatever it says; that it was edited behind the policies is an Event. So are
+pods that are charged to no queue, and claims that other queues use, or may not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NoReturn
+
+from cachetools import TTLCache
+
+from kube.api import CLAIMS, PODS, After, Done, Event, ObjectReference, Reconciler, Result
+from scheduler_plugin.api import (
+    Fence,
+    Guests,
+    PodChanged,
+    Reason,
+    SharedClaim,
+    SharedClaims,
+    UnattributedPods,
+    World,
+    WorldChange,
+)
+
+logger = logging.getLogger(__name__)
+
+LOOK = "look"
+"""The only key: one look at all that is odd."""
+
+MOST_RESTING = 10_000
+"""Claims with an Event of a moment ago that are remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarningSettings:
+    """When Events of warning are recorded. All times are seconds.
+
+    Attributes:
+        write_seconds: How long the Lease must be ours before one is recorded.
+        look_seconds: Between two looks at edited labels and unattributed pods.
+        gather_seconds: How long the queues that share a claim are gathered.
+        pace_seconds: Between the Events of two shared claims. Thousands may be shared within
+            seconds: without a pace their Events were a tenth of all writes of binding.
+        rest_seconds: Between two Events of one claim. A sooner one would count as a repetition
+            of the one before, and not be written (`kube.events.event_series`).
+    """
+
+    write_seconds: float = 5.0
+    look_seconds: float = 5.0
+    gather_seconds: float = 1.0
+    pace_seconds: float = 0.1
+    rest_seconds: float = 61.0
+
+
+class WarningRecorder:
+    """Records edited labels and unattributed pods while `run` runs and the Lease is ours."""
+
+    def __init__(
+        self,
+        world: World,
+        fence: Fence,
+        record: Callable[[Event], None],
+        settings: WarningSettings = WarningSettings(),
+    ) -> None:
+        """`record` takes Events and returns at once."""
+        self._world = world
+        self._record = record
+        self._settings = settings
+        self._unattributed = UnattributedPods(world)
+        why_not = partial(fence.why_not, settings.write_seconds)
+        self._queue: Reconciler[str] = Reconciler("warnings", self._reconcile, why_not=why_not)
+
+    async def run(self) -> NoReturn:
+        """Look until cancelled."""
+        self._queue.add(LOOK)
+        await self._queue.run()
+
+    async def _reconcile(self, _: str) -> Result:
+        self.look()
+        return After(self._settings.look_seconds)
+
+    def look(self) -> None:
+        """Record what was not recorded yet."""
+        for edit in self._world.take_label_edits():
+            logger.warning("label edited: %s", edit)
+            about = ObjectReference.of(CLAIMS, "ResourceClaim", edit.claim)
+            self._record(Event.warning(about, "LabelEdited", "Charge", str(edit)))
+        for pod, why in self._unattributed.take_new():
+            logger.warning("charged to no queue pod=%s/%s: %s", pod.namespace, pod.name, why)
+            about = ObjectReference.of(PODS, "Pod", pod)
+            self._record(Event.warning(about, "Unattributed", "Charge", why))
+
+
+class SharingRecorder:
+    """Records on claims which queues share them, or may not, while the Lease is ours.
+
+    One Event of a claim names all queues that came since the last one.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        fence: Fence,
+        record: Callable[[Event], None],
+        settings: WarningSettings = WarningSettings(),
+    ) -> None:
+        """`record` takes Events and returns at once."""
+        self._record = record
+        self._settings = settings
+        self._claims = SharedClaims(world)
+        # Until when nothing more is recorded of each.
+        self._rests: TTLCache[Guests, float] = TTLCache(MOST_RESTING, settings.rest_seconds, _now)
+        self._why_not = partial(fence.why_not, settings.write_seconds)
+        self._queue: Reconciler[Guests] = Reconciler(
+            "sharing-events", self._reconcile, why_not=self._why_not
+        )
+
+    def changed(self, change: WorldChange) -> None:
+        """Take a change; fit to be subscribed to the world."""
+        if not isinstance(change, PodChanged) or self._why_not():
+            return
+        for guests in self._claims.note(change.uid):
+            rest = self._rests.get(guests, 0.0) - _now()
+            self._queue.add_after(guests, max(rest, self._settings.gather_seconds))
+
+    async def run(self) -> NoReturn:
+        """Record until cancelled."""
+        await self._queue.run()
+
+    async def _reconcile(self, guests: Guests) -> Result:
+        if (found := self._claims.take(guests)) is None:
+            return Done()
+        self._rests[guests] = _now() + self._settings.rest_seconds
+        self._record(_event(found))
+        return Done(pause=self._settings.pace_seconds)
+
+
+def _event(found: SharedClaim) -> Event:
+    about = ObjectReference.of(CLAIMS, "ResourceClaim", found.claim)
+    if found.are_bound:
+        return Event.normal(about, "ClaimShared", "Share", found.note)
+    return Event.warning(about, str(Reason.CLAIM_SHARING_DENIED), "Share", found.note)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

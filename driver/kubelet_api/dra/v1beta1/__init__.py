@@ -1,1 +1,0 @@
-"""The kubelet's contracts: stubs that `make proto` generates from proto/."""

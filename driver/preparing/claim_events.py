@@ -1,0 +1,104 @@
+"""Events on the pods of a prepared claim when its devices change.
+
+Renewals, DeviceLocator ──change_events──► ClaimEvent ──pods_of──► the pods that it is for
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from driver.devices import DeviceSpec
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
+from driver.preparing.grants.device_events import DeviceEvent, Given, event_of, path_taken
+from driver.preparing.grants.device_locators import DeviceLocator
+from driver.preparing.grants.rival_claims import Renewal
+
+_FINISHED = frozenset({"Succeeded", "Failed"})
+
+
+ClaimEvent = tuple[ClaimReference, DeviceEvent]
+"""Of which claim, and what its pods are told."""
+
+
+def change_events(renewals: Iterable[Renewal], where: DeviceLocator) -> tuple[ClaimEvent, ...]:
+    """What changed, an Event for each device."""
+    return tuple(
+        (renewal.after.reference, event)
+        for renewal in renewals
+        for before, after in _pairs(renewal)
+        if (event := _change(before, after, where))
+    )
+
+
+def taken_events(claims: Iterable[PreparedClaim], where: DeviceLocator) -> frozenset[ClaimEvent]:
+    """Paths that containers may hold from before, and that are other devices' now.
+
+    The same for as long as that lasts; each is reported once.
+    """
+    return frozenset(
+        (claim.reference, path_taken(f"device {device.allocated}", path, owner))
+        for claim in claims
+        for device in claim.devices
+        for path in device.left
+        if (owner := where.owner(path))
+    )
+
+
+def _pairs(renewal: Renewal) -> Iterator[tuple[PreparedDevice, PreparedDevice]]:
+    before = {device.cdi_name: device for device in renewal.before.devices}
+    for device in renewal.after.devices:
+        if device.cdi_name in before and before[device.cdi_name] != device:
+            yield before[device.cdi_name], device
+
+
+def _change(
+    before: PreparedDevice, after: PreparedDevice, where: DeviceLocator
+) -> DeviceEvent | None:
+    return event_of(
+        f"Device {after.allocated}",
+        _given(before),
+        _given(after),
+        where.owner,
+        has_moved=_has_moved(before, after),
+    )
+
+
+def _given(device: PreparedDevice) -> Given:
+    return Given(device.paths, device.properties, device.withheld, device.left)
+
+
+def _has_moved(before: PreparedDevice, after: PreparedDevice) -> bool:
+    """Not where a link became the node that it leads to, see `rival_claims.left`."""
+    pairs = tuple(zip(before.device_specs, after.device_specs, strict=False))
+    is_same = len(before.device_specs) == len(after.device_specs) and all(
+        old == new or (replace(old, host_path=new.host_path) == new and _is_link(old, after))
+        for old, new in pairs
+    )
+    return not is_same
+
+
+def _is_link(old: DeviceSpec, after: PreparedDevice) -> bool:
+    return old.host_path not in after.left and old.host_path not in after.paths
+
+
+def pods_of(
+    pods: Iterable[Mapping[str, Any]], claim: ClaimReference
+) -> tuple[Mapping[str, Any], ...]:
+    """The pods, of these, whose containers may have the claim's devices."""
+    return tuple(
+        pod
+        for pod in pods
+        if pod["metadata"]["namespace"] == claim.namespace
+        and claim.name in _claim_names(pod)
+        and (pod.get("status") or {}).get("phase") not in _FINISHED
+    )
+
+
+def _claim_names(pod: Mapping[str, Any]) -> frozenset[str | None]:
+    spec, status = pod["spec"], pod.get("status") or {}
+    named = (*(spec.get("resourceClaims") or ()), *(status.get("resourceClaimStatuses") or ()))
+    extended = status.get("extendedResourceClaimStatus") or {}
+    names = (claim.get("resourceClaimName") for claim in (*named, extended))
+    return frozenset(names) - {None}

@@ -1,0 +1,12 @@
+"""What the file system of this host says of paths."""
+
+from __future__ import annotations
+
+from driver.handlers.limits import mount_refusal
+from driver.plumbing.disk import real_path, real_paths
+from driver.preparing.grants.renewals import OnHost, Resolve
+
+
+def on_this_host(mounts: tuple[str, ...] = (), resolve: Resolve = real_path) -> OnHost:
+    """By the folders below which may be mounted, and by where paths lead."""
+    return OnHost(resolve, lambda path: mount_refusal(path, mounts, real_paths([path])))

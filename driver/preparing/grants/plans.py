@@ -1,0 +1,56 @@
+"""Plans: what a claim that the kubelet asks about is to get, by all that is known now.
+
+AllocatedClaim, PreparedClaims, DevicesView ──plan──► PreparedClaim, or why there is none
+"""
+
+from __future__ import annotations
+
+from driver.preparing.files.prepared import PreparedClaim, PreparedClaims
+from driver.preparing.grants.claims import (
+    AllocatedClaim,
+    Failure,
+    Instances,
+    as_prepared,
+    is_prepared,
+    plan_prepare,
+)
+from driver.preparing.grants.device_views import DevicesView
+from driver.preparing.grants.renewals import OnHost, renewed, with_real_paths
+from driver.preparing.grants.rival_claims import Renewal, kept_apart
+
+
+def plan(
+    claim: AllocatedClaim,
+    prepared: PreparedClaims,
+    sight: DevicesView | None,
+    boot_id: str,
+    on_host: OnHost,
+) -> PreparedClaim | Failure:
+    """What to prepare; a claim that is prepared already gets what it has.
+
+    `prepared` are all claims; `sight` is None before the first discovery; `boot_id` is that of now.
+    """
+    if is_prepared(claim, prepared):
+        return as_prepared(prepared[claim.reference.uid])
+    found = _instances(claim, sight)
+    resolved = {key: with_real_paths(each, on_host.resolve) for key, each in found.items()}
+    planned = plan_prepare(claim, resolved, prepared, boot_id, on_host.refuse_mount)
+    if sight is None or isinstance(planned, Failure):
+        return planned
+    if all(sight.where.named(each.name) is each for each in found.values()):
+        return planned
+    return _where_they_are_now(planned, prepared, sight, on_host)
+
+
+def _instances(claim: AllocatedClaim, sight: DevicesView | None) -> Instances:
+    known = {(d.pool, d.device): sight.instance(d) for d in claim.devices} if sight else {}
+    return {key: instance for key, instance in known.items() if instance}
+
+
+def _where_they_are_now(
+    planned: PreparedClaim, prepared: PreparedClaims, sight: DevicesView, on_host: OnHost
+) -> PreparedClaim | Failure:
+    """What is published may still be where another device is by now."""
+    mine = Renewal(planned, renewed(planned, sight.where, on_host))
+    others = (Renewal(c, c) for uid, c in prepared.items() if uid != planned.reference.uid)
+    return as_prepared(next(kept_apart([mine, *others])).after)

@@ -1,0 +1,132 @@
+"""What is to be different in a simulation, and the snapshot that it makes of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from driver.api import timestamp
+from scheduler_plugin.asking.snapshots import Snapshot, changed
+from scheduler_plugin.models import queue_problems
+from scheduler_plugin.objects.fields import JsonObject
+
+KINDS = {
+    "Pod": "pods",
+    "ResourceClaim": "resourceclaims",
+    "ResourceClaimTemplate": "resourceclaimtemplates",
+}
+
+
+class NoChangeError(ValueError):
+    """Raised where what is to be simulated makes no sense."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What is to be different.
+
+    Attributes:
+        objects: Pods, and claims and templates that come with them, as in a manifest.
+        queues: Queues as they would be.
+        without_devices: Names of devices or Instances that would be gone.
+        namespace: Of objects that name none.
+    """
+
+    objects: Sequence[JsonObject] = ()
+    queues: Sequence[JsonObject] = ()
+    without_devices: Sequence[str] = ()
+    namespace: str = "default"
+
+
+def with_queues(snapshot: Snapshot, queues: Sequence[JsonObject]) -> Snapshot:
+    """The snapshot with these queues, added or changed.
+
+    Raises:
+        NoChangeError: If one is no Queue that the API server would take.
+    """
+    for queue in queues:
+        if queue.get("kind") != "Queue":
+            raise NoChangeError(f"kind: {queue.get('kind')!r} is no Queue.")
+        if problems := queue_problems(queue):
+            raise NoChangeError("; ".join(map(str, problems)))
+    return changed(snapshot, "queues", *queues) if queues else snapshot
+
+
+def with_pods(snapshot: Snapshot, changes: Changes, now: datetime) -> Snapshot:
+    """The snapshot with the given pods and their claims, as the API server would store them.
+
+    Raises:
+        NoChangeError: If an object is of another kind, or lacks a name or a known priority.
+    """
+    by_kind: dict[str, list[JsonObject]] = {plural: [] for plural in KINDS.values()}
+    for obj in changes.objects:
+        plural = KINDS.get(str(obj.get("kind")))
+        if plural is None or not (obj.get("metadata") or {}).get("name"):
+            wanted = ", ".join(KINDS)
+            raise NoChangeError(f"kind: {obj.get('kind')!r}: only {wanted} with a name are taken.")
+        by_kind[plural].append(_stored(obj, changes.namespace, now))
+    found = changed(snapshot, "resourceclaimtemplates", *by_kind["resourceclaimtemplates"])
+    pods = [_prioritized(pod, snapshot) for pod in by_kind["pods"]]
+    made = [_with_claims(pod, found) for pod in pods]
+    claims = [*by_kind["resourceclaims"], *(claim for _, more in made for claim in more)]
+    found = changed(found, "resourceclaims", *claims)
+    return changed(found, "pods", *(pod for pod, _ in made))
+
+
+def _stored(obj: JsonObject, namespace: str, now: datetime) -> JsonObject:
+    """As the API server would store it."""
+    metadata = {"namespace": namespace, **obj["metadata"]}
+    metadata |= {
+        "uid": f"simulated-{metadata['namespace']}-{metadata['name']}",
+        "creationTimestamp": timestamp(now),
+    }
+    stored = {**obj, "metadata": metadata}
+    if obj.get("kind") == "Pod":
+        spec = {k: v for k, v in (obj.get("spec") or {}).items() if k != "nodeName"}
+        stored |= {"spec": spec, "status": {"phase": "Pending"}}
+    return stored
+
+
+def _prioritized(pod: JsonObject, snapshot: Snapshot) -> JsonObject:
+    spec = pod["spec"]
+    if spec.get("priority") is not None:
+        return pod
+    name, classes = spec.get("priorityClassName"), snapshot.of("priorityclasses")
+    for found in classes:
+        if found["metadata"]["name"] == name or (not name and found.get("globalDefault")):
+            return {**pod, "spec": {**spec, "priority": found.get("value") or 0}}
+    if name:
+        raise NoChangeError(f"spec.priorityClassName: {name!r} is not known: give spec.priority.")
+    return pod
+
+
+def _with_claims(pod: JsonObject, snapshot: Snapshot) -> tuple[JsonObject, list[JsonObject]]:
+    """The pod with the claims that kube-controller-manager would make of its templates."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    templates: Mapping[tuple[str, str], JsonObject] = {
+        (t["metadata"].get("namespace") or "", t["metadata"]["name"]): t
+        for t in snapshot.of("resourceclaimtemplates")
+    }
+    statuses, made = [], []
+    for entry in spec.get("resourceClaims") or ():
+        key = (metadata["namespace"], entry.get("resourceClaimTemplateName") or "")
+        if template := templates.get(key):
+            name = f"{metadata['name']}-{entry['name']}"
+            statuses.append({"name": entry["name"], "resourceClaimName": name})
+            made.append(_made(template, metadata["namespace"], name))
+    status = {**pod["status"], "resourceClaimStatuses": statuses}
+    return {**pod, "status": status}, made
+
+
+def _made(template: JsonObject, namespace: str, name: str) -> JsonObject:
+    spec = template.get("spec") or {}
+    uid = f"simulated-{namespace}-{name}"
+    metadata = {**(spec.get("metadata") or {}), "namespace": namespace, "name": name, "uid": uid}
+    return {"metadata": metadata, "spec": spec.get("spec") or {}}
+
+
+def pod_names(changes: Changes) -> list[tuple[str, str]]:
+    """Namespace and name of each pod that is given."""
+    pods = (obj["metadata"] for obj in changes.objects if obj.get("kind") == "Pod")
+    return [(m.get("namespace") or changes.namespace, m["name"]) for m in pods]

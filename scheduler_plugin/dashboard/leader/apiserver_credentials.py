@@ -1,0 +1,98 @@
+"""The Secret of the plugin and the dashboard: kept by the elected plugin, read by both.
+
+Whoever installs makes the Secret, without data: so the plugin needs no right to create Secrets, and
+may write this one only.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import NoReturn
+
+from kube.api import (
+    After,
+    ApiClient,
+    CertificateError,
+    JsonObject,
+    LiveTls,
+    ObjectPath,
+    Preconditions,
+    Reconciler,
+    Result,
+    TlsCredential,
+    WriteOptions,
+    wall_clock,
+)
+from scheduler_plugin.dashboard.leader.credentials import (
+    certificates_in,
+    is_due,
+    new_certificates,
+    secret_data,
+)
+from scheduler_plugin.extender.mutual_certificates import MutualCertificates
+from scheduler_plugin.objects.bindings import Fence
+
+logger = logging.getLogger(__name__)
+
+CALL_SECONDS = 5.0
+WRITE = WriteOptions(timeout_seconds=CALL_SECONDS)
+
+FIRST_SECONDS = 2.0
+"""How soon a plugin looks again while it has no certificate to show."""
+
+LOOK_SECONDS = 60.0
+"""How soon a plugin sees the certificates that another one made."""
+
+
+class CredentialKeeper:
+    """Shows the plugin's certificate, and has the elected plugin make new ones in time."""
+
+    def __init__(self, client: ApiClient, secret: ObjectPath, live: LiveTls, fence: Fence) -> None:
+        self._client, self._secret, self._live, self._fence = client, secret, live, fence
+        self._shown: MutualCertificates | None = None
+        self._queue: Reconciler[str] = Reconciler("dashboard-certificates", self._reconcile)
+
+    async def run(self) -> NoReturn:
+        """Keep them until cancelled; failures are retried without a limit, and logged."""
+        self._queue.add(self._secret.name)
+        await self._queue.run()
+
+    async def _reconcile(self, _name: str) -> Result:
+        secret = await self._client.get(self._secret, timeout_seconds=CALL_SECONDS)
+        found, now = certificates_in(secret), wall_clock()
+        is_shown = found is not None and self._show(found)
+        if not is_shown or found is None or is_due(found, now):
+            await self._renew(secret, now)
+        return After(FIRST_SECONDS if self._shown is None else LOOK_SECONDS)
+
+    async def _renew(self, secret: JsonObject, now: datetime) -> None:
+        """Make new ones where this plugin is the elected one."""
+        if self._fence.why_not(CALL_SECONDS):
+            return
+        made = new_certificates(now)
+        version = Preconditions(resource_version=secret["metadata"]["resourceVersion"])
+        patch = {"data": secret_data(made)}
+        await self._client.merge_patch(self._secret, patch, preconditions=version, options=WRITE)
+        logger.info("certificates for the dashboard stored in %s", self._secret)
+        self._show(made)
+
+    def _show(self, found: MutualCertificates) -> bool:
+        """Show the server's; False where it cannot be used."""
+        if found == self._shown:
+            return True
+        try:
+            self._live.show(TlsCredential(found.server, found.server_key, found.authority))
+        except CertificateError as error:
+            logger.warning("certificate in %s cannot be used: %s", self._secret, error)
+            return False
+        self._shown = found
+        return True
+
+
+async def read_client_credential(client: ApiClient, secret: ObjectPath) -> TlsCredential | None:
+    """What the dashboard shows and believes; None while the Secret has none. Raises ApiError."""
+    found = certificates_in(await client.get(secret, timeout_seconds=CALL_SECONDS))
+    if found is None:
+        return None
+    return TlsCredential(found.client, found.client_key, found.authority)

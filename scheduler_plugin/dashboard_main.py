@@ -1,0 +1,81 @@
+"""Builds and runs `moorage-scheduler-plugin dashboard`."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from contextlib import aclosing
+from typing import NoReturn
+
+from kube.api import ApiClient, connect
+from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
+from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.dashboard.apiserver_reviews import Reviews
+from scheduler_plugin.dashboard.cluster_claims import NamedClaims
+from scheduler_plugin.dashboard.cluster_events import ClusterEvents
+from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
+from scheduler_plugin.dashboard.http_app import site_app
+from scheduler_plugin.dashboard.http_views import Views
+from scheduler_plugin.dashboard.leader.http_leader import Leader, LeaderSettings
+from scheduler_plugin.dashboard.told_events import Recent
+from scheduler_plugin.dashboard_settings import DashboardSettings
+from scheduler_plugin.extender.http_server import serving
+
+logger = logging.getLogger(__name__)
+
+USER_AGENT = "moorage-dashboard"
+
+
+class ServerEndedError(Exception):
+    """Raised when no viewer is answered any more."""
+
+
+async def run_dashboard(settings: DashboardSettings) -> None:
+    """Serve viewers until cancelled; requests under way are finished first."""
+    async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
+        dashboard = Dashboard(client, settings)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(dashboard.run())
+            async with serving(site_app(dashboard.views), settings.listen_address) as bound:
+                logger.info("listening host=%s port=%d", bound.host, bound.port)
+                await asyncio.wait([bound.server])
+                raise ServerEndedError("the server ended") from bound.server.exception()
+
+
+class Dashboard:
+    """All parts, put together."""
+
+    def __init__(self, client: ApiClient, settings: DashboardSettings) -> None:
+        # Nodes, and what all pods take of them, are read by what evicts pods only.
+        self._cluster = cluster = ClusterWorld(
+            client, settings.accounting, pod_groups=settings.pod_groups, follows_nodes=False
+        )
+        recent = Recent()
+        self._snapshots = Snapshots(cluster.world, recent, cluster.stock.devices)
+        self._snapshots.cluster_events = ClusterEvents(client, recent)
+        self._lookups = ClaimLookups(cluster.refresh_claim)
+        self._claims = NamedClaims(cluster.world, self._lookups)
+        self._leader = Leader(
+            client,
+            LeaderSettings(
+                lease=settings.lease_path, port=settings.plugin_port, secret=settings.secret_path
+            ),
+        )
+        reviews, why_not_ready = Reviews(client), cluster.why_not_ready
+        self.views = Views(cluster.world, self._snapshots, reviews, self._leader, why_not_ready)
+
+    async def run(self) -> NoReturn:
+        """Follow the cluster, and look at it while a viewer does, until cancelled."""
+        async with aclosing(self._leader), asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._cluster.run())
+            await self._cluster.in_sync()
+            # What the stores hold lives long: looking through it would delay answers.
+            gc.collect()
+            gc.freeze()
+            self._cluster.subscribe(self._claims.changed)
+            self._cluster.subscribe(self._snapshots.changed)
+            self._claims.begin()
+            tasks.create_task(self._lookups.run())
+            tasks.create_task(self._snapshots.run())
+        raise AssertionError("the cluster is followed until that is cancelled")

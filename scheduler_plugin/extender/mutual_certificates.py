@@ -1,0 +1,119 @@
+"""Certificates of two processes that believe each other, and no other process.
+
+One authority signs both, and its key is kept nowhere: no third process gets a certificate of it.
+What is made is random, and otherwise a function of the arguments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+BACKDATED = timedelta(hours=1)
+"""By how much a machine's clock may be set back."""
+
+SERVER_AUTH, CLIENT_AUTH = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
+
+_Key = ec.EllipticCurvePrivateKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """Names in the certificates.
+
+    Attributes:
+        authority: Common name of the authority.
+        server: Common name of the server.
+        host: The DNS name or IP address by which the client knows the server.
+        client: Common name of the client.
+    """
+
+    authority: str
+    server: str
+    host: str
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
+class MutualCertificates:
+    """The certificates and keys of both processes, in PEM."""
+
+    authority: bytes
+    server: bytes
+    server_key: bytes
+    client: bytes
+    client_key: bytes
+
+
+def mutual_certificates(names: Names, life: timedelta, now: datetime) -> MutualCertificates:
+    """New certificates, which end `life` after now."""
+    authority, server, client = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
+    signs = x509.BasicConstraints(ca=True, path_length=0)
+    end = now + life
+    root = _begun(names.authority, names.authority, (authority, authority), (now, end))
+    shown = _leaf(names.server, names.authority, (server, authority), (now, end))
+    asks = _leaf(names.client, names.authority, (client, authority), (now, end))
+    host = x509.SubjectAlternativeName([_general_name(names.host)])
+    return MutualCertificates(
+        authority=_signed(root.add_extension(signs, critical=True), authority),
+        server=_signed(_used(shown, SERVER_AUTH).add_extension(host, critical=False), authority),
+        server_key=_key_pem(server),
+        client=_signed(_used(asks, CLIENT_AUTH), authority),
+        client_key=_key_pem(client),
+    )
+
+
+def _leaf(
+    name: str, issuer: str, keys: tuple[_Key, _Key], times: tuple[datetime, datetime]
+) -> x509.CertificateBuilder:
+    signs_none = x509.BasicConstraints(ca=False, path_length=None)
+    return _begun(name, issuer, keys, times).add_extension(signs_none, critical=True)
+
+
+def _begun(
+    name: str, issuer: str, keys: tuple[_Key, _Key], times: tuple[datetime, datetime]
+) -> x509.CertificateBuilder:
+    """`keys` are the subject's and the signer's."""
+    (key, signer), (now, end) = keys, times
+    signed_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
+    subject_key = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    return (
+        x509.CertificateBuilder(_name(issuer), _name(name), key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - BACKDATED)
+        .not_valid_after(end)
+        .add_extension(subject_key, critical=False)
+        .add_extension(signed_by, critical=False)
+    )
+
+
+def _used(
+    builder: x509.CertificateBuilder, usage: x509.ObjectIdentifier
+) -> x509.CertificateBuilder:
+    return builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+
+
+def _signed(builder: x509.CertificateBuilder, signer: _Key) -> bytes:
+    return builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _key_pem(key: _Key) -> bytes:
+    pkcs8, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, pkcs8, plain)

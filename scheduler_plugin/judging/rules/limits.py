@@ -1,0 +1,160 @@
+"""Rules on limits and quotas, at the queue that pays and at all above it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from driver.api import timestamp
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.judging.cases import Case
+from scheduler_plugin.judging.ceilings import (
+    Overrun,
+    added_at,
+    limit_overruns,
+    non_preemptible_added,
+    non_preemptible_overruns,
+    quota_overruns,
+    usage_added,
+    worst,
+)
+from scheduler_plugin.judging.equivalence_classes import equivalence_class
+from scheduler_plugin.judging.named_holders import MayName, named
+from scheduler_plugin.judging.rules.rule import Rule
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.names import PREEMPTIBILITY_LABELS, QueueName, Reason, Share
+from scheduler_plugin.objects.words import number_of
+
+
+class OverLimit(Rule):
+    """Usage, assumptions and what the pod adds, its earlier claims included, are in the limit.
+
+    A queue with an overQuotaWeight of 0 has its quota for one.
+    """
+
+    reason = Reason.OVER_LIMIT
+    meaning = (
+        "The pod adds a charge that passes a limit of the owner or of one of its ancestors, or the"
+        " quota of one with `overQuotaWeight: 0`."
+    )
+
+    def refusals(self, case: Case) -> Iterator[str]:
+        for overrun, share in limit_overruns(case):
+            passed = f"limit of {share.limit}"
+            if share.stays_in_quota:
+                passed = f"quota of {share.quota}, beyond which it never goes (overQuotaWeight: 0)"
+            yield f"{overrun} would pass its {passed}."
+
+    def passes(self, case: Case) -> str:
+        return (
+            "; ".join(_figures(case)) or "It adds nothing to any queue: what it uses is paid for."
+        )
+
+    def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
+        for overrun, share in worst(limit_overruns(case)):
+            ceiling = "quota or overQuotaWeight" if share.stays_in_quota else "limit"
+            text = (
+                f"{_release(overrun, share, case.world, may_name)}raise the {ceiling} of queue"
+                f' "{overrun.place}" for {overrun.key} from {share.most} to at least'
+                f" {overrun.used + overrun.more}."
+            )
+            yield text[:1].upper() + text[1:]
+
+
+class NonPreemptibleOverQuota(Rule):
+    """Non-preemptible use stays within quotas, however much room there is."""
+
+    reason = Reason.NON_PREEMPTIBLE_OVER_QUOTA
+    meaning = (
+        "The pod adds non-preemptible use that passes a quota of the owner or of one of its"
+        " ancestors."
+    )
+
+    def refusals(self, case: Case) -> Iterator[str]:
+        for overrun, share in non_preemptible_overruns(case):
+            yield f"{overrun} would pass its quota of {share.quota} for non-preemptible pods."
+
+    def passes(self, case: Case) -> str:
+        world = case.world
+        said = []
+        for place, key, more in added_at(case, non_preemptible_added(case)):
+            share = world.facts.tree.share(place, key)
+            used = world.ledger.non_preemptible.amount(place, key)
+            quota = f"quota {share.quota}" if share is not None else "which does not list it"
+            said.append(f'queue "{place}" uses {used} {key} so, {more} more, {quota}')
+        return "; ".join(said) or "It adds no non-preemptible use."
+
+    def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
+        for overrun, share in worst(non_preemptible_overruns(case)):
+            yield (
+                f'Raise the quota of queue "{overrun.place}" for {overrun.key} from {share.quota}'
+                f" to {overrun.used + overrun.more}, or end non-preemptible pods of it."
+            )
+        yield f"Or create the pod anew with the label {PREEMPTIBILITY_LABELS[0]}: preemptible."
+
+
+class BorrowingBackoff(Rule):
+    """What was just taken back from pods like it is not lent to it at once."""
+
+    reason = Reason.BORROWING_BACKOFF
+    meaning = (
+        "The queue would be over its quota with the pod, and a pod that asks for the same was just"
+        " evicted for another queue's quota or another pod's priority. Such pods borrow again after"
+        " 1 minute, each time twice as long, at most after 60."
+    )
+
+    def refusals(self, case: Case) -> Iterator[str]:
+        world, kind = case.world, equivalence_class(case.pod, case.world.facts)
+        if kind not in world.assumptions.backoffs:
+            return
+        for overrun, share in quota_overruns(case):
+            if overrun.place == overrun.owner:
+                until = timestamp(world.assumptions.backoffs.until(kind))
+                yield (
+                    f"{overrun} would pass its quota of {share.quota}, and a pod like it was"
+                    f" evicted: such pods borrow again from {until} on."
+                )
+
+    def passes(self, case: Case) -> str:
+        return "No pod like it was evicted lately, or it fits its quota."
+
+    def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
+        yield "Wait: it borrows again after that. Or raise its queue's quota."
+
+
+def _figures(case: Case) -> Iterator[str]:
+    world = case.world
+    for place, key, more in added_at(case, usage_added(case)):
+        share = world.facts.tree.share(place, key)
+        used = world.ledger.usage.amount(place, key) + world.assumptions.usage.amount(place, key)
+        used -= case.counted_usage.amount(place, key)
+        limit = share.most if share is not None else None
+        said = f"limit {limit}" if limit is not None else "which does not list it"
+        yield f'queue "{place}" uses {used} {key}, {more} more, {said}'
+
+
+def _release(overrun: Overrun, share: Share, world: WorldView, may_name: MayName) -> str:
+    """What would have to be released; "" where no release would make room."""
+    most = share.most.most or 0
+    if overrun.more > most:
+        return ""
+    missing = overrun.used + overrun.more - most
+    return (
+        f'{number_of(missing, "device")} of {overrun.key} that queue "{overrun.place}" uses'
+        f" {'has' if missing == 1 else 'have'} to be released"
+        f"{_holders(overrun.place, overrun.key, world, may_name)}; or "
+    )
+
+
+def _holders(place: QueueName, key: ResourceKey, world: WorldView, may_name: MayName) -> str:
+    """What is charged there, in brackets; "" while it is only assumed of pods in flight."""
+    found = []
+    for queue in world.facts.tree.below(place):
+        for uid in world.ledger.owned_by(queue):
+            claim, entry = world.facts.claim(uid), world.ledger.claim(uid)
+            if claim is not None and entry is not None and entry.cost[key]:
+                found.append((claim.namespace, f"{claim}: {entry.cost[key]}"))
+        for pod_uid in world.ledger.bound_of(queue):
+            pod, own = world.facts.pod(pod_uid), world.ledger.pod(pod_uid)
+            if pod is not None and own is not None and own.cost[key]:
+                found.append((pod.namespace, f"{pod}: {own.cost[key]}"))
+    return f" (held by {named(found, may_name)})" if found else ""

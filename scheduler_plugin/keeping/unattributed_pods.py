@@ -1,0 +1,29 @@
+"""Pods that use devices without a verdict, charged to no queue: each is news once.
+
+Static pods, and pods that another scheduler bound, were never judged. What they use is charged to
+no queue that they may not use.
+"""
+
+from __future__ import annotations
+
+from scheduler_plugin.accounting.charges.entries import why_unattributed
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.objects.pods import PodView
+
+
+class UnattributedPods:
+    """Those of one world, and which of them were reported."""
+
+    def __init__(self, world: WorldView) -> None:
+        self._facts = world.facts
+        self._reported: set[PodUid] = set()
+
+    def take_new(self) -> list[tuple[PodView, str]]:
+        """Those that were not returned before, each with why, as a sentence."""
+        uids = self._facts.pods_unjudged()
+        self._reported &= set(uids)
+        new = [pod for uid in uids if uid not in self._reported and (pod := self._facts.pod(uid))]
+        found = [(pod, why) for pod in new if (why := why_unattributed(pod, self._facts))]
+        self._reported.update(pod.uid for pod, _ in found)
+        return found

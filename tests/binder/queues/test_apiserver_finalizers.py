@@ -1,0 +1,205 @@
+"""The finalizer of charged Queues, written on a real socket to an API server that is a script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binder.queues.apiserver_finalizers import (
+    FinalizerSettings,
+    KeepingBinder,
+    QueueKeeper,
+)
+from kube.api import ApiClient, Backoff, JsonObject, connect
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.bindings import BindFailed, BindRequest, Bound, ClaimsChanged, Outcome
+from scheduler_plugin.objects.names import CHARGES_FINALIZER, PodUid, Queue, QueueName
+from scheduler_plugin.objects.queue_objects import parse_queue
+from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, refuses, says
+from tests.scheduler_plugin.builders import a_pod, a_queue, a_queue_object, a_world, put
+
+VISION = QueueName("vision")
+SOON = FinalizerSettings(tick_seconds=0.01, backoff=Backoff(first_seconds=0.01, cap_seconds=0.01))
+RUNNING = a_pod("a", queue="vision", node="n", requests={"akri.sh/onvif": 1})
+REQUEST = BindRequest(
+    namespace="default", name="a", uid=PodUid("uid-of-a"), node="n", queue=VISION, claims=()
+)
+
+
+@dataclass
+class Cluster:
+    """The world, and what is noted of own writes."""
+
+    world: World
+
+    def note_queue(self, obj: JsonObject) -> None:
+        queue = parse_queue(obj)
+        assert isinstance(queue, Queue)
+        self.world.put_queue(queue)
+
+
+class FakeFence:
+    """Ours until a test says otherwise."""
+
+    not_ours = ""
+
+    def why_not(self, seconds: float) -> str:
+        return self.not_ours
+
+
+@dataclass
+class FakeBinder:
+    """Says what it was asked."""
+
+    asked: list[str] = field(default_factory=list)
+
+    async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
+        self.asked.append("owners")
+        return None
+
+    async def take_back(self, request: BindRequest) -> bool:
+        self.asked.append("take back")
+        return True
+
+    async def bind(self, request: BindRequest) -> Outcome:
+        self.asked.append("bind")
+        return Bound()
+
+
+@dataclass
+class Scene:
+    """A keeper of Queues between a world and an API server that are a test's."""
+
+    fake: FakeApiServer
+    cluster: Cluster
+    keeper: QueueKeeper
+    fence: FakeFence
+    binder: FakeBinder = field(default_factory=FakeBinder)
+
+    @property
+    def keeping(self) -> KeepingBinder:
+        return KeepingBinder(self.binder, self.keeper)
+
+    @property
+    def vision(self) -> Queue:
+        found = self.cluster.world.facts.tree.get(VISION)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+        yield a_scene(fake, client)
+
+
+def a_scene(fake: FakeApiServer, client: ApiClient) -> Scene:
+    cluster, fence = Cluster(a_world(a_queue(), RUNNING)), FakeFence()
+    keeper = QueueKeeper(client, cluster.world, fence, cluster.note_queue, SOON)
+    return Scene(fake, cluster, keeper, fence)
+
+
+def as_written(*, kept: bool) -> dict[str, Any]:
+    body = a_queue_object()
+    body["metadata"]["finalizers"] = [CHARGES_FINALIZER] if kept else []
+    return body
+
+
+async def test_finalizer_is_there_before_anything_is_written(scene: Scene) -> None:
+    scene.fake.will(says(as_written(kept=True)))
+
+    assert await scene.keeping.write_owners(REQUEST) is None
+    assert await scene.keeping.bind(REQUEST) == Bound()
+
+    (seen,) = scene.fake.seen
+    assert (seen.method, seen.path) == ("PATCH", "/apis/moorage.dev/v1alpha1/queues/vision")
+    assert seen.query["fieldManager"] == CHARGES_FINALIZER
+    assert seen.headers["Content-Type"] == "application/apply-patch+yaml"
+    assert seen.body["metadata"] == {
+        "name": "vision",
+        "uid": "uid-of-vision",
+        "finalizers": [CHARGES_FINALIZER],
+    }
+    assert "spec" not in seen.body
+    assert scene.binder.asked == ["owners", "bind"]
+
+
+async def test_many_binds_at_one_time_write_it_once(scene: Scene) -> None:
+    scene.fake.will(says(as_written(kept=True)))
+
+    await asyncio.gather(*(scene.keeping.bind(REQUEST) for _ in range(5)))
+
+    assert len(scene.fake.seen) == 1
+    assert scene.binder.asked == ["bind"] * 5
+
+
+@pytest.mark.parametrize("code", [404, 409, 403, 500])
+async def test_nothing_is_bound_where_the_queue_could_go(scene: Scene, code: int) -> None:
+    """It is gone, is another object by now, or the API server does not answer."""
+    scene.fake.will(refuses(code))
+
+    found = await scene.keeping.bind(REQUEST)
+
+    assert isinstance(found, BindFailed)
+    assert found.is_certain
+    assert found.why.startswith('Queue "vision" could go while it is charged: ')
+    assert scene.binder.asked == ["take back"]
+
+
+async def test_nothing_is_written_without_the_lease(scene: Scene) -> None:
+    scene.fence.not_ours = "The Lease is another's."
+
+    found = await scene.keeping.write_owners(REQUEST)
+
+    assert isinstance(found, BindFailed)
+    assert "The Lease is another's." in found.why
+    assert scene.fake.seen == []
+
+
+async def test_nothing_new_is_charged_to_a_queue_that_is_on_its_way_out(scene: Scene) -> None:
+    put(scene.cluster.world, replace(a_queue(), is_deleting=True))
+
+    found = await scene.keeping.bind(REQUEST)
+
+    assert isinstance(found, BindFailed)
+    assert "is being deleted" in found.why
+
+
+async def test_binding_waits_for_a_removal_under_way_and_undoes_it(scene: Scene) -> None:
+    world = scene.cluster.world
+    world.delete_pod(RUNNING.uid)
+    put(world, replace(a_queue(), is_kept=True))
+    scene.fake.will(says(as_written(kept=False)), says(as_written(kept=True)))
+    removal = asyncio.create_task(scene.keeper.write_under_lock(VISION, kept=False))
+    await asyncio.sleep(0)
+    put(world, RUNNING)
+
+    assert await scene.keeping.bind(REQUEST) == Bound()
+    await removal
+
+    assert ["finalizers" in seen.body["metadata"] for seen in scene.fake.seen] == [False, True]
+    assert scene.vision.is_kept
+
+
+async def test_charge_that_began_otherwise_is_found_and_its_end_too(scene: Scene) -> None:
+    scene.fake.will(refuses(500), says(as_written(kept=True)), says(as_written(kept=False)))
+    running = asyncio.create_task(scene.keeper.run())
+    try:
+        await scene.fake.has_seen(2)
+        async with asyncio.timeout(5):
+            while not scene.vision.is_kept:  # noqa: ASYNC110  There is nobody to wake this.
+                await asyncio.sleep(0.01)
+        scene.cluster.world.delete_pod(RUNNING.uid)
+        put(scene.cluster.world, replace(scene.vision, is_deleting=True))
+        scene.keeper.changed()
+        *_, last = await scene.fake.has_seen(3)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+    assert last.body["metadata"] == {"name": "vision", "uid": "uid-of-vision"}
