@@ -15,9 +15,11 @@ KUBERNETES ?= 1.36
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+has_python = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3"; exit 1; }
+
 # A fresh Debian has no ensurepip, so its venv package is installed when a venv cannot be made.
 $(READY): requirements-dev.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3"; exit 1; }
+	@$(has_python)
 	@$(PYTHON) -c 'import ensurepip' 2> /dev/null || { echo "Installing the Debian package python3-venv ..."; { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv; } > /dev/null; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(BIN)/python -m ensurepip > /dev/null
@@ -83,8 +85,13 @@ hostile-test: $(READY) ## Nonsense at the driver's sockets, ten minutes at each
 chaos: $(READY) ## Chance on a real cluster, and an independent checker (MINUTES=10 SEED= KUBERNETES=1.36 UPGRADES=1 CLOCK=1 TENANT=1)
 	@PYTHONPATH=deploy/local $(BIN)/python -m tests.chaos --minutes $(MINUTES) --kubernetes $(KUBERNETES) $(if $(SEED),--seed $(SEED)) $(if $(UPGRADES),--upgrades) $(if $(CLOCK),--clock) $(if $(TENANT),--tenant)
 
-demo: $(READY) ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: without DRA, OLDEST=1: on 1.34)
-	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy) $(if $(OLDEST),--oldest)
+demo: ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: without DRA, OLDEST=1: on 1.34)
+	@$(call beside_the_venv,$(if $(LEGACY),1.33,$(if $(OLDEST),1.34,1.36)),moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy) $(if $(OLDEST),--oldest))
+
+# The programs of a cluster are compiled while packages are installed; the second command waits for them.
+beside_the_venv = $(has_python); PYTHONPATH=deploy/local $(PYTHON) -m local_cluster.go_toolchain $(1) & \
+	$(MAKE) --no-print-directory $(READY) && PYTHONPATH=deploy/local $(BIN)/python -m $(2); \
+	status=$$?; wait; exit $$status
 
 screenshots: $(READY) ## Pictures of the dashboard on a real cluster, for the documentation
 	@MOORAGE_SCREENSHOTS=docs/pictures $(BIN)/pytest -q -m e2e tests/e2e/sharing/test_dashboard.py -k test_pictures
@@ -124,8 +131,8 @@ lock: $(READY) ## Resolve the dependencies anew into the two lock files
 advisories: $(READY) ## Look for flaws that PyPI knows of in the locked packages (network; no part of the tests)
 	$(BIN)/uv tool run pip-audit --strict --require-hashes --disable-pip -r requirements.lock
 
-install: $(READY) ## A throw-away Kubernetes with Moorage and a first Queue; again: an upgrade
-	@PYTHONPATH=deploy/local $(BIN)/python -m moorage_demo.install --dir $(CLUSTER)
+install: ## A throw-away Kubernetes with Moorage and a first Queue; again: an upgrade
+	@$(call beside_the_venv,1.36,moorage_demo.install --dir $(CLUSTER))
 
 cluster-up: $(READY) ## Start the throw-away Kubernetes (see deploy/local)
 	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster --dir $(CLUSTER) up

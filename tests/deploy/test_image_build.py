@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local_cluster.go_toolchain import cache_dir
+from local_cluster.cache import cache_dir
 from local_cluster.image_build import build_layers, read_sources, unpack
 from local_cluster.image_layers import Layer
 from local_cluster.image_recipe import CHECKOUT

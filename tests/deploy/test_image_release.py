@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from local_cluster import image_debian
+from local_cluster.cache import cache_dir
 from local_cluster.errors import BuildError
-from local_cluster.go_toolchain import cache_dir
 from local_cluster.image_build import read_sources, unpack
 from local_cluster.image_debian import Apt
 from local_cluster.image_oci import index_of

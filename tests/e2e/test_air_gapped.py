@@ -16,8 +16,9 @@ import pytest
 
 from local_cluster import programs
 from local_cluster.api import BUSYBOX_OF_PAGES, Cluster, Component, Mode
+from local_cluster.cache import cache_dir
 from local_cluster.debian import ensure_packages
-from local_cluster.go_toolchain import cache_dir, ensure_built
+from local_cluster.go_toolchain import ensure_built
 from local_cluster.image_build import TAG, build_into, read_sources
 from local_cluster.image_oci import Written
 from local_cluster.image_pins import Pins, written

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from local_cluster.api import Cluster
-from local_cluster.go_toolchain import cache_dir
+from local_cluster.cache import cache_dir
 from local_cluster.image_archive import write_archive
 from local_cluster.image_build import build_layers, read_sources
 from local_cluster.image_debian import architecture

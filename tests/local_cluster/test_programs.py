@@ -7,17 +7,24 @@ from pathlib import Path
 import pytest
 
 from local_cluster import programs
+from local_cluster.cache import cache_dir
 from local_cluster.errors import BuildError
-from local_cluster.go_toolchain import MODULES, cache_dir
+from local_cluster.go_toolchain import MODULES
 
 ALL = (
     programs.kubernetes("1.36"),
     programs.kubernetes("1.34"),
     programs.kubernetes("1.33"),
     programs.kube_scheduler("1.36"),
+    programs.kube_scheduler("1.34"),
+    programs.kube_scheduler("1.33"),
     programs.ETCD,
     programs.CONTAINERD,
     programs.CNI,
+    programs.HELM,
+    programs.KUBEADM,
+    programs.DISCOVERY_PEER,
+    programs.OPCUA_MACHINES,
 )
 
 
@@ -31,33 +38,53 @@ def test_every_module_pins_its_upstream_and_all_checksums(program: programs.Prog
 
 
 def test_kubernetes_learns_its_version_from_the_linker() -> None:
-    flags = programs.linker_flags(programs.kubernetes("1.36"), "v1.36.3")
+    flags = programs.linker_flags("require k8s.io/kubernetes v1.36.3\n")
 
     assert "-X k8s.io/component-base/version.gitVersion=v1.36.3" in flags
     assert "-X k8s.io/component-base/version.gitMinor=36" in flags
 
 
-def test_a_program_for_an_image_needs_no_library() -> None:
-    scheduler = programs.kube_scheduler("1.36")
+def test_programs_of_a_module_without_kubernetes_learn_nothing() -> None:
+    assert programs.linker_flags("require google.golang.org/grpc v1.83.2\n") == "-s -w"
 
-    assert "-extldflags -static" in programs.linker_flags(scheduler, "v1.36.3")
-    assert "-static" not in programs.linker_flags(programs.kubernetes("1.36"), "v1.36.3")
-    assert programs.build_argv(scheduler, "v1.36.3", Path("/out"))[-3:] == (
-        "-o",
-        "/out/kube-scheduler",
-        "./kube-scheduler",
-    )
-    assert (MODULES / scheduler.module / scheduler.folder / "main.go").is_file()
+
+@pytest.mark.parametrize("program", ALL, ids=lambda program: program.name)
+def test_own_sources_are_in_the_folders_that_tell_builds_apart(program: programs.Program) -> None:
+    own = [package for package in program.packages if package.startswith(".")]
+
+    assert all((MODULES / program.module / package / "main.go").is_file() for package in own)
+    assert set(own) <= set(program.folders)
+
+
+def test_binaries_are_called_as_go_calls_them() -> None:
+    assert programs.CNI.binaries == ("host-local", "loopback", "ptp", "portmap")
+    assert programs.kubernetes("1.34").binaries == ("kubernetes", "kubectl")
+    assert programs.DISCOVERY_PEER.binaries == ("discovery-peer",)
+
+
+def test_no_two_programs_of_the_newest_module_are_written_to_one_file() -> None:
+    found = [
+        name
+        for program in ALL
+        if program.module == programs.NEWEST_MODULE
+        for name in program.binaries
+    ]
+
+    assert len(found) == len(set(found))
 
 
 def test_two_programs_of_one_module_are_cached_apart() -> None:
     assert programs.kube_scheduler("1.36").name != programs.kubernetes("1.36").name
 
 
-def test_tools_are_written_into_a_folder() -> None:
-    argv = programs.build_argv(programs.CNI, "v1.0.0", Path("/out"))
+def test_one_command_compiles_without_c_and_writes_into_a_folder() -> None:
+    packages = (*programs.ETCD.packages, *programs.CNI.packages)
 
-    assert argv[-3:] == ("-o", "/out/", "tool")
+    argv = programs.build_argv(packages, "module m\n", Path("/out"))
+
+    assert argv[-len(packages) - 2 :] == ("-o", "/out/", *packages)
+    assert programs.ENVIRONMENT["CGO_ENABLED"] == "0"
+    assert not {"-N", "-l"} & set(" ".join(argv).replace("=", " ").split())
 
 
 def test_requirement_that_go_mod_lacks_is_named() -> None:

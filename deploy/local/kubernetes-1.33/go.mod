@@ -4,11 +4,13 @@ go 1.24.0
 
 godebug default=go1.24
 
+tool k8s.io/kubernetes/cmd/kubectl
+
 require (
 	github.com/spf13/cobra v1.8.1
-	k8s.io/client-go v0.33.13
+	k8s.io/client-go v0.33.13 // indirect
 	k8s.io/component-base v0.33.13
-	k8s.io/kubectl v0.0.0
+	k8s.io/kubectl v0.0.0 // indirect
 	k8s.io/kubernetes v1.33.13
 )
 

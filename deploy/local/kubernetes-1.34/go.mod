@@ -4,11 +4,13 @@ go 1.24.0
 
 godebug default=go1.24
 
+tool k8s.io/kubernetes/cmd/kubectl
+
 require (
 	github.com/spf13/cobra v1.9.1
-	k8s.io/client-go v0.34.10
+	k8s.io/client-go v0.34.10 // indirect
 	k8s.io/component-base v0.34.10
-	k8s.io/kubectl v0.0.0
+	k8s.io/kubectl v0.0.0 // indirect
 	k8s.io/kubernetes v1.34.10
 )
 

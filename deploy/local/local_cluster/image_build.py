@@ -26,8 +26,8 @@ from functools import partial
 from pathlib import Path
 
 from local_cluster import image_archive, image_debian, image_layers, image_python, image_recipe
+from local_cluster.cache import cache_dir
 from local_cluster.errors import LocalClusterError
-from local_cluster.go_toolchain import cache_dir
 from local_cluster.image_archive import write_archive
 from local_cluster.image_debian import PROCESSORS, Apt, Base
 from local_cluster.image_layers import Fill, Layer, ensure_layer

@@ -20,8 +20,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from local_cluster.cache import cache_dir
 from local_cluster.errors import BuildError, LocalClusterError
-from local_cluster.go_toolchain import cache_dir
 from local_cluster.image_build import Sources, build_layers, forget, read_sources
 from local_cluster.image_documents import bill_of_materials, provenance
 from local_cluster.image_layers import Layer

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from local_cluster import image_debian, programs
-from local_cluster.go_toolchain import cache_dir, ensure_built
+from local_cluster.cache import cache_dir
+from local_cluster.go_toolchain import ensure_built
 from local_cluster.image_archive import Start, write_archive
 from local_cluster.image_layers import Layer, ensure_layer
 from local_cluster.image_recipe import content_key

@@ -10,7 +10,7 @@ from pathlib import Path
 from local_cluster.api import Cluster, ClusterSettings, LocalClusterError
 from local_cluster.loop_devices import CONTROL
 from moorage_demo.installation import PARTS, ROOT, workloads
-from moorage_demo.release import install_release
+from moorage_demo.release import begin_preparing, install_release
 from moorage_demo.scene import Scene
 from moorage_demo.slots import SlotStory
 from moorage_demo.story import Story
@@ -67,10 +67,10 @@ def _version(options: argparse.Namespace) -> str:
 
 def _run(version: str, *, keep: bool) -> str:
     table = Table()
+    finish_preparing = begin_preparing(version)
     cluster = Cluster.up(ClusterSettings(work_dir=WORK_DIR, parts=PARTS, kubernetes=version))
     try:
-        for node in cluster.nodes:
-            cluster.wait(f"node/{node.name}", "condition=Ready")
+        finish_preparing()
         served = cluster.kubectl("version", "-o", "yaml").stdout
         install_release(cluster)
         print()

@@ -15,7 +15,7 @@ from local_cluster.records import load_record
 from local_cluster.settings import PARTS_BESIDE_A_RELEASE
 from local_cluster.shells import FILE
 from moorage_demo.installation import ROOT
-from moorage_demo.release import upgrade_release
+from moorage_demo.release import begin_preparing, upgrade_release
 
 FIRST_QUEUE = ROOT / "deploy/examples/first/queue.yaml"
 FIRST_CLAIM = "deploy/examples/first/claim.yaml"
@@ -40,8 +40,11 @@ def main() -> int:
 def install(work_dir: Path) -> Cluster:
     """Bring all of it about; what is there already stays or is upgraded."""
     say("1/3: the cluster; its programs are compiled the first time, which takes minutes")
-    cluster = Cluster.up(settings_for(work_dir))
-    say("2/3: Moorage; images are built, then the chart is installed and waited for")
+    settings = settings_for(work_dir)
+    finish_preparing = begin_preparing(settings.kubernetes)
+    cluster = Cluster.up(settings)
+    finish_preparing()
+    say("2/3: Moorage; images are loaded, then the chart is installed and waited for")
     upgrade_release(cluster)
     say("3/3: the Queue team")
     cluster.apply(FIRST_QUEUE)

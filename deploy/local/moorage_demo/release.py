@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from local_cluster import programs
 from local_cluster.api import Cluster
-from local_cluster.go_toolchain import ensure_built
+from local_cluster.cache import cache_dir
+from local_cluster.go_toolchain import build_all, ensure_all
 from local_cluster.helm import run_helm
-from local_cluster.image_build import TAG
+from local_cluster.image_build import TAG, build_layers, read_sources
 from local_cluster.progress import say
+from local_cluster.steps import step
 from moorage_demo.installation import NAMESPACE, ROOT, SECONDS, is_trusted, load_images
 
 CHART = ROOT / "deploy/helm/moorage"
@@ -22,14 +25,42 @@ IN_NAMESPACE = f"--namespace={NAMESPACE}"
 WAIT = ("--wait", f"--timeout={SECONDS:.0f}s")
 
 
+def begin_preparing(kubernetes: str) -> Callable[[], None]:
+    """Make what a release needs beside its cluster, which is made meanwhile.
+
+    The image's packages are fetched while the cluster's programs are compiled. Helm and the
+    scheduler for its image come next: their packages are mostly those of the cluster's programs.
+
+    Returns:
+        Waits until all of it is made, and raises what went wrong.
+    """
+    pool = ThreadPoolExecutor()
+    image = pool.submit(build_layers, read_sources(ROOT), cache_dir())
+    linked = pool.submit(_link, kubernetes)
+    pool.shutdown(wait=False)
+
+    def finish() -> None:
+        with step("waiting for images and Helm, which are made beside the cluster"):
+            image.result()
+            linked.result()
+
+    return finish
+
+
+def _link(kubernetes: str) -> None:
+    build_all(kubernetes, with_nodes=True)
+    ensure_all([programs.kube_scheduler(kubernetes), programs.HELM])
+
+
 def install_release(cluster: Cluster, *options: str) -> None:
     """Load the images, install the chart with further options, and wait until all pods serve."""
     _load_images(cluster)
-    run_helm(
-        *("install", "moorage", str(CHART), *_values(cluster), *options, *WAIT),
-        kubeconfig=cluster.kubeconfig,
-    )
-    cluster.wait_until("the API server trusts the webhook", lambda: is_trusted(cluster))
+    with step("the chart is installed, and its pods serve"):
+        run_helm(
+            *("install", "moorage", str(CHART), *_values(cluster), *options, *WAIT),
+            kubeconfig=cluster.kubeconfig,
+        )
+        cluster.wait_until("the API server trusts the webhook", lambda: is_trusted(cluster))
 
 
 def upgrade_release(cluster: Cluster) -> None:
@@ -39,23 +70,19 @@ def upgrade_release(cluster: Cluster) -> None:
     say("definitions are applied")
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
     cluster.kubectl("wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=60s")
-    say(f"the chart is installed; its pods have to serve within {SECONDS:.0f} s")
-    run_helm(
-        *("upgrade", "--install", "moorage", str(CHART), *_values(cluster)),
-        *(f"--set=image.tag={tag}", *WAIT),
-        kubeconfig=cluster.kubeconfig,
-    )
-    say("the API server has to trust the webhook")
-    cluster.wait_until("the API server trusts the webhook", lambda: is_trusted(cluster))
+    with step(f"the chart is upgraded, and its pods serve, within {SECONDS:.0f} s"):
+        run_helm(
+            *("upgrade", "--install", "moorage", str(CHART), *_values(cluster)),
+            *(f"--set=image.tag={tag}", *WAIT),
+            kubeconfig=cluster.kubeconfig,
+        )
+        cluster.wait_until("the API server trusts the webhook", lambda: is_trusted(cluster))
 
 
 def _load_images(cluster: Cluster) -> Path:
-    """Into the nodes, while Helm is linked; returns the archive of Moorage's own."""
-    with ThreadPoolExecutor() as pool:
-        helm = pool.submit(ensure_built, programs.HELM)
-        own = load_images(cluster)
-        helm.result()
-    return own
+    """Into the nodes; returns the archive of Moorage's own."""
+    with step("images are loaded into the nodes"):
+        return load_images(cluster)
 
 
 def _values(cluster: Cluster) -> tuple[str, ...]:

@@ -1,23 +1,22 @@
-// Command kubernetes is every Kubernetes program of the local cluster in one binary.
+// Command kubernetes is every Kubernetes program that the local cluster runs, in one binary.
 //
 // The name it is called by (a symbolic link) chooses the program. One binary links
-// the shared packages once, which halves both build time and size.
+// the shared packages once, which halves both build time and size. Kubectl is a binary of its
+// own: it is started hundreds of times, and a start costs more the more is linked.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	_ "time/tzdata" // Time zones of CronJobs.
 
 	"github.com/spf13/cobra"
-	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
-	kubectl "k8s.io/kubectl/pkg/cmd"
-	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
@@ -30,25 +29,15 @@ var programs = map[string]func() *cobra.Command{
 	"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 	"kube-proxy":              proxy.NewProxyCommand,
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
-	"kubelet":                 kubelet.NewKubeletCommand,
+	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
 }
 
 func main() {
 	name := filepath.Base(os.Args[0])
-	if name == "kubectl" {
-		runKubectl()
-		return
-	}
 	newCommand, known := programs[name]
 	if !known {
 		fmt.Fprintf(os.Stderr, "%s is no program of this binary\n", name)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(newCommand()))
-}
-
-func runKubectl() {
-	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
-		kubectlutil.CheckErr(err)
-	}
 }
