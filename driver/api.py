@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NewType
 
 from driver.pod_requests import effective_requests as effective_requests
-from driver.times import parse_duration as parse_duration
-from driver.times import timestamp as timestamp
 from kube.kinds import CONFIGURATIONS
 
 DRIVER_NAME = "moorage.dev"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from sys import intern
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
@@ -76,8 +75,3 @@ def parse_resource_version(text: str) -> int:
         return int(text)
     except (TypeError, ValueError) as error:
         raise MalformedObjectError(f"resourceVersion {text!r} is not a number") from error
-
-
-def micro_time(moment: datetime) -> str:
-    """Return a MicroTime of the API: UTC, with exactly six digits after the point."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from driver.api import Problem, parse_duration
+from driver.api import Problem
 from driver.models import duration
 from kube.models import (
     OBJECT_NAME,
@@ -35,6 +35,7 @@ from kube.models import (
     flaws,
     rule,
 )
+from kube.shapes.times import parse_duration
 
 LONGEST_NAME = 63
 """Of a Queue: it is a label's value."""

@@ -23,6 +23,7 @@ from binder.reclaiming.apiserver_supplies import StockSupplies
 from binder.reclaiming.apiserver_surroundings import Surroundings
 from binder.reclaiming.apiserver_takes import Taker
 from kube.api import After, Reconciler, Result
+from kube.shapes.times import time_of
 from scheduler_plugin.api import (
     Cycle,
     Decision,
@@ -132,7 +133,7 @@ class Reclaimer:
         pod = self._world.facts.pod(uid)
         self._leaving.pop(uid, None)
         if pod is not None and pod.leaves_at and not pod.ended:
-            self._leaving[uid] = datetime.fromisoformat(pod.leaves_at)
+            self._leaving[uid] = time_of(pod.leaves_at)
         self._tried.pop(uid, None)
         if pod is not None and may_want_device(pod):
             self._tried[uid] = None

@@ -18,7 +18,7 @@ from driver.device_ids import name_problems
 from driver.discovery.details import shown
 from driver.handlers.properties.discovery_properties import discovery_properties, property_problems
 from driver.handlers.reports import incomplete, unread_properties, unregistered
-from driver.times import parse_duration, timestamp
+from kube.shapes.times import parse_duration, time_of, timestamp
 
 JsonObject = Mapping[str, Any]
 
@@ -119,7 +119,7 @@ def judge(
         "namespace": metadata.get("namespace", ""),
         "uid": metadata["uid"],
         "generation": metadata.get("generation", 0),
-        "created": datetime.fromisoformat(metadata["creationTimestamp"]),
+        "created": time_of(metadata["creationTimestamp"]),
     }
     configuration = None
     try:

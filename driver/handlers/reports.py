@@ -16,8 +16,8 @@ from typing import Any
 from driver.api import NodeName
 from driver.discovery.details import shown
 from driver.handlers.table import HandlerState
-from driver.times import timestamp
 from kube.kinds import CONFIGURATIONS
+from kube.shapes.times import timestamp
 
 LONGEST_MESSAGE = 1024
 MOST_NODES = 3

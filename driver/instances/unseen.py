@@ -33,6 +33,7 @@ from driver.derived import Deriving
 from driver.instances.slots.slots import InstanceSlots, instance_slots
 from driver.instances.stored.objects import DeleteInstance, offline_mark, offline_since
 from driver.names import attribute_value, label_value
+from kube.shapes.times import time_of
 
 NEWBORN = timedelta(seconds=10)
 """A younger Instance is not removed: the node that made it may not have entered itself yet."""
@@ -114,7 +115,7 @@ def instance_sight(body: Mapping[str, Any]) -> InstanceSight:
     return InstanceSight(
         slots=instance_slots(body),
         label=label,
-        created=datetime.fromisoformat(metadata["creationTimestamp"]),
+        created=time_of(metadata["creationTimestamp"]),
         offline_since=offline_since(metadata),
         properties=body["spec"].get("brokerProperties") or {} if is_shared else {},
     )

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from driver.api import parse_duration
 from driver.discovery.handlers import HANDLER_NAMES
 from driver.environment import NETWORK_PREFIXES, OWN, VARIABLE
 from driver.handlers.limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS, NODE_DEVICES
 from driver.handlers.sdk_requests import AGENT_FOLDER, AGENT_SOCKET, TlsFiles
 from kube.api import parsed, refuse
+from kube.shapes.times import parse_duration
 
 YesOrNo = Literal["true", "false"]
 

@@ -15,8 +15,9 @@ from typing import Any, Protocol, Self, TypeAlias
 from cachetools import TTLCache
 
 from kube.kinds import EVENTS
-from kube.objects import JsonObject, micro_time
+from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource
+from kube.shapes.times import micro_time
 
 NEW_SENTENCE_AFTER = timedelta(minutes=1)
 WRITE_SERIES_EVERY = timedelta(seconds=10)

@@ -20,8 +20,9 @@ from kube.calls.requests import WriteOptions
 from kube.kinds import LEASES
 from kube.leases import leases
 from kube.leases.leases import Lease, LeaseView, Sighting
-from kube.objects import JsonObject, micro_time
+from kube.objects import JsonObject
 from kube.resources import ObjectPath
+from kube.shapes.times import micro_time
 from kube.wall_clock import wall_clock
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kube.kinds import LEASES
-from kube.objects import JsonObject, micro_time
+from kube.objects import JsonObject
 from kube.resources import ObjectPath
+from kube.shapes.times import micro_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

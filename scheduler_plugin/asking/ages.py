@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from kube.shapes.times import read_time
+
 UNKNOWN = "<unknown>"
 """What kubectl writes for a time that is not set."""
 
@@ -22,15 +24,6 @@ _STEPS = (
     (8 * _YEAR, _YEAR, _DAY),
 )
 _LETTERS = {1: "s", _MINUTE: "m", _HOUR: "h", _DAY: "d", _YEAR: "y"}
-
-
-def read_time(text: str) -> datetime | None:
-    """A time as the API writes it; None for any other text."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None
 
 
 def age(since: str, now: datetime) -> str:

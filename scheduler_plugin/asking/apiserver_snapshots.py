@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from driver.api import timestamp
 from kube.kinds import (
     CLAIMS,
     CLASSES,
@@ -20,6 +19,7 @@ from kube.kinds import (
     Resource,
 )
 from kube.kubectl_client import ApiReader, ForbiddenError, GoneError, JsonObject, NotFoundError
+from kube.shapes.times import timestamp
 from scheduler_plugin.asking.snapshots import Snapshot, kept
 from scheduler_plugin.asking.view_errors import NotThereError
 from scheduler_plugin.objects.fields import UnreadableError

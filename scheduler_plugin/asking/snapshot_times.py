@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from scheduler_plugin.asking.ages import read_time
+from kube.shapes.times import read_time
 from scheduler_plugin.asking.snapshots import Snapshot
 from scheduler_plugin.asking.view_errors import CannotTellError
 

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from scheduler_plugin.asking.ages import age, ago, read_time
+from kube.shapes.times import read_time
+from scheduler_plugin.asking.ages import age, ago
 from scheduler_plugin.asking.columns import (
     BOLD,
     DIM,

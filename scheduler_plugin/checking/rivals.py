@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from kube.shapes.times import NO_TIME, read_time, timestamp
 from scheduler_plugin.checking.setups import (
     Finding,
     Level,
@@ -164,9 +165,8 @@ def judge_rivals(setup: Setup) -> Iterator[Finding]:
             event = max(decisions, key=lambda e: (_is_binding(e), _time_of(e)))
             when = _time_of(event)
             last = f"{event.get('reason')}, Pod {_namespaced(event['regarding'])}"
-            at = when.isoformat(timespec="seconds").replace("+00:00", "Z")
             who = f"{host}, which is no pod of this release,"
-            yield _finding(setup, level, who, f" At {at}: {last}.")
+            yield _finding(setup, level, who, f" At {timestamp(when)}: {last}.")
 
 
 def _finding(setup: Setup, level: Level, who: str, last: str) -> Finding:
@@ -283,7 +283,6 @@ def _lives_until(event: JsonObject) -> datetime:
     return _time_of(event) + (SAYS_AGAIN if event.get("series") else TRIES_AGAIN)
 
 
-_NO_TIME = datetime.min.replace(tzinfo=UTC)
 _LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 """An Event may bear any time; what is added to a later one would overflow."""
 
@@ -291,6 +290,6 @@ _LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 def _parsed(stamp: object) -> datetime:
     """A time of the API; the beginning of time where there is none."""
     try:
-        return min(datetime.fromisoformat(str(stamp)).astimezone(UTC), _LATEST)
-    except (ValueError, OverflowError):
-        return _NO_TIME
+        return min((read_time(stamp) or NO_TIME).astimezone(UTC), _LATEST)
+    except OverflowError:
+        return NO_TIME

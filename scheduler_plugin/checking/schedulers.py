@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from kube.shapes.times import NO_TIME, read_time
 from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, look_at, unread
 from scheduler_plugin.objects.fields import JsonObject
 
@@ -85,10 +86,7 @@ def judge_lease(setup: Setup) -> Iterator[Finding]:
 
 
 def _renewed(lease: JsonObject) -> datetime:
-    try:
-        return datetime.fromisoformat(lease["spec"]["renewTime"]).astimezone(UTC)
-    except (KeyError, TypeError, ValueError):
-        return datetime.min.replace(tzinfo=UTC)
+    return read_time(lease["spec"].get("renewTime")) or NO_TIME
 
 
 def judge_configuration(setup: Setup) -> Iterator[Finding]:

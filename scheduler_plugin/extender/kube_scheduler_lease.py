@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from kube.api import LEASES, ApiClient, ApiError, JsonObject, LeaseView, LeaseWatcher, wall_clock
+from kube.shapes.times import read_time
 from scheduler_plugin.extender.leadership import (
     NEVER,
     Holding,
@@ -196,10 +197,7 @@ def _sight(view: LeaseView, now: float) -> Sight:
 def _holding(lease: JsonObject, now: float, wall_now: datetime) -> Holding:
     """How the holder came by it; a time that cannot be read is taken for now, the latest."""
     spec = lease.get("spec") or {}
-    try:
-        age = (wall_now - datetime.fromisoformat(spec.get("acquireTime") or "")).total_seconds()
-    except (ValueError, TypeError):
-        age = 0.0
+    age = (wall_now - (read_time(spec.get("acquireTime")) or wall_now)).total_seconds()
     return Holding(
         holder=spec.get("holderIdentity") or "",
         transitions=spec.get("leaseTransitions") or 0,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from driver.api import timestamp
+from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.world_views import Trial, WorldView
 from scheduler_plugin.judging.missing_claims import missing_claims

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Self, TypeAlias
 
-from driver.api import timestamp
+from kube.shapes.times import read_time, timestamp
 from scheduler_plugin.accounting.queues.queues import EffectiveSharing
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import ClaimView
@@ -103,11 +103,11 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
     foreign = _foreign(claim, owner, world)
     if is_used or not owner or not foreign:
         return _left_at(claim, None) if claim.owner_left_at else None
-    left, sharing = parsed_time(claim.owner_left_at), world.facts.tree.sharing(owner)
+    left, sharing = read_time(claim.owner_left_at), world.facts.tree.sharing(owner)
     if left is None or left > now + CLOCKS_APART:
         return _leaves(_Outlived(claim, owner, foreign, now), sharing)
     # The time on the claim may come from an earlier allocation, before these pods arrived.
-    arrived = parsed_time(min(pod.arrived_at for pod in foreign))
+    arrived = read_time(min(pod.arrived_at for pod in foreign))
     return _decided(_Outlived(claim, owner, foreign, max(left, arrived or left)), sharing, now)
 
 
@@ -157,15 +157,6 @@ def _left_at(claim: ClaimView, value: str | None, sentence: str = "") -> OwnerLe
         value=value,
         sentence=sentence,
     )
-
-
-def parsed_time(value: str) -> datetime | None:
-    """A time in RFC 3339; None for any other text, which is overwritten."""
-    try:
-        found = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None
 
 
 @dataclass(frozen=True, slots=True)

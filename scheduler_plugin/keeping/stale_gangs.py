@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from driver.api import timestamp
+from kube.shapes.times import read_time, timestamp
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leaving import RequeueAt, parsed_time
+from scheduler_plugin.keeping.leaving import RequeueAt
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
 
@@ -96,7 +96,7 @@ def gang_step(
         return MarkWhole(marked, f"{name} {lasts}.") if marked else None
     sides = Sides(group, _payers(left, world))
     # A time in the future comes from a clock that was set right since.
-    since = min([now, *(parsed_time(pod.stale_since) or now for pod in marked)])
+    since = min([now, *(read_time(pod.stale_since) or now for pod in marked)])
     has = f"{len(left)} of the {least} pods that it needs"
     if unmarked := tuple(pod for pod in left if not pod.stale_since):
         until = f"if it is not back by {timestamp(since + grace)}"

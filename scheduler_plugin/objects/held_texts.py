@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from driver.api import timestamp
+from kube.shapes.times import read_time, timestamp
 from scheduler_plugin.objects.claims import DeviceId
 
 HeldDevices: TypeAlias = tuple[tuple[DeviceId, int], ...]
@@ -70,11 +70,7 @@ def missed_text(nodes: Mapping[str, datetime]) -> str:
 def read_missed(message: str) -> Iterator[tuple[str, datetime]]:
     """What `missed_text` said; a time that cannot be read says nothing."""
     for found in re.finditer(_MISSED, message):
-        try:
-            until = datetime.fromisoformat(found["until"])
-        except ValueError:
-            continue
-        if until.tzinfo is not None:
+        if until := read_time(found["until"]):
             yield found["node"], until
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from sys import intern
 
-from driver.api import parse_duration
+from kube.shapes.times import parse_duration
 from scheduler_plugin.objects.fields import JsonObject, UnreadableError, read_as
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from driver.api import parse_duration
+from kube.shapes.times import parse_duration
 from scheduler_plugin.objects.amounts import NO_CEILING, UNLIMITED, ResourceKey, ceiling
 from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from driver.api import timestamp
+from kube.shapes.times import milli_time, timestamp
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.elsewhere import goes_elsewhere
 from scheduler_plugin.judging.gangs import waiting_refusal
@@ -193,15 +193,13 @@ def fits_condition(pod: PodView, now: datetime) -> GateCondition:
 
     A write that changes nothing is no change: the moment makes each another one.
     """
-    moment = now.astimezone(UTC)
-    since = moment.isoformat(timespec="milliseconds")
     return GateCondition(
         namespace=pod.namespace,
         name=pod.name,
         uid=pod.uid,
-        since=timestamp(moment),
+        since=timestamp(now),
         reason="Fits",
-        message=f"It was refused and fits since {since}: it is about to be tried again.",
+        message=f"It was refused and fits since {milli_time(now)}: it is about to be tried again.",
         fits=True,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from driver.times import parse_duration
+from kube.shapes.times import parse_duration
 from tests.deploy.documents import CRDS, documents_in, schema_nodes
 from tests.schema_objects import pattern_of
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.times import parse_duration
+from kube.shapes.times import parse_duration
 from scheduler_plugin.models import QueueModel, Share, queue_problems
 from scheduler_plugin.objects.amounts import Ceiling
 from scheduler_plugin.objects.names import Queue

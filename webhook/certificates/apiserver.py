@@ -36,6 +36,7 @@ from kube.api import (
     WriteOptions,
     wall_clock,
 )
+from kube.shapes.times import timestamp
 from webhook.certificates import authority, rotation
 from webhook.certificates.authority import Pair
 from webhook.certificates.rotation import CA_CERTIFICATES, Bundle, Kept, OwnCa
@@ -147,7 +148,7 @@ class CertificateKeeper:
         self._live.show(_credential(served))
         self._shown = served
         until = served.certificate.not_valid_after_utc
-        logger.info("certificate served until=%s", until.isoformat())
+        logger.info("certificate served until=%s", timestamp(until))
 
     async def _store(self, secret: JsonObject, before: Kept, step: Kept) -> None:
         if secret and before.signer is None:

@@ -24,7 +24,7 @@ from driver.instances.slots.node_pods import NodePod
 from driver.instances.slots.slots import InstanceSlots, SlotWrite, slot_devices, slot_write
 from driver.instances.stored.device_usage import UnknownHolder
 from driver.names import label_value
-from driver.times import timestamp
+from kube.shapes.times import time_of, timestamp
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 """The taint by which an administrator says that a node is shut down (KEP-2268)."""
@@ -66,8 +66,8 @@ def _away_since(body: Mapping[str, Any]) -> datetime | None:
     for condition in (body.get("status") or {}).get("conditions") or ():
         if condition["type"] == "Ready":
             changed = condition.get("lastTransitionTime") or created
-            return None if condition["status"] == "True" else datetime.fromisoformat(changed)
-    return datetime.fromisoformat(created)
+            return None if condition["status"] == "True" else time_of(changed)
+    return time_of(created)
 
 
 @dataclass(frozen=True, slots=True)

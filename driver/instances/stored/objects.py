@@ -28,6 +28,7 @@ from driver.instances.stored.device_usage import Holder, parse_holder
 from driver.names import as_text, label_value
 from driver.offer_paths import OfferPath
 from kube.kinds import INSTANCES
+from kube.shapes.times import read_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,9 +248,4 @@ def offline_mark(since: datetime | None) -> dict[str, str | None]:
 
 def offline_since(metadata: Mapping[str, Any]) -> datetime | None:
     """What the mark says; one that is no time is read as none."""
-    text = (metadata.get("annotations") or {}).get(OFFLINE_SINCE)
-    try:
-        moment = datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
+    return read_time((metadata.get("annotations") or {}).get(OFFLINE_SINCE))

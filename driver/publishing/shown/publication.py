@@ -47,7 +47,7 @@ from driver.publishing.written.resource_slices import (
     slice_device,
     with_scope,
 )
-from driver.times import timestamp
+from kube.shapes.times import time_of, timestamp
 
 Body = Mapping[str, Any]
 
@@ -369,7 +369,7 @@ class _Taints:
 
 def _tainted_at(body: Body) -> datetime | None:
     added = _offline_taint(body).get("timeAdded")
-    return datetime.fromisoformat(added) if added else None
+    return time_of(added) if added else None
 
 
 def _offline_taint(body: Body) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from driver.api import DeviceName, NodeName
-from driver.times import timestamp
+from kube.shapes.times import read_time, timestamp
 
 _SECOND = timedelta(seconds=1)
 
@@ -270,11 +270,10 @@ def _without_time(taint: Mapping[str, Any]) -> dict[str, Any]:
 
 def _whole_seconds(text: str | None) -> datetime | None:
     """Round as the Go helper does; a time that is no RFC 3339 time counts as absent."""
+    time = read_time(text)
     try:
-        time = datetime.fromisoformat(text or "")
-        rounded = (time + _SECOND / 2).replace(microsecond=0)
-        return rounded.astimezone(UTC) if time.tzinfo else None
-    except (OverflowError, ValueError):
+        return time and (time + _SECOND / 2).replace(microsecond=0).astimezone(UTC)
+    except OverflowError:
         return None
 
 

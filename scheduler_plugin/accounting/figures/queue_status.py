@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from driver.api import timestamp
+from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.charges.entries import unattributed_sentence
 from scheduler_plugin.accounting.figures.quota_excess import Excess
 from scheduler_plugin.accounting.figures.summaries import summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from driver.api import timestamp
+from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.ceilings import (

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from kube.shapes.times import read_time
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.gangs import is_of_gang, living_members
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
@@ -264,10 +265,8 @@ def _started_at(pod: PodView, world: WorldView) -> str:
 
 def _is_young(since: str, least: timedelta, now: datetime) -> bool:
     """Whether less time has passed; of a time that cannot be read nobody knows."""
-    try:
-        return now < datetime.fromisoformat(since) + least
-    except (ValueError, TypeError):
-        return True
+    started = read_time(since)
+    return started is None or now < started + least
 
 
 def _is_its_own(pod: PodView, victim: Victim) -> bool:

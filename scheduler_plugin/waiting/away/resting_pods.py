@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from driver.api import timestamp
 from kube.backoff import Backoff, no_jitter
+from kube.shapes.times import timestamp
 from scheduler_plugin.objects.names import PodUid
 
 FIRST_SECONDS = 2.0

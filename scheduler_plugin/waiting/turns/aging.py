@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from kube.shapes.times import read_time
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.turns import Turn
@@ -65,11 +66,8 @@ class Aged:
 
     def is_kept(self, now: datetime, first: timedelta) -> bool:
         """Whether others leave room for it; for nobody of whom it is not known since when."""
-        try:
-            since = datetime.fromisoformat(self.created)
-        except ValueError:
-            return False
-        return is_kept(now - since, first)
+        since = read_time(self.created)
+        return since is not None and is_kept(now - since, first)
 
     def __str__(self) -> str:
         return f"Room is left for {self.name}, which has waited since {self.created}."

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from driver.api import timestamp
+from kube.shapes.times import timestamp
 from scheduler_plugin.objects.names import QueueName
 from tests.binder.fake_apiserver import FakeApiServer
 from tests.binder.reclaiming.test_reclaiming import Scene, a_scene, now

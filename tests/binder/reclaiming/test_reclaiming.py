@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from binder.api import ReclaimConfig, Reclaimer
 from binder.reclaiming.apiserver_takes import by_namespaces
-from driver.api import timestamp
 from kube.api import Event, JsonObject
+from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.claims import claim_view
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, QueueName

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from binder.reclaiming.prometheus_reclaims import PUT_OFF
-from driver.api import timestamp
+from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.held_texts import names_of
 from scheduler_plugin.objects.names import QueueName

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from driver.times import timestamp
+from kube.shapes.times import timestamp
 from tests.e2e.driver.stories import Story
 
 NODE = "node-a"

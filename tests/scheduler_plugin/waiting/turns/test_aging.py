@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driver.api import timestamp
+from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged, QueueChanged
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, PodUid, Queue
 from scheduler_plugin.objects.pods import PodGroupView, PodView
