@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from kube.api import Event, ObjectReference
+from kube.words import some_of
 from scheduler_plugin.api import (
     DEVICE_RECLAIMED,
     GROUP,
@@ -139,10 +140,8 @@ def reclaim_missed(pod: PodView, nodes: Sequence[str]) -> Event:
 
     "" stands for wherever its devices are.
     """
-    named = ", ".join(f'"{node}"' for node in nodes[:3])
+    named = some_of(f'"{node}"' for node in nodes)
     where = f"on node {named}" if len(nodes) == 1 else f"on nodes {named}"
-    if len(nodes) > 3:
-        where = f"{where} and {len(nodes) - 3} more"
     if not all(nodes):
         where = "where its devices are"
     note = (

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from driver.api import Problem
+from kube.words import some_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,4 @@ def refused(problems: Iterable[Problem]) -> Findings:
     return Findings(problems=tuple(problems))
 
 
-def listed(names: Iterable[str], most: int = 5) -> str:
-    """Names for a sentence; of many only the first."""
-    found = list(names)
-    more = f" and {len(found) - most} more" if len(found) > most else ""
-    return ", ".join(found[:most]) + more
+listed = partial(some_of, most=5)

@@ -8,9 +8,10 @@ node writes its own entry and no other, as one owner of fields beside others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from driver.api import NodeName
@@ -18,6 +19,7 @@ from driver.discovery.details import shown
 from driver.handlers.table import HandlerState
 from kube.kinds import CONFIGURATIONS
 from kube.shapes.times import timestamp
+from kube.words import some_of
 
 LONGEST_MESSAGE = 1024
 MOST_NODES = 3
@@ -117,9 +119,7 @@ def incomplete(entries: Mapping[str, Mapping[str, Any]]) -> str:
     return " ".join([*told[:MOST_NODES], *more])
 
 
-def _few(nodes: Sequence[str]) -> str:
-    more = f" and {len(nodes) - MOST_NODES} more" if len(nodes) > MOST_NODES else ""
-    return f"{', '.join(nodes[:MOST_NODES])}{more}"
+_few = partial(some_of, most=MOST_NODES)
 
 
 def status_apply(

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.devices import AKRIS_DIGITS, Device, device_digest, device_hash
 from driver.discovery.details import shown
+from kube.words import some_of
 
 DIGITS = (AKRIS_DIGITS, 8, 12, 16)
 """How many hexadecimal digits a hash may have by the setting."""
@@ -124,11 +125,10 @@ def collision_sentence(collisions: Collection[Collision], digits: int = AKRIS_DI
     if not collisions:
         return ""
     named = [f"{shown(c.device)} ({c.taken})" for c in sorted(collisions, key=_order)]
-    more = [f"{len(named) - MOST_NAMED} more"] if len(named) > MOST_NAMED else []
     count = "1 device is" if len(named) == 1 else f"{len(named)} devices are"
     return (
         f"{count} left out, since another device of the same {digits} digits of hash has the name:"
-        f" {', '.join([*named[:MOST_NAMED], *more])}. {_remedy(digits)}"
+        f" {some_of(named, MOST_NAMED)}. {_remedy(digits)}"
     )
 
 

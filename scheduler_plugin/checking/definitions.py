@@ -7,6 +7,7 @@ from typing import Any
 
 from driver.models import ConfigurationModel, InstanceModel
 from kube.models import Model
+from kube.words import some_of
 from scheduler_plugin.checking.setups import (
     Finding,
     Level,
@@ -50,8 +51,7 @@ def _flaw(name: str, body: JsonObject | None) -> Finding | None:
     if missing := [
         path for path in dict.fromkeys(_paths_of(MODELS[name])) if not _has(_schema(body), path)
     ]:
-        rest = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        said = f"{name} is of an older version: it drops {'.'.join(missing[0])}{rest}."
+        said = f"{name} is of an older version: it drops {some_of(map('.'.join, missing), 1)}."
         return Finding(Level.ERROR, PART, said, APPLY)
     return None
 

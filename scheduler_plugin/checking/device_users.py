@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from driver.api import DRIVER_NAME
+from kube.words import some_of
 from scheduler_plugin.checking.setups import name_of
 from scheduler_plugin.objects.fields import JsonObject
 
@@ -84,5 +85,4 @@ def _namespaced(body: JsonObject) -> str:
 
 
 def _counted(kind: str, names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{kind}{'s' * (len(names) > 1)} {', '.join(names[:MOST_NAMES])}{more}"
+    return f"{kind}{'s' * (len(names) > 1)} {some_of(names, MOST_NAMES)}"

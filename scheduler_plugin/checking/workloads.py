@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kube.words import some_of
 from scheduler_plugin.checking.schedulers import minor_of
 from scheduler_plugin.checking.setups import (
     Finding,
@@ -159,8 +160,7 @@ def judge_permissions(setup: Setup) -> Iterator[Finding]:
     if isinstance(denied, Unread):
         yield unread(part, denied)
     elif denied:
-        more = f" and {len(denied) - 3} more" if len(denied) > 3 else ""
-        said = f"{setup.account} may not {', '.join(map(str, denied[:3]))}{more}."
+        said = f"{setup.account} may not {some_of(map(str, denied))}."
         mend = "The role moorage-scheduler-plugin of this version allows it: upgrade the release."
         yield Finding(Level.ERROR, part, said, mend)
     else:

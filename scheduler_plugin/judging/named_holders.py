@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from scheduler_plugin.objects.words import number_of
+from kube.words import number_of, some_of
 
 NAMED = 3
 """How many are named."""
@@ -23,9 +23,7 @@ def named(holders: Sequence[tuple[str, str]], may_name: MayName) -> str:
     """The first of them, and how many more there are; each with its namespace."""
     told = [what for namespace, what in holders if not namespace or may_name(namespace)]
     hidden = len(holders) - len(told)
-    parts = [", ".join(told[:NAMED])] if told else []
-    if len(told) > NAMED:
-        parts.append(f"{len(told) - NAMED} more")
+    parts = [some_of(told, NAMED)] if told else []
     if hidden:
         parts.append(f"{number_of(hidden, 'claim or pod')} in other namespaces")
     return " and ".join(parts)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kube.words import number_of
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.named_holders import MayName, named
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.objects.words import number_of
 from scheduler_plugin.viewing.free_devices import Counts, FreeDevices, Holder, Shortage
 
 LIST = "kubectl moorage devices"

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from driver.discovery.udev.uevents import Source, Uevent
+from kube.words import some_of
 
 PATIENCE_SECONDS = 10.0
 """How long a udevd that lives may need for an event; one that hangs is as good as dead."""
@@ -130,10 +131,8 @@ def told(withheld: Iterable[str]) -> str | None:
     paths = sorted(set(withheld))
     if not paths:
         return None
-    more = len(paths) - MOST_TOLD
-    named = ", ".join(paths[:MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
     return (
         "udevd has not answered what the kernel told of these devices, so that its database may"
-        f" tell what they were before, and they are withheld: {named}."
+        f" tell what they were before, and they are withheld: {some_of(paths, MOST_TOLD)}."
         " See that systemd-udevd runs, and run udevadm trigger."
     )

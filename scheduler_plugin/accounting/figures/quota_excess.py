@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kube.words import some_of
 from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import ResourceKey
@@ -173,5 +174,4 @@ def _quota(queue: Queue, key: ResourceKey, tree: QueueTree) -> int:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - QUEUES_NAMED} more" if len(names) > QUEUES_NAMED else ""
-    return ", ".join(f'"{name}"' for name in names[:QUEUES_NAMED]) + more
+    return some_of((f'"{name}"' for name in names), QUEUES_NAMED)

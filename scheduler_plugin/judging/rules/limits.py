@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kube.shapes.times import timestamp
+from kube.words import number_of
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.ceilings import (
@@ -22,7 +23,6 @@ from scheduler_plugin.judging.named_holders import MayName, named
 from scheduler_plugin.judging.rules.rule import Rule
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import PREEMPTIBILITY_LABELS, QueueName, Reason, Share
-from scheduler_plugin.objects.words import number_of
 
 
 class OverLimit(Rule):

@@ -83,7 +83,7 @@ def test_many_devices_that_are_left_out_are_counted() -> None:
     told = collision_sentence([Collision("x" * 500, taken) for _ in range(900)], 16)
 
     assert told.startswith("900 devices are left out")
-    assert "(camera-21aecc), 895 more. No longer hash can be set" in told
+    assert "(camera-21aecc) and 895 more. No longer hash can be set" in told
     assert len(told) < LONGEST_MESSAGE
 
 
