@@ -21,9 +21,10 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
-_NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-OBJECT_NAME = f"^{_NAME}$"
-OBJECT_NAME_OR_NONE = f"^({_NAME})?$"
+from kube.shapes.names import NAME
+
+OBJECT_NAME = f"^{NAME}$"
+OBJECT_NAME_OR_NONE = f"^({NAME})?$"
 
 Counter = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -159,7 +160,7 @@ class Condition(Model):
         str,
         Field(
             max_length=316,
-            pattern=rf"^({_NAME}/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+            pattern=rf"^({NAME}/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
         ),
     ]
     """The aspect's name, in camel case."""

@@ -8,10 +8,10 @@ from datetime import timedelta
 from driver.api import DRIVER_NAME
 from kube.command_settings import parsed
 from kube.kinds import Resource
+from kube.shapes.names import LONGEST_LABEL, NAME, is_name
 from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
 
-_NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_LABEL_KEY = re.compile(rf"({_NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
+_LABEL_KEY = re.compile(rf"({NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
 _LONGEST_SECONDS = 86_400
 _LARGEST_PRIORITY = 2_000_001_000
 """That of system-node-critical: no pod has more."""
@@ -43,7 +43,7 @@ def secret_name(text: str) -> tuple[str, str]:
 
 def _namespace_and_name(text: str, kind: str) -> tuple[str, str]:
     namespace, _, name = text.partition("/")
-    if not (re.fullmatch(_NAME, namespace) and re.fullmatch(_NAME, name)):
+    if not (is_name(namespace) and is_name(name)):
         raise ValueError(f"{text!r} is no namespace/name of a {kind}")
     return namespace, name
 
@@ -62,7 +62,7 @@ def label_key(text: str) -> str:
 
 
 def queue(text: str) -> QueueName:
-    if text and not (re.fullmatch(_NAME, text) and len(text) <= 63):
+    if text and not is_name(text, LONGEST_LABEL):
         raise ValueError(f"{text!r} is no name of a Queue")
     return QueueName(text)
 
@@ -138,7 +138,7 @@ def _kind(text: str) -> Resource:
     plural, _, rest = text.partition(".")
     version, _, group = rest.partition(".")
     is_version = re.fullmatch(r"v[0-9]+((alpha|beta)[0-9]+)?", version)
-    if not (is_version and re.fullmatch(_NAME, plural) and re.fullmatch(_NAME, group)):
+    if not (is_version and is_name(plural) and is_name(group)):
         example = "podgroups.v2alpha2.scheduling.run.ai"
         raise ValueError(f"{text!r} is no plural.version.group such as {example}")
     return Resource(group, version, plural)

@@ -16,6 +16,7 @@ from typing import Any
 
 from driver.api import ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE, DRIVER_NAME, Problem
 from driver.names import VALUE_LIMIT
+from kube.shapes.names import is_name
 
 Attribute = Mapping[str, Any]
 """A value by its type, `{"int": 3}`."""
@@ -26,8 +27,6 @@ _DOMAIN_LIMIT = 63
 _RESERVED_DOMAINS = ("kubernetes.io", "k8s.io")
 _RESERVED_NAMES = frozenset((ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE))
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_DOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _NUMBER = r"(0|[1-9][0-9]*)"
 _PART = r"(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _BUILD = r"[0-9A-Za-z-]+"
@@ -57,7 +56,7 @@ def _name_flaws(name: str, attributes: Mapping[str, object]) -> Iterator[str]:
     domain, _, identifier = name.rpartition("/")
     if not _IDENTIFIER.fullmatch(identifier):
         yield "The name must be an identifier of C, of at most 32 characters."
-    if "/" in name and (len(domain) > _DOMAIN_LIMIT or not _DOMAIN.fullmatch(domain)):
+    if "/" in name and not is_name(domain, _DOMAIN_LIMIT):
         yield f"What stands before the / must be a domain of at most {_DOMAIN_LIMIT} characters."
     if any(f".{domain}".endswith(f".{reserved}") for reserved in _RESERVED_DOMAINS):
         yield f"The domains {' and '.join(_RESERVED_DOMAINS)} are Kubernetes' own."

@@ -17,6 +17,7 @@ from cachetools import TTLCache
 from kube.kinds import EVENTS
 from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource
+from kube.shapes.names import LONGEST_NAME
 from kube.shapes.times import micro_time
 
 NEW_SENTENCE_AFTER = timedelta(minutes=1)
@@ -26,7 +27,6 @@ SERIES_ENDS_AFTER = timedelta(minutes=6)
 MOST_SERIES = 4096
 # Limits of the API (validation of events.k8s.io/v1).
 LONGEST_NOTE_BYTES = 1024
-LONGEST_NAME = 253
 
 
 class EventType(StrEnum):

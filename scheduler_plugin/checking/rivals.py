@@ -15,10 +15,10 @@ user whose devices are not accounted: the plugin binds such a pod without the an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from kube.shapes.names import is_label, is_name
 from kube.shapes.times import NO_TIME, read_time, timestamp
 from scheduler_plugin.checking.setups import (
     Finding,
@@ -44,10 +44,6 @@ SAYS_AGAIN = timedelta(minutes=35)
 """What it says again is a series, whose time client-go brings up to date every 30 minutes."""
 
 NamespacedName = tuple[str, str]
-
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_NAMESPACE = re.compile(_LABEL)
-_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 MOST_DECISIONS = 3
 MOST_HOSTS = 10
@@ -83,7 +79,7 @@ def is_of_another(event: JsonObject, pods: Objects, namespace: str) -> bool:
 
 def _is_named(of: NamespacedName) -> bool:
     """Whether an object of the API can have this name: of an Event it is any text."""
-    return bool(_NAMESPACE.fullmatch(of[0]) and _NAME.fullmatch(of[1]))
+    return is_label(of[0]) and is_name(of[1])
 
 
 def decided_pod(body: JsonObject) -> JsonObject:

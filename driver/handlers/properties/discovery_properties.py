@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from driver.api import Configuration, Problem, ValueReference
+from kube.shapes.names import LONGEST_NAME, is_label, is_name
 
 JsonObject = Mapping[str, Any]
 
@@ -36,12 +37,7 @@ MOST_PROPERTIES = 1024
 
 _Kind = Literal["Secret", "ConfigMap"]
 _KINDS: Mapping[str, _Kind] = {"secretKeyRef": "Secret", "configMapKeyRef": "ConfigMap"}
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_OBJECT_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-_NAMESPACE = re.compile(_LABEL)
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
-_LONGEST_NAME = 253
-_LONGEST_NAMESPACE = 63
 
 
 def discovery_properties(given: Sequence[JsonObject] | None) -> dict[str, str | ValueReference]:
@@ -78,18 +74,14 @@ def _value(item: JsonObject) -> str | ValueReference:
 
 
 def _reference_problems(path: str, kind: _Kind, reference: JsonObject) -> Iterator[Problem]:
-    if not _matches(_OBJECT_NAME, reference["name"], _LONGEST_NAME):
+    if not is_name(reference["name"]):
         yield Problem(f"{path}.name", f"{reference['name']!r:.60} is no name of a {kind}.")
     namespace = reference.get("namespace") or DEFAULT_NAMESPACE
-    if not _matches(_NAMESPACE, namespace, _LONGEST_NAMESPACE):
+    if not is_label(namespace):
         yield Problem(f"{path}.namespace", f"{namespace!r:.60} is no name of a namespace.")
     key = reference.get("key") or ""
-    if not _matches(_KEY, key, _LONGEST_NAME):
+    if len(key) > LONGEST_NAME or not _KEY.fullmatch(key):
         yield Problem(f"{path}.key", f"{key!r:.60} is no key of a {kind}.")
-
-
-def _matches(pattern: re.Pattern[str], value: str, longest: int) -> bool:
-    return len(value) <= longest and bool(pattern.fullmatch(value))
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -10,13 +10,11 @@ What a running Akri writes is read, too. Its <device> is "0" or "<configuration>
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import assert_never
 
 from driver.api import NodeName
-
-_NODE = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+from kube.shapes.names import is_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +53,9 @@ def parse_holder(value: object) -> Holder | None:
     if not isinstance(value, str):
         return UnknownHolder(str(value))
     match value.split(":"):
-        case [node] if _NODE.fullmatch(node):
+        case [node] if is_name(node):
             return ByInstance(NodeName(node))
-        case ["C", device, node] if device and _NODE.fullmatch(node):
+        case ["C", device, node] if device and is_name(node):
             return ByConfiguration(device, NodeName(node))
     return UnknownHolder(value)
 

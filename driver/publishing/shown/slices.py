@@ -35,14 +35,11 @@ from driver.instances.instances import Instance
 from driver.names import short_hash
 from driver.publishing.shown.attributes import attributes
 from driver.publishing.shown.deductions import Deductions
+from kube.shapes.names import LONGEST_LABEL, is_label
 
 NOTHING_HELD = Deductions()
 
-DEVICE_NAME_LIMIT = 63
-"""Characters of a DNS label."""
-
 _OFFLINE = {"key": OFFLINE_TAINT, "effect": "NoSchedule"}
-_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +143,8 @@ def device_name(instance_name: str, *, room: int = 0, salt: str = "") -> DeviceN
         room: Characters to leave for a suffix.
         salt: What the hash covers besides the name.
     """
-    limit = DEVICE_NAME_LIMIT - room
-    if not salt and len(instance_name) <= limit and _LABEL.fullmatch(instance_name):
+    limit = LONGEST_LABEL - room
+    if not salt and is_label(instance_name, limit):
         return DeviceName(instance_name)
     digest = short_hash(salt + instance_name)
     stem = re.sub(r"[^a-z0-9-]", "-", instance_name.lower())[: limit - len(digest) - 1]
