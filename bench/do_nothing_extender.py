@@ -26,11 +26,11 @@ import msgspec
 import uvicorn
 
 from kube.api import CLAIMS, PODS, ApiClient, Resource, Store, WatchSettings, connect
+from kube.shapes.claims import Claim as WatchedClaim
+from kube.shapes.pods import Pod as WatchedPod
 from scheduler_plugin.api import QUEUE_LABEL
 from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.objects.claim_fields import Claim as WatchedClaim
 from scheduler_plugin.objects.names import AccountingSettings
-from scheduler_plugin.objects.pod_fields import Pod as WatchedPod
 
 NOTHING, WATCHES, BOOKS = "nothing", "watches", "books"
 

@@ -30,6 +30,7 @@ from aiohttp import web
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel
 
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.extender.http_app import ExtenderApp
 from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
@@ -44,7 +45,6 @@ from scheduler_plugin.extender.messages import (
     encode_filter,
 )
 from scheduler_plugin.judging.verdicts import Refused
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import Reason
 
 OURS = "ours"

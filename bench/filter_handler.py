@@ -25,6 +25,7 @@ from time import perf_counter, thread_time
 from typing import Any, cast
 
 from bench import verdicts
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.http_app import ExtenderApp, Limits
@@ -34,7 +35,6 @@ from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.messages import NotAnswered, decode_filter, encode_filter
 from scheduler_plugin.objects.bindings import CarriesOut
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.queue_objects import parse_queue

@@ -65,7 +65,6 @@ from scheduler_plugin.objects.devices.devices import (
     instance_view,
 )
 from scheduler_plugin.objects.devices.driver_guards import unguarded
-from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.held_texts import held_text, missed_text, read_missed
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,

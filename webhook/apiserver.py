@@ -9,7 +9,8 @@ from contextlib import suppress
 from driver.api import AKRI_GROUP, Problem
 from driver.handler_checks import HANDLER_NAMES, configuration_flaws
 from kube.api import ApiError, JsonObject
-from scheduler_plugin.api import GROUP, PodClaim, UnreadableError
+from kube.shapes.reading import UnreadableError
+from scheduler_plugin.api import GROUP, PodClaim
 from webhook import reviews
 from webhook.cluster import Cluster
 from webhook.findings import NOTHING_FOUND, Findings, refused
@@ -117,7 +118,7 @@ class Admission:
         try:
             pod = pods.new_pod(review, self._around.settings)
         except UnreadableError as error:
-            return refused([error.problem])
+            return refused([Problem(error.path, error.message)])
         found = await self._found(review.namespace, pod)
         if pod.queue:
             await self._cluster.look_for_queue(pod.queue, review.namespace)

@@ -19,10 +19,10 @@ from kube.kinds import (
     Resource,
 )
 from kube.kubectl_client import ApiReader, ForbiddenError, GoneError, JsonObject, NotFoundError
+from kube.shapes.reading import UnreadableError
 from kube.shapes.times import timestamp
 from scheduler_plugin.asking.snapshots import Snapshot, kept
 from scheduler_plugin.asking.view_errors import NotThereError
-from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.projections import project_pod
 

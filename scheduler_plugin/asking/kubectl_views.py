@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.asking.shown import Key, Shown
 from scheduler_plugin.asking.snapshot_times import taken_at
 from scheduler_plugin.asking.snapshots import Snapshot
@@ -25,7 +26,6 @@ from scheduler_plugin.asking.tables import (
 )
 from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
 from scheduler_plugin.asking.view_settings import ViewSettings
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QueueName
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from driver.api import (
     OFFERED_THROUGH,
     OFFLINE_SINCE,
 )
-from scheduler_plugin.objects.fields import JsonObject
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,
     ADMITTED_CONDITION,

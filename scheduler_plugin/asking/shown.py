@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.asking.columns import Part
 from scheduler_plugin.asking.shapes import TOLD_CONDITIONS
-from scheduler_plugin.objects.fields import JsonObject
 
 Key = tuple[str, str]
 """Namespace and name; "" for the namespace of what has none."""

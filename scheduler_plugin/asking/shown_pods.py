@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.asking.ages import ago
 from scheduler_plugin.asking.shown import Key, Shown, told_by
 from scheduler_plugin.asking.snapshot_times import taken_at
 from scheduler_plugin.asking.snapshots import Snapshot
 from scheduler_plugin.asking.tables import objects, why_text
 from scheduler_plugin.asking.worlds import world_of
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QueueCondition
 from scheduler_plugin.viewing.why import ENDED, RUNNING, Why, why
 

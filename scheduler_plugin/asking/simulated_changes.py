@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from kube.shapes.reading import JsonObject
 from kube.shapes.times import timestamp
 from scheduler_plugin.asking.snapshots import Snapshot, changed
 from scheduler_plugin.models import queue_problems
-from scheduler_plugin.objects.fields import JsonObject
 
 KINDS = {
     "Pod": "pods",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kube.shapes.reading import JsonObject
 from kube.words import number_of
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.asking.simulated_changes import NoChangeError
 from scheduler_plugin.asking.snapshots import Snapshot, with_objects
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.viewing.device_rows import DeviceRow, device_rows
 
 

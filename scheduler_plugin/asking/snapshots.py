@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.asking.shapes import pruned, shapes, without_messages
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import AccountingSettings
 
 KIND = "MoorageSnapshot"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.asking.shown import told_by
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
     NO_QUEUE,

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from driver.api import DRIVER_NAME
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, name_of, named, unread
 from scheduler_plugin.objects.claims import ClassName, claim_view
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.devices.devices import ClassView, class_view, slice_view
 from scheduler_plugin.objects.devices.driver_guards import unguarded
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QUEUE_LABEL
 
 PART = "classes"

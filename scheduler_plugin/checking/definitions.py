@@ -7,6 +7,7 @@ from typing import Any
 
 from driver.models import ConfigurationModel, InstanceModel
 from kube.models import Model
+from kube.shapes.reading import JsonObject
 from kube.words import some_of
 from scheduler_plugin.checking.setups import (
     Finding,
@@ -17,7 +18,6 @@ from scheduler_plugin.checking.setups import (
     unread,
 )
 from scheduler_plugin.models import QueueModel
-from scheduler_plugin.objects.fields import JsonObject
 
 PART = "definitions"
 MODELS: dict[str, type[Model]] = {

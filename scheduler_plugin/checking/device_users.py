@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from driver.api import DRIVER_NAME
+from kube.shapes.reading import JsonObject
 from kube.words import some_of
 from scheduler_plugin.checking.setups import name_of
-from scheduler_plugin.objects.fields import JsonObject
 
 MOST_NAMED = 20
 """So many claims and so many Instances are named; the others are counted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.checking.setups import (
     Finding,
     Level,
@@ -14,7 +15,6 @@ from scheduler_plugin.checking.setups import (
     named,
     unread,
 )
-from scheduler_plugin.objects.fields import JsonObject
 
 POLICIES: Mapping[str, str] = {
     "moorage-claims": "whoever may edit a claim may write its owner",

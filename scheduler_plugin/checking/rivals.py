@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from kube.shapes.names import is_label, is_name
+from kube.shapes.reading import JsonObject
 from kube.shapes.times import NO_TIME, read_time, timestamp
 from scheduler_plugin.checking.setups import (
     Finding,
@@ -30,7 +31,6 @@ from scheduler_plugin.checking.setups import (
     unread,
 )
 from scheduler_plugin.checking.workloads import NAME_LABEL, SCHEDULER
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QUEUE_ANNOTATION
 
 PART = "scheduler"

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from kube.shapes.reading import JsonObject
 from kube.shapes.times import NO_TIME, read_time
 from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, look_at, unread
-from scheduler_plugin.objects.fields import JsonObject
 
 PART = "scheduler"
 OLDEST_MINOR = 33

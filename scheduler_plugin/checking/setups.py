@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from scheduler_plugin.objects.fields import JsonObject
+from kube.shapes.reading import JsonObject
 
 
 class Level(StrEnum):

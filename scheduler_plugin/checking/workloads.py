@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kube.shapes.reading import JsonObject
 from kube.words import some_of
 from scheduler_plugin.checking.schedulers import minor_of
 from scheduler_plugin.checking.setups import (
@@ -16,7 +17,6 @@ from scheduler_plugin.checking.setups import (
     name_of,
     unread,
 )
-from scheduler_plugin.objects.fields import JsonObject
 
 SCHEDULER = "moorage-scheduler-plugin"
 NAME_LABEL = "app.kubernetes.io/name"

@@ -22,6 +22,9 @@ from kube.api import (
     Store,
     WatchSettings,
 )
+from kube.shapes.claims import Claim
+from kube.shapes.nodes import Node
+from kube.shapes.pods import Pod
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     GroupChanged,
@@ -34,7 +37,6 @@ from scheduler_plugin.accounting.world_changes import (
 from scheduler_plugin.cluster.feeds import Feed, Kind
 from scheduler_plugin.cluster.tables import Tables
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.claim_fields import Claim
 from scheduler_plugin.objects.devices.devices import (
     ClassView,
     InstanceView,
@@ -42,9 +44,7 @@ from scheduler_plugin.objects.devices.devices import (
     instance_view,
 )
 from scheduler_plugin.objects.names import Queue
-from scheduler_plugin.objects.node_fields import Node
 from scheduler_plugin.objects.nodes import NodeView, node_view
-from scheduler_plugin.objects.pod_fields import Pod
 from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodGroupView,

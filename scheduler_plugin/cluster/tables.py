@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kube.shapes.pods import Pod
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.nodes import NodeView
-from scheduler_plugin.objects.pod_fields import Pod
 from scheduler_plugin.objects.pod_needs import PodOnNode
 from scheduler_plugin.objects.projections import StoredPod, project_pod, project_stored_pod
 from scheduler_plugin.reclaiming.places.nodes import Nodes

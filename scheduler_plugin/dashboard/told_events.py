@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.dashboard.snapshots import Line
-from scheduler_plugin.objects.fields import JsonObject
 
 MOST_RECENT = 500
 """How many Events are remembered: each is at most some 1,500 bytes, and that again for filters."""

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from starlette.types import Receive, Scope, Send
 
 from kube.api import naming, note_span, now_ns
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.extender.http_bodies import (
     Response,
     plain,
@@ -43,7 +44,6 @@ from scheduler_plugin.extender.messages import (
 )
 from scheduler_plugin.extender.prometheus_calls import note_bind, note_call, note_verdict
 from scheduler_plugin.judging.verdicts import Refused
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import PodUid
 
 logger = logging.getLogger(__name__)

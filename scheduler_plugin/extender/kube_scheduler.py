@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from kube.api import ApiError
+from kube.shapes.reading import JsonObject, UnreadableError
 from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.kube_scheduler_binds import Binds
@@ -19,7 +20,6 @@ from scheduler_plugin.extender.messages import Answer, BindArguments, NotAnswere
 from scheduler_plugin.judging.gangs import Together, could_come, judge_waiting
 from scheduler_plugin.judging.verdicts import Refused, assume
 from scheduler_plugin.objects.bindings import CarriesOut
-from scheduler_plugin.objects.fields import JsonObject, UnreadableError
 from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.held_devices import HeldDevices

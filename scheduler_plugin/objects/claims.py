@@ -8,7 +8,7 @@ from sys import intern
 from typing import NamedTuple, NewType
 
 from driver.api import DRIVER_NAME
-from scheduler_plugin.objects.claim_fields import (
+from kube.shapes.claims import (
     NO_EXACT,
     NO_METADATA,
     NO_STATUS,
@@ -23,13 +23,13 @@ from scheduler_plugin.objects.claim_fields import (
     Status,
     Template,
 )
-from scheduler_plugin.objects.fields import (
+from kube.shapes.reading import (
     JsonObject,
     UnreadableError,
     own_text,
     read_as,
-    read_quantity,
 )
+from kube.shapes.selection import Toleration
 from scheduler_plugin.objects.names import (
     EVICT_FOREIGN_ANNOTATION,
     GROUP,
@@ -41,9 +41,8 @@ from scheduler_plugin.objects.names import (
     PodUid,
     QueueName,
 )
-from scheduler_plugin.objects.node_fields import Toleration
 from scheduler_plugin.objects.node_selection import NodeTerms, selected_nodes
-from scheduler_plugin.objects.requests import whole
+from scheduler_plugin.objects.requests import read_quantity, whole
 
 ClassName = NewType("ClassName", str)
 

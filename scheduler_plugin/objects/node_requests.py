@@ -12,7 +12,8 @@ from sys import intern
 from typing import Any, NamedTuple, TypeAlias
 
 from driver.api import effective_requests
-from scheduler_plugin.objects.requests import Container, Resources, thousandths
+from kube.shapes.pods import Container, Resources
+from scheduler_plugin.objects.requests import thousandths
 
 PODS = "pods"
 """The resource of which each pod takes one."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scheduler_plugin.objects.fields import JsonObject, read_as
-from scheduler_plugin.objects.node_fields import Requirement, Selector, Taint, Term, Toleration
+from kube.shapes.reading import JsonObject, read_as
+from kube.shapes.selection import NodeSelector, Requirement, Taint, Term, Toleration
 
 KEEPS_AWAY = ("NoSchedule", "NoExecute")
 """Effects of taints that keep whoever does not tolerate them."""
@@ -45,15 +45,15 @@ class NodeTerms:
 EVERYWHERE = NodeTerms()
 
 
-def node_terms(selector: JsonObject | Selector | None) -> NodeTerms:
+def node_terms(selector: JsonObject | NodeSelector | None) -> NodeTerms:
     """Read a NodeSelector of the API; without one it is all nodes. Raises UnreadableError."""
     if selector is None:
         return EVERYWHERE
-    return NodeTerms(read_as(Selector, selector).node_selector_terms or ())
+    return NodeTerms(read_as(NodeSelector, selector).node_selector_terms or ())
 
 
 @lru_cache(MOST_REMEMBERED)
-def selected_nodes(selector: Selector) -> NodeTerms:
+def selected_nodes(selector: NodeSelector) -> NodeTerms:
     """The same of one that was read; equal ones are one object."""
     return node_terms(selector)
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from sys import intern
 
-from scheduler_plugin.objects.fields import JsonObject, read_as
-from scheduler_plugin.objects.node_fields import NO_SPEC, NO_STATUS, Node, Spec, Status, Taint
+from kube.shapes.nodes import NO_SPEC, NO_STATUS, Node, Spec, Status
+from kube.shapes.reading import JsonObject, read_as
+from kube.shapes.selection import Taint
 from scheduler_plugin.objects.node_requests import NOTHING, Thousandths, amounts
 from scheduler_plugin.objects.node_selection import NodeTerms, untolerated
 from scheduler_plugin.objects.pod_needs import PodNeeds

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from kube.shapes.selection import Affinity, Toleration
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.objects.node_fields import Affinity, Toleration
 from scheduler_plugin.objects.node_requests import (
     MOST_REMEMBERED,
     Thousandths,

@@ -8,8 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from sys import intern
 
+from kube.shapes.pods import (
+    NO_CLAIM,
+    NO_GROUP,
+    NO_SPEC,
+    NO_STATUS,
+    Condition,
+    Pod,
+    Spec,
+    Status,
+)
+from kube.shapes.reading import JsonObject, UnreadableError, read_as
 from kube.shapes.times import parse_duration
-from scheduler_plugin.objects.fields import JsonObject, UnreadableError, read_as
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
     DEVICE_RECLAIMED,
@@ -34,16 +44,6 @@ from scheduler_plugin.objects.node_requests import (
     WrittenRequests,
     asked_of_node,
     written_requests,
-)
-from scheduler_plugin.objects.pod_fields import (
-    NO_CLAIM,
-    NO_GROUP,
-    NO_SPEC,
-    NO_STATUS,
-    Condition,
-    Pod,
-    Spec,
-    Status,
 )
 from scheduler_plugin.objects.pod_needs import PodNeeds, PodOnNode, needs_of
 from scheduler_plugin.objects.requests import extended_requests

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from kube.shapes.claims import Claim
+from kube.shapes.pods import Pod
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.claim_fields import Claim
 from scheduler_plugin.objects.claims import ClaimView, claim_view
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import AccountingSettings
-from scheduler_plugin.objects.pod_fields import Pod
 from scheduler_plugin.objects.pod_needs import PodOnNode
 from scheduler_plugin.objects.pods import PodView, pod_view
 

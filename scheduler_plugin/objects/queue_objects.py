@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from kube.shapes.reading import JsonObject
 from kube.shapes.times import parse_duration
 from scheduler_plugin.objects.amounts import NO_CEILING, UNLIMITED, ResourceKey, ceiling
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import (
     CHARGES_FINALIZER,
     DEFAULT_PRIORITY,

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from sys import intern
-from typing import Any
-
-import msgspec
 
 from driver.api import effective_requests
-from scheduler_plugin.objects.fields import read_quantity
+from kube.shapes.pods import Container
+from kube.shapes.reading import UnreadableError
 
 IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
 """An extended resource that names the DeviceClass behind it (KEP-5004)."""
@@ -27,27 +25,6 @@ _SUFFIXES = {
     **{f"{name}i": Fraction(1024) ** power for power, name in enumerate("KMGTPE", start=1)},
     **{name: Fraction(1, 1000**power) for power, name in enumerate("mun", start=1)},
 }
-
-
-class Resources(msgspec.Struct, frozen=True):
-    """What a container asks for, and what it may use at most, by name."""
-
-    limits: dict[str, Any] | None = None
-    requests: dict[str, Any] | None = None
-
-
-class Port(msgspec.Struct, frozen=True, rename="camel"):
-    """An entry of `ports`."""
-
-    host_port: int | None = None
-
-
-class Container(msgspec.Struct, frozen=True, rename="camel"):
-    """A container, or an init container."""
-
-    restart_policy: str | None = None
-    resources: Resources | None = None
-    ports: list[Port] | None = None
 
 
 def extended_requests(
@@ -75,6 +52,14 @@ def _of(container: Container, path: str) -> dict[str, int]:
         for name, value in asked.items()
         if "/" in name and is_extended(name)
     }
+
+
+def read_quantity(value: object, path: str, read: Callable[[object], int | None]) -> int:
+    """Raises UnreadableError."""
+    found = read(value)
+    if found is None:
+        raise UnreadableError(path, f"{value!r:.80} is not a quantity of at least 0.")
+    return found
 
 
 def is_extended(name: str) -> bool:

@@ -18,9 +18,9 @@ from driver.api import (
     OFFLINE_SINCE,
     OFFLINE_TAINT,
 )
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.accounting.books_views import BooksView
 from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
 from scheduler_plugin.objects.requests import whole
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from driver.api import ATTRIBUTE_INSTANCE, DRIVER_NAME, OFFLINE_TAINT
+from kube.shapes.selection import Taint
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import InstanceView
-from scheduler_plugin.objects.node_fields import Taint
 from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
 from scheduler_plugin.reclaiming.places.offers import Offer
 from scheduler_plugin.reclaiming.places.published_slices import PublishedDevice, seen_in

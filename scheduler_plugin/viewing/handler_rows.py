@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from scheduler_plugin.objects.fields import JsonObject
+from kube.shapes.reading import JsonObject
 
 ACTIVE, NOT_ACCEPTED, UNKNOWN = "Active", "NotAccepted", "Unknown"
 OTHERS = "*"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from driver.api import DRIVER_NAME
 from kube.api import UnavailableError
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import (
     BindFailed,
@@ -20,7 +21,6 @@ from scheduler_plugin.objects.bindings import (
     ClaimsChanged,
 )
 from scheduler_plugin.objects.claims import ClaimView, Result
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, AccountingSettings, PodUid
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.projections import is_kept

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kube.shapes.reading import JsonObject
 from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.charges.entries import unattributed_sentence
 from scheduler_plugin.accounting.figures.quota_excess import Excess
@@ -36,7 +37,6 @@ from scheduler_plugin.objects.amounts import (
 )
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.driver_guards import unguarded
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.accounting.figures.queue_status import (
     LATE_FIELDS,
     Besides,
@@ -19,7 +20,6 @@ from scheduler_plugin.accounting.figures.queue_status import (
 from scheduler_plugin.accounting.figures.quota_excess import QuotaExcess
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.steps import Steps
 

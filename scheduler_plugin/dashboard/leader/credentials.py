@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 
 from cryptography import x509
 
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.extender.mutual_certificates import (
     MutualCertificates,
     Names,
     mutual_certificates,
 )
-from scheduler_plugin.objects.fields import JsonObject
 
 HOST = "moorage-scheduler-plugin"
 """The name by which the dashboard knows the plugin, whatever its address is."""

@@ -14,13 +14,13 @@ from driver.api import (
     DRIVER_NAME,
     OFFLINE_SINCE,
 )
+from kube.shapes.reading import JsonObject
 from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.class_selectors import (
     demanded_configuration,
     demanded_drivers,
 )
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import ACCOUNTED_LABEL, MAX_PODS_ANNOTATION
 
 

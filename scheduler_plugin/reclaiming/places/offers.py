@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kube.shapes.reading import JsonObject
+from kube.shapes.selection import Taint, Toleration
 from scheduler_plugin.objects.claims import Alternative, ClaimView, DeviceId
-from scheduler_plugin.objects.fields import JsonObject
-from scheduler_plugin.objects.node_fields import Taint, Toleration
 from scheduler_plugin.objects.node_selection import (
     EVERYWHERE,
     NodeTerms,

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kube.shapes.reading import JsonObject
+from kube.shapes.selection import Taint
 from scheduler_plugin.objects.claims import SLOTS_NAMES, DeviceId
 from scheduler_plugin.objects.devices.devices import SliceView, slice_view
-from scheduler_plugin.objects.fields import JsonObject
-from scheduler_plugin.objects.node_fields import Taint
 from scheduler_plugin.objects.node_selection import taints_of
 from scheduler_plugin.objects.requests import whole
 

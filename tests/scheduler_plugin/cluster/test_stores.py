@@ -13,6 +13,9 @@ import pytest
 
 from driver.api import DRIVER_NAME
 from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, ObjectPath
+from kube.shapes.claims import Claim
+from kube.shapes.pods import Pod
+from kube.shapes.reading import UnreadableError
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     PodChanged,
@@ -20,12 +23,9 @@ from scheduler_plugin.accounting.world_changes import (
 )
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.claim_fields import Claim
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
 from scheduler_plugin.objects.node_selection import taints_of
-from scheduler_plugin.objects.pod_fields import Pod
 from scheduler_plugin.objects.projections import project_claim, project_pod
 from tests.scheduler_plugin.builders import (
     SETTINGS,

@@ -24,6 +24,7 @@ from starlette.types import ASGIApp
 from kube import http_server
 from kube.api import follow_files
 from kube.http_server import Bound, CannotListenError
+from kube.shapes.reading import JsonObject
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
 from scheduler_plugin.extender import kube_scheduler_backlog as turns
@@ -33,7 +34,6 @@ from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.listening import Listening, TlsFiles
 from scheduler_plugin.extender.messages import Answer, BindArguments, NotAnswered, Passed
 from scheduler_plugin.judging.verdicts import Refused
-from scheduler_plugin.objects.fields import JsonObject
 from scheduler_plugin.objects.names import Reason
 
 LOOPBACK = Listening(host="127.0.0.1", port=0, tls=None)

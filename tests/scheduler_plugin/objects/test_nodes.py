@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scheduler_plugin.objects.fields import UnreadableError
-from scheduler_plugin.objects.node_fields import Node
+from kube.shapes.nodes import Node
+from kube.shapes.reading import UnreadableError
 from scheduler_plugin.objects.node_selection import on_node
 from scheduler_plugin.objects.nodes import NodeView, node_view
 from tests.scheduler_plugin.builders import a_node_object, a_pod

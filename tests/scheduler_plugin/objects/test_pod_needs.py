@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import effective_requests
+from kube.shapes.pods import Pod
+from kube.shapes.selection import Toleration
 from scheduler_plugin.objects.claims import claim_view
 from scheduler_plugin.objects.names import QUEUE_LABEL
-from scheduler_plugin.objects.node_fields import Toleration
 from scheduler_plugin.objects.node_requests import NOTHING, PODS
-from scheduler_plugin.objects.pod_fields import Pod
 from scheduler_plugin.objects.pod_needs import PodOnNode
 from scheduler_plugin.objects.pods import PodView, pod_view
 from scheduler_plugin.objects.projections import project_pod, project_stored_pod

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kube.shapes.reading import UnreadableError
+from kube.shapes.selection import Toleration
 from scheduler_plugin.objects.amounts import (
     LARGEST,
     NO_CHARGES,
@@ -22,9 +24,7 @@ from scheduler_plugin.objects.amounts import (
 )
 from scheduler_plugin.objects.claims import ClaimConstraint, claim_template_view, claim_view
 from scheduler_plugin.objects.devices.devices import InstanceView, instance_view
-from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, QueueName
-from scheduler_plugin.objects.node_fields import Toleration
 from scheduler_plugin.objects.pods import (
     NamespaceView,
     PodGroupView,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.objects.node_fields import Toleration
+from kube.shapes.selection import Toleration
 from scheduler_plugin.reclaiming.places.answers import Answers, Unanswered, evaluable
 from scheduler_plugin.reclaiming.places.offers import DeviceRequest, Offer
 from scheduler_plugin.reclaiming.places.published_slices import published_slice

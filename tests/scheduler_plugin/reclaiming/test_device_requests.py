@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from kube.shapes.selection import Toleration
 from scheduler_plugin.objects.claims import Alternative, claim_view
 from scheduler_plugin.objects.devices.devices import expressions
 from scheduler_plugin.objects.names import QUEUE_LABEL
-from scheduler_plugin.objects.node_fields import Toleration
 from scheduler_plugin.reclaiming.places.offers import (
     Constraint,
     DeviceRequest,

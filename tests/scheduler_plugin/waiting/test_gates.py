@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kube.shapes.reading import UnreadableError
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
@@ -21,7 +22,6 @@ from scheduler_plugin.judging import verdicts as verdicts_module
 from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.judging.verdicts import Verdict
 from scheduler_plugin.objects.claims import ClassName
-from scheduler_plugin.objects.fields import UnreadableError
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.objects.pods import PodGroupView, PodView, pod_view
 from scheduler_plugin.objects.projections import project_pod
@@ -720,7 +720,7 @@ def test_odd_gates_name_the_field(spec: dict[str, Any], status: Any, path: str) 
     with pytest.raises(UnreadableError) as raised:
         pod_view(a_pod_object("a", spec=spec, status=status), SETTINGS)
 
-    assert raised.value.problem.path == path
+    assert raised.value.path == path
 
 
 def test_who_may_not_borrow_yet_goes_soon_after_the_back_off() -> None:

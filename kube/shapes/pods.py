@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from scheduler_plugin.objects.fields import Set
-from scheduler_plugin.objects.node_fields import Affinity, Something, Toleration
-from scheduler_plugin.objects.requests import Container, Resources
+from kube.shapes.reading import Set
+from kube.shapes.selection import Affinity, Something, Toleration
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,6 +54,27 @@ class SpreadConstraint(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of `spec.topologySpreadConstraints`."""
 
     when_unsatisfiable: str | None = None
+
+
+class Resources(msgspec.Struct, frozen=True):
+    """What a container asks for, and what it may use at most, by name."""
+
+    limits: dict[str, Any] | None = None
+    requests: dict[str, Any] | None = None
+
+
+class Port(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `ports`."""
+
+    host_port: int | None = None
+
+
+class Container(msgspec.Struct, frozen=True, rename="camel"):
+    """A container, or an init container."""
+
+    restart_policy: str | None = None
+    resources: Resources | None = None
+    ports: list[Port] | None = None
 
 
 class Spec(msgspec.Struct, frozen=True, rename="camel"):

@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from scheduler_plugin.objects.fields import Set
-from scheduler_plugin.objects.node_fields import Selector as NodeSelector
-from scheduler_plugin.objects.node_fields import Toleration
+from kube.shapes.reading import Set
+from kube.shapes.selection import NodeSelector, Toleration
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):

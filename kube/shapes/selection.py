@@ -1,15 +1,11 @@
-"""The fields of a Node that are read, and of what selects nodes, as the API writes them.
+"""What selects nodes, and what keeps pods from them, as the API writes it.
 
 All have a hash, so that those that are equal are kept once.
 """
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 
-from typing import Any
-
 import msgspec
-
-from scheduler_plugin.objects.fields import Set
 
 
 class Requirement(msgspec.Struct, frozen=True):
@@ -27,8 +23,8 @@ class Term(msgspec.Struct, frozen=True, rename="camel"):
     match_fields: tuple[Requirement, ...] | None = None
 
 
-class Selector(msgspec.Struct, frozen=True, rename="camel"):
-    """A NodeSelector."""
+class NodeSelector(msgspec.Struct, frozen=True, rename="camel"):
+    """Nodes by their labels and names."""
 
     node_selector_terms: tuple[Term, ...] | None = None
 
@@ -36,7 +32,7 @@ class Selector(msgspec.Struct, frozen=True, rename="camel"):
 class NodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
     """`nodeAffinity` of a pod's affinity; what is only preferred is not read."""
 
-    required_during_scheduling_ignored_during_execution: Selector | None = None
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
 class Something(msgspec.Struct, frozen=True):
@@ -72,46 +68,3 @@ class Toleration(msgspec.Struct, frozen=True):
     operator: str | None = None
     value: str | None = None
     effect: str | None = None
-
-
-class Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `metadata`."""
-
-    name: Set
-    uid: Set
-    namespace: str | None = None
-    resource_version: str | None = None
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-
-
-class Spec(msgspec.Struct, frozen=True):
-    """Of `spec`."""
-
-    unschedulable: bool | None = None
-    taints: tuple[Taint, ...] | None = None
-
-
-class Condition(msgspec.Struct, frozen=True):
-    """An entry of `status.conditions`; when a heartbeat came is not read."""
-
-    type: str | None = None
-    status: str | None = None
-
-
-class Status(msgspec.Struct, frozen=True):
-    """Of `status`; its addresses, images and volumes are not read."""
-
-    allocatable: dict[str, Any] | None = None
-    conditions: list[Condition] | None = None
-
-
-class Node(msgspec.Struct, frozen=True):
-    """A Node."""
-
-    metadata: Metadata
-    spec: Spec | None = None
-    status: Status | None = None
-
-
-NO_SPEC, NO_STATUS = Spec(), Status()
