@@ -6,20 +6,9 @@ from typing import Any
 
 import msgspec
 
+from kube.shapes.metadata import Metadata
 from kube.shapes.reading import Set
 from kube.shapes.selection import NodeSelector, Toleration
-
-
-class Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `metadata`, of a claim, of a template, and of what a template makes."""
-
-    name: str | None = None
-    uid: str | None = None
-    namespace: str | None = None
-    resource_version: str | None = None
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
 
 
 class Capacity(msgspec.Struct, frozen=True):
@@ -143,4 +132,4 @@ class Template(msgspec.Struct, frozen=True):
     spec: TemplateSpec | None = None
 
 
-NO_METADATA, NO_SPEC, NO_STATUS, NO_EXACT = Metadata(), Spec(), Status(), Exact()
+NO_SPEC, NO_STATUS, NO_EXACT = Spec(), Status(), Exact()

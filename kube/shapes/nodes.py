@@ -6,19 +6,8 @@ from typing import Any
 
 import msgspec
 
-from kube.shapes.reading import Set
+from kube.shapes.metadata import Condition, StoredMetadata
 from kube.shapes.selection import Taint
-
-
-class Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `metadata`."""
-
-    name: Set
-    uid: Set
-    namespace: str | None = None
-    resource_version: str | None = None
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -26,13 +15,6 @@ class Spec(msgspec.Struct, frozen=True):
 
     unschedulable: bool | None = None
     taints: tuple[Taint, ...] | None = None
-
-
-class Condition(msgspec.Struct, frozen=True):
-    """An entry of `status.conditions`; when a heartbeat came is not read."""
-
-    type: str | None = None
-    status: str | None = None
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -45,7 +27,7 @@ class Status(msgspec.Struct, frozen=True):
 class Node(msgspec.Struct, frozen=True):
     """A Node."""
 
-    metadata: Metadata
+    metadata: StoredMetadata
     spec: Spec | None = None
     status: Status | None = None
 

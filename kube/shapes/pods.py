@@ -6,21 +6,8 @@ from typing import Any
 
 import msgspec
 
-from kube.shapes.reading import Set
+from kube.shapes.metadata import Condition, StoredMetadata
 from kube.shapes.selection import Affinity, Something, Toleration
-
-
-class Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `metadata`."""
-
-    name: Set
-    uid: Set
-    namespace: str | None = None
-    resource_version: str | None = None
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -97,16 +84,6 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
     topology_spread_constraints: list[SpreadConstraint] | None = None
 
 
-class Condition(msgspec.Struct, frozen=True, rename="camel"):
-    """An entry of `status.conditions`."""
-
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    last_transition_time: str | None = None
-
-
 class Mapping(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of the claim's `requestMappings`."""
 
@@ -132,7 +109,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
 class Pod(msgspec.Struct, frozen=True):
     """A Pod."""
 
-    metadata: Metadata
+    metadata: StoredMetadata
     spec: Spec | None = None
     status: Status | None = None
 

@@ -10,19 +10,18 @@ from typing import NamedTuple, NewType
 from driver.api import DRIVER_NAME
 from kube.shapes.claims import (
     NO_EXACT,
-    NO_METADATA,
     NO_STATUS,
     Asked,
     Claim,
     Consumer,
     Exact,
     Given,
-    Metadata,
     Selector,
     Spec,
     Status,
     Template,
 )
+from kube.shapes.metadata import NO_METADATA, Metadata
 from kube.shapes.reading import (
     JsonObject,
     UnreadableError,

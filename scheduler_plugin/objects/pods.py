@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from sys import intern
 
+from kube.shapes.metadata import Condition
 from kube.shapes.pods import (
     NO_CLAIM,
     NO_GROUP,
     NO_SPEC,
     NO_STATUS,
-    Condition,
     Pod,
     Spec,
     Status,

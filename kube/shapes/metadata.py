@@ -1,0 +1,49 @@
+"""`metadata` of every kind, and the conditions of a status.
+
+All structs of this room are frozen, and all their fields but those that every stored object has
+may be absent.
+"""
+
+# No annotations from __future__: msgspec would have to evaluate each text in every process.
+
+import msgspec
+
+from kube.shapes.reading import Set
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Of what may not be stored yet, such as the claims that a template is for."""
+
+    name: str | None = None
+    uid: str | None = None
+    namespace: str | None = None
+    resource_version: str | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class NamedMetadata(Metadata, frozen=True, kw_only=True, rename="camel"):
+    """Of an object that has a name at the least."""
+
+    name: Set
+
+
+class StoredMetadata(NamedMetadata, frozen=True, kw_only=True, rename="camel"):
+    """Of an object that the API server has."""
+
+    uid: Set
+
+
+class Condition(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `status.conditions`."""
+
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
+
+
+NO_METADATA = Metadata()
