@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from kube.shapes.classes import Selector
 from kube.shapes.metadata import Metadata
 from kube.shapes.reading import Set
 from kube.shapes.selection import NodeSelector, Toleration
@@ -15,18 +16,6 @@ class Capacity(msgspec.Struct, frozen=True):
     """What is asked of each device."""
 
     requests: dict[str, Any] | None = None
-
-
-class Cel(msgspec.Struct, frozen=True):
-    """CEL of a selector."""
-
-    expression: str | None = None
-
-
-class Selector(msgspec.Struct, frozen=True):
-    """What a device has to satisfy."""
-
-    cel: Cel | None = None
 
 
 class Exact(msgspec.Struct, frozen=True, rename="camel"):

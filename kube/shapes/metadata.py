@@ -36,6 +36,16 @@ class StoredMetadata(NamedMetadata, frozen=True, kw_only=True, rename="camel"):
     uid: Set
 
 
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `ownerReferences`."""
+
+    api_version: str | None = None
+    kind: str | None = None
+    name: str | None = None
+    uid: str | None = None
+    controller: bool | None = None
+
+
 class Condition(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of `status.conditions`."""
 

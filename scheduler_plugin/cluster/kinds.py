@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
+from driver.shapes import InstanceObject
 from kube.api import (
     CLAIMS,
     CLASSES,
@@ -25,6 +26,7 @@ from kube.api import (
 from kube.shapes.claims import Claim
 from kube.shapes.nodes import Node
 from kube.shapes.pods import Pod
+from kube.shapes.slices import Slice
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     GroupChanged,
@@ -185,7 +187,7 @@ class Kinds:
 
     def _slices(self) -> Kind[PublishedSlice]:
         feed = self._other(self._tables.put_slice, self._tables.delete_slice)
-        return self._kind(SLICES, published_slice, feed, is_optional=True)
+        return self._kind(SLICES, published_slice, feed, is_optional=True, shape=Slice)
 
     def _configurations(self) -> Kind[ResourceKey]:
         feed = self._other(self._world.put_configuration, self._world.delete_configuration)
@@ -200,7 +202,7 @@ class Kinds:
                     self._world.put_instance(other)
 
         feed = self._other(self._world.put_instance, delete)
-        return self._kind(INSTANCES, instance_view, feed, is_optional=True)
+        return self._kind(INSTANCES, instance_view, feed, is_optional=True, shape=InstanceObject)
 
     def _group(self, resource: Resource) -> Kind[PodGroupView]:
         def project(obj: JsonObject) -> PodGroupView:

@@ -16,11 +16,11 @@ from kube.shapes.claims import (
     Consumer,
     Exact,
     Given,
-    Selector,
     Spec,
     Status,
     Template,
 )
+from kube.shapes.classes import Selector
 from kube.shapes.metadata import NO_METADATA, Metadata
 from kube.shapes.reading import (
     JsonObject,
@@ -307,15 +307,18 @@ def _alternative(exact: Exact, path: str, name: str) -> Alternative:
         slots=max(1, whole(asked[1]) or 1) if asked else 1,
         admin_access=bool(exact.admin_access),
         problem=_problem(*asked, f"{path}.capacity.requests") if asked else "",
-        selectors=_selectors(exact.selectors) if exact.selectors else (),
+        selectors=expressions(exact.selectors) if exact.selectors else (),
         tolerations=tuple(exact.tolerations) if exact.tolerations else (),
         names_slots=asked is not None,
         odd_capacity=_odd(capacity) if capacity else (),
     )
 
 
-def _selectors(selectors: Iterable[Selector]) -> tuple[str | None, ...]:
-    """Claims that are made of one template share the texts."""
+def expressions(selectors: Iterable[Selector]) -> tuple[str | None, ...]:
+    """The CEL of selectors, of a class or of a request; None for one of another kind.
+
+    Claims that are made of one template share the texts.
+    """
     found = (each.cel.expression if each.cel is not None else None for each in selectors)
     return tuple(None if text is None else intern(text) for text in found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -61,11 +61,6 @@ def selected_nodes(selector: NodeSelector) -> NodeTerms:
 def on_node(name: str) -> NodeTerms:
     """That node alone."""
     return NodeTerms((Term(match_fields=(Requirement(NAME_FIELD, "In", (name,)),)),))
-
-
-def taints_of(taints: Iterable[JsonObject | Taint] | None) -> tuple[Taint, ...]:
-    """Read the taints of a node or a device; raises UnreadableError."""
-    return tuple(read_as(Taint, taint) for taint in taints or ())
 
 
 def _term(term: Term, name: str, labels: Mapping[str, str]) -> bool:

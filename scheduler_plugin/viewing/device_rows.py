@@ -8,28 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from driver.api import (
-    ATTRIBUTE_CONFIGURATION,
-    ATTRIBUTE_INSTANCE,
-    CAPACITY_SLOTS,
     DRIVER_NAME,
     OFFLINE_SINCE,
     OFFLINE_TAINT,
 )
-from kube.shapes.reading import JsonObject
+from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from kube.shapes.claims import Claim
+from kube.shapes.metadata import NO_METADATA
+from kube.shapes.reading import JsonObject, read_as
+from kube.shapes.slices import (
+    NO_CAPACITY,
+    NO_POOL,
+    NO_SPEC,
+    Capacity,
+    Device,
+    DeviceTaint,
+    Place,
+    Slice,
+    Spec,
+)
 from scheduler_plugin.accounting.books_views import BooksView
+from scheduler_plugin.objects.claims import SLOTS_NAMES, DeviceId
 from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
+from scheduler_plugin.objects.devices.devices import origin_of
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
+from scheduler_plugin.objects.node_selection import node_terms
 from scheduler_plugin.objects.requests import whole
 
 READY, OFFLINE, TAINTED = "Ready", "Offline", "Tainted"
 EVERYWHERE = "*"
 
 Path = Literal["DRA", "DevicePlugin"]
-DeviceKey = tuple[str, str, str]
-"""Driver, pool and name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,47 +106,45 @@ def device_rows(
 
 def _claim_users(
     claims: Iterable[JsonObject], books: BooksView
-) -> Mapping[DeviceKey, list[DeviceUser]]:
-    found: dict[DeviceKey, list[DeviceUser]] = {}
+) -> Mapping[DeviceId, list[DeviceUser]]:
+    found: dict[DeviceId, list[DeviceUser]] = {}
     for obj in claims:
-        view = books.facts.claim(ClaimUid(obj["metadata"].get("uid") or ""))
-        allocation = (obj.get("status") or {}).get("allocation") or {}
-        results = (allocation.get("devices") or {}).get("results") or ()
+        metadata = read_as(Claim, obj).metadata or NO_METADATA
+        view = books.facts.claim(ClaimUid(metadata.uid or ""))
         if view is None or view.results is None:
             continue
         entry = books.ledger.claim(view.uid)
         pods = tuple(f"{pod.namespace}/{pod.name}" for pod in books.facts.consumers(view))
-        for raw, result in zip(results, view.results, strict=False):
+        for result in view.results:
             user = DeviceUser(
                 what=str(view),
                 slots=0 if result.admin_access else result.slots or 1,
                 payer=entry.owner if entry else NO_QUEUE,
                 pods=pods,
             )
-            key = (result.driver, raw.get("pool") or "", raw.get("device") or "")
-            found.setdefault(key, []).append(user)
+            found.setdefault(result.device_id, []).append(user)
     return found
 
 
 def _published(
-    slices: Iterable[JsonObject], users: Mapping[DeviceKey, list[DeviceUser]]
+    slices: Iterable[JsonObject], users: Mapping[DeviceId, list[DeviceUser]]
 ) -> Iterator[DeviceRow]:
     """One row for each device, in however many slices its nodes are listed."""
-    for spec, device, nodes in _merged(slices):
-        driver, pool = _pool(spec)
-        found = tuple(users.get((driver, pool, device["name"]), ()))
-        state, detail = _state(device.get("taints") or ())
+    for key, device, nodes in _merged(slices):
+        found = tuple(users.get(key, ()))
+        configuration, instance = origin_of(device, key.driver)
+        state, detail = _state(device.taints or ())
         yield DeviceRow(
-            name=device["name"],
+            name=key.name,
             path="DRA",
-            driver=driver,
-            pool=pool,
-            configuration=_attribute(device, ATTRIBUTE_CONFIGURATION, driver),
-            instance=_attribute(device, ATTRIBUTE_INSTANCE, driver),
+            driver=key.driver,
+            pool=key.pool,
+            configuration=configuration,
+            instance=instance,
             nodes=nodes,
             state=state,
             detail=detail,
-            slots=_slots(device.get("capacity") or {}),
+            slots=_slots(device.capacity or {}),
             used=sum(user.slots for user in found),
             users=found,
         )
@@ -142,73 +152,73 @@ def _published(
 
 def _merged(
     slices: Iterable[JsonObject],
-) -> Iterator[tuple[JsonObject, JsonObject, tuple[str, ...]]]:
+) -> Iterator[tuple[DeviceId, Device, tuple[str, ...]]]:
     """Each device of the newest generation of its pool, with the nodes of all its slices."""
-    specs = [obj.get("spec") or {} for obj in slices]
+    specs = [read_as(Slice, obj).spec or NO_SPEC for obj in slices]
     newest: dict[tuple[str, str], int] = {}
     for spec in specs:
         key = _pool(spec)
-        newest[key] = max(newest.get(key, 0), (spec.get("pool") or {}).get("generation") or 0)
-    found: dict[DeviceKey, tuple[JsonObject, JsonObject, dict[str, None]]] = {}
+        newest[key] = max(newest.get(key, 0), _generation(spec))
+    found: dict[DeviceId, tuple[Device, dict[str, None]]] = {}
     for spec in specs:
-        if ((spec.get("pool") or {}).get("generation") or 0) < newest[_pool(spec)]:
+        if _generation(spec) < newest[_pool(spec)]:
             continue
-        for device in spec.get("devices") or ():
-            entry = found.setdefault((*_pool(spec), device["name"]), (spec, device, {}))
-            place = device if spec.get("perDeviceNodeSelection") else spec
-            entry[2].update(dict.fromkeys(_nodes(place)))
-    for spec, device, nodes in found.values():
-        yield spec, device, tuple(sorted(nodes))
+        for device in spec.devices or ():
+            named = DeviceId(*_pool(spec), device.name or "")
+            _, nodes = found.setdefault(named, (device, {}))
+            nodes.update(dict.fromkeys(_nodes(spec.place_of(device))))
+    for named, (device, nodes) in found.items():
+        yield named, device, tuple(sorted(nodes))
 
 
-def _pool(spec: JsonObject) -> tuple[str, str]:
-    return spec.get("driver") or "", (spec.get("pool") or {}).get("name") or ""
+def _pool(spec: Spec) -> tuple[str, str]:
+    return spec.driver or "", (spec.pool or NO_POOL).name or ""
 
 
-def _nodes(place: JsonObject) -> list[str]:
+def _generation(spec: Spec) -> int:
+    return (spec.pool or NO_POOL).generation or 0
+
+
+def _nodes(place: Place) -> list[str]:
     """What a slice, or a device that says it itself, tells of who sees it."""
-    if place.get("nodeName"):
-        return [place["nodeName"]]
-    terms = (place.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
+    if place.node_name:
+        return [place.node_name]
+    terms = node_terms(place.node_selector).terms or ()
     values = [
         value
         for term in terms
-        for one in (*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ()))
-        for value in one.get("values") or ()
+        for one in (*(term.match_expressions or ()), *(term.match_fields or ()))
+        for value in one.values or ()
     ]
     return values or [EVERYWHERE]
 
 
-def _attribute(device: JsonObject, name: str, driver: str) -> str:
-    attributes = device.get("attributes") or {} if driver == DRIVER_NAME else {}
-    return (attributes.get(name) or {}).get("string") or ""
-
-
-def _slots(capacity: Mapping[str, Any]) -> int:
-    for name in (CAPACITY_SLOTS, f"{DRIVER_NAME}/{CAPACITY_SLOTS}"):
+def _slots(capacity: Mapping[str, Capacity | None]) -> int:
+    for name in SLOTS_NAMES:
         if name in capacity:
-            return whole((capacity[name] or {}).get("value")) or 0
+            return whole((capacity[name] or NO_CAPACITY).value) or 0
     return 1
 
 
-def _state(taints: Iterable[JsonObject]) -> tuple[str, str]:
+def _state(taints: Iterable[DeviceTaint]) -> tuple[str, str]:
     others = []
     for taint in taints:
-        if taint.get("key") == OFFLINE_TAINT:
-            return OFFLINE, f"since {taint.get('timeAdded') or 'a while'}"
-        others.append(f"{taint.get('key')}:{taint.get('effect')}")
+        if taint.key == OFFLINE_TAINT:
+            return OFFLINE, f"since {taint.time_added or 'a while'}"
+        others.append(f"{taint.key}:{taint.effect}")
     return (TAINTED, ", ".join(others)) if others else (READY, "")
 
 
 def _of_instance(obj: JsonObject, with_slices: set[str], books: BooksView) -> DeviceRow | None:
     """Of an Instance that slices show as well only what is held counts."""
-    metadata, spec = obj["metadata"], obj.get("spec") or {}
-    usage = {slot: user for slot, user in (spec.get("deviceUsage") or {}).items() if user}
-    name, configuration = metadata["name"], spec.get("configurationName") or ""
+    found = read_as(InstanceObject, obj)
+    metadata, spec = found.metadata, found.spec or NO_INSTANCE_SPEC
+    usage = {slot: user for slot, user in (spec.device_usage or {}).items() if user}
+    name, configuration = metadata.name, spec.configuration_name or ""
     if name in with_slices and not usage:
         return None
-    nodes = tuple(sorted(spec.get("nodes") or ()))
-    since = (metadata.get("annotations") or {}).get(OFFLINE_SINCE) or ""
+    nodes = tuple(sorted(spec.nodes or ()))
+    since = (metadata.annotations or {}).get(OFFLINE_SINCE, "")
     users = tuple(_slot_users(name, configuration, usage.values(), books))
     return DeviceRow(
         name=name,
@@ -220,7 +230,7 @@ def _of_instance(obj: JsonObject, with_slices: set[str], books: BooksView) -> De
         nodes=nodes,
         state=READY if nodes else OFFLINE,
         detail=f"since {since}" if since and not nodes else "",
-        slots=spec.get("capacity") or 0,
+        slots=spec.capacity or 0,
         used=len(usage),
         users=users,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from sys import intern
 
@@ -14,9 +14,13 @@ from driver.api import (
     DRIVER_NAME,
     OFFLINE_SINCE,
 )
-from kube.shapes.reading import JsonObject
+from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from kube.shapes.classes import NO_SPEC as NO_CLASS_SPEC
+from kube.shapes.classes import DeviceClass
+from kube.shapes.reading import JsonObject, read_as
+from kube.shapes.slices import NO_POOL, NO_SPEC, Device, Slice
 from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
-from scheduler_plugin.objects.claims import ClassName, DeviceId
+from scheduler_plugin.objects.claims import ClassName, DeviceId, expressions
 from scheduler_plugin.objects.devices.class_selectors import (
     demanded_configuration,
     demanded_drivers,
@@ -105,16 +109,17 @@ class InstanceView:
 
 
 def class_view(obj: JsonObject) -> ClassView:
-    """Parse a DeviceClass of resource.k8s.io/v1."""
-    metadata, spec = obj["metadata"], obj.get("spec") or {}
-    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    selectors = expressions(spec.get("selectors") or ())
+    """Parse a DeviceClass of resource.k8s.io/v1; raises UnreadableError."""
+    found = read_as(DeviceClass, obj)
+    metadata, spec = found.metadata, found.spec or NO_CLASS_SPEC
+    labels, annotations = metadata.labels or {}, metadata.annotations or {}
+    selectors = expressions(spec.selectors or ())
     return ClassView(
-        name=ClassName(metadata["name"]),
-        created=metadata.get("creationTimestamp") or "",
+        name=ClassName(metadata.name),
+        created=metadata.creation_timestamp or "",
         configuration=ResourceKey(labels.get(CONFIGURATION_LABEL, "")),
         accounted={"true": True, "false": False}.get(labels.get(ACCOUNTED_LABEL, "")),
-        extended_resource=spec.get("extendedResourceName") or "",
+        extended_resource=spec.extended_resource_name or "",
         max_pods=_max_pods(annotations.get(MAX_PODS_ANNOTATION, "")),
         drivers=demanded_drivers(selectors),
         selects=ResourceKey(demanded_configuration(selectors)),
@@ -122,23 +127,17 @@ def class_view(obj: JsonObject) -> ClassView:
     )
 
 
-def expressions(selectors: Sequence[JsonObject]) -> tuple[str | None, ...]:
-    """The CEL of selectors, of a class or of a request; None for one of another kind."""
-    return tuple((selector.get("cel") or {}).get("expression") for selector in selectors)
-
-
-def slice_view(obj: JsonObject) -> SliceView:
-    """Parse a ResourceSlice of resource.k8s.io/v1."""
-    spec = obj.get("spec") or {}
-    driver = intern(spec.get("driver") or "")
-    pool = intern((spec.get("pool") or {}).get("name") or "")
-    origins = [
-        (each.get("name") or "", _origin(each, driver)) for each in spec.get("devices") or ()
-    ]
+def slice_view(obj: JsonObject | Slice) -> SliceView:
+    """Parse a ResourceSlice of resource.k8s.io/v1; raises UnreadableError."""
+    found = read_as(Slice, obj)
+    spec = found.spec or NO_SPEC
+    driver = intern(spec.driver or "")
+    pool = intern((spec.pool or NO_POOL).name or "")
+    origins = [(each.name or "", origin_of(each, driver)) for each in spec.devices or ()]
     return SliceView(
-        name=obj["metadata"]["name"],
+        name=found.metadata.name,
         driver=driver,
-        node=intern(spec.get("nodeName") or ""),
+        node=intern(spec.node_name or ""),
         pool=pool,
         counts=tuple(sorted(Counter(origin for _, origin in origins).items())),
         configurations=tuple(
@@ -149,16 +148,17 @@ def slice_view(obj: JsonObject) -> SliceView:
     )
 
 
-def instance_view(obj: JsonObject) -> InstanceView:
-    """Parse an Instance."""
-    metadata, spec = obj["metadata"], obj.get("spec") or {}
+def instance_view(obj: JsonObject | InstanceObject) -> InstanceView:
+    """Parse an Instance; raises UnreadableError."""
+    found = read_as(InstanceObject, obj)
+    metadata, spec = found.metadata, found.spec or NO_INSTANCE_SPEC
     return InstanceView(
-        metadata["name"],
-        ResourceKey(intern(spec.get("configurationName") or "")),
-        tuple(intern(node) for node in spec.get("nodes") or ()),
-        max(0, spec.get("capacity") or 0),
-        _held(spec.get("deviceUsage") or {}),
-        str((metadata.get("annotations") or {}).get(OFFLINE_SINCE) or ""),
+        metadata.name,
+        ResourceKey(intern(spec.configuration_name or "")),
+        tuple(intern(node) for node in spec.nodes or ()),
+        max(0, spec.capacity or 0),
+        _held(spec.device_usage or {}),
+        (metadata.annotations or {}).get(OFFLINE_SINCE, ""),
     )
 
 
@@ -174,9 +174,9 @@ def _max_pods(value: str) -> int | None:
     return int(value) or None if plausible else None
 
 
-def _origin(device: JsonObject, driver: str) -> tuple[str, str]:
-    """The Configuration and the Instance that a device of ours is of."""
-    attributes = device.get("attributes") or {} if driver == DRIVER_NAME else {}
+def origin_of(device: Device, driver: str) -> tuple[str, str]:
+    """The Configuration and the Instance that a device of ours is of; "" for any other's."""
+    attributes = device.attributes or {} if driver == DRIVER_NAME else {}
     found = (attributes.get(name) or {} for name in (ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE))
     configuration, instance = (intern(attribute.get("string") or "") for attribute in found)
     return configuration, instance

@@ -6,18 +6,18 @@ times the memory, and of 160,000 devices few are looked at. Equal texts are one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple
 
 import msgspec
 
-from kube.shapes.reading import JsonObject
+from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.selection import Taint
+from kube.shapes.slices import NO_CAPACITY, NO_POOL, NO_SPEC, Device, Place, Slice, Spec
 from scheduler_plugin.objects.claims import SLOTS_NAMES, DeviceId
 from scheduler_plugin.objects.devices.devices import SliceView, slice_view
-from scheduler_plugin.objects.node_selection import taints_of
 from scheduler_plugin.objects.requests import whole
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -84,68 +84,63 @@ class Seen(NamedTuple):
     is_shared: bool
 
 
-def published_slice(obj: JsonObject) -> PublishedSlice:
-    """Parse a ResourceSlice of resource.k8s.io/v1."""
-    spec = obj.get("spec") or {}
-    pool = spec.get("pool") or {}
+def published_slice(obj: JsonObject | Slice) -> PublishedSlice:
+    """Parse a ResourceSlice of resource.k8s.io/v1; raises UnreadableError."""
+    found = read_as(Slice, obj)
+    view, spec = slice_view(found), found.spec or NO_SPEC
+    pool = spec.pool or NO_POOL
     return PublishedSlice(
-        view=slice_view(obj),
-        pool=intern(pool.get("name") or ""),
-        generation=pool.get("generation") or 0,
-        slice_count=pool.get("resourceSliceCount"),
-        devices=published_devices(spec, spec.get("devices") or ()),
+        view=view,
+        pool=view.pool,
+        generation=pool.generation or 0,
+        slice_count=pool.resource_slice_count,
+        devices=_devices(spec, view),
     )
 
 
-def published_devices(
-    spec: JsonObject, devices: Iterable[JsonObject]
-) -> tuple[PublishedDevice, ...]:
-    """Parse devices of a slice with this spec."""
-    driver = intern(spec.get("driver") or "")
-    pool = intern((spec.get("pool") or {}).get("name") or "")
-    shared_place = None if spec.get("perDeviceNodeSelection") else _place(spec)
+def _devices(spec: Spec, view: SliceView) -> tuple[PublishedDevice, ...]:
+    shared_place = None if spec.per_device_node_selection else _place(spec)
     found = []
-    for device in devices:
-        name = intern(device.get("name") or "")
+    for device in spec.devices or ():
         place = shared_place or _place(device)
-        found.append(_device(DeviceId(driver, pool, name), device, place))
+        device_id = DeviceId(view.driver, view.pool, intern(device.name or ""))
+        found.append(_device(device_id, device, place))
     return tuple(found)
 
 
-def _device(
-    device_id: DeviceId, device: JsonObject, place: tuple[str, str | None]
-) -> PublishedDevice:
-    capacity = device.get("capacity") or {}
-    is_shared = bool(device.get("allowMultipleAllocations"))
-    slots = _slots(capacity) if is_shared else None
-    quantities = {name: each.get("value") for name, each in capacity.items()}
-    seen = (device_id.driver, device.get("attributes") or {}, quantities, is_shared)
+def _device(device_id: DeviceId, device: Device, place: tuple[str, str | None]) -> PublishedDevice:
+    capacity = device.capacity or {}
+    is_shared = bool(device.allow_multiple_allocations)
+    quantities = {name: (each or NO_CAPACITY).value for name, each in capacity.items()}
+    slots = _slots(quantities) if is_shared else None
+    seen = (device_id.driver, device.attributes or {}, quantities, is_shared)
     node, selector = place
+    taints = device.taints or ()
     return PublishedDevice(
         device=device_id,
         text=intern(_encode(seen).decode()),
         node=node,
         selector=selector,
         slots=slots,
-        taints=taints_of(device.get("taints")),
-        taint_times=tuple(str(t.get("timeAdded") or "") for t in device.get("taints") or ()),
+        taints=tuple(Taint(each.key, each.value, each.effect) for each in taints),
+        taint_times=tuple(each.time_added or "" for each in taints),
     )
 
 
-def _place(place: JsonObject) -> tuple[str, str | None]:
+def _place(place: Place) -> tuple[str, str | None]:
     """The one node, or the selector of those that can use what is here."""
-    node = intern(place.get("nodeName") or "")
-    if node or place.get("allNodes"):
+    node = intern(place.node_name or "")
+    if node or place.all_nodes:
         return node, None
-    return "", intern(_encode(place.get("nodeSelector") or {}).decode())
+    return "", intern(_encode(place.node_selector or {}).decode())
 
 
-def _slots(capacity: JsonObject) -> int | None:
+def _slots(quantities: Mapping[str, Any]) -> int | None:
     """The slots of a device that shares nothing else; None of any other."""
-    if len(capacity) != 1:
+    if len(quantities) != 1:
         return None
-    ((name, found),) = capacity.items()
-    return whole(found.get("value")) if name in SLOTS_NAMES else None
+    ((name, quantity),) = quantities.items()
+    return whole(quantity) if name in SLOTS_NAMES else None
 
 
 @lru_cache(maxsize=1_024)

@@ -16,6 +16,7 @@ from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, ObjectP
 from kube.shapes.claims import Claim
 from kube.shapes.pods import Pod
 from kube.shapes.reading import UnreadableError
+from kube.shapes.selection import Taint
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     PodChanged,
@@ -25,7 +26,6 @@ from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
-from scheduler_plugin.objects.node_selection import taints_of
 from scheduler_plugin.objects.projections import project_claim, project_pod
 from tests.scheduler_plugin.builders import (
     SETTINGS,
@@ -334,5 +334,5 @@ def test_slices_tell_the_world_what_counts_and_the_table_of_devices_all(
     assert cluster.stock.devices.on("n") == (device,)
     assert offer is not None
     assert later is not None
-    assert (offer.taints, later.taints) == ((), taints_of(tainted))
+    assert (offer.taints, later.taints) == ((), (Taint("x", effect="NoSchedule"),))
     assert told == [], "nothing that queues count has changed"

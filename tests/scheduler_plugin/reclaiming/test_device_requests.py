@@ -8,7 +8,6 @@ import pytest
 
 from kube.shapes.selection import Toleration
 from scheduler_plugin.objects.claims import Alternative, claim_view
-from scheduler_plugin.objects.devices.devices import expressions
 from scheduler_plugin.objects.names import QUEUE_LABEL
 from scheduler_plugin.reclaiming.places.offers import (
     Constraint,
@@ -38,6 +37,10 @@ def asked(obj: Any, request: int = 0, choice: int = 0) -> DeviceRequest:
     return request_of(claim, claim.requests[request].alternatives[choice], CLASS_SELECTORS)
 
 
+def _expressions(exactly: Any) -> tuple[str | None, ...]:
+    return tuple(each.get("cel", {}).get("expression") for each in exactly.get("selectors", ()))
+
+
 def device_request(claim: Any, alternative: Alternative) -> DeviceRequest:
     """The same, read from the claim as the API server has it."""
     devices, names = claim["spec"]["devices"], alternative.name.split("/")
@@ -46,7 +49,7 @@ def device_request(claim: Any, alternative: Alternative) -> DeviceRequest:
     exactly = next((each for each in choices if each["name"] == names[-1]), request.get("exactly"))
     about = {alternative.name, names[0]}
     return DeviceRequest(
-        selectors=(CLASS_SELECTORS, expressions(exactly.get("selectors", ()))),
+        selectors=(CLASS_SELECTORS, _expressions(exactly)),
         slots=alternative.slots,
         names_slots="capacity" in exactly,
         tolerations=tuple(Toleration(**each) for each in exactly.get("tolerations") or ()),

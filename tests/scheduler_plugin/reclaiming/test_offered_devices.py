@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from driver.api import DRIVER_NAME
+from kube.shapes.selection import Taint
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.node_selection import taints_of
 from scheduler_plugin.reclaiming.places.offered_devices import SEVERAL, OfferedDevices
 from scheduler_plugin.reclaiming.places.offers import Offer
 from scheduler_plugin.reclaiming.places.published_slices import (
-    published_devices,
     published_slice,
 )
 from tests.left_overs import kept_in
@@ -106,7 +105,8 @@ def _of_pool(specs: list[dict[str, Any]]) -> Iterator[Offer]:
     now = [spec for spec in specs if (spec["pool"].get("generation") or 0) == newest]
     is_complete = len(now) == now[0]["pool"].get("resourceSliceCount")
     for spec in now:
-        for device in published_devices(spec, spec.get("devices") or ()):
+        found = published_slice({"metadata": {"name": "s"}, "spec": spec})
+        for device in found.devices:
             yield Offer(device, is_complete)
 
 
@@ -182,7 +182,7 @@ def test_an_offer_says_of_a_device_what_its_slice_does() -> None:
     offer = table.offer(named("d1"))
 
     assert offer is not None
-    assert (offer.node, offer.slots, offer.taints) == ("n", 3, taints_of([TAINT]))
+    assert (offer.node, offer.slots, offer.taints) == ("n", 3, (Taint(**TAINT),))
     assert offer.is_complete
     assert offer.nodes.match("n", {})
     assert offer.value_of("moorage.dev/model") == ("string", "fine")

@@ -1,0 +1,71 @@
+"""The fields of a ResourceSlice that are read, as the API writes them; others are left alone."""
+
+# No annotations from __future__: msgspec would have to evaluate each text in every process.
+
+from typing import Any
+
+import msgspec
+
+from kube.shapes.metadata import NamedMetadata
+from kube.shapes.selection import Taint
+
+
+class DeviceTaint(Taint, frozen=True, rename="camel"):
+    """An entry of a device's `taints`."""
+
+    time_added: str | None = None
+
+
+class Capacity(msgspec.Struct, frozen=True):
+    """A value of a device's `capacity`."""
+
+    value: Any = None
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Which nodes can use what is here; `node_selector` stays JSON, since it is kept as text."""
+
+    node_name: str | None = None
+    all_nodes: bool | None = None
+    node_selector: dict[str, Any] | None = None
+
+
+class Device(Place, frozen=True, kw_only=True, rename="camel"):
+    """An entry of `spec.devices`; it says itself who sees it where its slice says so."""
+
+    name: str | None = None
+    attributes: dict[str, dict[str, Any] | None] | None = None
+    capacity: dict[str, Capacity | None] | None = None
+    allow_multiple_allocations: bool | None = None
+    taints: list[DeviceTaint] | None = None
+
+
+class Pool(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `spec.pool`."""
+
+    name: str | None = None
+    generation: int | None = None
+    resource_slice_count: int | None = None
+
+
+class Spec(Place, frozen=True, kw_only=True, rename="camel"):
+    """Of `spec`."""
+
+    driver: str | None = None
+    pool: Pool | None = None
+    per_device_node_selection: bool | None = None
+    devices: list[Device] | None = None
+
+    def place_of(self, device: Device) -> Place:
+        """Who sees a device of this slice."""
+        return device if self.per_device_node_selection else self
+
+
+class Slice(msgspec.Struct, frozen=True):
+    """A ResourceSlice."""
+
+    metadata: NamedMetadata
+    spec: Spec | None = None
+
+
+NO_SPEC, NO_POOL, NO_CAPACITY = Spec(), Pool(), Capacity()
