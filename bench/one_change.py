@@ -29,7 +29,7 @@ from driver.instances.stored.objects import StoredInstance, instance_body, store
 from driver.publishing.shown.publication import Publication, local_supply, publish
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
-from driver.publishing.written.resource_slices import NodeScope, SliceView, slice_view
+from driver.publishing.written.resource_slices import NodeScope, StoredSlice, stored_slice
 from driver.publishing.written.shards import DeviceGroup
 
 NODE = NodeName("node-a")
@@ -64,7 +64,7 @@ class Pass:
 
     publication: Publication = field(default_factory=lambda: Publication({}))
     current: Mapping[str, InstanceName] = field(default_factory=dict)
-    slices: dict[str, SliceView] = field(default_factory=dict)
+    slices: dict[str, StoredSlice] = field(default_factory=dict)
     stored: dict[str, StoredInstance] = field(default_factory=dict)
     times: dict[str, list[float]] = field(default_factory=dict)
 
@@ -114,7 +114,7 @@ class Pass:
             body = copied(written)
             name = body["metadata"].get("name") or f"{body['metadata']['generateName']}x"
             body["metadata"] |= {"name": name, "uid": name, "resourceVersion": "1"}
-            self.slices[name] = slice_view(body)
+            self.slices[name] = stored_slice(body)
         if not self.stored:
             self.stored = {body["metadata"]["name"]: as_stored(body) for body in bodies}
 

@@ -17,9 +17,9 @@ from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import (
     NodeScope,
     SliceDevice,
-    SliceView,
+    StoredSlice,
     slice_device,
-    slice_view,
+    stored_slice,
 )
 from driver.publishing.written.shards import DeviceGroup
 
@@ -41,18 +41,18 @@ def pool(devices: tuple[SliceDevice, ...]) -> DesiredPool:
     return DesiredPool(name="node-a", driver="moorage.dev", groups=(DeviceGroup(SCOPE, devices),))
 
 
-def plan(desired: DesiredPool, stored: list[SliceView]) -> PoolPlan:
+def plan(desired: DesiredPool, stored: list[StoredSlice]) -> PoolPlan:
     found = plan_pool(desired, stored)
     assert isinstance(found, PoolPlan), found
     return found
 
 
-def stored_after(created: PoolPlan) -> list[SliceView]:
+def stored_after(created: PoolPlan) -> list[StoredSlice]:
     bodies = [json.loads(json.dumps(create.body)) for create in created.creates]
     for number, obj in enumerate(bodies):
         name = f"{obj['metadata']['generateName']}x{number}"
         obj["metadata"] |= {"name": name, "uid": name, "resourceVersion": "1"}
-    return [slice_view(obj) for obj in bodies]
+    return [stored_slice(obj) for obj in bodies]
 
 
 def milliseconds(act: Callable[[], object]) -> float:

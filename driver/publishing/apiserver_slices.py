@@ -33,10 +33,10 @@ from driver.publishing.written.resource_slices import (
     DeleteSlice,
     Owner,
     Scope,
-    SliceView,
+    StoredSlice,
     UpdateSlice,
     counter_set,
-    slice_view,
+    stored_slice,
 )
 from kube.api import (
     NODES,
@@ -119,7 +119,7 @@ async def write_pool(
     await each(plan.creates, write)
     await each(plan.outdated, partial(_delete, client))
     for decision, answer in answers:
-        stored = slice_view(answer).content
+        stored = stored_slice(answer).content
         adopted = adopt(adopted, decision.index, decision.content, stored)
     return adopted
 
@@ -170,7 +170,7 @@ class PoolPublisher:
         written: The publication that the API server has; if a write failed, all it may have.
     """
 
-    def __init__(self, client: ApiClient, pool: Pool, slices: Store[SliceView]) -> None:
+    def __init__(self, client: ApiClient, pool: Pool, slices: Store[StoredSlice]) -> None:
         """`slices` are those that the API server has, with the index `BY_POOL`."""
         self.written = Publication({})
         self._client = client
@@ -227,7 +227,7 @@ class PoolPublisher:
         views = self._stored()
         return await worked_out(many, _plan, self._pool, publication, owner, views, self._adopted)
 
-    def _stored(self) -> tuple[SliceView, ...]:
+    def _stored(self) -> tuple[StoredSlice, ...]:
         return self._slices.by_index(BY_POOL, self._pool.name)
 
 
@@ -235,7 +235,7 @@ def _plan(
     pool: Pool,
     publication: Publication | None,
     owner: Owner | None,
-    views: tuple[SliceView, ...],
+    views: tuple[StoredSlice, ...],
     adopted: Adopted,
 ) -> PoolPlan:
     if publication is None:

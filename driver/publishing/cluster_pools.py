@@ -38,7 +38,7 @@ from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher
 from driver.publishing.shown.publication import Publication, Supply, claimable_instances, publish
 from driver.publishing.shown.shared_pools import Urgency, nodes_of, shared_supply, urgency
 from driver.publishing.shown.slices import Features
-from driver.publishing.written.resource_slices import AllNodesScope, SliceView, slice_view
+from driver.publishing.written.resource_slices import AllNodesScope, StoredSlice, stored_slice
 from kube.api import SLICES, ApiClient, Change, Deleted, Done, Modified, Result, Store
 
 GATHER_SECONDS = 0.5
@@ -106,7 +106,7 @@ class ClusterPools:
         self.slices = Store(
             client,
             SLICES.select(field_selector=fields),
-            lambda body: _shared_view(slice_view(body)),
+            lambda body: _shared_view(stored_slice(body)),
             indexes={BY_POOL: lambda view: (view.pool,)},
         )
 
@@ -176,7 +176,7 @@ class ClusterPools:
         if not isinstance(change, Modified) or change.old.hostname != change.new.hostname:
             self.ask()
 
-    def _slice_changed(self, change: Change[SliceView]) -> None:
+    def _slice_changed(self, change: Change[StoredSlice]) -> None:
         view = change.old if isinstance(change, Deleted) else change.new
         if view.pool in self.pools:
             put_right(change, self._queue, view.pool)
@@ -254,7 +254,7 @@ class ClusterPools:
             self._on_claimed()
 
 
-def _shared_view(view: SliceView) -> SliceView | None:
+def _shared_view(view: StoredSlice) -> StoredSlice | None:
     return view if is_shared_pool(view.pool) else None
 
 

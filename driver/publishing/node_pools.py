@@ -29,7 +29,7 @@ from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher, rea
 from driver.publishing.shown.local_pools import Homes
 from driver.publishing.shown.publication import Publication, Supply, publish
 from driver.publishing.shown.slices import Features
-from driver.publishing.written.resource_slices import NodeScope, SliceView, slice_view
+from driver.publishing.written.resource_slices import NodeScope, StoredSlice, stored_slice
 from kube.api import SLICES, ApiClient, Change, Deleted, Done, Result, Store
 
 
@@ -49,10 +49,10 @@ class NodePools:
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         fields = f"spec.driver={DRIVER_NAME},spec.nodeName={node}"
-        self.slices: Store[SliceView] = Store(
+        self.slices: Store[StoredSlice] = Store(
             client,
             SLICES.select(field_selector=fields),
-            slice_view,
+            stored_slice,
             indexes={BY_POOL: lambda view: (view.pool,)},
         )
         self._client = client
@@ -160,7 +160,7 @@ class NodePools:
             if pool.current.has_away:
                 self._queue.add(name)
 
-    def _slice_changed(self, change: Change[SliceView]) -> None:
+    def _slice_changed(self, change: Change[StoredSlice]) -> None:
         view = change.old if isinstance(change, Deleted) else change.new
         if view.pool in self.pools:
             put_right(change, self._queue, view.pool)

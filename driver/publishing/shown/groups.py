@@ -21,7 +21,7 @@ from driver.publishing.written.resource_slices import (
     NodeSelectorScope,
     PerDeviceScope,
     Scope,
-    SliceView,
+    StoredSlice,
 )
 from driver.publishing.written.shards import SLICE_LIMIT, DeviceGroup
 
@@ -34,7 +34,7 @@ _Grouped = Mapping[Scope, list[Offer]]
 def groups_of(
     publication: Publication,
     scope: Scope,
-    stored: Iterable[SliceView],
+    stored: Iterable[StoredSlice],
     *,
     device_nodes: bool,
 ) -> tuple[DeviceGroup, ...]:
@@ -70,7 +70,7 @@ def _slices(devices: int) -> int:
     return -(-devices // SLICE_LIMIT)
 
 
-def _is_per_device(stored: Iterable[SliceView]) -> bool:
+def _is_per_device(stored: Iterable[StoredSlice]) -> bool:
     newest = max(stored, key=lambda view: view.generation, default=None)
     views = (view for view in stored if newest and view.generation == newest.generation)
     return any(view.content.scope == PerDeviceScope() for view in views)

@@ -42,7 +42,7 @@ from driver.publishing.shown.slices import Features, PublishedDevice, published
 from driver.publishing.written.resource_slices import (
     Scope,
     SliceDevice,
-    SliceView,
+    StoredSlice,
     seen_by,
     slice_device,
     with_scope,
@@ -164,7 +164,7 @@ def publication_of(stored: Iterable[tuple[Body, Scope | None]]) -> Publication:
     )
 
 
-def stored_devices(slices: Iterable[SliceView]) -> Iterator[tuple[Body, Scope | None]]:
+def stored_devices(slices: Iterable[StoredSlice]) -> Iterator[tuple[Body, Scope | None]]:
     """The devices of a pool's slices, the newest version of each last."""
     for view in sorted(slices, key=lambda view: view.generation):
         yield from (seen_by(device.body({}), view.content.scope) for device in view.content.devices)

@@ -32,7 +32,7 @@ from driver.publishing.written.resource_slices import (
     Owner,
     Scope,
     SliceContent,
-    SliceView,
+    StoredSlice,
     TaintTimes,
     UpdateSlice,
     content_fields,
@@ -90,7 +90,7 @@ class PoolPlan:
 
 def plan_pool(
     desired: DesiredPool | None,
-    existing: Sequence[SliceView],
+    existing: Sequence[StoredSlice],
     adopted: Adopted = _NOTHING_ADOPTED,
 ) -> PoolPlan:
     """The plan of one pool.
@@ -127,7 +127,7 @@ def _counter_slices(desired: DesiredPool) -> Iterator[SliceContent]:
 def plan_slices(
     desired: DesiredPool,
     contents: Sequence[SliceContent],
-    existing: Sequence[SliceView],
+    existing: Sequence[StoredSlice],
     adopted: Adopted = _NOTHING_ADOPTED,
 ) -> PoolPlan:
     """The plan of a pool whose division into slices is given, whatever its groups hold."""
@@ -152,8 +152,8 @@ def plan_slices(
 
 
 def _that_lose_nothing(
-    stored: Mapping[int, SliceView], contents: Sequence[SliceContent]
-) -> dict[int, SliceView]:
+    stored: Mapping[int, StoredSlice], contents: Sequence[SliceContent]
+) -> dict[int, StoredSlice]:
     """The slices of which no device is to be in another one; any other is written anew."""
     where = {device.name: i for i, content in enumerate(contents) for device in content.devices}
     return {
@@ -165,7 +165,7 @@ def _that_lose_nothing(
 
 
 def _shrinks(
-    gone: Iterable[SliceView], current: Mapping[int, SliceView], newest: int, length: int
+    gone: Iterable[StoredSlice], current: Mapping[int, StoredSlice], newest: int, length: int
 ) -> bool:
     """Whether slices that belong to the pool now shall not: it would be incomplete without them."""
     return any(view.generation == newest for view in gone) and any(
@@ -174,7 +174,7 @@ def _shrinks(
 
 
 def _is_for_others(
-    changed: Iterable[int], contents: Sequence[SliceContent], current: Mapping[int, SliceView]
+    changed: Iterable[int], contents: Sequence[SliceContent], current: Mapping[int, StoredSlice]
 ) -> bool:
     """Whether the slices differ in nothing but what devices say of who sees them."""
     return all(
@@ -206,7 +206,7 @@ class _Writer:
             metadata["ownerReferences"] = [self.pool.owner.reference()]
         return CreateSlice(self._body(metadata, content), index, content)
 
-    def update(self, view: SliceView, index: int, content: SliceContent) -> UpdateSlice:
+    def update(self, view: StoredSlice, index: int, content: SliceContent) -> UpdateSlice:
         metadata = {
             **view.metadata,
             "name": view.name,
@@ -238,7 +238,7 @@ class _Writer:
 def _changed(
     desired: DesiredPool,
     contents: Sequence[SliceContent],
-    current: Mapping[int, SliceView],
+    current: Mapping[int, StoredSlice],
     adopted: Adopted,
 ) -> set[int]:
     return {
@@ -250,12 +250,12 @@ def _changed(
     }
 
 
-def _ours(desired: DesiredPool, existing: Iterable[SliceView]) -> list[SliceView]:
+def _ours(desired: DesiredPool, existing: Iterable[StoredSlice]) -> list[StoredSlice]:
     ours = [view for view in existing if _is_ours(desired, view)]
     return sorted(ours, key=lambda view: (view.generation, view.name))
 
 
-def _is_ours(desired: DesiredPool, view: SliceView) -> bool:
+def _is_ours(desired: DesiredPool, view: StoredSlice) -> bool:
     """Whether a slice of this pool is this publisher's.
 
     A pool of this name on another node, or of shared devices, has a publisher of its own, whose
@@ -267,7 +267,7 @@ def _is_ours(desired: DesiredPool, view: SliceView) -> bool:
     return _has_node_of(desired, view) or bool(desired.owner and desired.owner.controls(view))
 
 
-def _has_node_of(desired: DesiredPool, view: SliceView) -> bool:
+def _has_node_of(desired: DesiredPool, view: StoredSlice) -> bool:
     return _node_of(desired.groups[0].scope) == _node_of(view.content.scope)
 
 
@@ -275,10 +275,10 @@ def _node_of(scope: Scope | None) -> NodeName | None:
     return scope.node if isinstance(scope, NodeScope) else None
 
 
-def _current(desired: DesiredPool, ours: Sequence[SliceView]) -> dict[int, SliceView]:
+def _current(desired: DesiredPool, ours: Sequence[StoredSlice]) -> dict[int, StoredSlice]:
     """The slices to update in place: those of the newest generation, one for each index."""
     newest = max((view.generation for view in ours), default=0)
-    current: dict[int, SliceView] = {}
+    current: dict[int, StoredSlice] = {}
     for view in ours:
         index = index_of(view)
         if view.generation == newest and index is not None and _has_node_of(desired, view):
@@ -286,13 +286,13 @@ def _current(desired: DesiredPool, ours: Sequence[SliceView]) -> dict[int, Slice
     return current
 
 
-def _taint_times(ours: Iterable[SliceView]) -> TaintTimes:
+def _taint_times(ours: Iterable[StoredSlice]) -> TaintTimes:
     """From all slices, since a device may move to another; the newest generation prevails."""
     devices = (device for view in ours for device in view.content.devices if device.times)
     return {taint: time for device in devices for taint, time in device.taint_times().items()}
 
 
-def _deletes(views: Iterable[SliceView]) -> tuple[DeleteSlice, ...]:
+def _deletes(views: Iterable[StoredSlice]) -> tuple[DeleteSlice, ...]:
     """Old generations first, or one that the newest hides would be seen again for a moment."""
     ordered = sorted(views, key=lambda view: (view.generation, view.name))
     return tuple(DeleteSlice(view.name, view.uid, view.resource_version) for view in ordered)

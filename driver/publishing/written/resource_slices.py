@@ -125,7 +125,7 @@ class SliceContent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SliceView:
+class StoredSlice:
     """A ResourceSlice as the API server has it.
 
     Attributes:
@@ -166,10 +166,10 @@ def hostnames(values: frozenset[str]) -> NodeSelectorScope:
     return node_selector({"nodeSelectorTerms": [{"matchExpressions": [requirement]}]})
 
 
-def slice_view(obj: Mapping[str, Any]) -> SliceView:
+def stored_slice(obj: Mapping[str, Any]) -> StoredSlice:
     """Parse a stored ResourceSlice."""
     metadata, spec = obj["metadata"], obj["spec"]
-    return SliceView(
+    return StoredSlice(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         resource_version=metadata.get("resourceVersion", ""),
@@ -300,7 +300,7 @@ class Owner:
             "controller": True,
         }
 
-    def controls(self, view: SliceView) -> bool:
+    def controls(self, view: StoredSlice) -> bool:
         references = view.metadata.get("ownerReferences", ())
         return any(ref.get("controller") and ref.get("uid") == self.uid for ref in references)
 
@@ -333,7 +333,7 @@ class CreateSlice:
     content: SliceContent
 
 
-def index_of(view: SliceView) -> int | None:
+def index_of(view: StoredSlice) -> int | None:
     """The slice's place in its pool; None if its name bears none, as those of old helpers."""
     match = _INDEXED.match(view.name)
     return int(match[1], 16) if match else None

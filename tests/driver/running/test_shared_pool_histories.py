@@ -27,7 +27,7 @@ from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
 from driver.publishing.shown.publication import stored_devices
 from driver.publishing.shown.slices import Features
-from driver.publishing.written.resource_slices import slice_view
+from driver.publishing.written.resource_slices import stored_slice
 from kube.api import INSTANCES, NODES, ApiClient, ApiError, ObjectKey, Store
 from tests.driver.builders import NOW, a_configuration
 from tests.driver.publishing.test_node_pools import FakeTasks
@@ -259,7 +259,7 @@ class SharedPool(RuleBasedStateMachine):
 
     def shown_to(self) -> dict[str, set[str]]:
         """The hosts of each camera that is there, as its slice or its devices say."""
-        views = map(slice_view, self.server.objects.values())
+        views = map(stored_slice, self.server.objects.values())
         return {
             name: {host for host in HOSTS.values() if f'"{host}"' in str(scope)}
             for body, scope in stored_devices(views)

@@ -24,7 +24,12 @@ from driver.publishing.shown.publication import (
     stored_devices,
 )
 from driver.publishing.shown.slices import Features
-from driver.publishing.written.resource_slices import NodeScope, SliceView, hostnames, slice_view
+from driver.publishing.written.resource_slices import (
+    NodeScope,
+    StoredSlice,
+    hostnames,
+    stored_slice,
+)
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
 FEATURES = Features(consumable_capacity=True, taints=True)
@@ -161,10 +166,10 @@ def test_what_was_written_before_counts_beside_what_may_have_been_written_since(
     assert either(before, attempted) == before
 
 
-def a_stored_slice(pool: str, generation: int, *bodies: dict[str, Any]) -> SliceView:
+def a_stored_slice(pool: str, generation: int, *bodies: dict[str, Any]) -> StoredSlice:
     spec = {"driver": "moorage.dev", "nodeName": NODE, "devices": list(bodies)}
     place = {"name": pool, "generation": generation, "resourceSliceCount": 1}
-    return slice_view({"metadata": {"name": f"{generation}"}, "spec": {**spec, "pool": place}})
+    return stored_slice({"metadata": {"name": f"{generation}"}, "spec": {**spec, "pool": place}})
 
 
 def test_of_a_device_in_two_generations_the_newer_counts() -> None:

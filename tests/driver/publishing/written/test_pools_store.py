@@ -21,12 +21,12 @@ from driver.publishing.written.resource_slices import (
     DeleteSlice,
     Scope,
     SliceDevice,
-    SliceView,
+    StoredSlice,
     UpdateSlice,
     seen_by,
     slice_content,
     slice_device,
-    slice_view,
+    stored_slice,
 )
 
 TAINTS = frozenset({"taints"})
@@ -38,7 +38,7 @@ NOTHING_ADOPTED: Adopted = {}
 NOW = "2026-11-21T12:00:00Z"
 
 Write = DeleteSlice | UpdateSlice | CreateSlice
-Planner = Callable[[tuple[SliceView, ...], Adopted], PoolPlan]
+Planner = Callable[[tuple[StoredSlice, ...], Adopted], PoolPlan]
 
 
 class ApiError(Exception):
@@ -57,13 +57,13 @@ class Store:
     """
 
     objects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    parsed: Mapping[str, SliceView] = field(default_factory=dict)
+    parsed: Mapping[str, StoredSlice] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
     now: str = NOW
     revision: int = 100
 
     @property
-    def views(self) -> tuple[SliceView, ...]:
+    def views(self) -> tuple[StoredSlice, ...]:
         return tuple(self.parsed.values())
 
     def without(self, *names: str) -> Store:
@@ -76,7 +76,7 @@ class Store:
         return replace(
             self,
             objects={**self.objects, name: obj},
-            parsed={**self.parsed, name: slice_view(obj)},
+            parsed={**self.parsed, name: stored_slice(obj)},
             revision=self.revision + 1,
         )
 
@@ -159,7 +159,7 @@ def sync(
     return Synced(plan, store, adopted, tuple(seen), frozenset(lost))
 
 
-def _listed(views: Iterable[SliceView]) -> set[str]:
+def _listed(views: Iterable[StoredSlice]) -> set[str]:
     return {device.name for view in views for device in view.content.devices}
 
 

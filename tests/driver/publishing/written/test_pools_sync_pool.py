@@ -20,7 +20,7 @@ from driver.publishing.written.resource_slices import (
     NodeScope,
     Owner,
     Scope,
-    SliceView,
+    StoredSlice,
     node_selector,
     scope_fields,
     slice_content,
@@ -78,7 +78,7 @@ class Case:
     dropped: frozenset[str] = frozenset()
     adopts: bool = False
 
-    def plan(self, views: tuple[SliceView, ...], adopted: Adopted) -> PoolPlan:
+    def plan(self, views: tuple[StoredSlice, ...], adopted: Adopted) -> PoolPlan:
         if self.wanted is None:
             return plan_pool(None, views, adopted)
         pool = DesiredPool(

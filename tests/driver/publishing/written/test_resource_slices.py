@@ -16,7 +16,7 @@ from driver.publishing.written.resource_slices import (
     scope_fields,
     slice_content,
     slice_device,
-    slice_view,
+    stored_slice,
 )
 from tests.driver.publishing.written.test_pools_store import a_slice
 
@@ -119,7 +119,7 @@ def test_a_view_keeps_of_the_metadata_what_an_update_must_send_back() -> None:
     obj = a_slice(generation=4, count=2)
     obj["metadata"].update(generateName="00000-", finalizers=["f"], managedFields=[{}])
 
-    view = slice_view(obj)
+    view = stored_slice(obj)
 
     assert (view.generation, view.slice_count, view.resource_version) == (4, 2, "1")
     assert view.metadata == {"generateName": "00000-", "finalizers": ["f"]}
@@ -140,4 +140,4 @@ def test_a_view_keeps_of_the_metadata_what_an_update_must_send_back() -> None:
     ],
 )
 def test_a_name_bears_its_index_in_five_digits(name: str, index: int | None) -> None:
-    assert index_of(slice_view(a_slice(name))) == index
+    assert index_of(stored_slice(a_slice(name))) == index
