@@ -48,6 +48,7 @@ from driver.instances.unseen import (
 from driver.offer_paths import OfferPath
 from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
+from driver.shapes import InstanceObject
 from kube.api import (
     INSTANCES,
     NODES,
@@ -65,8 +66,10 @@ from kube.api import (
     ObjectReference,
     Result,
     Store,
+    WatchSettings,
     WriteOptions,
 )
+from kube.shapes.nodes import Node
 
 logger = logging.getLogger(__name__)
 
@@ -120,12 +123,15 @@ class ClusterInstances:
         self._queue = whole_reconciler("clearing away what nodes left", self._reconcile)
         self._absences = Absences()
         self._waited_for: frozenset[NodeName] = frozenset()
-        self.nodes: Store[NodeState] = Store(client, NODES.select(), node_state)
+        self.nodes: Store[NodeState] = Store(
+            client, NODES.select(), node_state, settings=WatchSettings(shape=Node)
+        )
         self.store: Store[InstanceSight] = Store(
             client,
             INSTANCES.select(),
             instance_sight,
             indexes={BY_CONFIGURATION: lambda sight: (sight.slots.configuration,)},
+            settings=WatchSettings(shape=InstanceObject),
         )
         self.claimed: Callable[[], Collection[str] | None] = lambda: None
         self.path: OfferPath | None = None

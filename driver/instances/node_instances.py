@@ -30,6 +30,7 @@ from driver.instances.stored.objects import StoredInstance, stored_instance
 from driver.names import label_value
 from driver.plumbing.apiserver_reconcilers import ALL, put_right, whole_reconciler
 from driver.plumbing.worker_threads import worked_out
+from driver.shapes import InstanceObject
 from kube.api import (
     After,
     ApiClient,
@@ -40,6 +41,7 @@ from kube.api import (
     JsonObject,
     Result,
     Store,
+    WatchSettings,
 )
 
 logger = logging.getLogger(__name__)
@@ -95,7 +97,12 @@ class NodeInstances:
             on_taken: Hears that a name is another device's: there is a new inventory to decide.
             shown: Attribute values of the Instances that slices may show, which stay.
         """
-        self.store: Store[StoredInstance] = Store(client, instances_of_node(node), stored_instance)
+        self.store: Store[StoredInstance] = Store(
+            client,
+            instances_of_node(node),
+            stored_instance,
+            settings=WatchSettings(shape=InstanceObject),
+        )
         self.claimable = False
         self._client = client
         self._node = node

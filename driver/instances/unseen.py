@@ -33,6 +33,8 @@ from driver.derived import Deriving
 from driver.instances.slots.slots import InstanceSlots, instance_slots
 from driver.instances.stored.objects import DeleteInstance, offline_mark, offline_since
 from driver.names import attribute_value, label_value
+from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.times import time_of
 
 NEWBORN = timedelta(seconds=10)
@@ -107,17 +109,18 @@ class UnseenPlan:
     recheck_at: datetime | None
 
 
-def instance_sight(body: Mapping[str, Any]) -> InstanceSight:
-    """Parse an Instance object; a mark that is no time is read as none."""
-    metadata = body["metadata"]
-    label = (metadata.get("labels") or {}).get(NODE_LABEL)
+def instance_sight(obj: JsonObject | InstanceObject) -> InstanceSight:
+    """Parse an Instance object; a mark that is no time is read as none. Raises ValueError."""
+    found = read_as(InstanceObject, obj)
+    metadata, spec = found.metadata, found.spec or NO_INSTANCE_SPEC
+    label = (metadata.labels or {}).get(NODE_LABEL)
     is_shared = label == SHARED_LABEL_VALUE
     return InstanceSight(
-        slots=instance_slots(body),
+        slots=instance_slots(found),
         label=label,
-        created=time_of(metadata["creationTimestamp"]),
+        created=time_of(metadata.creation_timestamp or ""),
         offline_since=offline_since(metadata),
-        properties=body["spec"].get("brokerProperties") or {} if is_shared else {},
+        properties=spec.broker_properties or {} if is_shared else {},
     )
 
 

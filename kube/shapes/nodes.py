@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from kube.shapes.metadata import Condition, StoredMetadata
+from kube.shapes.metadata import Condition, NamedMetadata
 from kube.shapes.selection import Taint
 
 
@@ -27,7 +27,7 @@ class Status(msgspec.Struct, frozen=True):
 class Node(msgspec.Struct, frozen=True):
     """A Node."""
 
-    metadata: StoredMetadata
+    metadata: NamedMetadata
     spec: Spec | None = None
     status: Status | None = None
 

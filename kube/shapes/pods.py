@@ -59,6 +59,7 @@ class Port(msgspec.Struct, frozen=True, rename="camel"):
 class Container(msgspec.Struct, frozen=True, rename="camel"):
     """A container, or an init container."""
 
+    name: str | None = None
     restart_policy: str | None = None
     resources: Resources | None = None
     ports: list[Port] | None = None
@@ -87,6 +88,7 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
 class Mapping(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of the claim's `requestMappings`."""
 
+    container_name: str | None = None
     resource_name: str | None = None
 
 
@@ -115,3 +117,7 @@ class Pod(msgspec.Struct, frozen=True):
 
 
 NO_SPEC, NO_STATUS, NO_CLAIM, NO_GROUP = Spec(), Status(), ExtendedClaim(), SchedulingGroup()
+NO_RESOURCES = Resources()
+
+ENDED = frozenset({"Succeeded", "Failed"})
+"""Phases of a pod of which no container runs again."""

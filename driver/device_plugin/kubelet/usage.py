@@ -54,7 +54,9 @@ from kube.api import (
     ObjectReference,
     PermanentError,
     Store,
+    WatchSettings,
 )
+from kube.shapes.pods import Pod
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +95,7 @@ class NodePodObjects:
         self._client = client
         self._clock = clock
         self._selection = PODS.select(field_selector=f"spec.nodeName={node}")
-        self.store = Store(client, self._selection, node_pod)
+        self.store = Store(client, self._selection, node_pod, settings=WatchSettings(shape=Pod))
         self._read_at: Moment = clock()
 
     def known(self) -> NodePods:

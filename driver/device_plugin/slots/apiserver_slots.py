@@ -18,6 +18,7 @@ from driver.instances.slots.slots import (
     merge_patch,
 )
 from driver.plumbing.apiserver import field_manager
+from driver.shapes import InstanceObject
 from kube.api import (
     INSTANCES,
     ApiClient,
@@ -27,6 +28,7 @@ from kube.api import (
     NotFoundError,
     RetryableError,
     Store,
+    WatchSettings,
     WriteOptions,
 )
 
@@ -58,6 +60,7 @@ class SlotObjects:
             instances_of_node(node),
             instance_slots,
             indexes={_NAME: lambda slots: (slots.name,)},
+            settings=WatchSettings(shape=InstanceObject),
         )
         self._views: dict[InstanceName, InstanceSlots] = {}
         self._known = MappingProxyType(self._views)

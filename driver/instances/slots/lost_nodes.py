@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from driver.api import NodeName
 from driver.device_ids import configuration_resource, instance_resource, slot_id
@@ -24,6 +23,8 @@ from driver.instances.slots.node_pods import NodePod
 from driver.instances.slots.slots import InstanceSlots, SlotWrite, slot_devices, slot_write
 from driver.instances.stored.device_usage import UnknownHolder
 from driver.names import label_value
+from kube.shapes.nodes import NO_SPEC, NO_STATUS, Node
+from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.times import time_of, timestamp
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
@@ -48,25 +49,27 @@ class NodeState:
     out_of_service: bool = False
 
 
-def node_state(body: Mapping[str, Any]) -> NodeState:
-    """Parse a Node; one that never said whether it is Ready is away since it was made."""
-    metadata = body["metadata"]
+def node_state(obj: JsonObject | Node) -> NodeState:
+    """Parse a Node; one that never said whether it is Ready is away since it was made.
+
+    Raises ValueError.
+    """
+    node = read_as(Node, obj)
+    metadata, spec = node.metadata, node.spec or NO_SPEC
     return NodeState(
-        name=NodeName(metadata["name"]),
-        away_since=_away_since(body),
-        hostname=(metadata.get("labels") or {}).get("kubernetes.io/hostname") or None,
-        out_of_service=any(
-            taint["key"] == OUT_OF_SERVICE for taint in (body.get("spec") or {}).get("taints") or ()
-        ),
+        name=NodeName(metadata.name),
+        away_since=_away_since(node),
+        hostname=(metadata.labels or {}).get("kubernetes.io/hostname") or None,
+        out_of_service=any(taint.key == OUT_OF_SERVICE for taint in spec.taints or ()),
     )
 
 
-def _away_since(body: Mapping[str, Any]) -> datetime | None:
-    created = body["metadata"]["creationTimestamp"]
-    for condition in (body.get("status") or {}).get("conditions") or ():
-        if condition["type"] == "Ready":
-            changed = condition.get("lastTransitionTime") or created
-            return None if condition["status"] == "True" else time_of(changed)
+def _away_since(node: Node) -> datetime | None:
+    created = node.metadata.creation_timestamp or ""
+    for condition in (node.status or NO_STATUS).conditions or ():
+        if condition.type == "Ready":
+            changed = condition.last_transition_time or created
+            return None if condition.status == "True" else time_of(changed)
     return time_of(created)
 
 

@@ -6,13 +6,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from driver.device_ids import RESOURCE_PREFIX, DeviceKey
 from driver.instances.slots.slots import Moment
 from driver.pod_requests import effective_requests
+from kube.shapes.pods import (
+    ENDED,
+    NO_CLAIM,
+    NO_RESOURCES,
+    NO_SPEC,
+    NO_STATUS,
+    Container,
+    Pod,
+    Status,
+)
+from kube.shapes.reading import JsonObject, read_as
 
-_FINISHED = frozenset({"Succeeded", "Failed"})
 _QUANTITY = re.compile(r"(\d+)(k?)")
 _NEVER_COVERED = 1 << 62
 
@@ -76,37 +85,40 @@ class Listing:
     devices: frozenset[ListedDevice]
 
 
-def node_pod(body: Mapping[str, Any]) -> NodePod:
-    """Parse a Pod."""
-    metadata, spec, status = body["metadata"], body["spec"], body.get("status") or {}
+def node_pod(obj: JsonObject | Pod) -> NodePod:
+    """Parse a Pod; raises UnreadableError."""
+    pod = read_as(Pod, obj)
+    spec, status = pod.spec or NO_SPEC, pod.status or NO_STATUS
     claimed = _claimed(status)
     return NodePod(
-        name=PodName(metadata["namespace"], metadata["name"]),
-        uid=metadata["uid"],
-        finished=status.get("phase") in _FINISHED,
+        name=PodName(pod.metadata.namespace or "", pod.metadata.name),
+        uid=pod.metadata.uid,
+        finished=status.phase in ENDED,
         requests=effective_requests(
             (
-                (_requests(container, claimed), container.get("restartPolicy") == "Always")
-                for container in spec.get("initContainers") or ()
+                (_requests(container, claimed), container.restart_policy == "Always")
+                for container in spec.init_containers or ()
             ),
-            (_requests(container, claimed) for container in spec.get("containers") or ()),
+            (_requests(container, claimed) for container in spec.containers or ()),
         ),
     )
 
 
-def _claimed(status: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+def _claimed(status: Status) -> frozenset[tuple[str | None, str | None]]:
     """Container and resource of requests that Dynamic Resource Allocation serves (KEP-5004)."""
-    mappings = (status.get("extendedResourceClaimStatus") or {}).get("requestMappings") or ()
-    return frozenset((m["containerName"], m["resourceName"]) for m in mappings)
+    mappings = (status.extended_resource_claim_status or NO_CLAIM).request_mappings or ()
+    return frozenset((each.container_name, each.resource_name) for each in mappings)
 
 
-def _requests(container: Mapping[str, Any], claimed: frozenset[tuple[str, str]]) -> dict[str, int]:
-    resources = container.get("resources") or {}
-    wanted = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+def _requests(
+    container: Container, claimed: frozenset[tuple[str | None, str | None]]
+) -> dict[str, int]:
+    resources = container.resources or NO_RESOURCES
+    wanted = {**(resources.requests or {}), **(resources.limits or {})}
     return {
         name: _amount(quantity)
         for name, quantity in wanted.items()
-        if name.startswith(RESOURCE_PREFIX) and (container["name"], name) not in claimed
+        if name.startswith(RESOURCE_PREFIX) and (container.name, name) not in claimed
     }
 
 

@@ -35,7 +35,9 @@ from driver.instances.stored.device_usage import (
     holder_value,
     is_held_by,
 )
-from driver.instances.stored.objects import is_claimable, slot_holders
+from driver.instances.stored.objects import configuration_of, is_claimable, slot_holders
+from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from kube.shapes.reading import JsonObject, own_text, read_as
 
 _NOTHING: Mapping[int, Holder] = MappingProxyType({})
 
@@ -115,25 +117,29 @@ def counting(found: Sequence[InstanceSlots]) -> InstanceSlots | None:
     return min(reversed(found), key=lambda slots: (not slots.holders, slots.deleted), default=None)
 
 
-def instance_slots(body: Mapping[str, Any]) -> InstanceSlots:
-    """Parse an Instance object; nonsense in it never becomes a slot that is free."""
-    metadata, spec = body["metadata"], body["spec"]
-    name = InstanceName(metadata["name"])
-    holders, strays = slot_holders(name, spec.get("deviceUsage") or {})
+def instance_slots(obj: JsonObject | InstanceObject) -> InstanceSlots:
+    """Parse an Instance object; nonsense in it never becomes a slot that is free.
+
+    Raises UnreadableError.
+    """
+    found = read_as(InstanceObject, obj)
+    metadata, spec = found.metadata, found.spec or NO_INSTANCE_SPEC
+    name = InstanceName(metadata.name)
+    holders, strays = slot_holders(name, spec.device_usage or {})
     return InstanceSlots(
-        namespace=metadata["namespace"],
+        namespace=metadata.namespace or "",
         name=name,
-        uid=metadata["uid"],
-        resource_version=metadata["resourceVersion"],
-        configuration=ConfigurationName(spec["configurationName"]),
-        capacity=min(max(0, spec.get("capacity", 0)), MAX_CAPACITY),
-        nodes=frozenset(map(NodeName, spec.get("nodes") or ())),
-        deleted="deletionTimestamp" in metadata,
+        uid=own_text(metadata.uid, "metadata.uid"),
+        resource_version=metadata.resource_version or "",
+        configuration=configuration_of(spec),
+        capacity=min(max(0, spec.capacity or 0), MAX_CAPACITY),
+        nodes=frozenset(map(NodeName, spec.nodes or ())),
+        deleted=metadata.deletion_timestamp is not None,
         holders=holders,
         strays=strays,
-        finalizers=tuple(metadata.get("finalizers") or ()),
+        finalizers=tuple(metadata.finalizers or ()),
         claimable=is_claimable(metadata),
-        shared=bool(spec.get("shared")),
+        shared=bool(spec.shared),
     )
 
 

@@ -27,7 +27,10 @@ from driver.instances.instances import Instance
 from driver.instances.stored.device_usage import Holder, parse_holder
 from driver.names import as_text, label_value
 from driver.offer_paths import OfferPath
+from driver.shapes import NO_INSTANCE_SPEC, InstanceMetadata, InstanceObject, InstanceSpec
 from kube.kinds import INSTANCES
+from kube.shapes.metadata import OwnerReference
+from kube.shapes.reading import JsonObject, own_text, read_as
 from kube.shapes.times import read_time
 
 
@@ -176,16 +179,20 @@ def _owner(configuration: Configuration) -> Mapping[str, Any]:
     }
 
 
-def stored_instance(body: Mapping[str, Any]) -> StoredInstance:
-    """Parse an Instance object; absent fields read as the defaults of Akri's definition."""
-    metadata, spec = body["metadata"], body["spec"]
-    name, usage = InstanceName(metadata["name"]), spec.get("deviceUsage") or {}
+def stored_instance(obj: JsonObject | InstanceObject) -> StoredInstance:
+    """Parse an Instance object; absent fields read as the defaults of Akri's definition.
+
+    Raises UnreadableError.
+    """
+    found = read_as(InstanceObject, obj)
+    metadata, spec = found.metadata, found.spec or NO_INSTANCE_SPEC
+    name, usage = InstanceName(metadata.name), spec.device_usage or {}
     return StoredInstance(
-        namespace=metadata["namespace"],
+        namespace=metadata.namespace or "",
         name=name,
-        uid=metadata["uid"],
-        resource_version=metadata["resourceVersion"],
-        configuration=ConfigurationName(spec["configurationName"]),
+        uid=own_text(metadata.uid, "metadata.uid"),
+        resource_version=metadata.resource_version or "",
+        configuration=configuration_of(spec),
         body=_written_part(metadata, spec),
         slots_used=any(usage.values()),
         offline_since=offline_since(metadata),
@@ -194,9 +201,14 @@ def stored_instance(body: Mapping[str, Any]) -> StoredInstance:
     )
 
 
-def is_claimable(metadata: Mapping[str, Any]) -> bool:
+def configuration_of(spec: InstanceSpec) -> ConfigurationName:
+    """Whose Instance it is; raises UnreadableError."""
+    return ConfigurationName(own_text(spec.configuration_name, "spec.configurationName"))
+
+
+def is_claimable(metadata: InstanceMetadata) -> bool:
     """Whether an Instance object says that its device is offered through DRA."""
-    return bool((metadata.get("annotations") or {}).get(OFFERED_THROUGH) == OfferPath.DRA)
+    return (metadata.annotations or {}).get(OFFERED_THROUGH) == OfferPath.DRA
 
 
 def slot_holders(
@@ -214,30 +226,35 @@ def slot_holders(
     return holders, tuple(strays)
 
 
-def _written_part(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    node = (metadata.get("labels") or {}).get(NODE_LABEL)
-    owner_fields = ("apiVersion", "kind", "name", "uid", "controller")
+def _written_part(metadata: InstanceMetadata, spec: InstanceSpec) -> Mapping[str, Any]:
     return {
         "apiVersion": INSTANCES.api_version,
         "kind": "Instance",
         "metadata": {
-            "name": metadata["name"],
-            "namespace": metadata["namespace"],
-            "labels": {NODE_LABEL: node},
-            "annotations": _annotations((metadata.get("annotations") or {}).get(DEVICE_DIGEST)),
-            "ownerReferences": [
-                {field: owner.get(field) for field in owner_fields}
-                for owner in metadata.get("ownerReferences", ())
-            ],
+            "name": metadata.name,
+            "namespace": metadata.namespace,
+            "labels": {NODE_LABEL: (metadata.labels or {}).get(NODE_LABEL)},
+            "annotations": _annotations((metadata.annotations or {}).get(DEVICE_DIGEST)),
+            "ownerReferences": [_reference(owner) for owner in metadata.owner_references or ()],
         },
         "spec": {
-            "configurationName": spec["configurationName"],
-            "cdiName": spec["cdiName"],
-            "capacity": spec["capacity"],
-            "brokerProperties": spec.get("brokerProperties") or {},
-            "shared": spec.get("shared", False),
-            "nodes": spec.get("nodes") or [],
+            "configurationName": spec.configuration_name,
+            "cdiName": spec.cdi_name,
+            "capacity": spec.capacity,
+            "brokerProperties": spec.broker_properties or {},
+            "shared": bool(spec.shared),
+            "nodes": spec.nodes or [],
         },
+    }
+
+
+def _reference(owner: OwnerReference) -> Mapping[str, Any]:
+    return {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": owner.controller,
     }
 
 
@@ -246,6 +263,6 @@ def offline_mark(since: datetime | None) -> dict[str, str | None]:
     return {OFFLINE_SINCE: since.isoformat(timespec="seconds") if since else None}
 
 
-def offline_since(metadata: Mapping[str, Any]) -> datetime | None:
+def offline_since(metadata: InstanceMetadata) -> datetime | None:
     """What the mark says; one that is no time is read as none."""
-    return read_time((metadata.get("annotations") or {}).get(OFFLINE_SINCE))
+    return read_time((metadata.annotations or {}).get(OFFLINE_SINCE))

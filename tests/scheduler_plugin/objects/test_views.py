@@ -420,7 +420,7 @@ def test_field_of_a_wrong_type_is_named(
     with pytest.raises(UnreadableError) as raised:
         parse(changed(obj, path, value))
 
-    assert raised.value.problem.path == said
+    assert raised.value.path == said
     assert str(raised.value).startswith(said)
 
 
