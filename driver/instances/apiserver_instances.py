@@ -17,6 +17,7 @@ from driver.instances.stored.objects import (
 )
 from driver.names import label_value
 from driver.plumbing.apiserver import delete, each, field_manager
+from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
 from kube.api import (
     INSTANCES,
     ApiClient,
@@ -27,6 +28,8 @@ from kube.api import (
     Selection,
     WriteOptions,
 )
+from kube.shapes.metadata import metadata_of
+from kube.shapes.reading import read_as
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +95,7 @@ class _TakenError(Exception):
     """Raised where an Instance of that name is another device's."""
 
     def __init__(self, stored: JsonObject) -> None:
-        super().__init__(stored["metadata"]["name"])
+        super().__init__(metadata_of(stored).name)
         self.stored = stored
 
 
@@ -105,12 +108,11 @@ async def _create(client: ApiClient, body: Mapping[str, Any], manager: str) -> J
     try:
         return await _apply_instance(client, body, manager, force=False)
     except ConflictError:
-        path = INSTANCES.at(body["metadata"]["name"], body["metadata"]["namespace"])
-        stored = await client.get(path)
+        stored = await client.get(INSTANCES.path_of(body))
         if is_anothers(body, stored):
             raise _TakenError(stored) from None
-        metadata = stored["metadata"]
-        seen = Preconditions(metadata["uid"], metadata["resourceVersion"])
+        metadata = metadata_of(stored)
+        seen = Preconditions(metadata.uid, metadata.resource_version or "")
         return await _apply_instance(client, body, manager, seen)
 
 
@@ -128,9 +130,8 @@ async def _apply_instance(
     *,
     force: bool = True,
 ) -> JsonObject:
-    path = INSTANCES.at(body["metadata"]["name"], body["metadata"]["namespace"])
     return await client.apply(
-        path,
+        INSTANCES.path_of(body),
         body,
         force=force,
         preconditions=preconditions,
@@ -150,7 +151,7 @@ async def _join(
     answer = await applies(client, decision.body, shared_body_manager(decision.body))
     note(answer)
     if decision.enter and decision.uid is None:
-        await _enter(client, decision, answer["metadata"]["uid"], node, note)
+        await _enter(client, decision, metadata_of(answer).uid, node, note)
 
 
 async def _enter(
@@ -170,13 +171,14 @@ async def _leave(
     manager = field_manager(node)
     entry = entry_body(decision.namespace, decision.name)
     answer = await _apply_instance(client, entry, manager, Preconditions(decision.uid))
-    if node in answer["spec"].get("nodes", ()):
-        # Somebody else owns the entry, too: a hand, or the agent that was here before.
-        version = answer["metadata"]["resourceVersion"]
+    stored = read_as(InstanceObject, answer)
+    nodes = (stored.spec or NO_INSTANCE_SPEC).nodes or ()
+    if node in nodes:
+        # Another manager owns the entry, too: a hand, or the agent that was here before.
         answer = await client.merge_patch(
             INSTANCES.at(decision.name, decision.namespace),
-            {"spec": {"nodes": [name for name in answer["spec"]["nodes"] if name != node]}},
-            preconditions=Preconditions(decision.uid, version),
+            {"spec": {"nodes": [name for name in nodes if name != node]}},
+            preconditions=Preconditions(decision.uid, stored.metadata.resource_version or ""),
             options=WriteOptions(field_manager=manager),
         )
     note(answer)

@@ -43,6 +43,7 @@ from kube.api import (
     Store,
     WatchSettings,
 )
+from kube.shapes.metadata import metadata_of
 
 logger = logging.getLogger(__name__)
 
@@ -209,13 +210,13 @@ class NodeInstances:
             del self.of_others[place]
 
     def _note_taken(self, stored: JsonObject) -> None:
-        metadata = stored["metadata"]
-        logger.warning("another device has an Instance of this name instance=%s", metadata["name"])
-        if (metadata.get("labels") or {}).get(NODE_LABEL) in self._labels:
+        labels, found = metadata_of(stored).labels or {}, stored_instance(stored)
+        logger.warning("another device has an Instance of this name instance=%s", found.name)
+        if labels.get(NODE_LABEL) in self._labels:
             self.store.note(stored)
         else:
-            place = (metadata["namespace"], stored["spec"]["configurationName"])
-            self.of_others.setdefault(place, set()).add(InstanceName(metadata["name"]))
+            place = (found.namespace, found.configuration)
+            self.of_others.setdefault(place, set()).add(found.name)
         self._on_taken()
 
 

@@ -10,6 +10,9 @@ from driver.api import ClaimUid, NodeName
 from driver.preparing.files.prepared import ClaimReference, Home
 from driver.preparing.grants.claims import Failure
 from kube.api import CLAIMS, NAMESPACES, NODES, ApiClient, NotFoundError
+from kube.shapes.claims import FullClaim
+from kube.shapes.metadata import metadata_of
+from kube.shapes.reading import read_as
 
 API_SECONDS = 10.0
 """For one read from the API server."""
@@ -19,7 +22,7 @@ READS_AT_ONCE = 64
 CLUSTER = "kube-system"
 """The namespace that is as old as the cluster: its UID tells one cluster from the next."""
 
-FoundClaim = Mapping[str, Any] | Failure | None
+FoundClaim = FullClaim | Failure | None
 """A claim as it is now; None if it does not exist; a failure if that is not known."""
 
 
@@ -47,9 +50,11 @@ class ClaimReads:
         """The claim that is meant, by its name or, without one, by its UID."""
         try:
             async with self._at_once, asyncio.timeout(API_SECONDS):
-                if not wanted.name:
-                    return await self._reader.claim_of(wanted.uid)
-                return await self._reader.claim(wanted.namespace, wanted.name)
+                if wanted.name:
+                    found = await self._reader.claim(wanted.namespace, wanted.name)
+                else:
+                    found = await self._reader.claim_of(wanted.uid)
+                return None if found is None else read_as(FullClaim, found)
         except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
             why = said(error)
             return Failure(f"the API server cannot be asked for ResourceClaim {wanted}: {why}")
@@ -70,12 +75,12 @@ class ApiClaims:
 
     async def claim_of(self, uid: ClaimUid) -> Mapping[str, Any] | None:
         claims = (await self._client.list(CLAIMS.select(), timeout_seconds=8)).items
-        return next((claim for claim in claims if claim["metadata"]["uid"] == uid), None)
+        return next((claim for claim in claims if metadata_of(claim).uid == uid), None)
 
     async def home(self) -> Home:
         node = await self._client.get(NODES.at(self._node), timeout_seconds=5)
         cluster = await self._client.get(NAMESPACES.at(CLUSTER), timeout_seconds=5)
-        return Home(node["metadata"]["uid"], cluster["metadata"]["uid"])
+        return Home(metadata_of(node).uid, metadata_of(cluster).uid)
 
 
 def said(error: Exception) -> str:

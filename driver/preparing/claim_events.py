@@ -5,18 +5,16 @@ Renewals, DeviceLocator ──change_events──► ClaimEvent ──pods_of─
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from driver.devices import DeviceSpec
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
 from driver.preparing.grants.device_events import DeviceEvent, Given, event_of, path_taken
 from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.rival_claims import Renewal
-
-_FINISHED = frozenset({"Succeeded", "Failed"})
-
+from kube.shapes.pods import Pod
+from kube.shapes.reading import JsonObject, read_as
 
 ClaimEvent = tuple[ClaimReference, DeviceEvent]
 """Of which claim, and what its pods are told."""
@@ -83,22 +81,12 @@ def _is_link(old: DeviceSpec, after: PreparedDevice) -> bool:
     return old.host_path not in after.left and old.host_path not in after.paths
 
 
-def pods_of(
-    pods: Iterable[Mapping[str, Any]], claim: ClaimReference
-) -> tuple[Mapping[str, Any], ...]:
+def pods_of(pods: Iterable[JsonObject | Pod], claim: ClaimReference) -> tuple[Pod, ...]:
     """The pods, of these, whose containers may have the claim's devices."""
     return tuple(
         pod
-        for pod in pods
-        if pod["metadata"]["namespace"] == claim.namespace
-        and claim.name in _claim_names(pod)
-        and (pod.get("status") or {}).get("phase") not in _FINISHED
+        for pod in (read_as(Pod, each) for each in pods)
+        if pod.metadata.namespace == claim.namespace
+        and claim.name in pod.claim_names
+        and not pod.has_ended
     )
-
-
-def _claim_names(pod: Mapping[str, Any]) -> frozenset[str | None]:
-    spec, status = pod["spec"], pod.get("status") or {}
-    named = (*(spec.get("resourceClaims") or ()), *(status.get("resourceClaimStatuses") or ()))
-    extended = status.get("extendedResourceClaimStatus") or {}
-    names = (claim.get("resourceClaimName") for claim in (*named, extended))
-    return frozenset(names) - {None}

@@ -17,6 +17,8 @@ from driver.names import as_text
 from driver.preparing.files.addresses import network_data
 from driver.preparing.files.cdi import is_variable
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
+from kube.shapes.claims import FullClaim
+from kube.shapes.reading import JsonObject, read_as
 
 DATA_LIMIT = 10 * 1024
 """Bytes of `data` of one device."""
@@ -41,15 +43,20 @@ def status_apply(claim: PreparedClaim) -> dict[str, Any]:
     }
 
 
-def is_stored(claim: PreparedClaim, found: Mapping[str, Any]) -> bool:
+def is_stored(claim: PreparedClaim, found: JsonObject | FullClaim) -> bool:
     """Whether a ResourceClaim of the API server says so already.
 
     Entries of other drivers and of devices that other nodes prepared are not looked at.
     """
-    if found["metadata"]["uid"] != claim.reference.uid:
+    there = read_as(FullClaim, found)
+    if there.uid != claim.reference.uid:
         return False
-    entries = (found.get("status") or {}).get("devices") or ()
-    stored = {_key(entry): _said(entry) for entry in entries if entry["driver"] == DRIVER_NAME}
+    entries = (there.status.devices if there.status is not None else None) or ()
+    stored = {
+        (each.pool, each.device, each.share_id or ""): (each.data, each.network_data)
+        for each in entries
+        if each.driver == DRIVER_NAME
+    }
     return all(stored.get(_key(entry)) == _said(entry) for entry in map(_entry, claim.devices))
 
 

@@ -10,18 +10,18 @@ end is told there, the kubelet has unprepared its claims: so that is asked more 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import Enum
-from typing import Any
 
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.claims import consumers
 from driver.preparing.stale_claims import is_allocated
+from kube.shapes.claims import FullClaim
+from kube.shapes.pods import Pod
+from kube.shapes.reading import JsonObject, read_as
 
 CONFIRM_SECONDS = 5.0
 """For so long at the least a claim must have been in use before its file is written again."""
-
-ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class Use(Enum):
@@ -39,7 +39,9 @@ class Use(Enum):
 
 
 def use_of(
-    claim: PreparedClaim, found: Mapping[str, Any] | None, pods: Iterable[Mapping[str, Any]]
+    claim: PreparedClaim,
+    found: JsonObject | FullClaim | None,
+    pods: Iterable[JsonObject | Pod],
 ) -> Use:
     """Who uses a claim that is prepared here.
 
@@ -48,16 +50,12 @@ def use_of(
         found: The API server's of that name; None if it has none.
         pods: Those of this node, as the API server has them.
     """
-    uid = claim.reference.uid
-    if found is None or found["metadata"]["uid"] != uid or not is_allocated(claim, found):
+    stored = read_as(FullClaim, found) if found is not None else None
+    if stored is None or stored.uid != claim.reference.uid or not is_allocated(claim, stored):
         return Use.NONE
-    uids = frozenset(consumers(found))
-    users = [pod for pod in pods if pod["metadata"]["uid"] in uids and not _has_ended(pod)]
-    if any("deletionTimestamp" not in pod["metadata"] for pod in users):
+    uids = frozenset(consumers(stored))
+    every = (read_as(Pod, pod) for pod in pods)
+    users = [pod for pod in every if pod.metadata.uid in uids and not pod.has_ended]
+    if any(pod.metadata.deletion_timestamp is None for pod in users):
         return Use.RUNNING
-    reserved = (found.get("status") or {}).get("reservedFor") or ()
-    return Use.ENDING if users or len(reserved) > len(uids) else Use.NONE
-
-
-def _has_ended(pod: Mapping[str, Any]) -> bool:
-    return (pod.get("status") or {}).get("phase") in ENDED
+    return Use.ENDING if users or len(stored.consumers) > len(uids) else Use.NONE

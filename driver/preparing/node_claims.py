@@ -22,6 +22,8 @@ from driver.preparing.files.prepared import ClaimReference
 from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
 from kube.api import PODS, After, ApiClient, Done, Event, ObjectReference
+from kube.shapes.pods import Pod
+from kube.shapes.reading import read_as
 
 logger = logging.getLogger(__name__)
 
@@ -95,13 +97,19 @@ class NodeClaims:
         if not self._unreported:
             return Done()
         events = tuple(self._unreported)
-        pods = (await self._client.list(self._selection)).items
+        found = (await self._client.list(self._selection)).items
+        pods = [read_as(Pod, obj) for obj in found]
         for event in events:
             self._unreported.pop(event, None)
             claim, said = event
             record = Event.warning if said.is_warning else Event.normal
             for pod in pods_of(pods, claim):
-                names = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
-                regarding = ObjectReference(api_version="v1", kind="Pod", **names)
+                regarding = ObjectReference(
+                    api_version="v1",
+                    kind="Pod",
+                    name=pod.metadata.name,
+                    namespace=pod.metadata.namespace or "",
+                    uid=pod.metadata.uid,
+                )
                 self._record(record(regarding, said.reason, "Renew", said.sentence))
         return Done()

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver import each
@@ -25,6 +25,8 @@ from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.lost_claims import CONFIRM_SECONDS, Use, use_of
 from kube.api import PODS, After, ApiClient, Backoff
+from kube.shapes.pods import Pod
+from kube.shapes.reading import read_as
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +37,7 @@ BACKOFF = Backoff(first_seconds=LOOK_SECONDS, cap_seconds=60.0)
 """When the API server is asked again about lost claims while nothing changes: a list of the node's
 pods, and a read of each claim."""
 
-Pods = Sequence[Mapping[str, Any]]
+Pods = Sequence[Pod]
 
 
 @dataclass(eq=False)
@@ -122,4 +124,5 @@ class LostClaims:
 
     async def _pods(self) -> Pods:
         """Those of this node. Raises what the client raises."""
-        return (await self.client.list(self._selection, timeout_seconds=API_SECONDS)).items
+        found = await self.client.list(self._selection, timeout_seconds=API_SECONDS)
+        return [read_as(Pod, obj) for obj in found.items]

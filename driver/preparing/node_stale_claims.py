@@ -38,6 +38,10 @@ from driver.preparing.stale_claims import (
     uids_of,
 )
 from kube.api import PODS, After, ApiClient, Event, ObjectReference
+from kube.shapes.claims import FullClaim
+from kube.shapes.metadata import NO_METADATA
+from kube.shapes.pods import Pod
+from kube.shapes.reading import read_as
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +125,8 @@ class StaleClaims:
     ) -> Mapping[ClaimUid, Evidence]:
         if not claims:
             return {}
-        pods = (await self.client.list(self._selection)).items
+        found_pods = (await self.client.list(self._selection)).items
+        pods = [read_as(Pod, obj) for obj in found_pods]
         return {
             uid: Evidence(
                 is_listed=None if listing is None else listing.has(claim.reference),
@@ -147,9 +152,9 @@ class StaleClaims:
         for claim in claims:
             uid = claim.reference.uid
             there = _that(claim, found[uid])
-            if isinstance(there, Mapping) and not claim.devices and claim.version <= VERSION:
-                metadata = there["metadata"]
-                reference = ClaimReference(metadata["namespace"], metadata["name"], uid)
+            if isinstance(there, FullClaim) and not claim.devices and claim.version <= VERSION:
+                metadata = there.metadata or NO_METADATA
+                reference = ClaimReference(metadata.namespace or "", metadata.name or "", uid)
                 answer = (await self.claims.prepare([reference]))[uid]
                 if isinstance(answer, Failure):
                     why = answer.sentence
@@ -178,7 +183,7 @@ class StaleClaims:
 
 def _that(claim: PreparedClaim, found: FoundClaim) -> FoundClaim:
     """Only if it is this very claim, and no later one of its name."""
-    if isinstance(found, Mapping) and found["metadata"]["uid"] != claim.reference.uid:
+    if isinstance(found, FullClaim) and found.uid != claim.reference.uid:
         return None
     return found
 

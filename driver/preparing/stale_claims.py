@@ -10,14 +10,15 @@ stays. Of claims whose CDI file is gone, see `lost_claims`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid
 from driver.preparing.files.cdi import KIND
 from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim
+from kube.shapes.claims import FullClaim
+from kube.shapes.reading import JsonObject, read_as
 
 NODE_GRACE = timedelta(minutes=1)
 """For claims of a former Node object: a kubelet that has just started does not list all pods."""
@@ -105,9 +106,8 @@ def is_of_other_cluster(claim: PreparedClaim, home: Home) -> bool:
     return claim.home.cluster not in ("", home.cluster)
 
 
-def is_allocated(claim: PreparedClaim, found: Mapping[str, Any]) -> bool:
+def is_allocated(claim: PreparedClaim, found: JsonObject | FullClaim) -> bool:
     """Whether the API server's claim has any device that is prepared; True where none is known."""
-    allocation = (found.get("status") or {}).get("allocation") or {}
-    results = (allocation.get("devices") or {}).get("results") or ()
-    devices = {result["device"] for result in results if result["driver"] == DRIVER_NAME}
+    results = read_as(FullClaim, found).results
+    devices = {result.device for result in results if result.driver == DRIVER_NAME}
     return not claim.devices or any(d.allocated.device in devices for d in claim.devices)

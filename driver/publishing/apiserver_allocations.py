@@ -21,7 +21,9 @@ from functools import partial
 
 from driver.api import DRIVER_NAME, DeviceName
 from driver.plumbing.apiserver import until_done
-from kube.api import CLAIMS, ApiClient, JsonObject, Store
+from kube.api import CLAIMS, ApiClient, JsonObject, Store, WatchSettings
+from kube.shapes.claims import Claim
+from kube.shapes.reading import read_as
 
 CATCH_UP_SECONDS = 30.0
 
@@ -86,7 +88,8 @@ class AllocationWatch:
     def turn_on(self) -> None:
         """Begin to watch; called again, nothing happens."""
         if self._task is None:
-            self._store = Store(self._client, CLAIMS.select(), self._devices)
+            settings = WatchSettings(shape=Claim)
+            self._store = Store(self._client, CLAIMS.select(), self._devices, settings=settings)
             self._task = self._tasks.create_task(self._run(self._store), name="watch allocations")
 
     def renew(self) -> None:
@@ -129,13 +132,11 @@ class AllocationWatch:
     def _own_time(self) -> float:
         return random.uniform(0.0, self._spread_seconds)
 
-    def _devices(self, claim: JsonObject) -> frozenset[_Device] | None:
+    def _devices(self, found: JsonObject | Claim) -> frozenset[_Device] | None:
         """The projection: None, that is, not stored, where the claim has none of our devices."""
-        allocation = (claim.get("status") or {}).get("allocation") or {}
-        results = (allocation.get("devices") or {}).get("results") or ()
         ours = frozenset(
-            (result["pool"], DeviceName(result["device"]))
-            for result in results
-            if result["driver"] == DRIVER_NAME and self._is_ours(result["pool"])
+            (result.pool or "", DeviceName(result.device or ""))
+            for result in read_as(Claim, found).results
+            if result.driver == DRIVER_NAME and self._is_ours(result.pool or "")
         )
         return ours or None

@@ -50,6 +50,7 @@ from kube.api import (
     Store,
     WriteOptions,
 )
+from kube.shapes.metadata import metadata_of
 
 
 async def probe_features(client: ApiClient, node: NodeName | None) -> Features | None:
@@ -84,7 +85,7 @@ async def _keeps_device_nodes(client: ApiClient) -> bool:
 async def read_owner(client: ApiClient, node: NodeName) -> Owner:
     """The Node, whose end is the end of its slices."""
     body = await client.get(NODES.at(node))
-    return Owner("v1", "Node", node, body["metadata"]["uid"])
+    return Owner("v1", "Node", node, metadata_of(body).uid)
 
 
 async def write_pool(

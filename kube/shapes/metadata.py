@@ -8,7 +8,7 @@ may be absent.
 
 import msgspec
 
-from kube.shapes.reading import Set
+from kube.shapes.reading import Set, read_as
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -54,6 +54,17 @@ class Condition(msgspec.Struct, frozen=True, rename="camel"):
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None
+
+
+class _Object(msgspec.Struct, frozen=True):
+    """An object of any kind."""
+
+    metadata: StoredMetadata
+
+
+def metadata_of(obj: object) -> StoredMetadata:
+    """That of a stored object of any kind; raises UnreadableError."""
+    return read_as(_Object, obj).metadata
 
 
 NO_METADATA = Metadata()

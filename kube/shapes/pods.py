@@ -2,6 +2,7 @@
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -114,6 +115,19 @@ class Pod(msgspec.Struct, frozen=True):
     metadata: StoredMetadata
     spec: Spec | None = None
     status: Status | None = None
+
+    @property
+    def claim_names(self) -> Iterator[str]:
+        """The claims that it names, and those that were made for it; one may come twice."""
+        spec, status = self.spec or NO_SPEC, self.status or NO_STATUS
+        entries = (*(spec.resource_claims or ()), *(status.resource_claim_statuses or ()))
+        extended = status.extended_resource_claim_status or NO_CLAIM
+        names = [*(entry.resource_claim_name for entry in entries), extended.resource_claim_name]
+        return filter(None, names)
+
+    @property
+    def has_ended(self) -> bool:
+        return (self.status or NO_STATUS).phase in ENDED
 
 
 NO_SPEC, NO_STATUS, NO_CLAIM, NO_GROUP = Spec(), Status(), ExtendedClaim(), SchedulingGroup()

@@ -12,15 +12,14 @@ something else, but gives its containers no permission that the class keeps from
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from driver.api import DRIVER_NAME, Problem
 from driver.device_configs import DeviceConfig, merged, read
+from kube.shapes.claims import Asked, Config, FullClaim, FullDevices
+from kube.shapes.reading import JsonObject, read_as
 
 _FROM_CLASS = "FromClass"
-
-Entry = Mapping[str, Any]
 
 
 class ClaimConfigs:
@@ -31,20 +30,20 @@ class ClaimConfigs:
             that it is from.
     """
 
-    def __init__(self, claim: Mapping[str, Any]) -> None:
-        """`claim` is a ResourceClaim that is allocated."""
-        allocated = claim["status"]["allocation"].get("devices", {})
-        entries = allocated.get("config") or ()
+    def __init__(self, found: JsonObject | FullClaim) -> None:
+        """`found` is a ResourceClaim that is allocated."""
+        claim = read_as(FullClaim, found)
+        entries = _entries(claim)
         self.problems: list[Problem] = []
-        self._configs: list[tuple[Entry, DeviceConfig]] = []
+        self._configs: list[tuple[Config, DeviceConfig]] = []
         for entry in sorted(filter(_is_ours, entries), key=_is_of_claim):
-            found = read(entry["opaque"].get("parameters"))
-            if isinstance(found, DeviceConfig):
-                self._configs.append((entry, found))
+            read_config = read(entry.opaque.parameters if entry.opaque is not None else None)
+            if isinstance(read_config, DeviceConfig):
+                self._configs.append((entry, read_config))
             else:
                 place = _place(entry, entries, claim)
-                self.problems += (_at(place, problem) for problem in found)
-        for request in dict.fromkeys(_requests(allocated)):
+                self.problems += (_at(place, problem) for problem in read_config)
+        for request in dict.fromkeys(_requests(claim)):
             self.problems += self._excess(request)
 
     def of(self, request: str) -> DeviceConfig:
@@ -60,22 +59,28 @@ class ClaimConfigs:
             yield Problem(f"spec.devices.config: permissions {asked}", sentence)
 
 
-def _requests(allocated: Mapping[str, Any]) -> Iterator[str]:
-    results = allocated.get("results") or ()
-    return (result["request"] for result in results if result["driver"] == DRIVER_NAME)
+def _entries(claim: FullClaim) -> Sequence[Config]:
+    """Those of the allocation."""
+    allocation = claim.status.allocation if claim.status is not None else None
+    devices = allocation.devices if allocation is not None else None
+    return (devices.config if devices is not None else None) or ()
 
 
-def _is_ours(entry: Entry) -> bool:
-    return bool((entry.get("opaque") or {}).get("driver") == DRIVER_NAME)
+def _requests(claim: FullClaim) -> Iterator[str]:
+    return (result.request or "" for result in claim.results if result.driver == DRIVER_NAME)
 
 
-def _is_of_claim(entry: Entry) -> bool:
-    return entry.get("source") != _FROM_CLASS
+def _is_ours(entry: Config) -> bool:
+    return entry.opaque is not None and entry.opaque.driver == DRIVER_NAME
 
 
-def _is_about(entry: Entry, request: str) -> bool:
+def _is_of_claim(entry: Config) -> bool:
+    return entry.source != _FROM_CLASS
+
+
+def _is_about(entry: Config, request: str) -> bool:
     """An entry may name a request, one of a prioritized list (`parent/alternative`), or none."""
-    named = entry.get("requests") or ()
+    named = entry.requests or ()
     return not named or request in named or request.partition("/")[0] in named
 
 
@@ -85,33 +90,35 @@ def _at(place: str, problem: Problem) -> Problem:
     return Problem(path, problem.message)
 
 
-def _place(entry: Entry, entries: Iterable[Entry], claim: Mapping[str, Any]) -> str:
+def _place(entry: Config, entries: Iterable[Config], claim: FullClaim) -> str:
     """Where somebody wrote what now stands in the allocation."""
+    devices = (claim.spec.devices if claim.spec is not None else None) or _NO_DEVICES
     if not _is_of_claim(entry):
-        about = entry.get("requests")
-        of_class = [e for e in entries if not _is_of_claim(e) and e.get("requests") == about]
-        return f"DeviceClass {_class_of(about, claim)}: spec.config[{_index(entry, of_class)}]"
-    written = claim.get("spec", {}).get("devices", {}).get("config") or ()
-    return f"spec.devices.config[{_index(entry, written)}]"
+        about = entry.requests
+        of_class = [e for e in entries if not _is_of_claim(e) and e.requests == about]
+        return f"DeviceClass {_class_of(about, devices)}: spec.config[{_index(entry, of_class)}]"
+    return f"spec.devices.config[{_index(entry, devices.config or ())}]"
 
 
-def _index(entry: Entry, entries: Iterable[Entry]) -> int:
-    asked = entry["opaque"]
-    return next((i for i, other in enumerate(entries) if other.get("opaque") == asked), 0)
+def _index(entry: Config, entries: Iterable[Config]) -> int:
+    return next((i for i, other in enumerate(entries) if other.opaque == entry.opaque), 0)
 
 
-def _class_of(about: Iterable[str] | None, claim: Mapping[str, Any]) -> str:
+def _class_of(about: Iterable[str] | None, devices: FullDevices) -> str:
     for name in about or ():
-        for request in claim.get("spec", {}).get("devices", {}).get("requests") or ():
+        for request in devices.requests or ():
             for path, class_name in _classes(request):
                 if path == name:
                     return class_name
     return "of the claim"
 
 
-def _classes(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    name = request.get("name", "")
-    if exactly := request.get("exactly"):
-        yield name, exactly.get("deviceClassName", "")
-    for alternative in request.get("firstAvailable") or ():
-        yield f"{name}/{alternative.get('name')}", alternative.get("deviceClassName", "")
+def _classes(request: Asked) -> Iterator[tuple[str, str]]:
+    name = request.name or ""
+    if request.exactly is not None:
+        yield name, request.exactly.device_class_name or ""
+    for alternative in request.first_available or ():
+        yield f"{name}/{alternative.name}", alternative.device_class_name or ""
+
+
+_NO_DEVICES = FullDevices()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from driver.api import DRIVER_NAME, ClaimUid, DeviceName
 from driver.device_health import for_containers
@@ -27,6 +26,9 @@ from driver.preparing.files.prepared import (
 from driver.preparing.grants.claim_configs import ClaimConfigs
 from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
 from driver.preparing.grants.conflicts import hindrance_of
+from kube.shapes.claims import FullClaim, Given
+from kube.shapes.metadata import NO_METADATA
+from kube.shapes.reading import JsonObject, read_as
 
 Instances = Mapping[tuple[str, DeviceName], Instance]
 """What this node can prepare, by pool and device. Several slots may be one Instance."""
@@ -66,27 +68,26 @@ def reference_problem(reference: ClaimReference) -> Failure | None:
 
 
 def allocated_claim(
-    claim: Mapping[str, Any] | None, wanted: ClaimReference, pools: Collection[str]
+    found: JsonObject | FullClaim | None, wanted: ClaimReference, pools: Collection[str]
 ) -> AllocatedClaim | Failure:
-    """Parse a ResourceClaim.
+    """Read a ResourceClaim's allocation.
 
     Args:
-        claim: The object as the API server has it now; None if it has none.
+        found: The object as the API server has it now; None if it has none.
         wanted: The claim that the kubelet means.
         pools: The pools whose devices this node can prepare, beside the shared ones; of a node's,
             those of its Configurations, too.
     """
-    if claim is None:
+    if found is None:
         return Failure(f"ResourceClaim {wanted} does not exist")
-    uid = claim["metadata"]["uid"]
-    if uid != wanted.uid:
-        return Failure(f"ResourceClaim {wanted} was replaced by one with UID {uid}")
-    allocation = claim.get("status", {}).get("allocation")
-    if not allocation:
+    claim = read_as(FullClaim, found)
+    if claim.uid != wanted.uid:
+        return Failure(f"ResourceClaim {wanted} was replaced by one with UID {claim.uid}")
+    if claim.status is None or claim.status.allocation is None:
         return Failure(f"ResourceClaim {wanted} is not allocated")
-    results = allocation.get("devices", {}).get("results", [])
     configs = ClaimConfigs(claim)
-    devices = tuple(_allocated_device(r, configs) for r in results if r["driver"] == DRIVER_NAME)
+    ours = (result for result in claim.results if result.driver == DRIVER_NAME)
+    devices = tuple(_allocated_device(result, configs) for result in ours)
     if not devices:
         return Failure(f"ResourceClaim {wanted} has no device of {DRIVER_NAME}")
     others = {device.pool for device in devices if not is_shared_pool(device.pool)}
@@ -96,24 +97,24 @@ def allocated_claim(
         )
     if configs.problems:
         return Failure(" ".join(map(str, dict.fromkeys(configs.problems))))
-    annotations = claim["metadata"].get("annotations") or {}
+    annotations = (claim.metadata or NO_METADATA).annotations or {}
     return AllocatedClaim(wanted, devices, annotations.get(POD_CLAIM, ""))
 
 
-def consumers(claim: Mapping[str, Any]) -> tuple[str, ...]:
+def consumers(claim: FullClaim) -> tuple[str, ...]:
     """UIDs of the pods that a ResourceClaim is reserved for; which of them asks, nobody says."""
-    reserved = claim.get("status", {}).get("reservedFor") or ()
-    return tuple(found["uid"] for found in reserved if found["resource"] == "pods")
+    return tuple(found.uid for found in claim.consumers if found.resource == "pods")
 
 
-def _allocated_device(result: Mapping[str, Any], configs: ClaimConfigs) -> AllocatedDevice:
+def _allocated_device(result: Given, configs: ClaimConfigs) -> AllocatedDevice:
+    request = result.request or ""
     return AllocatedDevice(
-        request=result["request"].partition("/")[0],
-        pool=result["pool"],
-        device=DeviceName(result["device"]),
-        share_id=result.get("shareID"),
-        admin_access=bool(result.get("adminAccess")),
-        config=configs.of(result["request"]),
+        request=request.partition("/")[0],
+        pool=result.pool or "",
+        device=DeviceName(result.device or ""),
+        share_id=result.share_id,
+        admin_access=bool(result.admin_access),
+        config=configs.of(request),
     )
 
 

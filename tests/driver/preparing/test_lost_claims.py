@@ -16,7 +16,7 @@ GROUP = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", 
 
 
 def a_user(phase: str = "Running", uid: str = "uid-of-user", **metadata: str) -> dict[str, Any]:
-    return {"metadata": {"uid": uid, **metadata}, "status": {"phase": phase}}
+    return {"metadata": {"name": "user", "uid": uid, **metadata}, "status": {"phase": phase}}
 
 
 def reserved(*users: Mapping[str, str], device: str = "loop-aaaaaa") -> dict[str, Any]:

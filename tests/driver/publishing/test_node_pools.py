@@ -55,7 +55,7 @@ class Server(FakeSliceServer):
     """With a Node."""
 
     async def get(self, _: ObjectPath) -> dict[str, Any]:
-        return {"metadata": {"uid": "uid-of-the-node"}}
+        return {"metadata": {"name": NODE, "uid": "uid-of-the-node"}}
 
 
 class FakeTasks:

@@ -51,7 +51,7 @@ class Server(FakeSliceServer):
     """With a Node."""
 
     async def get(self, _: ObjectPath) -> dict[str, Any]:
-        return {"metadata": {"uid": "uid-of-the-node"}}
+        return {"metadata": {"name": NODE, "uid": "uid-of-the-node"}}
 
     def names(self) -> set[DeviceName]:
         return {DeviceName(device["name"]) for _, device in self.devices()}
