@@ -102,7 +102,7 @@ from scheduler_plugin.objects.pods import (
     pod_view,
 )
 from scheduler_plugin.objects.queue_objects import parse_queue
-from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
+from scheduler_plugin.objects.selectors import LabelSelector, selector_of
 from scheduler_plugin.objects.steps import STRIDE
 from scheduler_plugin.reclaiming.cycles import Cycle, PutOff
 from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take

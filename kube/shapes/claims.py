@@ -113,6 +113,11 @@ class Claim(msgspec.Struct, frozen=True):
         """The devices that it has, of all drivers."""
         return _results(self.status)
 
+    @property
+    def consumers(self) -> Sequence[Consumer]:
+        """What it is reserved for."""
+        return (self.status.reserved_for if self.status is not None else None) or ()
+
 
 def _results(status: "Status | FullStatus | None") -> Sequence[Given]:
     allocation = status.allocation if status is not None else None

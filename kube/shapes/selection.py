@@ -16,6 +16,13 @@ class Requirement(msgspec.Struct, frozen=True):
     values: tuple[str, ...] | None = None
 
 
+class LabelSelector(msgspec.Struct, frozen=True, rename="camel"):
+    """Objects by their labels."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[Requirement, ...] | None = None
+
+
 class Term(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of `nodeSelectorTerms`."""
 

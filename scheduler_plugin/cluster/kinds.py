@@ -62,6 +62,7 @@ from scheduler_plugin.objects.projections import (
 )
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.reclaiming.places.published_slices import PublishedSlice, published_slice
+from scheduler_plugin.shapes import QueueFields
 
 T = TypeVar("T")
 
@@ -168,7 +169,7 @@ class Kinds:
             change=lambda queue: QueueChanged(queue.name),
             tell=self._changed,
         )
-        return self._kind(QUEUES, parse_queue, feed)
+        return self._kind(QUEUES, parse_queue, feed, shape=QueueFields)
 
     def _namespaces(self) -> Kind[NamespaceView]:
         feed = Feed(

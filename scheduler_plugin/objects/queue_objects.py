@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kube.shapes.reading import JsonObject
+from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.times import parse_duration
 from scheduler_plugin.objects.amounts import NO_CEILING, UNLIMITED, ResourceKey, ceiling
 from scheduler_plugin.objects.names import (
@@ -21,57 +21,66 @@ from scheduler_plugin.objects.names import (
     Share,
     SharingPolicy,
 )
-from scheduler_plugin.objects.selectors import LabelSelector, Operator, Requirement
+from scheduler_plugin.objects.selectors import selector_of
+from scheduler_plugin.shapes import (
+    NO_QUEUE_SPEC,
+    NO_SHARING,
+    QueueFields,
+    ShareFields,
+    SharingFields,
+)
 
 
-def parse_queue(obj: JsonObject) -> Queue:
-    """A Queue as the API server returns it; absent fields are the definition's defaults."""
-    metadata, spec = obj["metadata"], obj.get("spec") or {}
+def parse_queue(obj: JsonObject | QueueFields) -> Queue:
+    """A Queue as the API server returns it; absent fields are the definition's defaults.
+
+    Raises ValueError.
+    """
+    found = read_as(QueueFields, obj)
+    metadata, spec = found.metadata, found.spec or NO_QUEUE_SPEC
     return Queue(
-        name=QueueName(metadata["name"]),
-        uid=metadata.get("uid") or "",
-        generation=metadata.get("generation") or 0,
-        is_kept=CHARGES_FINALIZER in (metadata.get("finalizers") or ()),
-        is_deleting=metadata.get("deletionTimestamp") is not None,
-        parent=QueueName(spec.get("parent") or ""),
-        namespaces=_selector(spec.get("namespaceSelector")),
-        priority=_given(spec, "priority", DEFAULT_PRIORITY),
-        preempt_min_runtime=_duration(spec.get("preemptMinRuntime")),
-        reclaim_min_runtime=_duration(spec.get("reclaimMinRuntime")),
-        sharing=_sharing(spec.get("claimSharing") or {}),
-        shares=dict(_share(fields) for fields in spec.get("resources") or ()),
+        name=QueueName(metadata.name),
+        uid=metadata.uid or "",
+        generation=metadata.generation or 0,
+        is_kept=CHARGES_FINALIZER in (metadata.finalizers or ()),
+        is_deleting=metadata.deletion_timestamp is not None,
+        parent=QueueName(spec.parent or ""),
+        namespaces=selector_of(spec.namespace_selector),
+        priority=_given(spec.priority, DEFAULT_PRIORITY),
+        preempt_min_runtime=_duration(spec.preempt_min_runtime),
+        reclaim_min_runtime=_duration(spec.reclaim_min_runtime),
+        sharing=_sharing(spec.claim_sharing or NO_SHARING),
+        shares=dict(_share(fields) for fields in spec.resources or ()),
     )
 
 
-def _sharing(fields: JsonObject) -> ClaimSharing:
-    queues, exit_policy = fields.get("queues"), fields.get("onOwnerExit")
-
-    def policy(name: str) -> SharingPolicy | None:
-        value = fields.get(name)
-        return None if value is None else SharingPolicy(value)
-
+def _sharing(fields: SharingFields) -> ClaimSharing:
+    queues, exit_policy = fields.queues, fields.on_owner_exit
     return ClaimSharing(
-        policy=policy("policy"),
+        policy=_policy(fields.policy),
         queues=None if queues is None else tuple(QueueName(name) for name in queues),
         on_owner_exit=None if exit_policy is None else OnOwnerExit(exit_policy),
-        owner_exit_grace_period=_duration(fields.get("ownerExitGracePeriod")),
-        evict_foreign=policy("evictForeign"),
-        label_at_create=policy("labelAtCreate"),
+        owner_exit_grace_period=_duration(fields.owner_exit_grace_period),
+        evict_foreign=_policy(fields.evict_foreign),
+        label_at_create=_policy(fields.label_at_create),
     )
 
 
-def _share(fields: JsonObject) -> tuple[ResourceKey, Share]:
-    quota = ceiling(_given(fields, "quota", 0))
-    limit = ceiling(_given(fields, "limit", NO_CEILING))
+def _policy(value: str | None) -> SharingPolicy | None:
+    return None if value is None else SharingPolicy(value)
+
+
+def _share(fields: ShareFields) -> tuple[ResourceKey, Share]:
+    quota = ceiling(_given(fields.quota, 0))
+    limit = ceiling(_given(fields.limit, NO_CEILING))
     # All that the queue may use is guaranteed.
     share = Share(
-        limit if quota == UNLIMITED else quota, limit, _given(fields, "overQuotaWeight", 1)
+        limit if quota == UNLIMITED else quota, limit, _given(fields.over_quota_weight, 1)
     )
-    return ResourceKey(fields["deviceClass"]), share
+    return ResourceKey(fields.device_class), share
 
 
-def _given(fields: JsonObject, name: str, default: int) -> int:
-    value = fields.get(name)
+def _given(value: int | None, default: int) -> int:
     return default if value is None else value
 
 
@@ -80,19 +89,3 @@ def _duration(value: str | None) -> timedelta | None:
     if value is not None and found is None:
         raise ValueError(f"{value!r} is not a duration such as 30s or 5m")
     return found
-
-
-def _selector(fields: JsonObject | None) -> LabelSelector | None:
-    """As everywhere in Kubernetes, absent selects nothing and `{}` everything."""
-    if fields is None:
-        return None
-    labels, expressions = fields.get("matchLabels") or {}, fields.get("matchExpressions") or ()
-    return LabelSelector(
-        (
-            *(Requirement(key, Operator.IN, (label,)) for key, label in labels.items()),
-            *(
-                Requirement(e["key"], Operator(e["operator"]), tuple(e.get("values") or ()))
-                for e in expressions
-            ),
-        )
-    )

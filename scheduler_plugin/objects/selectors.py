@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kube.shapes import selection as shapes
+
 
 class Operator(StrEnum):
     """How a requirement relates a label to its values."""
@@ -44,3 +46,19 @@ class LabelSelector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return all(requirement.matches(labels) for requirement in self.requirements)
+
+
+def selector_of(shape: shapes.LabelSelector | None) -> LabelSelector | None:
+    """One as the API has it; as everywhere there, absent selects nothing and `{}` everything.
+
+    Raises ValueError for an operator that is none.
+    """
+    if shape is None:
+        return None
+    labels, expressions = shape.match_labels or {}, shape.match_expressions or ()
+    return LabelSelector(
+        (
+            *(Requirement(key, Operator.IN, (label,)) for key, label in labels.items()),
+            *(Requirement(e.key, Operator(e.operator or ""), e.values or ()) for e in expressions),
+        )
+    )

@@ -1,0 +1,71 @@
+"""The fields of a Queue that are read, as the API writes them, see `kube.shapes`.
+
+What may be written is said by `models`, which pays for pydantic.
+"""
+
+# No annotations from __future__: msgspec would have to evaluate each text in every process.
+
+import msgspec
+
+from kube.shapes.metadata import Condition, NamedMetadata
+from kube.shapes.selection import LabelSelector
+
+
+class QueueMetadata(NamedMetadata, frozen=True, kw_only=True, rename="camel"):
+    """Of `metadata` of a Queue."""
+
+    generation: int | None = None
+    finalizers: list[str] | None = None
+
+
+class SharingFields(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `spec.claimSharing`; what is absent is inherited."""
+
+    policy: str | None = None
+    queues: list[str] | None = None
+    on_owner_exit: str | None = None
+    owner_exit_grace_period: str | None = None
+    evict_foreign: str | None = None
+    label_at_create: str | None = None
+
+
+class ShareFields(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of `spec.resources`."""
+
+    device_class: str
+    quota: int | None = None
+    limit: int | None = None
+    over_quota_weight: int | None = None
+
+
+class QueueSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `spec` of a Queue."""
+
+    parent: str | None = None
+    namespace_selector: LabelSelector | None = None
+    priority: int | None = None
+    preempt_min_runtime: str | None = None
+    reclaim_min_runtime: str | None = None
+    claim_sharing: SharingFields | None = None
+    resources: list[ShareFields] | None = None
+
+
+class QueueStatus(msgspec.Struct, frozen=True):
+    """Of `status` of a Queue, which the plugin writes."""
+
+    conditions: list[Condition] | None = None
+
+
+class QueueFields(msgspec.Struct, frozen=True):
+    """A Queue."""
+
+    metadata: QueueMetadata
+    spec: QueueSpec | None = None
+    status: QueueStatus | None = None
+
+    @property
+    def conditions(self) -> list[Condition]:
+        return (self.status.conditions if self.status is not None else None) or []
+
+
+NO_QUEUE_SPEC, NO_SHARING = QueueSpec(), SharingFields()
