@@ -31,6 +31,7 @@ from kube.api import (
     RetryableError,
     WriteOptions,
 )
+from kube.shapes.reading import UnreadableError
 from scheduler_plugin.api import (
     BindFailed,
     BindRequest,
@@ -240,12 +241,12 @@ class Binder:
         path = PODS.at(request.name, request.namespace)
         try:
             pod = await self.client.get(path, timeout_seconds=self.write_seconds / 2)
+            self.note_pod(pod)
+            seen = fate(pod, request)
         except NotFoundError:
             return Seen(Fate.GONE, why)
-        except ApiError as error:
+        except (ApiError, UnreadableError) as error:
             return Seen(Fate.UNKNOWN, f"{why}; and {error}")
-        self.note_pod(pod)
-        seen = fate(pod, request)
         return seen if seen.sentence else Seen(seen.fate, why)
 
     async def _without(

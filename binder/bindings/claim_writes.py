@@ -8,10 +8,12 @@ stale                 the same queue's          set owner-pod
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kube.shapes.claims import Claim
+from kube.shapes.metadata import NO_METADATA, metadata_of
+from kube.shapes.reading import JsonObject, own_text, read_as
 from scheduler_plugin.api import (
     OWNER_LEFT_AT_ANNOTATION,
     OWNER_POD_ANNOTATION,
@@ -87,15 +89,16 @@ def left_patch(value: str | None) -> dict[str, Any]:
     return {"metadata": {"annotations": {OWNER_LEFT_AT_ANNOTATION: value}}}
 
 
-def claim_state(obj: Mapping[str, Any], queue_label: str) -> ClaimState:
-    """Read a ResourceClaim."""
-    metadata, status = obj["metadata"], obj.get("status") or {}
-    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+def claim_state(obj: JsonObject | Claim, queue_label: str) -> ClaimState:
+    """Read a ResourceClaim; raises UnreadableError."""
+    claim = read_as(Claim, obj)
+    metadata = claim.metadata or NO_METADATA
+    labels, annotations = metadata.labels or {}, metadata.annotations or {}
     return ClaimState(
-        uid=metadata["uid"],
-        resource_version=metadata["resourceVersion"],
+        uid=own_text(metadata.uid, "metadata.uid"),
+        resource_version=own_text(metadata.resource_version, "metadata.resourceVersion"),
         marks=OwnerMarks(labels.get(queue_label, ""), annotations.get(OWNER_POD_ANNOTATION, "")),
-        consumers=frozenset(each["uid"] for each in status.get("reservedFor") or ()),
+        consumers=frozenset(each.uid for each in claim.consumers),
     )
 
 
@@ -105,14 +108,13 @@ def may_be_taken_back(state: ClaimState, claim: ClaimOwner, pod: str) -> bool:
     return is_same and state.consumers <= {pod}
 
 
-def is_as_judged(obj: Mapping[str, Any], cleared: ClaimCleared) -> bool:
+def is_as_judged(obj: JsonObject, cleared: ClaimCleared) -> bool:
     """Whether the claim is still the one, in the version, that was decided about."""
-    metadata = obj["metadata"]
-    found = metadata["uid"], metadata["resourceVersion"]
-    return found == (cleared.uid, cleared.resource_version)
+    found = metadata_of(obj)
+    return (found.uid, found.resource_version) == (cleared.uid, cleared.resource_version)
 
 
-def cleared_status(obj: Mapping[str, Any], cleared: ClaimCleared) -> dict[str, Any]:
+def cleared_status(obj: JsonObject, cleared: ClaimCleared) -> dict[str, Any]:
     """A patch of the status: without those that are gone and, with the last, the allocation.
 
     Kubernetes' own controller writes the same. What devices said of themselves (`status.devices`)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from kube.shapes.pods import NO_SPEC, Pod
+from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.api import QUEUE_ANNOTATION, BindRequest
 
 
@@ -49,16 +50,16 @@ def binding(request: BindRequest) -> dict[str, Any]:
     }
 
 
-def fate(pod: Mapping[str, Any], request: BindRequest) -> Seen:
-    """What an attempt to bind came to, as the pod shows it afterwards."""
-    metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+def fate(obj: JsonObject | Pod, request: BindRequest) -> Seen:
+    """What an attempt to bind came to, as the pod shows it afterwards; raises UnreadableError."""
+    pod = read_as(Pod, obj)
     what = f"Pod {request.namespace}/{request.name}"
-    if metadata.get("uid") != request.uid:
+    if pod.metadata.uid != request.uid:
         return Seen(Fate.GONE, f"{what} was deleted, and another has its name.")
-    if node := spec.get("nodeName"):
+    if node := (pod.spec or NO_SPEC).node_name:
         if node == request.node:
             return Seen(Fate.BOUND)
         return Seen(Fate.ELSEWHERE, f'{what} is bound to node "{node}".')
-    if metadata.get("deletionTimestamp"):
+    if pod.metadata.deletion_timestamp:
         return Seen(Fate.GONE, f"{what} is being deleted.")
     return Seen(Fate.UNBOUND)

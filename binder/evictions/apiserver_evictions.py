@@ -24,6 +24,8 @@ from kube.api import (
     PermanentError,
     WriteOptions,
 )
+from kube.shapes.pods import Pod
+from kube.shapes.reading import read_as
 from scheduler_plugin.api import Fence, PodToEvict, check_fence
 
 BUDGET_CAUSE = "DisruptionBudget"
@@ -111,7 +113,8 @@ class Evictor:
             obj = await self.client.get(path, timeout_seconds=self.write_seconds)
         except NotFoundError:
             return None
-        return covered_pod(obj) if obj["metadata"]["uid"] == pod.uid else None
+        found = read_as(Pod, obj)
+        return covered_pod(found) if found.metadata.uid == pod.uid else None
 
 
 def _eviction(pod: PodToEvict) -> JsonObject:

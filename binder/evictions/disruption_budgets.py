@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from scheduler_plugin.api import LabelSelector, Operator, Requirement
+from kube.shapes.budgets import NO_SPEC, NO_STATUS, Budget
+from kube.shapes.pods import NO_STATUS as NO_POD_STATUS
+from kube.shapes.pods import Pod
+from kube.shapes.reading import JsonObject, read_as
+from scheduler_plugin.api import LabelSelector, selector_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +39,21 @@ class CoveredPod:
     is_ready: bool
 
 
-def disruption_budget(obj: Mapping[str, Any]) -> DisruptionBudget | None:
-    """Read a PodDisruptionBudget; None for one that selects nothing."""
-    selector = (obj.get("spec") or {}).get("selector")
-    if selector is None:
-        return None
-    labels = (selector.get("matchLabels") or {}).items()
-    expressions = selector.get("matchExpressions") or ()
-    requirements = [Requirement(key, Operator.IN, (value,)) for key, value in labels]
-    requirements += [
-        Requirement(e["key"], Operator(e["operator"]), tuple(e.get("values") or ()))
-        for e in expressions
-    ]
-    allowed = (obj.get("status") or {}).get("disruptionsAllowed", 0)
-    return DisruptionBudget(obj["metadata"]["name"], LabelSelector(tuple(requirements)), allowed)
+def disruption_budget(obj: JsonObject) -> DisruptionBudget | None:
+    """Read a PodDisruptionBudget; None for one that selects nothing. Raises ValueError."""
+    found = read_as(Budget, obj)
+    selector = selector_of((found.spec or NO_SPEC).selector)
+    allowed = (found.status or NO_STATUS).disruptions_allowed or 0
+    return DisruptionBudget(found.metadata.name, selector, allowed) if selector else None
 
 
-def covered_pod(obj: Mapping[str, Any]) -> CoveredPod:
-    """Read a Pod."""
-    metadata, status = obj["metadata"], obj.get("status") or {}
-    conditions = status.get("conditions") or ()
-    is_ready = any((c.get("type"), c.get("status")) == ("Ready", "True") for c in conditions)
-    is_running = status.get("phase") == "Running" and not metadata.get("deletionTimestamp")
-    return CoveredPod(metadata["name"], metadata.get("labels") or {}, is_ready and is_running)
+def covered_pod(obj: JsonObject | Pod) -> CoveredPod:
+    """Read a Pod; raises UnreadableError."""
+    pod = read_as(Pod, obj)
+    status = pod.status or NO_POD_STATUS
+    is_ready = any((c.type, c.status) == ("Ready", "True") for c in status.conditions or ())
+    is_running = status.phase == "Running" and not pod.metadata.deletion_timestamp
+    return CoveredPod(pod.metadata.name, pod.metadata.labels or {}, is_ready and is_running)
 
 
 def too_many(budgets: Iterable[DisruptionBudget], pods: Iterable[CoveredPod]) -> str:
