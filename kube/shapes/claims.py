@@ -109,6 +109,10 @@ class Claim(msgspec.Struct, frozen=True):
     status: Status | None = None
 
     @property
+    def is_allocated(self) -> bool:
+        return self.status is not None and self.status.allocation is not None
+
+    @property
     def results(self) -> Sequence[Given]:
         """The devices that it has, of all drivers."""
         return _results(self.status)

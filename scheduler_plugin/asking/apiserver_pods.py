@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kube.kinds import CLAIMS, EVENTS, Resource
 from kube.kubectl_client import ApiError, ApiReader, ForbiddenError, JsonObject, NotFoundError
+from kube.shapes.metadata import metadata_of
 from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
 from scheduler_plugin.asking.shown_pods import ToldEvent
 from scheduler_plugin.asking.view_settings import ViewSettings
@@ -52,7 +53,7 @@ async def read_pod(client: ApiReader, pod: JsonObject) -> PodRead:
             not_read.append(f"{resource.plural}{everywhere}: {error}")
     claims: Sequence[JsonObject] | None = None
     try:
-        claims = (await client.list(CLAIMS.select(pod["metadata"]["namespace"]))).items
+        claims = (await client.list(CLAIMS.select(metadata_of(pod).namespace or ""))).items
     except NotFoundError:
         claims = ()  # A cluster without DRA.
     except ForbiddenError as error:
@@ -89,9 +90,8 @@ async def _listed(client: ApiReader, settings: ViewSettings) -> Sequence[JsonObj
 
 def _uids(pod: JsonObject) -> frozenset[str]:
     """A kubelet's Events about a static pod have the digest of its manifest as the pod's UID."""
-    metadata = pod["metadata"]
-    mirrored = (metadata.get("annotations") or {}).get(MIRROR_ANNOTATION) or ""
-    return frozenset({metadata.get("uid") or "", mirrored, ""})
+    metadata = metadata_of(pod)
+    return frozenset({metadata.uid, (metadata.annotations or {}).get(MIRROR_ANNOTATION, ""), ""})
 
 
 def _about(event: JsonObject) -> JsonObject:

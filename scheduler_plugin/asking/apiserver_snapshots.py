@@ -19,7 +19,8 @@ from kube.kinds import (
     Resource,
 )
 from kube.kubectl_client import ApiReader, ForbiddenError, GoneError, JsonObject, NotFoundError
-from kube.shapes.reading import UnreadableError
+from kube.shapes.pods import NO_SPEC, Pod
+from kube.shapes.reading import UnreadableError, read_as
 from kube.shapes.times import timestamp
 from scheduler_plugin.asking.snapshots import Snapshot, kept
 from scheduler_plugin.asking.view_errors import NotThereError
@@ -119,14 +120,14 @@ class SnapshotReader:
 
     def _matter(self, pods: Sequence[JsonObject]) -> Iterator[JsonObject]:
         """Most pods of a cluster have nothing to do with devices; of some it is known where."""
-        for pod in pods:
-            labels = pod["metadata"].get("labels") or {}
-            node = (pod.get("spec") or {}).get("nodeName")
-            if node and DRIVER_LABELS.items() <= labels.items():
-                self._driver_nodes.add(node)
+        for obj in pods:
             try:
+                pod = read_as(Pod, obj)
                 matters = project_pod(pod, self.settings) is not None
             except UnreadableError:
                 continue
+            node, labels = (pod.spec or NO_SPEC).node_name, pod.metadata.labels or {}
+            if node and DRIVER_LABELS.items() <= labels.items():
+                self._driver_nodes.add(node)
             if matters:
-                yield pod
+                yield obj

@@ -12,10 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kube.shapes.reading import JsonObject
+from kube.shapes.reading import JsonObject, UnreadableError, read_as
 from scheduler_plugin.asking.shown import Key, Shown
 from scheduler_plugin.asking.snapshot_times import taken_at
-from scheduler_plugin.asking.snapshots import Snapshot
+from scheduler_plugin.asking.snapshots import Snapshot, key_of
 from scheduler_plugin.asking.tables import (
     charge_table,
     device_table,
@@ -120,26 +120,23 @@ def _claims(asked: _Asked) -> Shown:
     every = [row for row in claim_rows(asked.books()) if asked.has(row.namespace, row.name)]
     asked.check_names(CLAIM, (row.name for row in every))
     rows = [row for row in every if not names or row.name in names]
-    devices = {_key(obj): _devices_of(obj) for obj in asked.snapshot.of("resourceclaims")}
+    devices = {key_of(obj): _devices_of(obj) for obj in asked.snapshot.of("resourceclaims")}
     plain = objects(rows)
     for row in plain:
         row["devices"] = list(devices.get((row["namespace"], row["name"]), ()))
     return Shown(plain, (charge_table(rows, devices),), asked.nothing("accounted claims"))
 
 
-def _key(obj: JsonObject) -> Key:
-    return obj["metadata"].get("namespace") or "", obj["metadata"]["name"]
-
-
 def _devices_of(claim: JsonObject) -> tuple[str, ...]:
     """Those that a claim was allocated, each as driver/pool/device and once."""
-    allocation = (claim.get("status") or {}).get("allocation") or {}
-    results = (allocation.get("devices") or {}).get("results")
-    if not isinstance(results, list):
+    from kube.shapes.claims import Claim
+
+    try:
+        results = read_as(Claim, claim).results
+    except UnreadableError:
         return ()  # Of a damaged file; the claim is not among those that are shown.
-    parts = ("driver", "pool", "device")
-    found = (one for one in results if isinstance(one, Mapping))
-    return tuple(dict.fromkeys("/".join(str(one.get(p) or "") for p in parts) for one in found))
+    found = (f"{one.driver or ''}/{one.pool or ''}/{one.device or ''}" for one in results)
+    return tuple(dict.fromkeys(found))
 
 
 def _charge(asked: _Asked) -> Shown:
@@ -166,7 +163,7 @@ def _devices(asked: _Asked) -> Shown:
 def _handlers(asked: _Asked) -> Shown:
     from scheduler_plugin.viewing.handler_rows import handler_rows
 
-    found = [c for c in asked.snapshot.of("configurations") if asked.has(*_key(c))]
+    found = [c for c in asked.snapshot.of("configurations") if asked.has(*key_of(c))]
     rows = tuple(handler_rows(found, asked.snapshot.driver_nodes))
     nothing = asked.nothing("Configurations")
     return Shown(objects(rows), (handler_table(rows, asked.now),), nothing)

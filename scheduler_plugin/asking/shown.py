@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kube.shapes.reading import JsonObject
+from kube.shapes.pods import NO_STATUS, Pod
+from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.asking.columns import Part
 from scheduler_plugin.asking.shapes import TOLD_CONDITIONS
 
@@ -29,10 +30,11 @@ class Shown:
     nothing: str = ""
 
 
-def told_by(pod: JsonObject) -> tuple[str, ...]:
+def told_by(obj: JsonObject | Pod) -> tuple[str, ...]:
     """What the conditions of a pod say of what it waits for."""
+    status = read_as(Pod, obj).status or NO_STATUS
     return tuple(
-        f"{c['type']} is {c.get('status')}, {c.get('reason')}: {c['message']}"
-        for c in (pod.get("status") or {}).get("conditions") or ()
-        if c.get("type") in TOLD_CONDITIONS and c.get("message")
+        f"{c.type} is {c.status}, {c.reason}: {c.message}"
+        for c in status.conditions or ()
+        if c.type in TOLD_CONDITIONS and c.message
     )

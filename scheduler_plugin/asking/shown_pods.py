@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kube.shapes.reading import JsonObject
+from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.asking.ages import ago
 from scheduler_plugin.asking.shown import Key, Shown, told_by
 from scheduler_plugin.asking.snapshot_times import taken_at
-from scheduler_plugin.asking.snapshots import Snapshot
+from scheduler_plugin.asking.snapshots import Snapshot, key_of
 from scheduler_plugin.asking.tables import objects, why_text
 from scheduler_plugin.asking.worlds import world_of
 from scheduler_plugin.objects.names import QueueCondition
+from scheduler_plugin.shapes import QueueFields
 from scheduler_plugin.viewing.why import ENDED, RUNNING, Why, why
 
 
@@ -65,13 +66,12 @@ def _told_by_queue(snapshot: Snapshot, found: Why) -> Iterator[str]:
     """Why nothing is taken back for a pod that waits, as the Queue's condition says."""
     waits = found.reason not in (ENDED, RUNNING)
     for queue in snapshot.of("queues") if waits else ():
-        conditions = (queue.get("status") or {}).get("conditions") or ()
-        for condition in conditions if queue["metadata"]["name"] == found.queue else ():
-            if condition.get("type") == QueueCondition.QUOTA_UNMET and condition.get("message"):
-                yield f"Queue {found.queue}, {condition['type']}: {condition['message']}"
+        fields = read_as(QueueFields, queue)
+        for condition in fields.conditions if fields.metadata.name == found.queue else ():
+            if condition.type == QueueCondition.QUOTA_UNMET and condition.message:
+                yield f"Queue {found.queue}, {condition.type}: {condition.message}"
 
 
 def pod_in(snapshot: Snapshot, key: Key) -> JsonObject:
     """The pod that is asked about; {} where there is none."""
-    pods = ((pod["metadata"], pod) for pod in snapshot.of("pods"))
-    return next((p for m, p in pods if (m.get("namespace") or "", m["name"]) == key), {})
+    return next((pod for pod in snapshot.of("pods") if key_of(pod) == key), {})

@@ -60,8 +60,8 @@ def kept(kind: str, objects: Iterable[JsonObject], queue_label: str) -> Iterator
 def changed(snapshot: Snapshot, kind: str, *objects: JsonObject) -> Snapshot:
     """The snapshot with these objects in the place of those of their names."""
     shown = tuple(kept(kind, objects, snapshot.settings.queue_label))
-    names = {_key(obj) for obj in shown}
-    others = (obj for obj in snapshot.of(kind) if _key(obj) not in names)
+    names = {key_of(obj) for obj in shown}
+    others = (obj for obj in snapshot.of(kind) if key_of(obj) not in names)
     return with_objects(snapshot, kind, (*others, *shown))
 
 
@@ -70,7 +70,8 @@ def with_objects(snapshot: Snapshot, kind: str, objects: Iterable[JsonObject]) -
     return replace(snapshot, objects={**snapshot.objects, kind: tuple(objects)})
 
 
-def _key(obj: JsonObject) -> tuple[str, str]:
+def key_of(obj: JsonObject) -> tuple[str, str]:
+    """Namespace, "" without one, and name."""
     metadata = obj["metadata"]
     return metadata.get("namespace") or "", metadata["name"]
 
@@ -127,5 +128,5 @@ def _read(found: Mapping[str, Any]) -> Snapshot:
         notes=tuple(map(str, found["notes"])),
     )
     for obj in (obj for objects in snapshot.objects.values() for obj in objects):
-        _key(obj)
+        key_of(obj)
     return snapshot

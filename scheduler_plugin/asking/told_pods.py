@@ -5,9 +5,12 @@ So it is for a user that may read one namespace: a verdict rests on queues and p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from kube.shapes.reading import JsonObject
+from kube.shapes.claims import Claim
+from kube.shapes.metadata import NO_METADATA, Metadata
+from kube.shapes.pods import NO_SPEC, NO_STATUS, Pod
+from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.asking.shown import told_by
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
@@ -33,49 +36,48 @@ def not_accounted(pod: str) -> Why:
 
 
 def told_why(
-    pod: JsonObject, claims: Sequence[JsonObject] | None, settings: AccountingSettings
+    obj: JsonObject, claims: Sequence[JsonObject] | None, settings: AccountingSettings
 ) -> Why:
     """What is told of a pod; None for claims that may not be read."""
-    metadata = pod["metadata"]
+    pod = read_as(Pod, obj)
     reason, sentence = _reason(pod)
     return Why(
-        pod=f"{metadata['namespace']}/{metadata['name']}",
+        pod=f"{pod.metadata.namespace}/{pod.metadata.name}",
         reason=reason,
         sentence=sentence,
-        queue=_queue(metadata, settings),
+        queue=_queue(pod.metadata, settings),
         claims=tuple(_claims(pod, claims, settings)),
         told=told_by(pod),
     )
 
 
-def _queue(metadata: Mapping[str, JsonObject], settings: AccountingSettings) -> QueueName:
+def _queue(metadata: Metadata, settings: AccountingSettings) -> QueueName:
     """That of its binding or label; that of its PodGroup or namespace is not looked up."""
-    bound = (metadata.get("annotations") or {}).get(QUEUE_ANNOTATION)
-    label = (metadata.get("labels") or {}).get(settings.queue_label)
+    bound = (metadata.annotations or {}).get(QUEUE_ANNOTATION)
+    label = (metadata.labels or {}).get(settings.queue_label)
     return QueueName(bound or label or NO_QUEUE)
 
 
-def _reason(pod: JsonObject) -> tuple[str, str]:
-    status, node = pod.get("status") or {}, (pod.get("spec") or {}).get("nodeName")
-    if status.get("phase") in ("Succeeded", "Failed"):
+def _reason(pod: Pod) -> tuple[str, str]:
+    if pod.has_ended:
         return ENDED, HAS_ENDED
-    if node:
+    if node := (pod.spec or NO_SPEC).node_name:
         return RUNNING, is_running(node)
-    conditions = {c.get("type"): c for c in status.get("conditions") or ()}
+    conditions = {each.type: each for each in (pod.status or NO_STATUS).conditions or ()}
     for type_ in (ADMITTED_CONDITION, "PodScheduled"):
-        found = conditions.get(type_) or {}
-        if found.get("status") == "False" and found.get("message"):
-            return found.get("reason") or NOT_JUDGED, found["message"]
+        found = conditions.get(type_)
+        if found is not None and found.status == "False" and found.message:
+            return found.reason or NOT_JUDGED, found.message
     return NOT_JUDGED, "No condition of it says what it waits for."
 
 
 def _claims(
-    pod: JsonObject, claims: Sequence[JsonObject] | None, settings: AccountingSettings
+    pod: Pod, claims: Sequence[JsonObject] | None, settings: AccountingSettings
 ) -> Iterator[str]:
-    namespace = pod["metadata"]["namespace"]
-    found = {claim["metadata"]["name"]: claim for claim in claims or ()}
-    for name in _claim_names(pod):
-        said = f"ResourceClaim {namespace}/{name}"
+    shapes = [read_as(Claim, obj) for obj in claims or ()]
+    found = {(claim.metadata or NO_METADATA).name: claim for claim in shapes}
+    for name in pod.claim_names:
+        said = f"ResourceClaim {pod.metadata.namespace}/{name}"
         if claims is None:
             yield f"{said} is not read."
         elif name not in found:
@@ -84,17 +86,7 @@ def _claims(
             yield f"{said} {_state(found[name], settings)}"
 
 
-def _claim_names(pod: JsonObject) -> Iterator[str]:
-    """Of claims that are named, and of those that were made of templates."""
-    for entry in (pod.get("spec") or {}).get("resourceClaims") or ():
-        if entry.get("resourceClaimName"):
-            yield entry["resourceClaimName"]
-    for entry in (pod.get("status") or {}).get("resourceClaimStatuses") or ():
-        if entry.get("resourceClaimName"):
-            yield entry["resourceClaimName"]
-
-
-def _state(claim: JsonObject, settings: AccountingSettings) -> str:
-    allocated = "allocated" if (claim.get("status") or {}).get("allocation") else "not allocated"
-    owner = (claim["metadata"].get("labels") or {}).get(settings.queue_label)
+def _state(claim: Claim, settings: AccountingSettings) -> str:
+    allocated = "allocated" if claim.is_allocated else "not allocated"
+    owner = ((claim.metadata or NO_METADATA).labels or {}).get(settings.queue_label)
     return f"is {allocated}, and its label names {f'queue {owner}' if owner else 'no queue'}."

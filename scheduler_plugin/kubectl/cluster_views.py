@@ -9,6 +9,7 @@ from kube.kinds import CLAIMS, CONFIGURATIONS, QUEUES
 from kube.kubectl_client import ApiReader
 from scheduler_plugin.asking.kubectl_views import view
 from scheduler_plugin.asking.shown import Key
+from scheduler_plugin.asking.snapshots import key_of
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.kubectl.printing import show
 from scheduler_plugin.kubectl.reads import read
@@ -63,4 +64,4 @@ async def _labelled(client: ApiReader, settings: ViewSettings) -> Collection[Key
     resource = _LABELLED[settings.view]
     namespace = settings.namespace if resource.namespaced else ""
     found = await client.list(resource.select(namespace, label_selector=settings.selector))
-    return {(o["metadata"].get("namespace") or "", o["metadata"]["name"]) for o in found.items}
+    return {key_of(obj) for obj in found.items}
