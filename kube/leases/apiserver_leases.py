@@ -19,9 +19,10 @@ from kube.calls.errors import (
 from kube.calls.requests import WriteOptions
 from kube.kinds import LEASES
 from kube.leases import leases
-from kube.leases.leases import Lease, LeaseView, Sighting
+from kube.leases.leases import LeaseView, Sighting
 from kube.objects import JsonObject
 from kube.resources import ObjectPath
+from kube.shapes.leases import Lease, parse_lease
 from kube.shapes.times import micro_time
 from kube.wall_clock import wall_clock
 
@@ -180,7 +181,7 @@ class LeaderElector:
         except NotFoundError:
             self._sighting = None
             return None
-        lease = leases.parse_lease(obj)
+        lease = parse_lease(obj)
         self._sighting = leases.see(self._sighting, lease, asked_at=asked_at, now=_now())
         return obj
 
@@ -193,7 +194,7 @@ class LeaderElector:
             changed = {**before, "spec": body["spec"]}
             answer = await self._client.replace(self._path, changed, options=options)
         now = _now()
-        written = leases.parse_lease(answer)
+        written = parse_lease(answer)
         self._sighting = leases.see(self._sighting, written, asked_at=now, now=now)
 
     async def _release(self) -> None:
@@ -205,7 +206,7 @@ class LeaderElector:
         try:
             async with asyncio.timeout(min(left, self._settings.retry_seconds)):
                 obj = await self._client.get(self._path)
-                lease = leases.parse_lease(obj)
+                lease = parse_lease(obj)
                 if lease.holder == self._identity:
                     await self._write(obj, leases.released(lease, wall_clock()), left)
         except (ApiError, TimeoutError) as error:
@@ -240,7 +241,7 @@ class LeaseWatcher:
             # What was seen stays true; its time runs out by itself.
             log.warning("lease not read lease=%s error=%s", self._path, error)
         else:
-            lease = leases.parse_lease(obj)
+            lease = parse_lease(obj)
             self._sighting = leases.see(self._sighting, lease, asked_at=asked_at, now=_now())
 
 

@@ -17,18 +17,8 @@ from datetime import datetime
 from kube.kinds import LEASES
 from kube.objects import JsonObject
 from kube.resources import ObjectPath
+from kube.shapes.leases import Lease
 from kube.shapes.times import micro_time
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """What a Lease says; two are equal if nobody wrote to it in between."""
-
-    holder: str
-    duration_seconds: float
-    renew_time: str = ""
-    acquire_time: str = ""
-    transitions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +45,6 @@ class LeaseView:
     holder: str
     at_least_seconds: float
     at_most_seconds: float
-
-
-def parse_lease(obj: JsonObject) -> Lease:
-    """Return what a Lease says; fields that are absent or odd count as not held."""
-    spec = obj.get("spec") or {}
-    return Lease(
-        holder=spec.get("holderIdentity") or "",
-        duration_seconds=float(spec.get("leaseDurationSeconds") or 0),
-        renew_time=spec.get("renewTime") or "",
-        acquire_time=spec.get("acquireTime") or "",
-        transitions=int(spec.get("leaseTransitions") or 0),
-    )
 
 
 def see(before: Sighting | None, lease: Lease, *, asked_at: float, now: float) -> Sighting:

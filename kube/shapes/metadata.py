@@ -56,15 +56,26 @@ class Condition(msgspec.Struct, frozen=True, rename="camel"):
     last_transition_time: str | None = None
 
 
-class _Object(msgspec.Struct, frozen=True):
+class _Named(msgspec.Struct, frozen=True):
     """An object of any kind."""
+
+    metadata: NamedMetadata
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """An object of any kind that the API server has."""
 
     metadata: StoredMetadata
 
 
+def named_metadata(obj: object) -> NamedMetadata:
+    """That of an object of any kind; raises UnreadableError."""
+    return read_as(_Named, obj).metadata
+
+
 def metadata_of(obj: object) -> StoredMetadata:
     """That of a stored object of any kind; raises UnreadableError."""
-    return read_as(_Object, obj).metadata
+    return read_as(_Stored, obj).metadata
 
 
 NO_METADATA = Metadata()

@@ -104,6 +104,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     """Of `status`."""
 
     phase: str | None = None
+    pod_ip: str | None = msgspec.field(default=None, name="podIP")
     conditions: list[Condition] | None = None
     resource_claim_statuses: list[ClaimEntry] | None = None
     extended_resource_claim_status: ExtendedClaim | None = None

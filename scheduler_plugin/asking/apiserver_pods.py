@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from kube.kinds import CLAIMS, EVENTS, Resource
 from kube.kubectl_client import ApiError, ApiReader, ForbiddenError, JsonObject, NotFoundError
+from kube.shapes.events import Event
 from kube.shapes.metadata import metadata_of
+from kube.shapes.reading import read_as
 from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
 from scheduler_plugin.asking.shown_pods import ToldEvent
 from scheduler_plugin.asking.view_settings import ViewSettings
@@ -68,11 +70,11 @@ async def events_of(
 
     Where the pod is there, Events of an earlier one of its name are left out.
     """
-    found = await _listed(client, settings)
+    found = [read_as(Event, obj) for obj in await _listed(client, settings)]
     uids = _uids(pod) if pod else frozenset()
-    ours = [event for event in found if not uids or _about(event).get("uid", "") in uids]
+    ours = [event for event in found if not uids or (event.about.uid or "") in uids]
     newest = sorted(ours, key=_when)[-NEWEST:]
-    return tuple(ToldEvent(_when(event), _sentence(event)) for event in newest)
+    return tuple(ToldEvent(_when(each), f"{each.reason}: {each.sentence}") for each in newest)
 
 
 async def _listed(client: ApiReader, settings: ViewSettings) -> Sequence[JsonObject]:
@@ -94,17 +96,5 @@ def _uids(pod: JsonObject) -> frozenset[str]:
     return frozenset({metadata.uid, (metadata.annotations or {}).get(MIRROR_ANNOTATION, ""), ""})
 
 
-def _about(event: JsonObject) -> JsonObject:
-    return event.get("regarding") or event.get("involvedObject") or {}
-
-
-def _sentence(event: JsonObject) -> str:
-    return f"{event.get('reason')}: {event.get('note') or event.get('message') or ''}"
-
-
-def _when(event: JsonObject) -> str:
-    """Of its last time, by the fields of either group."""
-    series = (event.get("series") or {}).get("lastObservedTime")
-    old = event.get("deprecatedLastTimestamp") or event.get("lastTimestamp")
-    created = event["metadata"].get("creationTimestamp")
-    return str(series or event.get("eventTime") or old or created or "")
+def _when(event: Event) -> str:
+    return event.last_time or event.created

@@ -16,6 +16,8 @@ from kube.api import (
     NotFoundError,
     ObjectPath,
 )
+from kube.shapes.events import Event
+from kube.shapes.reading import read_as
 from scheduler_plugin.checking.rivals import (
     by_identity,
     decided_pod,
@@ -27,7 +29,7 @@ from scheduler_plugin.checking.rivals import (
     pod_of,
     rival_leases,
 )
-from scheduler_plugin.checking.setups import Objects, Unread
+from scheduler_plugin.checking.setups import DecidedPod, Objects, Unread
 from scheduler_plugin.settings import CheckSettings
 
 
@@ -35,9 +37,9 @@ from scheduler_plugin.settings import CheckSettings
 class Rivals:
     """Fields of a `Setup`."""
 
-    scheduler_events: Objects = ()
+    scheduler_events: tuple[Event, ...] | Unread = ()
     rival_leases: Objects = ()
-    decided_pods: Objects = ()
+    decided_pods: tuple[DecidedPod, ...] | Unread = ()
 
 
 async def read_rivals(client: ApiClient, settings: CheckSettings, pods: Objects) -> Rivals:
@@ -60,18 +62,19 @@ async def read_rivals(client: ApiClient, settings: CheckSettings, pods: Objects)
     return Rivals((*elections, *decisions), leases, decided)
 
 
-async def _elections(client: ApiClient, settings: CheckSettings) -> list[JsonObject]:
-    found: list[JsonObject] = []
+async def _elections(client: ApiClient, settings: CheckSettings) -> list[Event]:
+    found: list[Event] = []
     for name in settings.expected.scheduler_names:
         chosen = f"reportingController={name},regarding.kind=Lease"
         for namespace in lease_namespaces(settings.namespace, settings.expected.lease):
-            found += (await client.list(EVENTS.select(namespace, field_selector=chosen))).items
+            page = await client.list(EVENTS.select(namespace, field_selector=chosen))
+            found += (read_as(Event, obj) for obj in page.items)
     return found
 
 
 async def _decisions(
     client: ApiClient, settings: CheckSettings, pods: Objects
-) -> tuple[tuple[JsonObject, ...], Objects]:
+) -> tuple[tuple[Event, ...], tuple[DecidedPod, ...]]:
     """What hosts decided that are none of the release's, with the pods that confirm it.
 
     Nearly always there is no such Event, and no pod is read. Where there is one, all pods are that
@@ -82,7 +85,7 @@ async def _decisions(
         if await anext(pages, None) is None:
             return (), ()
     decided = by_identity([pod async for pod in _decided_pods(client, settings)])
-    found: tuple[JsonObject, ...] = ()
+    found: tuple[Event, ...] = ()
     async for page in _of_others(client, settings, pods):
         found = tuple(deciding((*found, *(e for e in page if is_confirmed(e, decided)))))
     return found, tuple(decided[key] for key in dict.fromkeys(map(pod_of, found)))
@@ -90,18 +93,19 @@ async def _decisions(
 
 async def _of_others(
     client: ApiClient, settings: CheckSettings, pods: Objects
-) -> AsyncGenerator[list[JsonObject], None]:
+) -> AsyncGenerator[list[Event], None]:
     """Page by page, those with any: nearly all are of the release's own."""
     if not has_replicas(pods, settings.namespace):
         return
     for name in settings.expected.scheduler_names:
         chosen = f"reportingController={name},regarding.kind=Pod"
         async for page in client.pages(EVENTS.select(field_selector=chosen)):
-            if found := [e for e in page.items if is_of_another(e, pods, settings.namespace)]:
+            events = (read_as(Event, obj) for obj in page.items)
+            if found := [e for e in events if is_of_another(e, pods, settings.namespace)]:
                 yield found
 
 
-async def _decided_pods(client: ApiClient, settings: CheckSettings) -> AsyncIterator[JsonObject]:
+async def _decided_pods(client: ApiClient, settings: CheckSettings) -> AsyncIterator[DecidedPod]:
     for name in settings.expected.scheduler_names:
         chosen = f"spec.schedulerName={name}"
         async for page in client.pages(PODS.select(field_selector=chosen)):
@@ -109,9 +113,7 @@ async def _decided_pods(client: ApiClient, settings: CheckSettings) -> AsyncIter
                 yield decided_pod(body)
 
 
-async def _leases(
-    client: ApiClient, settings: CheckSettings, elections: list[JsonObject]
-) -> Objects:
+async def _leases(client: ApiClient, settings: CheckSettings, elections: list[Event]) -> Objects:
     """The Leases that another kube-scheduler is elected by."""
     found: list[JsonObject] = []
     for namespace, name in rival_leases(elections, settings.namespace, settings.expected.lease):

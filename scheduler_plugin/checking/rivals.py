@@ -18,16 +18,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from kube.shapes.events import Event
+from kube.shapes.leases import parse_lease
+from kube.shapes.metadata import named_metadata
 from kube.shapes.names import is_label, is_name
-from kube.shapes.reading import JsonObject
+from kube.shapes.pods import NO_RESOURCES, NO_SPEC, Pod, Spec
+from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.times import NO_TIME, read_time, timestamp
 from scheduler_plugin.checking.setups import (
+    Decided,
+    DecidedPod,
     Finding,
     Level,
     Objects,
     Setup,
     Unread,
-    name_of,
     unread,
 )
 from scheduler_plugin.checking.workloads import NAME_LABEL, SCHEDULER
@@ -58,21 +63,21 @@ def lease_namespaces(namespace: str, own: NamespacedName) -> tuple[str, ...]:
 
 
 def rival_leases(
-    events: Sequence[JsonObject], namespace: str, own: NamespacedName
+    events: Sequence[Event], namespace: str, own: NamespacedName
 ) -> tuple[NamespacedName, ...]:
     """Namespace and name of each Lease that elected a kube-scheduler, but for `own`."""
     trusted = lease_namespaces(namespace, own)
-    elected = (_name_in(event) for event in events if _kind(event) == "Lease")
+    elected = (_name_in(event) for event in events if event.about.kind == "Lease")
     found = dict.fromkeys(each for each in elected if each[0] in trusted and _is_named(each))
     return tuple(each for each in found if each != own)
 
 
-def is_of_another(event: JsonObject, pods: Objects, namespace: str) -> bool:
+def is_of_another(event: Event, pods: Objects, namespace: str) -> bool:
     """Whether it tells of a pod that a host decided which is no replica of this release."""
     host = _host(event)
     return (
         bool(host and _is_named(_name_in(event)))
-        and _kind(event) == "Pod"
+        and event.about.kind == "Pod"
         and not _is_replica(host, pods, namespace)
     )
 
@@ -82,60 +87,52 @@ def _is_named(of: NamespacedName) -> bool:
     return is_label(of[0]) and is_name(of[1])
 
 
-def decided_pod(body: JsonObject) -> JsonObject:
-    """What tells who decided a pod, without the rest of it."""
-    metadata, spec = body["metadata"], body.get("spec") or {}
-    annotations = metadata.get("annotations") or {}
-    return {
-        "metadata": {
-            **{key: metadata[key] for key in ("namespace", "name", "uid")},
-            "annotations": {k: v for k, v in annotations.items() if k == QUEUE_ANNOTATION},
-        },
-        "spec": {key: spec.get(key) for key in ("schedulerName", "nodeName")},
-        "asksForDevices": _asks_for_devices(spec),
-    }
+def decided_pod(obj: JsonObject) -> DecidedPod:
+    """Read a Pod; raises UnreadableError."""
+    pod = read_as(Pod, obj)
+    metadata, spec = pod.metadata, pod.spec or NO_SPEC
+    return DecidedPod(
+        (metadata.namespace or "", metadata.name, metadata.uid),
+        spec.scheduler_name or "",
+        is_bound=bool(spec.node_name),
+        is_ours=QUEUE_ANNOTATION in (metadata.annotations or {}),
+        asks_for_devices=_asks_for_devices(spec),
+    )
 
 
-def _asks_for_devices(spec: JsonObject) -> bool:
-    """Whether it names a claim or an extended resource; only the names of those have a slash."""
-    containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
-    limits = ((each.get("resources") or {}).get("limits") or {} for each in containers)
-    return bool(spec.get("resourceClaims")) or any("/" in name for of in limits for name in of)
+def _asks_for_devices(spec: Spec) -> bool:
+    """Only the names of extended resources have a slash."""
+    containers = (*(spec.init_containers or ()), *(spec.containers or ()))
+    limits = ((each.resources or NO_RESOURCES).limits or {} for each in containers)
+    return bool(spec.resource_claims) or any("/" in name for of in limits for name in of)
 
 
-Decided = tuple[str, str, str]
-"""Namespace, name and UID of a pod."""
-
-
-def by_identity(bodies: Iterable[JsonObject]) -> Mapping[Decided, JsonObject]:
+def by_identity(pods: Iterable[DecidedPod]) -> Mapping[Decided, DecidedPod]:
     """Pods by what an Event says of them."""
-    metadata = ((body["metadata"], body) for body in bodies)
-    return {(m["namespace"], m["name"], m["uid"]): body for m, body in metadata}
+    return {pod.identity: pod for pod in pods}
 
 
-def pod_of(event: JsonObject) -> Decided:
+def pod_of(event: Event) -> Decided:
     """The pod that an Event is about."""
-    return (*_name_in(event), str(event["regarding"].get("uid") or ""))
+    return (*_name_in(event), event.about.uid or "")
 
 
-def is_confirmed(event: JsonObject, pods: Mapping[Decided, JsonObject]) -> bool:
+def is_confirmed(event: Event, pods: Mapping[Decided, DecidedPod]) -> bool:
     """Whether what an Event tells of a pod may be so, by the pods that have the scheduler name."""
     pod = pods.get(pod_of(event))
     return pod is not None and (not _is_binding(event) or _is_bound_past_the_plugin(pod))
 
 
-def _is_bound_past_the_plugin(pod: JsonObject) -> bool:
-    annotations = pod["metadata"].get("annotations") or {}
-    is_bound = bool(pod["spec"].get("nodeName")) and pod["asksForDevices"]
-    return is_bound and QUEUE_ANNOTATION not in annotations
+def _is_bound_past_the_plugin(pod: DecidedPod) -> bool:
+    return pod.is_bound and pod.asks_for_devices and not pod.is_ours
 
 
-def deciding(events: Iterable[JsonObject]) -> Iterator[JsonObject]:
+def deciding(events: Iterable[Event]) -> Iterator[Event]:
     """The newest of each host, bindings and others, as far as they are looked at.
 
     Hosts with bindings come before the others: those are harder to make up.
     """
-    found: dict[str, list[JsonObject]] = {}
+    found: dict[str, list[Event]] = {}
     for event in sorted(events, key=_lives_until, reverse=True):
         found.setdefault(_host(event), []).append(event)
     hosts = sorted(found.values(), key=lambda of_host: not any(map(_is_binding, of_host)))
@@ -160,7 +157,7 @@ def judge_rivals(setup: Setup) -> Iterator[Finding]:
             level = Level.ERROR if lives else Level.WARNING
             event = max(decisions, key=lambda e: (_is_binding(e), _time_of(e)))
             when = _time_of(event)
-            last = f"{event.get('reason')}, Pod {_namespaced(event['regarding'])}"
+            last = f"{event.reason}, Pod {event.about.namespace}/{event.about.name}"
             who = f"{host}, which is no pod of this release,"
             yield _finding(setup, level, who, f" At {timestamp(when)}: {last}.")
 
@@ -183,17 +180,18 @@ def _leaders(setup: Setup) -> Iterator[tuple[str, str]]:
     leases = setup.rival_leases if isinstance(setup.rival_leases, tuple) else ()
     for lease in leases:
         if host := _holder(lease, setup.server_time):
-            yield host, _namespaced(lease["metadata"])
+            metadata = named_metadata(lease)
+            yield host, f"{metadata.namespace}/{metadata.name}"
     if not isinstance(setup.lease, Unread) and has_replicas(setup.pods, setup.namespace):
         host = _holder(setup.lease, setup.server_time)
         if host and not _is_replica(host, setup.pods, setup.namespace):
             yield host, "/".join(setup.lease_name)
 
 
-def _deciders(setup: Setup) -> dict[str, list[JsonObject]]:
+def _deciders(setup: Setup) -> dict[str, list[Event]]:
     """What each host that is no replica decided, as far as pods confirm it."""
     events = setup.scheduler_events if isinstance(setup.scheduler_events, tuple) else ()
-    found: dict[str, list[JsonObject]] = {}
+    found: dict[str, list[Event]] = {}
     if not has_replicas(setup.pods, setup.namespace):
         return found
     confirmed = _confirmed(setup)
@@ -204,22 +202,20 @@ def _deciders(setup: Setup) -> dict[str, list[JsonObject]]:
     return found
 
 
-def _confirmed(setup: Setup) -> Mapping[Decided, JsonObject]:
+def _confirmed(setup: Setup) -> Mapping[Decided, DecidedPod]:
     """Pods that have a name of the release's."""
     pods = setup.decided_pods if isinstance(setup.decided_pods, tuple) else ()
     names = _names(setup)
-    return by_identity(b for b in pods if (b.get("spec") or {}).get("schedulerName") in names)
+    return by_identity(pod for pod in pods if pod.scheduler in names)
 
 
-def _is_binding(event: JsonObject) -> bool:
-    return event.get("reason") == "Scheduled"
+def _is_binding(event: Event) -> bool:
+    return event.reason == "Scheduled"
 
 
-def _host(event: JsonObject) -> str:
+def _host(event: Event) -> str:
     """kube-scheduler's instance is its profile's name and its host's."""
-    return str(event.get("reportingInstance") or "").removeprefix(
-        f"{event.get('reportingController')}-"
-    )
+    return (event.reporting_instance or "").removeprefix(f"{event.reporting_controller}-")
 
 
 def has_replicas(pods: Objects, namespace: str) -> bool:
@@ -235,55 +231,41 @@ def _is_replica(host: str, pods: Objects, namespace: str) -> bool:
 
 def _schedulers(pods: Objects) -> Iterator[NamespacedName]:
     for body in pods if isinstance(pods, tuple) else ():
-        metadata = body["metadata"]
-        if (metadata.get("labels") or {}).get(NAME_LABEL) == SCHEDULER:
-            yield metadata.get("namespace", ""), name_of(body)
+        metadata = named_metadata(body)
+        if (metadata.labels or {}).get(NAME_LABEL) == SCHEDULER:
+            yield metadata.namespace or "", metadata.name
 
 
 def _names(setup: Setup) -> list[str]:
     return [profile["schedulerName"] for profile in setup.expected["profiles"]]
 
 
-def _holder(lease: JsonObject, now: datetime) -> str:
+def _holder(obj: JsonObject, now: datetime) -> str:
     """The host that holds a Lease now; "" for none."""
-    spec = lease.get("spec") or {}
-    lasts = timedelta(seconds=spec.get("leaseDurationSeconds") or 0)
-    is_held = now - _parsed(spec.get("renewTime")) <= lasts + timedelta(seconds=5)
-    return str(spec.get("holderIdentity") or "").partition("_")[0] if is_held else ""
+    lease = parse_lease(obj)
+    lasts = timedelta(seconds=lease.duration_seconds)
+    is_held = now - _moment(lease.renew_time) <= lasts + timedelta(seconds=5)
+    return lease.holder.partition("_")[0] if is_held else ""
 
 
-def _kind(event: JsonObject) -> str:
-    return str((event.get("regarding") or {}).get("kind", ""))
+def _name_in(event: Event) -> NamespacedName:
+    return event.about.namespace or "", event.about.name or ""
 
 
-def _name_in(event: JsonObject) -> NamespacedName:
-    regarding = event.get("regarding") or {}
-    return str(regarding.get("namespace") or ""), str(regarding.get("name") or "")
+def _time_of(event: Event) -> datetime:
+    return _moment(event.last_time)
 
 
-def _namespaced(reference: JsonObject) -> str:
-    return f"{reference.get('namespace')}/{reference.get('name')}"
-
-
-def _time_of(event: JsonObject) -> datetime:
-    series = event.get("series") or {}
-    return _parsed(
-        series.get("lastObservedTime")
-        or event.get("deprecatedLastTimestamp")
-        or event.get("eventTime")
-    )
-
-
-def _lives_until(event: JsonObject) -> datetime:
+def _lives_until(event: Event) -> datetime:
     """Until when one that lives need not have said anything new."""
-    return _time_of(event) + (SAYS_AGAIN if event.get("series") else TRIES_AGAIN)
+    return _time_of(event) + (SAYS_AGAIN if event.series is not None else TRIES_AGAIN)
 
 
 _LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 """An Event may bear any time; what is added to a later one would overflow."""
 
 
-def _parsed(stamp: object) -> datetime:
+def _moment(stamp: str) -> datetime:
     """A time of the API; the beginning of time where there is none."""
     try:
         return min((read_time(stamp) or NO_TIME).astimezone(UTC), _LATEST)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from kube.shapes.leases import parse_lease
 from kube.shapes.reading import JsonObject
 from kube.shapes.times import NO_TIME, read_time
 from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, look_at, unread
@@ -75,18 +76,17 @@ def judge_lease(setup: Setup) -> Iterator[Finding]:
         said = f"There is no Lease {name}: no kube-scheduler was ever elected, nothing is bound."
         yield Finding(Level.ERROR, PART, said, look)
         return
-    holder = lease["spec"].get("holderIdentity") or ""
-    lasts = timedelta(seconds=lease["spec"].get("leaseDurationSeconds") or 0)
-    ended = setup.server_time - _renewed(lease) - lasts
-    if not holder or ended > SKEW:
+    found = parse_lease(lease)
+    ended = setup.server_time - _renewed(lease) - timedelta(seconds=found.duration_seconds)
+    if not found.holder or ended > SKEW:
         said = f"Nobody holds the Lease {name}: no pod of Moorage's is bound."
         yield Finding(Level.ERROR, PART, said, look)
     else:
-        yield Finding(Level.OK, PART, f"{holder.partition('_')[0]} holds the Lease {name}.")
+        yield Finding(Level.OK, PART, f"{found.holder.partition('_')[0]} holds the Lease {name}.")
 
 
 def _renewed(lease: JsonObject) -> datetime:
-    return read_time(lease["spec"].get("renewTime")) or NO_TIME
+    return read_time(parse_lease(lease).renew_time) or NO_TIME
 
 
 def judge_configuration(setup: Setup) -> Iterator[Finding]:

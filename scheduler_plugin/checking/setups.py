@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
+from kube.shapes.events import Event
+from kube.shapes.metadata import named_metadata
 from kube.shapes.reading import JsonObject
 
 
@@ -63,6 +65,25 @@ class Permission:
 
 Objects = tuple[JsonObject, ...] | Unread
 
+Decided = tuple[str, str, str]
+"""Namespace, name and UID of a pod."""
+
+
+class DecidedPod(NamedTuple):
+    """What tells who decided a pod.
+
+    Attributes:
+        is_bound: Whether it has a node.
+        is_ours: Whether it bears the annotation of the plugin's binding.
+        asks_for_devices: Whether it names a claim or an extended resource.
+    """
+
+    identity: Decided
+    scheduler: str
+    is_bound: bool
+    is_ours: bool
+    asks_for_devices: bool
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
@@ -99,7 +120,7 @@ class Setup:
     endpoints: Objects
     lease_name: tuple[str, str]
     lease: JsonObject | Unread
-    scheduler_events: Objects
+    scheduler_events: tuple[Event, ...] | Unread
     rival_leases: Objects
     configuration: Any
     configuration_source: str
@@ -112,7 +133,7 @@ class Setup:
     claims: Objects
     account: str
     denied: tuple[Permission, ...] | Unread = field(default=())
-    decided_pods: Objects = ()
+    decided_pods: tuple[DecidedPod, ...] | Unread = ()
 
 
 def unread(part: str, found: Unread) -> Finding:
@@ -126,7 +147,7 @@ def look_at(verb: str, namespace: str, name: str) -> str:
 
 
 def name_of(body: JsonObject) -> str:
-    return str(body["metadata"]["name"])
+    return named_metadata(body).name
 
 
 def named(found: tuple[JsonObject, ...], name: str) -> JsonObject | None:

@@ -9,9 +9,11 @@ cluster. So they are followed only while the page is watched, by one watch of ea
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-from kube.api import EVENTS, ApiClient, Store
+from kube.api import EVENTS, ApiClient, Store, WatchSettings
+from kube.shapes.events import Event
+from kube.shapes.metadata import NO_METADATA
+from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.dashboard.told_events import Recent, stored_event
 from scheduler_plugin.objects.names import ADMIT, FIELD_MANAGER
 
@@ -30,7 +32,8 @@ class ClusterEvents:
         """Follow them, unless that goes on."""
         if self._task is None:
             # It keeps nothing: what is shown is kept, and bounded, by `Recent`.
-            self._store = Store(self._client, OURS, self._take)
+            settings = WatchSettings(shape=Event)
+            self._store = Store(self._client, OURS, self._take, settings=settings)
             self._task = tasks.create_task(self._store.run())
 
     def stop(self) -> None:
@@ -55,8 +58,9 @@ class ClusterEvents:
         said = self._store.stats.last_failure.rstrip(".")
         return f"Events could not be read: {said}."
 
-    def _take(self, obj: Any) -> None:
-        event = stored_event(obj)
+    def _take(self, obj: JsonObject | Event) -> None:
+        found = read_as(Event, obj)
+        event = stored_event(found)
         # Thousands of pods that wait would push out all others; the list of those shows them.
         if event.action != ADMIT:
-            self.recent.add(event, str((obj.get("metadata") or {}).get("uid") or ""))
+            self.recent.add(event, (found.metadata or NO_METADATA).uid or "")

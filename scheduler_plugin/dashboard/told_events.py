@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from kube.shapes.reading import JsonObject
+from kube.shapes.events import Event
+from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.dashboard.snapshots import Line
 
 MOST_RECENT = 500
@@ -56,18 +57,17 @@ class ToldEvent(NamedTuple):
         return Line(msgspec.json.encode(row), " ".join(words).lower(), namespace=namespace)
 
 
-def stored_event(obj: JsonObject) -> ToldEvent:
-    """An Event of events.k8s.io/v1 as the API server keeps it."""
-    about, series = obj.get("regarding") or {}, obj.get("series") or {}
-    moment = series.get("lastObservedTime") or obj.get("eventTime") or ""
-    kind, namespace, name = (str(about.get(key) or "") for key in ("kind", "namespace", "name"))
+def stored_event(obj: JsonObject | Event) -> ToldEvent:
+    """An Event of events.k8s.io/v1 as the API server keeps it; raises UnreadableError."""
+    event = read_as(Event, obj)
+    about, moment = event.about, event.last_time
     return ToldEvent(
         at=f"{moment[:_TO_SECONDS]}Z" if moment else "",
-        type=str(obj.get("type") or ""),
-        reason=str(obj.get("reason") or ""),
-        action=str(obj.get("action") or ""),
-        about=About(kind, namespace, name),
-        note=str(obj.get("note") or ""),
+        type=event.type or "",
+        reason=event.reason or "",
+        action=event.action or "",
+        about=About(about.kind or "", about.namespace or "", about.name or ""),
+        note=event.sentence,
     )
 
 

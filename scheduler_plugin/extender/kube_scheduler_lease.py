@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from kube.api import LEASES, ApiClient, ApiError, JsonObject, LeaseView, LeaseWatcher, wall_clock
+from kube.shapes.leases import parse_lease
 from kube.shapes.times import read_time
 from scheduler_plugin.extender.leadership import (
     NEVER,
@@ -196,12 +197,12 @@ def _sight(view: LeaseView, now: float) -> Sight:
 
 def _holding(lease: JsonObject, now: float, wall_now: datetime) -> Holding:
     """How the holder came by it; a time that cannot be read is taken for now, the latest."""
-    spec = lease.get("spec") or {}
-    age = (wall_now - (read_time(spec.get("acquireTime")) or wall_now)).total_seconds()
+    found = parse_lease(lease)
+    age = (wall_now - (read_time(found.acquire_time) or wall_now)).total_seconds()
     return Holding(
-        holder=spec.get("holderIdentity") or "",
-        transitions=spec.get("leaseTransitions") or 0,
-        duration=float(spec.get("leaseDurationSeconds") or 0),
+        holder=found.holder,
+        transitions=found.transitions,
+        duration=found.duration_seconds,
         acquired=now - age,
     )
 

@@ -28,6 +28,9 @@ from kube.api import (
     ObjectPath,
     client_context,
 )
+from kube.shapes.leases import parse_lease
+from kube.shapes.pods import NO_STATUS, Pod
+from kube.shapes.reading import read_as
 from scheduler_plugin.dashboard.leader.answers import PodAnswer
 from scheduler_plugin.dashboard.leader.apiserver_credentials import read_client_credential
 from scheduler_plugin.dashboard.leader.credentials import HOST
@@ -181,7 +184,7 @@ class Leader:
     async def _find(self) -> URL:
         path = self._settings.lease
         lease = await self._client.get(path)
-        holder = (lease.get("spec") or {}).get("holderIdentity") or ""
+        holder = parse_lease(lease).holder
         # Each start of a kube-scheduler has another end behind its host's name.
         host = holder.rpartition("_")[0] or holder
         if not host:
@@ -196,7 +199,7 @@ class Leader:
                 pod = await self._client.get(PODS.at(name, namespace))
             except NotFoundError:
                 continue
-            if address := (pod.get("status") or {}).get("podIP"):
-                return str(address)
+            if address := (read_as(Pod, pod).status or NO_STATUS).pod_ip:
+                return address
             raise CannotAskError(f"pod {namespace}/{name} has no IP address yet.")
         raise CannotAskError(f"there is no pod {namespace}/{host}, which leads.")

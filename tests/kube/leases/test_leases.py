@@ -8,7 +8,8 @@ import pytest
 
 from kube.api import LEASES
 from kube.leases import leases
-from kube.leases.leases import Lease, LeaseView, Sighting
+from kube.leases.leases import LeaseView, Sighting
+from kube.shapes.leases import Lease, parse_lease
 
 
 def a_lease(holder: str = "them", renewed: str = "t1") -> Lease:
@@ -79,9 +80,9 @@ def test_lease_survives_the_way_to_the_server_and_back() -> None:
 
     body = leases.lease_body(LEASES.at("l", "ns"), lease)
 
-    assert leases.parse_lease(body) == lease
+    assert parse_lease(body) == lease
 
 
 @pytest.mark.parametrize("spec", [None, {}, {"holderIdentity": None, "renewTime": None}])
 def test_lease_without_a_spec_is_nobodys(spec: object) -> None:
-    assert leases.parse_lease({"spec": spec}) == Lease(holder="", duration_seconds=0)
+    assert parse_lease({"spec": spec}) == Lease(holder="", duration_seconds=0)

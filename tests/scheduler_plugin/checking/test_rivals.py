@@ -11,6 +11,8 @@ import pytest
 
 from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, ObjectPath, Selection
 from kube.calls.apiserver_reads import Page
+from kube.shapes.events import Event
+from kube.shapes.reading import read_as
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.checking.apiserver_rivals import read_rivals
 from scheduler_plugin.checking.findings import findings_of, is_whole
@@ -22,7 +24,7 @@ from scheduler_plugin.checking.rivals import (
     is_of_another,
     rival_leases,
 )
-from scheduler_plugin.checking.setups import Level, Setup, Unread
+from scheduler_plugin.checking.setups import DecidedPod, Level, Setup, Unread
 from scheduler_plugin.objects.names import QUEUE_ANNOTATION
 from scheduler_plugin.settings import CheckSettings
 from tests.scheduler_plugin.checking.test_findings import NOW, PODS, SYSTEM, bad, whole
@@ -57,6 +59,11 @@ def decision(host: str, reason: str = "Scheduled", ago: timedelta = timedelta(mi
     }
 
 
+def events(*objects: Any) -> tuple[Event, ...]:
+    """As they are read."""
+    return tuple(read_as(Event, obj) for obj in objects)
+
+
 def lease(host: str = "vm", ago: timedelta = timedelta(seconds=2)) -> Any:
     namespace, name = RIVAL
     spec = {"leaseDurationSeconds": 8, "renewTime": stamp(ago), "holderIdentity": f"{host}_0f1e"}
@@ -71,16 +78,19 @@ def decided(
     queue: str = "",
     name: str = "first",
     devices: bool = True,
-) -> Any:
-    annotations = {QUEUE_ANNOTATION: queue} if queue else {}
-    metadata = {"namespace": "default", "name": name, "uid": uid, "annotations": annotations}
-    spec = {"schedulerName": scheduler, "nodeName": node}
-    return {"metadata": metadata, "spec": spec, "asksForDevices": devices}
+) -> DecidedPod:
+    return DecidedPod(
+        ("default", name, uid),
+        scheduler,
+        is_bound=bool(node),
+        is_ours=bool(queue),
+        asks_for_devices=devices,
+    )
 
 
-def seen(*events: Any, leases: tuple[Any, ...] = (), **changes: Any) -> Setup:
+def seen(*found: Any, leases: tuple[Any, ...] = (), **changes: Any) -> Setup:
     pods = {"decided_pods": (decided(),), **changes}
-    return replace(whole(), scheduler_events=events, rival_leases=leases, **pods)
+    return replace(whole(), scheduler_events=events(*found), rival_leases=leases, **pods)
 
 
 def test_the_release_s_own_replicas_are_no_rivals() -> None:
@@ -153,13 +163,16 @@ def test_one_that_says_the_same_again_lives_for_longer(minutes: int) -> None:
     said = decision("vm", "FailedScheduling", ago=timedelta(minutes=50))
     said["series"] = {"count": 9, "lastObservedTime": stamp(timedelta(minutes=minutes))}
     once = [decision("vm", "FailedScheduling", ago=timedelta(minutes=n)) for n in (6, 7, 8)]
-    setup = seen(*deciding([decision("vm", ago=timedelta(minutes=50)), said, *once]))
 
-    assert [level for level, _ in bad(setup)] == [Level.ERROR]
-    assert not is_whole(findings_of(setup))
+    def setup() -> Setup:
+        every = events(decision("vm", ago=timedelta(minutes=50)), said, *once)
+        return replace(seen(), scheduler_events=tuple(deciding(every)))
+
+    assert [level for level, _ in bad(setup())] == [Level.ERROR]
+    assert not is_whole(findings_of(setup()))
 
     said["series"]["lastObservedTime"] = stamp(timedelta(minutes=36))
-    assert is_whole(findings_of(setup))
+    assert is_whole(findings_of(setup()))
 
 
 @pytest.mark.parametrize(
@@ -193,11 +206,11 @@ def test_a_refusal_of_a_pod_that_waits_or_that_the_plugin_bound_counts() -> None
     ],
 )
 def test_a_pod_asks_for_devices_by_a_claim_or_an_extended_resource(spec: Any) -> None:
-    metadata = decided()["metadata"]
+    metadata = {"namespace": "default", "name": "first", "uid": "u-1"}
 
-    assert decided_pod({"metadata": metadata, "spec": spec})["asksForDevices"]
+    assert decided_pod({"metadata": metadata, "spec": spec}).asks_for_devices
     plain: Any = {"containers": [{"resources": {"limits": {"cpu": "1"}}}, {"resources": None}]}
-    assert not decided_pod({"metadata": metadata, "spec": plain})["asksForDevices"]
+    assert not decided_pod({"metadata": metadata, "spec": plain}).asks_for_devices
 
 
 @pytest.mark.parametrize("stamp", ["9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59-14:00"])
@@ -205,7 +218,7 @@ def test_a_pod_asks_for_devices_by_a_claim_or_an_extended_resource(spec: Any) ->
 def test_times_at_the_end_of_time_end_no_check(stamp: str, reason: str) -> None:
     event = decision("vm", reason) | {"eventTime": stamp}
 
-    assert list(deciding([event])) == [event]
+    assert list(deciding(events(event))) == [*events(event)]
     assert [level for level, _ in bad(seen(event))][:1] in ([Level.ERROR], [Level.WARNING])
 
 
@@ -227,8 +240,8 @@ ODD: list[Any] = [
 
 def test_odd_events_and_leases_tell_nothing() -> None:
     assert bad(seen(*ODD, leases=({"metadata": {"name": "x"}},))) == []
-    assert rival_leases(ODD, SYSTEM, (SYSTEM, "moorage-scheduler")) == ()
-    assert not any(is_of_another(event, PODS, SYSTEM) for event in ODD)
+    assert rival_leases(events(*ODD), SYSTEM, (SYSTEM, "moorage-scheduler")) == ()
+    assert not any(is_of_another(event, PODS, SYSTEM) for event in events(*ODD))
 
 
 def test_a_replica_of_another_release_is_none_of_this_one_s() -> None:
@@ -247,17 +260,17 @@ def test_a_replica_of_another_release_is_none_of_this_one_s() -> None:
 
 def test_of_each_host_the_newest_decisions_are_looked_at() -> None:
     minutes = [timedelta(minutes=n) for n in range(20)]
-    events = [
+    found = [
         decision(host, reason, ago)
         for host in ("vm", "other")
         for reason in ("Scheduled", "FailedScheduling")
         for ago in minutes
     ]
 
-    looked_at = list(deciding(events))
+    looked_at = list(deciding(events(*found)))
 
     assert len(looked_at) == 2 * 2 * MOST_DECISIONS
-    assert {event["eventTime"] for event in looked_at} == {
+    assert {event.event_time for event in looked_at} == {
         stamp(ago) for ago in minutes[:MOST_DECISIONS]
     }
 
@@ -290,15 +303,21 @@ def test_events_that_may_not_be_read_are_told() -> None:
 
 def test_leases_to_read_are_those_of_others_where_users_write_nothing() -> None:
     own = (SYSTEM, "moorage-scheduler")
-    events = (election(*RIVAL), election(*RIVAL), election(*own), election("lab", "forged"))
+    found = (election(*RIVAL), election(*RIVAL), election(*own), election("lab", "forged"))
 
-    assert rival_leases(events, SYSTEM, own) == (RIVAL,)
+    assert rival_leases(events(*found), SYSTEM, own) == (RIVAL,)
 
 
-def a_pod(decided: Any) -> Any:
+def a_pod(uid: str = "u-1", name: str = "first", queue: str = "") -> Any:
     """As the API server has it, with a claim."""
-    spec = {**decided["spec"], "resourceClaims": [{"name": "camera"}]}
-    return {"metadata": decided["metadata"], "spec": spec}
+    annotations = {QUEUE_ANNOTATION: queue} if queue else {}
+    metadata = {"namespace": "default", "name": name, "uid": uid, "annotations": annotations}
+    spec = {
+        "schedulerName": "moorage",
+        "nodeName": "node-a",
+        "resourceClaims": [{"name": "camera"}],
+    }
+    return {"metadata": metadata, "spec": spec}
 
 
 class FakeServer:
@@ -306,7 +325,7 @@ class FakeServer:
 
     def __init__(self, *events: Any) -> None:
         self.events = events
-        self.pods = [a_pod(decided())]
+        self.pods = [a_pod()]
         self.asked: list[str] = []
         self.error: ApiError | None = None
 
@@ -348,7 +367,7 @@ async def test_events_of_the_release_s_own_are_read_and_not_kept() -> None:
 
     found = await read_rivals(cast(ApiClient, server), settings(), PODS)
 
-    assert found.scheduler_events == (election(*RIVAL), decision("vm"))
+    assert found.scheduler_events == events(election(*RIVAL), decision("vm"))
     assert (found.rival_leases, found.decided_pods) == ((lease(),), (decided(),))
 
 
@@ -369,7 +388,7 @@ async def test_one_forged_event_keeps_no_other_from_being_looked_at() -> None:
 
     found = await read_rivals(cast(ApiClient, server), settings(), PODS)
 
-    assert found.scheduler_events == (decision("vm"),)
+    assert found.scheduler_events == events(decision("vm"))
 
 
 async def test_forged_events_hide_no_other_and_cost_no_more_calls() -> None:
@@ -384,12 +403,12 @@ async def test_forged_events_hide_no_other_and_cost_no_more_calls() -> None:
         event["regarding"] = {**event["regarding"], "name": "ours", "uid": "u-3"}
     rival = decision("vm", ago=timedelta(minutes=5))
     server = FakeServer(*unconfirmed, *refusals, rival, *bound)
-    server.pods.append(a_pod(decided(uid="u-3", queue="vision", name="ours")))
+    server.pods.append(a_pod("u-3", "ours", "vision"))
 
     found = await read_rivals(cast(ApiClient, server), settings(), PODS)
 
     assert isinstance(found.scheduler_events, tuple)
-    assert found.scheduler_events[0] == rival
+    assert found.scheduler_events[:1] == events(rival)
     assert len(found.scheduler_events) == MOST_HOSTS
     assert found.decided_pods == (decided(),)
     assert server.asked.count("spec.schedulerName=moorage") == 1

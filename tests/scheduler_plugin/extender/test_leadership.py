@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kube.leases.leases import Lease, Sighting
+from kube.leases.leases import Sighting
 from kube.leases.leases import see as see_lease
 from kube.leases.leases import view as view_lease
+from kube.shapes.leases import Lease
 from scheduler_plugin.extender.leadership import (
     NEVER,
     Holding,

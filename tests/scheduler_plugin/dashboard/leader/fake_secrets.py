@@ -43,12 +43,14 @@ class FakeCluster:
         if path == SECRET:
             if self.data is None:
                 raise NotFoundError("no Secret")
-            return {"metadata": {"resourceVersion": str(self.version)}, "data": dict(self.data)}
+            metadata = {"name": path.name, "uid": "u", "resourceVersion": str(self.version)}
+            return {"metadata": metadata, "data": dict(self.data)}
         if path == LEASE:
             return {"spec": {"holderIdentity": self.holder}}
         if path.name not in self.pods:
             raise NotFoundError(f"{path.name} is not there")
-        return {"status": {"podIP": self.pods[path.name]}}
+        metadata = {"name": path.name, "uid": "u"}
+        return {"metadata": metadata, "status": {"podIP": self.pods[path.name]}}
 
     async def merge_patch(
         self, path: ObjectPath, patch: JsonObject, *, preconditions: Preconditions, **_: Any
