@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kube.shapes.metadata import NamedMetadata, OwnerReference
+from kube.shapes.metadata import Condition, NamedMetadata, OwnerReference
 
 
 class InstanceMetadata(NamedMetadata, frozen=True, kw_only=True, rename="camel"):
@@ -39,3 +39,56 @@ class InstanceObject(msgspec.Struct, frozen=True):
 
 
 NO_INSTANCE_SPEC = InstanceSpec()
+
+
+class HandlerFields(msgspec.Struct, frozen=True):
+    """Of `spec.discoveryHandler` of a Configuration."""
+
+    name: str | None = None
+
+
+class ConfigurationSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `spec` of a Configuration, as far as others than the driver read it."""
+
+    discovery_handler: HandlerFields | None = None
+    offline_taint_effect: str | None = None
+
+
+class NodeReport(msgspec.Struct, frozen=True):
+    """An entry of `status.nodes` of a Configuration: what a node says of its handler."""
+
+    name: str
+    handler: str | None = None
+    since: str | None = None
+    registered: bool | None = None
+    message: str | None = None
+
+
+class ConfigurationStatus(msgspec.Struct, frozen=True):
+    """Of `status` of a Configuration."""
+
+    conditions: list[Condition] | None = None
+    nodes: list[NodeReport] | None = None
+
+
+class ConfigurationObject(msgspec.Struct, frozen=True):
+    """A Configuration of `akri.sh/v0`; the driver reads all of it, see `configurations`."""
+
+    metadata: NamedMetadata
+    spec: ConfigurationSpec | None = None
+    status: ConfigurationStatus | None = None
+
+    @property
+    def handler(self) -> str:
+        """The name of its discovery handler; "" for none."""
+        found = self.spec.discovery_handler if self.spec is not None else None
+        return (found.name if found is not None else None) or ""
+
+    @property
+    def reports(self) -> list[NodeReport]:
+        return (self.status.nodes if self.status is not None else None) or []
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of this type; None for none."""
+        found = (self.status.conditions if self.status is not None else None) or ()
+        return next((each for each in found if each.type == kind), None)

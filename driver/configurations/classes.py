@@ -23,6 +23,7 @@ from driver.api import (
     InstanceName,
 )
 from driver.names import attribute_value, label_value
+from kube.shapes.metadata import metadata_of
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = "moorage"
@@ -110,15 +111,15 @@ def probe_class() -> Body:
 
 def stored_class(body: Mapping[str, Any]) -> StoredClass:
     """Parse a DeviceClass object."""
-    metadata = body["metadata"]
-    labels = metadata.get("labels") or {}
+    metadata = metadata_of(body)
+    labels = metadata.labels or {}
     kept = {key: labels[key] for key in (MANAGED_BY_LABEL, CONFIGURATION_LABEL) if key in labels}
     return StoredClass(
-        name=metadata["name"],
-        uid=metadata["uid"],
-        resource_version=metadata["resourceVersion"],
+        name=metadata.name,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version or "",
         ours=labels.get(MANAGED_BY_LABEL) == MANAGED_BY,
-        body=_body(metadata["name"], kept, body.get("spec") or {}),
+        body=_body(metadata.name, kept, body.get("spec") or {}),
     )
 
 

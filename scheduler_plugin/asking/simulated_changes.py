@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from kube.shapes.reading import JsonObject
 from kube.shapes.times import timestamp
-from scheduler_plugin.asking.snapshots import Snapshot, changed
+from scheduler_plugin.asking.snapshots import Snapshot, changed, key_of
 from scheduler_plugin.models import queue_problems
 
 KINDS = {
@@ -94,7 +94,7 @@ def _prioritized(pod: JsonObject, snapshot: Snapshot) -> JsonObject:
         return pod
     name, classes = spec.get("priorityClassName"), snapshot.of("priorityclasses")
     for found in classes:
-        if found["metadata"]["name"] == name or (not name and found.get("globalDefault")):
+        if key_of(found)[1] == name or (not name and found.get("globalDefault")):
             return {**pod, "spec": {**spec, "priority": found.get("value") or 0}}
     if name:
         raise NoChangeError(f"spec.priorityClassName: {name!r} is not known: give spec.priority.")
@@ -104,10 +104,7 @@ def _prioritized(pod: JsonObject, snapshot: Snapshot) -> JsonObject:
 def _with_claims(pod: JsonObject, snapshot: Snapshot) -> tuple[JsonObject, list[JsonObject]]:
     """The pod with the claims that kube-controller-manager would make of its templates."""
     metadata, spec = pod["metadata"], pod["spec"]
-    templates: Mapping[tuple[str, str], JsonObject] = {
-        (t["metadata"].get("namespace") or "", t["metadata"]["name"]): t
-        for t in snapshot.of("resourceclaimtemplates")
-    }
+    templates = {key_of(found): found for found in snapshot.of("resourceclaimtemplates")}
     statuses, made = [], []
     for entry in spec.get("resourceClaims") or ():
         key = (metadata["namespace"], entry.get("resourceClaimTemplateName") or "")

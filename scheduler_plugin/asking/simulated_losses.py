@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kube.shapes.reading import JsonObject
+from driver.shapes import ConfigurationObject
+from kube.shapes.reading import JsonObject, read_as
 from kube.words import number_of
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.asking.simulated_changes import NoChangeError
-from scheduler_plugin.asking.snapshots import Snapshot, with_objects
+from scheduler_plugin.asking.snapshots import Snapshot, key_of, with_objects
 from scheduler_plugin.viewing.device_rows import DeviceRow, device_rows
 
 
@@ -43,10 +44,12 @@ def without_devices(
             raise NoChangeError(f"there is no device or Instance {name}.")
     gone = {row.name for row in lost} | {row.instance for row in lost}
     slices = [_slice_without(obj, gone) for obj in snapshot.of("resourceslices")]
-    instances = [obj for obj in snapshot.of("instances") if obj["metadata"]["name"] not in gone]
+    instances = [obj for obj in snapshot.of("instances") if key_of(obj)[1] not in gone]
+    configurations = (read_as(ConfigurationObject, obj) for obj in snapshot.of("configurations"))
     effects = {
-        obj["metadata"]["name"]: (obj.get("spec") or {}).get("offlineTaintEffect")
-        for obj in snapshot.of("configurations")
+        found.metadata.name: found.spec.offline_taint_effect
+        for found in configurations
+        if found.spec is not None
     }
     found = with_objects(with_objects(snapshot, "resourceslices", slices), "instances", instances)
     return found, tuple(

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from driver.api import DRIVER_NAME
-from kube.shapes.reading import JsonObject
+from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, name_of, named, unread
 from scheduler_plugin.objects.claims import ClassName, claim_view
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.devices.devices import ClassView, class_view, slice_view
 from scheduler_plugin.objects.devices.driver_guards import unguarded
 from scheduler_plugin.objects.names import QUEUE_LABEL
+from scheduler_plugin.shapes import NO_QUEUE_SPEC, QueueFields
 
 PART = "classes"
 _WORD = re.compile(r"""['"]([^'"]+)['"]""")
@@ -99,8 +100,8 @@ def _listed(
     held: Mapping[ClassName, set[tuple[str, str]]],
 ) -> Iterator[Listed]:
     for body in queues:
-        for entry in body.get("spec", {}).get("resources") or ():
-            name = ClassName(entry["deviceClass"])
+        for entry in (read_as(QueueFields, body).spec or NO_QUEUE_SPEC).resources or ():
+            name = ClassName(entry.device_class)
             view = catalog.class_named(name)
             if view is not None and view.accounted is not False:
                 yield Listed(name_of(body), view, frozenset(held.get(name, ())))

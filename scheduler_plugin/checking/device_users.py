@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from driver.api import DRIVER_NAME
-from kube.shapes.reading import JsonObject
+from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from kube.shapes.claims import Claim
+from kube.shapes.metadata import named_metadata
+from kube.shapes.reading import JsonObject, read_as
 from kube.words import some_of
-from scheduler_plugin.checking.setups import name_of
 
 MOST_NAMED = 20
 """So many claims and so many Instances are named; the others are counted."""
@@ -58,16 +60,14 @@ class DeviceUsers:
 
     def add_claim(self, body: JsonObject) -> None:
         """Note a ResourceClaim, if pods may use a device of Moorage's through it."""
-        status = body.get("status") or {}
-        allocation = status.get("allocation") or {}
-        results = (allocation.get("devices") or {}).get("results") or ()
-        users = [str(each["name"]) for each in status.get("reservedFor") or ()]
-        if users and any(result["driver"] == DRIVER_NAME for result in results):
+        claim = read_as(Claim, body)
+        users = [each.name or "" for each in claim.consumers]
+        if users and any(result.driver == DRIVER_NAME for result in claim.results):
             self._claims.add(f"ResourceClaim {_namespaced(body)}: {_counted('Pod', users)}")
 
     def add_instance(self, body: JsonObject) -> None:
         """Note an Instance, if slots are used: the device plugin's pods the node alone knows."""
-        usage = (body.get("spec") or {}).get("deviceUsage") or {}
+        usage = (read_as(InstanceObject, body).spec or NO_INSTANCE_SPEC).device_usage or {}
         holders = [str(value).rpartition(":")[2] for value in usage.values() if value]
         if holders:
             nodes = _counted("node", sorted(set(holders)))
@@ -81,7 +81,8 @@ class DeviceUsers:
 
 
 def _namespaced(body: JsonObject) -> str:
-    return f"{body['metadata'].get('namespace')}/{name_of(body)}"
+    metadata = named_metadata(body)
+    return f"{metadata.namespace}/{metadata.name}"
 
 
 def _counted(kind: str, names: Sequence[str]) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
 
-from kube.shapes.reading import JsonObject
+from kube.shapes.reading import read_as
+from kube.shapes.workloads import (
+    NO_DAEMON_SET_STATUS,
+    NO_SERVING_SPEC,
+    NO_SERVING_STATUS,
+    DaemonSet,
+    ServingPod,
+)
 from kube.words import some_of
 from scheduler_plugin.checking.schedulers import minor_of
 from scheduler_plugin.checking.setups import (
@@ -14,9 +20,9 @@ from scheduler_plugin.checking.setups import (
     Permission,
     Setup,
     Unread,
-    name_of,
     unread,
 )
+from scheduler_plugin.shapes import NO_QUEUE_SPEC, QueueFields
 
 SCHEDULER = "moorage-scheduler-plugin"
 NAME_LABEL = "app.kubernetes.io/name"
@@ -28,12 +34,13 @@ def judge_pods(setup: Setup) -> Iterator[Finding]:
     if isinstance(setup.pods, Unread):
         yield unread("pods", setup.pods)
         return
-    running = [body for body in setup.pods if _is_to_serve(body["metadata"])]
-    unready = [body for body in running if not _ready(body)]
-    for body in unready:
-        mend = f"kubectl --namespace {body['metadata']['namespace']} describe pod {name_of(body)}"
-        yield Finding(Level.ERROR, "pods", f"{name_of(body)} is not ready: {_why(body)}", mend)
-    if not any(body["metadata"]["namespace"] == setup.namespace for body in running):
+    running = [pod for body in setup.pods if _is_to_serve(pod := read_as(ServingPod, body))]
+    unready = [pod for pod in running if not _ready(pod)]
+    for pod in unready:
+        name = pod.metadata.name
+        mend = f"kubectl --namespace {pod.metadata.namespace} describe pod {name}"
+        yield Finding(Level.ERROR, "pods", f"{name} is not ready: {_why(pod)}", mend)
+    if not any(pod.metadata.namespace == setup.namespace for pod in running):
         said = f"There are none of Moorage's in {setup.namespace}."
         yield Finding(Level.ERROR, "pods", said, "Say where the release is: --namespace.")
     elif not unready:
@@ -45,33 +52,34 @@ _HOOK = "helm.sh/hook"
 """On what a release runs once, such as its test."""
 
 
-def _is_to_serve(metadata: JsonObject) -> bool:
+def _is_to_serve(pod: ServingPod) -> bool:
     """Not what runs once, nor what terminates: an upgrade leaves pods for a grace period."""
-    owners = {owner["kind"] for owner in metadata.get("ownerReferences", ())}
-    runs_once = _HOOK in metadata.get("annotations", {}) or "Job" in owners
-    return not runs_once and "deletionTimestamp" not in metadata
+    metadata = pod.metadata
+    owners = {owner.kind for owner in metadata.owner_references or ()}
+    runs_once = _HOOK in (metadata.annotations or {}) or "Job" in owners
+    return not runs_once and metadata.deletion_timestamp is None
 
 
-def _ready(body: JsonObject) -> bool:
-    conditions = body["status"].get("conditions", ())
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+def _ready(pod: ServingPod) -> bool:
+    conditions = (pod.status or NO_SERVING_STATUS).conditions or ()
+    return any(c.type == "Ready" and c.status == "True" for c in conditions)
 
 
-def _why(body: JsonObject) -> str:
+def _why(pod: ServingPod) -> str:
     """What a container says, else what the pod says, else its phase."""
-    for container in body["status"].get("containerStatuses", ()):
-        for state in container.get("state", {}).values():
-            if container.get("ready") is False and state.get("reason"):
-                return f"{container['name']}: {state['reason']}: {state.get('message', '')}"
-    conditions = body["status"].get("conditions", ())
-    said = [c["message"] for c in conditions if c["status"] == "False" and c.get("message")]
-    return said[0] if said else f"{body['status'].get('phase', 'Unknown')}."
+    status = pod.status or NO_SERVING_STATUS
+    for container in status.container_statuses or ():
+        for state in (container.state or {}).values():
+            if container.ready is False and state is not None and state.reason:
+                return f"{container.name}: {state.reason}: {state.message or ''}"
+    said = [c.message for c in status.conditions or () if c.status == "False" and c.message]
+    return said[0] if said else f"{status.phase or 'Unknown'}."
 
 
-def _schedulers(git_version: str, pods: list[JsonObject]) -> Iterator[Finding]:
-    ours = [body for body in pods if body["metadata"]["labels"].get(NAME_LABEL) == SCHEDULER]
+def _schedulers(git_version: str, pods: list[ServingPod]) -> Iterator[Finding]:
+    ours = [pod for pod in pods if (pod.metadata.labels or {}).get(NAME_LABEL) == SCHEDULER]
     server = minor_of(git_version)
-    for image in sorted({image for body in ours for image in _scheduler_images(body)}):
+    for image in sorted({image for pod in ours for image in _scheduler_images(pod)}):
         minor = minor_of(image.partition("@")[0].rpartition(":")[2])
         if minor is not None and server is not None and not server - 1 <= minor <= server:
             said = f"{image} beside an API server {git_version}: Kubernetes supports its own minor"
@@ -79,10 +87,10 @@ def _schedulers(git_version: str, pods: list[JsonObject]) -> Iterator[Finding]:
             yield Finding(Level.ERROR, "scheduler", f"{said} version and the one before.", mend)
 
 
-def _scheduler_images(body: JsonObject) -> Iterator[str]:
-    for container in body["spec"]["containers"]:
-        if container["name"] == "kube-scheduler":
-            yield container["image"]
+def _scheduler_images(pod: ServingPod) -> Iterator[str]:
+    for container in (pod.spec or NO_SERVING_SPEC).containers or ():
+        if container.name == "kube-scheduler":
+            yield container.image or ""
 
 
 def judge_daemon_sets(setup: Setup) -> Iterator[Finding]:
@@ -91,10 +99,11 @@ def judge_daemon_sets(setup: Setup) -> Iterator[Finding]:
         yield unread("driver", setup.daemon_sets)
         return
     for body in setup.daemon_sets:
-        status: dict[str, Any] = body.get("status", {})
-        desired, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
+        found = read_as(DaemonSet, body)
+        status = found.status or NO_DAEMON_SET_STATUS
+        desired, ready = status.desired_number_scheduled or 0, status.number_ready or 0
         level = Level.OK if ready == desired > 0 else Level.WARNING
-        said = f"{name_of(body)} is ready on {ready} of {desired} nodes."
+        said = f"{found.metadata.name} is ready on {ready} of {desired} nodes."
         yield Finding(level, "driver", said)
     if not setup.daemon_sets:
         yield Finding(Level.ERROR, "driver", "No node has a driver: no device is discovered.")
@@ -109,21 +118,22 @@ def judge_queues(setup: Setup) -> Iterator[Finding]:
     if not setup.queues:
         said = "There are none, so no pod gets an accounted device."
         yield Finding(Level.WARNING, part, said, "docs/queues.md tells how one is written.")
-    parents = {body.get("spec", {}).get("parent") for body in setup.queues}
-    flaws = [flaw for body in setup.queues for flaw in _queue_flaws(body, name_of(body) in parents)]
+    queues = [read_as(QueueFields, body) for body in setup.queues]
+    parents = {(found.spec or NO_QUEUE_SPEC).parent for found in queues}
+    flaws = [flaw for found in queues for flaw in _queue_flaws(found, parents)]
     yield from flaws
     if setup.queues and not flaws:
         yield Finding(Level.OK, part, f"{len(setup.queues)} are accepted.")
 
 
-def _queue_flaws(body: JsonObject, is_parent: bool) -> Iterator[Finding]:
-    name = name_of(body)
-    if "namespaceSelector" not in body.get("spec", {}) and not is_parent:
+def _queue_flaws(queue: QueueFields, parents: Collection[str | None]) -> Iterator[Finding]:
+    name = queue.metadata.name
+    if (queue.spec or NO_QUEUE_SPEC).namespace_selector is None and name not in parents:
         said = f"{name} has no namespaceSelector: no namespace may use it."
         yield Finding(Level.WARNING, "queues", said, "namespaceSelector: {} is for all.")
-    for condition in body.get("status", {}).get("conditions", ()):
-        if condition["type"] == "Accepted" and condition["status"] == "False":
-            said = f"{name}: {condition['message']}"
+    for condition in queue.conditions:
+        if condition.type == "Accepted" and condition.status == "False":
+            said = f"{name}: {condition.message}"
             yield Finding(Level.WARNING, "queues", said)
 
 

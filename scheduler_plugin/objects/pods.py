@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from sys import intern
 
-from kube.shapes.metadata import Condition
+from kube.shapes.metadata import Condition, named_metadata
 from kube.shapes.pods import (
     NO_CLAIM,
     NO_GROUP,
@@ -321,26 +321,24 @@ def why_not_ours(pod: PodView, settings: AccountingSettings) -> str:
 
 def namespace_view(obj: JsonObject) -> NamespaceView:
     """Parse a Namespace."""
-    metadata = obj["metadata"]
-    return NamespaceView(metadata["name"], dict(metadata.get("labels") or {}))
+    metadata = named_metadata(obj)
+    return NamespaceView(metadata.name, metadata.labels or {})
 
 
 def pod_group_view(
     obj: JsonObject, settings: AccountingSettings, api_version: str = ""
 ) -> PodGroupView:
     """Parse a PodGroup of whatever group; its queue is `spec.queue`, else its label."""
-    metadata, spec = obj["metadata"], obj.get("spec") or {}
-    labels = metadata.get("labels") or {}
-    queue = spec.get("queue") or labels.get(settings.queue_label) or ""
+    metadata, spec = named_metadata(obj), obj.get("spec") or {}
+    queue = spec.get("queue") or (metadata.labels or {}).get(settings.queue_label) or ""
     if not isinstance(queue, str):  # Whose definition it is may let anything pass.
         raise UnreadableError("spec.queue", f"{queue!r:.80} is not a string.")
-    namespace = metadata.get("namespace") or ""
     return PodGroupView(
-        namespace,
-        metadata["name"],
+        metadata.namespace or "",
+        metadata.name,
         QueueName(queue),
         _min_member(spec),
-        uid=metadata.get("uid") or "",
+        uid=metadata.uid or "",
         api_version=api_version,
         stale_grace=_stale_grace(spec.get("stalenessGracePeriod")),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from kube.shapes.claims import Claim
+from kube.shapes.metadata import named_metadata
 from kube.shapes.pods import Pod
 from kube.shapes.reading import JsonObject
 from scheduler_plugin.objects.amounts import ResourceKey
@@ -57,4 +58,4 @@ def is_kept(pod: PodView, settings: AccountingSettings) -> bool:
 
 
 def project_configuration(obj: JsonObject) -> ResourceKey:
-    return ResourceKey(obj["metadata"]["name"])
+    return ResourceKey(named_metadata(obj).name)

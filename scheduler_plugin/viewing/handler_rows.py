@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from kube.shapes.reading import JsonObject
+from driver.shapes import ConfigurationObject
+from kube.shapes.reading import JsonObject, read_as
 
 ACTIVE, NOT_ACCEPTED, UNKNOWN = "Active", "NotAccepted", "Unknown"
 OTHERS = "*"
@@ -47,32 +48,30 @@ def handler_rows(
 
 
 def _rows(obj: JsonObject, driver_nodes: Collection[str]) -> Iterator[HandlerRow]:
-    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
-    handler = (spec.get("discoveryHandler") or {}).get("name") or ""
-    name = f"{metadata.get('namespace')}/{metadata['name']}"
-    accepted = next((c for c in status.get("conditions") or () if c["type"] == "Accepted"), None)
-    if accepted is None or accepted.get("status") != "True":
+    found = read_as(ConfigurationObject, obj)
+    handler, accepted = found.handler, found.condition("Accepted")
+    name = f"{found.metadata.namespace}/{found.metadata.name}"
+    if accepted is None or accepted.status != "True":
         yield HandlerRow(
             handler=handler,
             configuration=name,
             node=OTHERS,
             state=UNKNOWN if accepted is None else NOT_ACCEPTED,
             registered=False,
-            message=(accepted or {}).get("message") or "",
+            message=(accepted.message if accepted is not None else None) or "",
         )
         return
-    reports = status.get("nodes") or ()
-    for report in reports:
+    for report in found.reports:
         yield HandlerRow(
             handler=handler,
             configuration=name,
-            node=report["name"],
-            state=report.get("handler") or UNKNOWN,
-            registered=report.get("registered") is not False,
-            since=report.get("since") or "",
-            message=report.get("message") or "",
+            node=report.name,
+            state=report.handler or UNKNOWN,
+            registered=report.registered is not False,
+            since=report.since or "",
+            message=report.message or "",
         )
-    told = {report["name"] for report in reports}
+    told = {report.name for report in found.reports}
     for node in sorted(set(driver_nodes) - told) if driver_nodes else (OTHERS,):
         yield HandlerRow(
             handler=handler, configuration=name, node=node, state=ACTIVE, registered=True

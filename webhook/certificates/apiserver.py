@@ -36,6 +36,7 @@ from kube.api import (
     WriteOptions,
     wall_clock,
 )
+from kube.shapes.metadata import named_metadata
 from kube.shapes.times import timestamp
 from webhook.certificates import authority, rotation
 from webhook.certificates.authority import Pair
@@ -199,7 +200,7 @@ class CertificateKeeper:
 
 
 def _version(obj: JsonObject) -> str:
-    return str(obj["metadata"]["resourceVersion"])
+    return named_metadata(obj).resource_version or ""
 
 
 def _credential(pair: Pair) -> TlsCredential:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import Problem
+from driver.shapes import ConfigurationObject
+from kube.shapes.reading import read_as
 from scheduler_plugin.api import ResourceKey
 from webhook.findings import NOTHING_FOUND, Findings, listed
 from webhook.reviews import Review, part
@@ -47,20 +49,19 @@ class ConfigurationView:
     namespace: str = ""
 
 
-def configuration_view(body: Mapping[str, Any]) -> ConfigurationView:
-    """Parse a stored Configuration."""
-    conditions = {c["type"]: c for c in part(body, "status", "conditions") or ()}
-    registered = conditions.get("HandlerRegistered", {})
-    is_missing = registered.get("status") == "False"
+def configuration_view(obj: Mapping[str, Any] | ConfigurationObject) -> ConfigurationView:
+    """Parse a stored Configuration; raises UnreadableError."""
+    found = read_as(ConfigurationObject, obj)
+    accepted, registered = found.condition("Accepted"), found.condition("HandlerRegistered")
+    is_missing = registered is not None and registered.status == "False"
+    told = registered.message if registered is not None else None
     return ConfigurationView(
-        name=ResourceKey(body["metadata"]["name"]),
-        handler=part(body, "spec", "discoveryHandler").get("name") or "",
-        is_accepted=conditions.get("Accepted", {}).get("status") == "True",
-        unregistered=(registered.get("message") or "Some nodes have none.") if is_missing else "",
-        is_registered=any(
-            entry.get("handler") in _REGISTERED for entry in part(body, "status", "nodes") or ()
-        ),
-        namespace=body["metadata"].get("namespace") or "",
+        name=ResourceKey(found.metadata.name),
+        handler=found.handler,
+        is_accepted=accepted is not None and accepted.status == "True",
+        unregistered=(told or "Some nodes have none.") if is_missing else "",
+        is_registered=any(report.handler in _REGISTERED for report in found.reports),
+        namespace=found.metadata.namespace or "",
     )
 
 

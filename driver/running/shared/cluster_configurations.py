@@ -45,6 +45,7 @@ from kube.api import (
     Store,
     WriteOptions,
 )
+from kube.shapes.metadata import metadata_of
 
 FIELD_MANAGER = "moorage.dev/shared"
 
@@ -66,7 +67,7 @@ def judged(body: JsonObject, *, unique_devices_default: bool) -> Judged:
         unique_devices_default=unique_devices_default,
         check_shape=configuration_problems,
     )
-    return Judged(verdict, body.get("status") or {}, body["metadata"]["resourceVersion"])
+    return Judged(verdict, body.get("status") or {}, metadata_of(body).resource_version or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from kube.api import (
     WriteOptions,
     wall_clock,
 )
+from kube.shapes.metadata import named_metadata
 from scheduler_plugin.dashboard.leader.credentials import (
     certificates_in,
     is_due,
@@ -71,7 +72,7 @@ class CredentialKeeper:
         if self._fence.why_not(CALL_SECONDS):
             return
         made = new_certificates(now)
-        version = Preconditions(resource_version=secret["metadata"]["resourceVersion"])
+        version = Preconditions(resource_version=named_metadata(secret).resource_version or "")
         patch = {"data": secret_data(made)}
         await self._client.merge_patch(self._secret, patch, preconditions=version, options=WRITE)
         logger.info("certificates for the dashboard stored in %s", self._secret)
