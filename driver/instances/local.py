@@ -25,6 +25,7 @@ from driver.instances.stored.objects import (
     StoredInstance,
     is_anothers,
     offline_mark,
+    place_of,
     says,
 )
 
@@ -81,7 +82,7 @@ def plan_instances(
     remaining = {(s.namespace, s.name): s for s in stored}
     applies: list[InstanceDecision] = []
     for body in wanted:
-        existing = remaining.pop((body["metadata"]["namespace"], body["metadata"]["name"]), None)
+        existing = remaining.pop(place_of(body), None)
         if existing is None:
             applies.append(ApplyInstance(body, is_new=True))
         elif not derived(existing, says, body) and not is_anothers(body, existing.body):

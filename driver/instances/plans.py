@@ -23,6 +23,7 @@ from driver.instances.stored.objects import (
     StoredInstance,
     instance_body,
     is_of_another,
+    place_of,
 )
 from driver.names import attribute_value
 
@@ -95,11 +96,10 @@ def _keeping(
 
 def _is_any_taken(bodies: Iterable[Mapping[str, Any]], stored: Iterable[StoredInstance]) -> bool:
     by_place = {(s.namespace, s.name): s for s in stored}
-    places = ((body, body["metadata"]) for body in bodies)
     return any(
         derived(by_place[place], is_of_another, body)
-        for body, metadata in places
-        if (place := (metadata["namespace"], metadata["name"])) in by_place
+        for body in bodies
+        if (place := place_of(body)) in by_place
     )
 
 

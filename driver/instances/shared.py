@@ -31,7 +31,7 @@ from driver.api import (
     NodeName,
 )
 from driver.instances.instances import Instance
-from driver.instances.stored.objects import StoredInstance, is_anothers, labelled_body
+from driver.instances.stored.objects import StoredInstance, is_anothers, labelled_body, place_of
 from driver.offer_paths import OfferPath
 from kube.kinds import INSTANCES
 
@@ -105,7 +105,7 @@ def plan_shared(
     joins: list[SharedDecision] = []
     leaves: list[SharedDecision] = []
     for body in wanted:
-        existing = remaining.pop((body["metadata"]["namespace"], body["metadata"]["name"]), None)
+        existing = remaining.pop(place_of(body), None)
         if existing is not None and is_anothers(body, existing.body):
             if node in existing.nodes:
                 leaves.append(_leave(existing))
@@ -129,9 +129,10 @@ def _plan_seen(
     nodes = existing.nodes if existing else ()
     is_first = all(node <= other for other in nodes)
     is_right = existing is not None and body_of(existing) == body
+    namespace, name = place_of(body)
     return JoinInstance(
-        namespace=body["metadata"]["namespace"],
-        name=body["metadata"]["name"],
+        namespace=namespace,
+        name=name,
         uid=existing.uid if existing else None,
         body=_saying(body, claimable) if is_first and not is_right else None,
         enter=node not in nodes,

@@ -139,6 +139,12 @@ def _annotations(device: str | None) -> Mapping[str, str]:
     return {DEVICE_DIGEST: device} if device else {}
 
 
+def place_of(body: Mapping[str, Any]) -> tuple[str, InstanceName]:
+    """Namespace and name of an object that is written."""
+    metadata = body["metadata"]
+    return metadata["namespace"], InstanceName(metadata["name"])
+
+
 def device_of(body: Mapping[str, Any]) -> str | None:
     """The digest of the device that an Instance object is of; None if it does not say."""
     digest: str | None = (body["metadata"].get("annotations") or {}).get(DEVICE_DIGEST)
