@@ -69,6 +69,17 @@ class StoredInstance(Deriving):
         return label == SHARED_LABEL_VALUE
 
     @property
+    def capacity(self) -> int:
+        """Uses that are allowed at one time."""
+        return int(self.body["spec"]["capacity"])
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What the device told of itself."""
+        found: Mapping[str, str] = self.body["spec"]["brokerProperties"]
+        return found
+
+    @property
     def nodes(self) -> tuple[NodeName, ...]:
         """The nodes that see the device."""
         return tuple(self.body["spec"]["nodes"])

@@ -196,7 +196,7 @@ def shared_devices(
 
 def _may_be_prepared(instance: StoredInstance) -> bool:
     """Whether a claim can rightly have the device, by what its Instance says now."""
-    return instance.claimable and len(instance.holders) < instance.body["spec"]["capacity"]
+    return instance.claimable and len(instance.holders) < instance.capacity
 
 
 def _unseen(inventory: Inventory, stored: Iterable[StoredInstance]) -> Iterator[Instance]:
@@ -205,5 +205,5 @@ def _unseen(inventory: Inventory, stored: Iterable[StoredInstance]) -> Iterator[
         if configuration is None or instance.configuration in inventory.unheard:
             continue
         if instance.namespace == configuration.namespace:
-            properties = instance.body["spec"]["brokerProperties"]
-            yield replace(_instance(instance.name, properties, configuration), online=False)
+            found = _instance(instance.name, instance.properties, configuration)
+            yield replace(found, online=False)

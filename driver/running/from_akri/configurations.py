@@ -12,6 +12,8 @@ from driver.configurations.configurations import Verdict
 from driver.device_ids import configuration_resource, instance_resource, name_problems
 from driver.instances.slots.slots import InstanceSlots, instance_slots, usage_problems
 from driver.running.from_akri.values import Release
+from kube.shapes.pods import NO_RESOURCES, NO_SPEC, Pod, Spec
+from kube.shapes.reading import read_as
 
 JsonObject = Mapping[str, Any]
 
@@ -62,10 +64,9 @@ def configuration_changes(
     if problems := _refused(verdict, holder):
         yield Effect.TO_DO, f"It would not be accepted: {problems}"
     slots = [
-        instance_slots(one)
-        for one in akri.instances
-        if one["spec"]["configurationName"] == verdict.name
-        and one["metadata"]["namespace"] == verdict.namespace
+        one
+        for one in map(instance_slots, akri.instances)
+        if (one.configuration, one.namespace) == (verdict.name, verdict.namespace)
     ]
     if configuration := verdict.configuration:
         yield Effect.KEPT, _offered(resource, configuration.capacity, slots)
@@ -146,29 +147,33 @@ def _users(
 def _asking(pods: Iterable[JsonObject], resources: set[str]) -> list[str]:
     """Names of the pods of which a container asks for one of these."""
     return [
-        f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        for pod in pods
-        if not _is_broker(pod)
-        and any(
-            resources & (container.get("resources", {}).get("limits") or {}).keys()
-            for part in ("containers", "initContainers")
-            for container in pod["spec"].get(part) or ()
-        )
+        _name(pod)
+        for pod in (read_as(Pod, obj) for obj in pods)
+        if not _is_broker(pod) and not resources.isdisjoint(_limits(pod.spec or NO_SPEC))
     ]
 
 
-def _is_broker(pod: JsonObject) -> bool:
-    return (pod["metadata"].get("labels") or {}).get("controller") == "akri.sh"
+def _limits(spec: Spec) -> Iterator[str]:
+    for container in (*(spec.containers or ()), *(spec.init_containers or ())):
+        yield from (container.resources or NO_RESOURCES).limits or ()
+
+
+def _name(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+
+
+def _is_broker(pod: Pod) -> bool:
+    return (pod.metadata.labels or {}).get("controller") == "akri.sh"
 
 
 def _workloads(
     verdict: Verdict, pods: Iterable[JsonObject], spec: JsonObject
 ) -> Iterator[tuple[Effect, str]]:
     brokers = [
-        f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        for pod in pods
+        _name(pod)
+        for pod in (read_as(Pod, obj) for obj in pods)
         if _is_broker(pod)
-        and pod["metadata"]["labels"].get("akri.sh/configuration") == verdict.name
+        and (pod.metadata.labels or {}).get("akri.sh/configuration") == verdict.name
     ]
     if spec.get("brokerSpec"):
         said = f"Nobody makes its brokers any more ({_names(brokers, 'pod')} now): apply a workload"

@@ -41,7 +41,7 @@ def instance(name: str, **spec: Any) -> dict[str, Any]:
 
 def pod(name: str, resource: str, **labels: str) -> dict[str, Any]:
     containers = [{"resources": {"limits": {resource: 1}}}, {}]
-    metadata = {"name": name, "namespace": "default", "labels": labels}
+    metadata = {"name": name, "namespace": "default", "uid": name, "labels": labels}
     return {"metadata": metadata, "spec": {"containers": containers}}
 
 
