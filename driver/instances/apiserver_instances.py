@@ -17,7 +17,7 @@ from driver.instances.stored.objects import (
 )
 from driver.names import label_value
 from driver.plumbing.apiserver import delete, each, field_manager
-from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.api import (
     INSTANCES,
     ApiClient,

@@ -48,7 +48,7 @@ from driver.instances.unseen import (
 from driver.offer_paths import OfferPath
 from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
-from driver.shapes import InstanceObject
+from driver.shapes.instances import InstanceObject
 from kube.api import (
     INSTANCES,
     NODES,

@@ -30,7 +30,7 @@ from driver.instances.stored.objects import StoredInstance, stored_instance
 from driver.names import label_value
 from driver.plumbing.apiserver_reconcilers import ALL, put_right, whole_reconciler
 from driver.plumbing.worker_threads import worked_out
-from driver.shapes import InstanceObject
+from driver.shapes.instances import InstanceObject
 from kube.api import (
     After,
     ApiClient,

@@ -33,7 +33,7 @@ from driver.derived import Deriving
 from driver.instances.slots.slots import InstanceSlots, instance_slots
 from driver.instances.stored.objects import DeleteInstance, offline_mark, offline_since
 from driver.names import attribute_value, label_value
-from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.times import time_of
 

@@ -10,7 +10,7 @@ from driver.api import ClaimUid, NodeName
 from driver.preparing.files.prepared import ClaimReference, Home
 from driver.preparing.grants.claims import Failure
 from kube.api import CLAIMS, NAMESPACES, NODES, ApiClient, NotFoundError
-from kube.shapes.claims import FullClaim
+from kube.shapes.full_claims import FullClaim
 from kube.shapes.metadata import metadata_of
 from kube.shapes.reading import read_as
 

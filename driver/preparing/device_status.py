@@ -17,7 +17,7 @@ from driver.names import as_text
 from driver.preparing.files.addresses import network_data
 from driver.preparing.files.cdi import is_variable
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
-from kube.shapes.claims import FullClaim
+from kube.shapes.full_claims import FullClaim
 from kube.shapes.reading import JsonObject, read_as
 
 DATA_LIMIT = 10 * 1024

@@ -16,7 +16,7 @@ from enum import Enum
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.claims import consumers
 from driver.preparing.stale_claims import is_allocated
-from kube.shapes.claims import FullClaim
+from kube.shapes.full_claims import FullClaim
 from kube.shapes.pods import Pod
 from kube.shapes.reading import JsonObject, read_as
 

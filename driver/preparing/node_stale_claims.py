@@ -38,7 +38,7 @@ from driver.preparing.stale_claims import (
     uids_of,
 )
 from kube.api import PODS, After, ApiClient, Event, ObjectReference
-from kube.shapes.claims import FullClaim
+from kube.shapes.full_claims import FullClaim
 from kube.shapes.metadata import NO_METADATA
 from kube.shapes.pods import Pod
 from kube.shapes.reading import read_as

@@ -17,7 +17,7 @@ from datetime import timedelta
 from driver.api import DRIVER_NAME, ClaimUid
 from driver.preparing.files.cdi import KIND
 from driver.preparing.files.prepared import ClaimReference, Home, PreparedClaim
-from kube.shapes.claims import FullClaim
+from kube.shapes.full_claims import FullClaim
 from kube.shapes.reading import JsonObject, read_as
 
 NODE_GRACE = timedelta(minutes=1)

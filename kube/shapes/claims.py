@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kube.shapes.classes import Selector
-from kube.shapes.metadata import NO_METADATA, Metadata
+from kube.shapes.metadata import Metadata
 from kube.shapes.reading import Set
 from kube.shapes.selection import NodeSelector, Toleration
 
@@ -115,93 +115,9 @@ class Claim(msgspec.Struct, frozen=True):
     @property
     def results(self) -> Sequence[Given]:
         """The devices that it has, of all drivers."""
-        return _results(self.status)
-
-    @property
-    def consumers(self) -> Sequence[Consumer]:
-        """What it is reserved for."""
-        return (self.status.reserved_for if self.status is not None else None) or ()
-
-
-def _results(status: "Status | FullStatus | None") -> Sequence[Given]:
-    allocation = status.allocation if status is not None else None
-    devices = allocation.devices if allocation is not None else None
-    return (devices.results if devices is not None else None) or ()
-
-
-class Opaque(msgspec.Struct, frozen=True):
-    """What a driver is told, in its own words."""
-
-    driver: str | None = None
-    parameters: Any = None
-
-
-class Config(msgspec.Struct, frozen=True):
-    """An entry of `config`, of a spec or of an allocation, where it says its source."""
-
-    source: str | None = None
-    requests: list[str] | None = None
-    opaque: Opaque | None = None
-
-
-class FullDevices(Devices, frozen=True):
-    """Of `spec.devices`."""
-
-    config: list[Config] | None = None
-
-
-class FullSpec(msgspec.Struct, frozen=True):
-    """Of `spec`."""
-
-    devices: FullDevices | None = None
-
-
-class FullResults(Results, frozen=True):
-    """Of `status.allocation.devices`."""
-
-    config: list[Config] | None = None
-
-
-class FullAllocation(msgspec.Struct, frozen=True):
-    """Of `status.allocation`."""
-
-    devices: FullResults | None = None
-
-
-class DeviceStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """An entry of `status.devices`: what a driver says of a device."""
-
-    driver: str | None = None
-    pool: str | None = None
-    device: str | None = None
-    share_id: str | None = msgspec.field(default=None, name="shareID")
-    data: Any = None
-    network_data: Any = None
-
-
-class FullStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `status`."""
-
-    allocation: FullAllocation | None = None
-    reserved_for: list[Consumer] | None = None
-    devices: list[DeviceStatus] | None = None
-
-
-class FullClaim(msgspec.Struct, frozen=True):
-    """A ResourceClaim with what drivers are told and say: too much for a watch of all claims."""
-
-    metadata: Metadata | None = None
-    spec: FullSpec | None = None
-    status: FullStatus | None = None
-
-    @property
-    def uid(self) -> str:
-        return (self.metadata or NO_METADATA).uid or ""
-
-    @property
-    def results(self) -> Sequence[Given]:
-        """The devices that it has, of all drivers."""
-        return _results(self.status)
+        allocation = self.status.allocation if self.status is not None else None
+        devices = allocation.devices if allocation is not None else None
+        return (devices.results if devices is not None else None) or ()
 
     @property
     def consumers(self) -> Sequence[Consumer]:

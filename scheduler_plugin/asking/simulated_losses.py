@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from driver.shapes import ConfigurationObject
+from driver.shapes.configurations import ConfigurationObject
 from kube.shapes.reading import JsonObject, read_as
 from kube.words import number_of
 from scheduler_plugin.accounting.world import World

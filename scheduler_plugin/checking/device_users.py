@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from driver.api import DRIVER_NAME
-from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.claims import Claim
 from kube.shapes.metadata import named_metadata
 from kube.shapes.reading import JsonObject, read_as

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
-from driver.shapes import InstanceObject
+from driver.shapes.instances import InstanceObject
 from kube.api import (
     CLAIMS,
     CLASSES,

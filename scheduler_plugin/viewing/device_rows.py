@@ -15,7 +15,7 @@ from driver.api import (
     OFFLINE_SINCE,
     OFFLINE_TAINT,
 )
-from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.claims import Claim
 from kube.shapes.metadata import NO_METADATA
 from kube.shapes.reading import JsonObject, read_as

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from driver.shapes import ConfigurationObject
+from driver.shapes.configurations import ConfigurationObject
 from kube.shapes.reading import JsonObject, read_as
 
 ACTIVE, NOT_ACCEPTED, UNKNOWN = "Active", "NotAccepted", "Unknown"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import Problem
-from driver.shapes import ConfigurationObject
+from driver.shapes.configurations import ConfigurationObject
 from kube.shapes.reading import read_as
 from scheduler_plugin.api import ResourceKey
 from webhook.findings import NOTHING_FOUND, Findings, listed

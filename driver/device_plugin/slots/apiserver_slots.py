@@ -18,7 +18,7 @@ from driver.instances.slots.slots import (
     merge_patch,
 )
 from driver.plumbing.apiserver import field_manager
-from driver.shapes import InstanceObject
+from driver.shapes.instances import InstanceObject
 from kube.api import (
     INSTANCES,
     ApiClient,

@@ -36,7 +36,7 @@ from driver.instances.stored.device_usage import (
     is_held_by,
 )
 from driver.instances.stored.objects import configuration_of, is_claimable, slot_holders
-from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.reading import JsonObject, own_text, read_as
 
 _NOTHING: Mapping[int, Holder] = MappingProxyType({})

@@ -27,7 +27,7 @@ from driver.instances.instances import Instance
 from driver.instances.stored.device_usage import Holder, parse_holder
 from driver.names import as_text, label_value
 from driver.offer_paths import OfferPath
-from driver.shapes import NO_INSTANCE_SPEC, InstanceMetadata, InstanceObject, InstanceSpec
+from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceMetadata, InstanceObject, InstanceSpec
 from kube.kinds import INSTANCES
 from kube.shapes.metadata import OwnerReference
 from kube.shapes.reading import JsonObject, own_text, read_as

@@ -12,11 +12,12 @@ something else, but gives its containers no permission that the class keeps from
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from driver.api import DRIVER_NAME, Problem
 from driver.device_configs import DeviceConfig, merged, read
-from kube.shapes.claims import Asked, Config, FullClaim, FullDevices
+from kube.shapes.claims import Asked
+from kube.shapes.full_claims import Config, FullClaim, FullDevices
 from kube.shapes.reading import JsonObject, read_as
 
 _FROM_CLASS = "FromClass"
@@ -33,7 +34,7 @@ class ClaimConfigs:
     def __init__(self, found: JsonObject | FullClaim) -> None:
         """`found` is a ResourceClaim that is allocated."""
         claim = read_as(FullClaim, found)
-        entries = _entries(claim)
+        entries = claim.configs
         self.problems: list[Problem] = []
         self._configs: list[tuple[Config, DeviceConfig]] = []
         for entry in sorted(filter(_is_ours, entries), key=_is_of_claim):
@@ -57,13 +58,6 @@ class ClaimConfigs:
         if allowed.permissions and not set(asked) <= set(allowed.permissions):
             sentence = f"The DeviceClass of request {request} allows {allowed.permissions} only."
             yield Problem(f"spec.devices.config: permissions {asked}", sentence)
-
-
-def _entries(claim: FullClaim) -> Sequence[Config]:
-    """Those of the allocation."""
-    allocation = claim.status.allocation if claim.status is not None else None
-    devices = allocation.devices if allocation is not None else None
-    return (devices.config if devices is not None else None) or ()
 
 
 def _requests(claim: FullClaim) -> Iterator[str]:

@@ -26,7 +26,8 @@ from driver.preparing.files.prepared import (
 from driver.preparing.grants.claim_configs import ClaimConfigs
 from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
 from driver.preparing.grants.conflicts import hindrance_of
-from kube.shapes.claims import FullClaim, Given
+from kube.shapes.claims import Given
+from kube.shapes.full_claims import FullClaim
 from kube.shapes.metadata import NO_METADATA
 from kube.shapes.reading import JsonObject, read_as
 
@@ -83,7 +84,7 @@ def allocated_claim(
     claim = read_as(FullClaim, found)
     if claim.uid != wanted.uid:
         return Failure(f"ResourceClaim {wanted} was replaced by one with UID {claim.uid}")
-    if claim.status is None or claim.status.allocation is None:
+    if not claim.is_allocated:
         return Failure(f"ResourceClaim {wanted} is not allocated")
     configs = ClaimConfigs(claim)
     ours = (result for result in claim.results if result.driver == DRIVER_NAME)

@@ -14,7 +14,7 @@ from driver.api import (
     DRIVER_NAME,
     OFFLINE_SINCE,
 )
-from driver.shapes import NO_INSTANCE_SPEC, InstanceObject
+from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.classes import NO_SPEC as NO_CLASS_SPEC
 from kube.shapes.classes import DeviceClass
 from kube.shapes.reading import JsonObject, read_as

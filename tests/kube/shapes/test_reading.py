@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kube.shapes.claims import Claim, FullClaim
+from kube.shapes.claims import Claim
 from kube.shapes.events import Event
+from kube.shapes.full_claims import FullClaim
 from kube.shapes.metadata import metadata_of, named_metadata
 from kube.shapes.pods import Pod
 from kube.shapes.reading import UnreadableError, own_text, read_as

@@ -1,61 +1,30 @@
-"""The fields of Moorage's own kinds that are read, as the API writes them, see `kube.shapes`.
+"""The fields of a Configuration that others than the driver read, as the API writes them.
 
-What may be written is said by `models`, which pays for pydantic.
+The driver reads all of it, see `configurations`.
 """
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 
-from typing import Any
-
 import msgspec
 
-from kube.shapes.metadata import Condition, NamedMetadata, OwnerReference
-
-
-class InstanceMetadata(NamedMetadata, frozen=True, kw_only=True, rename="camel"):
-    """Of `metadata` of an Instance."""
-
-    owner_references: list[OwnerReference] | None = None
-    finalizers: list[str] | None = None
-
-
-class InstanceSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `spec` of an Instance; what a slot says is read by `instances.stored.device_usage`."""
-
-    configuration_name: str | None = None
-    cdi_name: str | None = None
-    capacity: int | None = None
-    broker_properties: dict[str, str] | None = None
-    shared: bool | None = None
-    nodes: list[str] | None = None
-    device_usage: dict[str, Any] | None = None
-
-
-class InstanceObject(msgspec.Struct, frozen=True):
-    """An Instance of `akri.sh/v0`."""
-
-    metadata: InstanceMetadata
-    spec: InstanceSpec | None = None
-
-
-NO_INSTANCE_SPEC = InstanceSpec()
+from kube.shapes.metadata import Condition, NamedMetadata
 
 
 class HandlerFields(msgspec.Struct, frozen=True):
-    """Of `spec.discoveryHandler` of a Configuration."""
+    """Of `spec.discoveryHandler`."""
 
     name: str | None = None
 
 
 class ConfigurationSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `spec` of a Configuration, as far as others than the driver read it."""
+    """Of `spec`."""
 
     discovery_handler: HandlerFields | None = None
     offline_taint_effect: str | None = None
 
 
 class NodeReport(msgspec.Struct, frozen=True):
-    """An entry of `status.nodes` of a Configuration: what a node says of its handler."""
+    """An entry of `status.nodes`: what a node says of its handler."""
 
     name: str
     handler: str | None = None
@@ -65,14 +34,14 @@ class NodeReport(msgspec.Struct, frozen=True):
 
 
 class ConfigurationStatus(msgspec.Struct, frozen=True):
-    """Of `status` of a Configuration."""
+    """Of `status`."""
 
     conditions: list[Condition] | None = None
     nodes: list[NodeReport] | None = None
 
 
 class ConfigurationObject(msgspec.Struct, frozen=True):
-    """A Configuration of `akri.sh/v0`; the driver reads all of it, see `configurations`."""
+    """A Configuration of `akri.sh/v0`."""
 
     metadata: NamedMetadata
     spec: ConfigurationSpec | None = None
