@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,14 +122,30 @@ def constants(tree: ast.Module | ast.ClassDef) -> Iterator[TimeLimit]:
     """Those of a module and of its classes, with what is said of them."""
     about = _attributes(ast.get_docstring(tree) or "")
     prefix = f"{tree.name}." if isinstance(tree, ast.ClassDef) else ""
+    numbers = _numbers(tree)
     for position, node in enumerate(tree.body):
         if isinstance(node, ast.ClassDef):
             yield from constants(node)
             continue
         name, value = _assigned(node)
-        if value is not None and (shown := _time(name, value)):
+        if value is not None and (shown := _time(name, _Named(numbers).visit(value))):
             meaning = _below(tree.body, position) or about.get(name, "")
             yield TimeLimit(prefix + name, shown, _first_sentence(meaning))
+
+
+class _Named(ast.NodeTransformer):
+    """Puts numbers in the place of the names that a module gave them."""
+
+    def __init__(self, numbers: Mapping[str, ast.Constant]) -> None:
+        self._numbers = numbers
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._numbers.get(node.id, node)
+
+
+def _numbers(tree: ast.Module | ast.ClassDef) -> dict[str, ast.Constant]:
+    assigned = [_assigned(node) for node in tree.body]
+    return {name: value for name, value in assigned if isinstance(value, ast.Constant)}
 
 
 def _assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:
