@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from kube.shapes.times import read_time
-from scheduler_plugin.asking.ages import age, ago
+from scheduler_plugin.asking.ages import ago
 from scheduler_plugin.asking.columns import (
     BOLD,
     DIM,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:  # Each command imports what it shows, and nothing that anothe
     from scheduler_plugin.asking.simulations import QueueChange, Simulation
     from scheduler_plugin.viewing.device_rows import DeviceRow, DeviceUser
     from scheduler_plugin.viewing.handler_rows import HandlerRow
-    from scheduler_plugin.viewing.pod_rows import WaitingRow
     from scheduler_plugin.viewing.queue_rows import ChargeRow, QueueRow
     from scheduler_plugin.viewing.rules import RuleRow
     from scheduler_plugin.viewing.why import Figure, Why
@@ -135,12 +134,6 @@ def _several(names: Sequence[str], *, wide: bool) -> str:
     if wide or len(names) <= SHOWN:
         return _listed(names)
     return f"{_listed(names[:SHOWN])} + {len(names) - SHOWN} more..."
-
-
-def waiting_table(rows: Sequence[WaitingRow], now: datetime) -> Table:
-    """One line for each pod that waits."""
-    lines = ((row.pod, row.queue, age(row.created, now), row.reason, row.sentence) for row in rows)
-    return table(("POD", "QUEUE", "AGE", "REASON", "BECAUSE"), lines)
 
 
 def handler_table(rows: Sequence[HandlerRow], now: datetime) -> Table:

@@ -15,7 +15,6 @@ View = Literal[
     "handlers",
     "simulate",
     "snapshot",
-    "top",
     "version",
 ]
 Output = Literal["table", "wide", "json", "yaml"]
@@ -53,7 +52,6 @@ class ViewSettings:
         pods: Manifests of pods to simulate, and of what comes with them.
         queues: Manifests of Queues as they would be.
         without_devices: Devices that would be gone.
-        every_seconds: How often `top` is shown anew.
         only_client: Whether `version` leaves the cluster alone.
     """
 
@@ -68,5 +66,4 @@ class ViewSettings:
     pods: tuple[Path, ...] = ()
     queues: tuple[Path, ...] = ()
     without_devices: tuple[str, ...] = ()
-    every_seconds: float = 1.0
     only_client: bool = False

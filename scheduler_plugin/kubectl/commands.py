@@ -8,7 +8,6 @@ kubectl moorage handlers               who discovers what on which node, and whe
 kubectl moorage why POD                the verdict on a pod, and what would have to change
 kubectl moorage simulate               what would be decided if something were different
 kubectl moorage snapshot FILE          what the decisions rest on, as a file without secrets
-kubectl moorage top                    queues and waiting pods, live
 kubectl moorage version                of this command, of the release, and of the cluster
 
 It reads with your kubeconfig and changes nothing; what it says is what the plugin decides by.
@@ -247,11 +246,8 @@ def snapshot(
     return ViewSettings(view="snapshot", reading=reading, file=file)
 
 
-@app.command(help="Queues and waiting pods, live.")
+@app.command(hidden=True, help="Deprecated until version 0.3: run watch kubectl moorage queues.")
 def top(
-    every: Annotated[
-        float, typer.Option(min=0.2, metavar="SECONDS", help="How often it is shown anew.")
-    ] = 1.0,
     namespace: Unheard = "",
     all_namespaces: UnheardAll = False,
     kubeconfig: Kubeconfig = None,
@@ -260,7 +256,8 @@ def top(
     output: Told = "table",
 ) -> ViewSettings:
     reading = Reading(kubeconfig, context, release_namespace, output)
-    return ViewSettings(view="top", reading=reading, every_seconds=every)
+    typer.echo("`top` is gone in version 0.3: run `watch kubectl moorage queues`.", err=True)
+    return ViewSettings(view="queues", reading=reading)
 
 
 @app.command(help="Versions of this command, of the release, and of the cluster.")

@@ -1,4 +1,4 @@
-"""`kubectl moorage` by a client of its own: `top`, which watches, and all where kubectl cannot."""
+"""`kubectl moorage` by a client of its own, where there is no kubectl."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import logging
 from kube.api import connect
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.kubectl.cluster_views import show_view
-from scheduler_plugin.kubectl.release import told
 
 
 def run_connected(settings: ViewSettings) -> None:
@@ -20,9 +19,4 @@ def run_connected(settings: ViewSettings) -> None:
 async def _run(settings: ViewSettings) -> None:
     reading = settings.reading
     async with connect(reading.kubeconfig, context=reading.context) as client:
-        if settings.view != "top":
-            await show_view(client, settings)
-            return
-        from scheduler_plugin.asking.apiserver_top import show_live
-
-        await show_live(client, await told(client, reading), settings.every_seconds)
+        await show_view(client, settings)

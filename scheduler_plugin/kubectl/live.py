@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from dataclasses import replace
 
 from kube.kubectl_client import (
     ApiError,
@@ -26,21 +24,14 @@ def run_live(settings: ViewSettings) -> None:
         NotThereError: If there is no such object, or no Moorage.
         CannotTellError: If something that is needed cannot be read.
     """
-    if settings.view == "top" and not _is_followed(settings):
-        settings = replace(settings, view="queues")
     try:
-        if settings.view == "top" or not _by_kubectl(settings):
+        if not _by_kubectl(settings):
             # Its imports are most of a second. It has a sentence for each flaw of a kubeconfig.
             from scheduler_plugin.kubectl.connected import run_connected
 
             run_connected(settings)
     except (ApiError, KubeconfigError) as error:
         raise CannotTellError(str(error)) from None
-
-
-def _is_followed(settings: ViewSettings) -> bool:
-    """Whether `top` has a screen; elsewhere it shows the queues once."""
-    return settings.reading.output not in ("json", "yaml") and sys.stdout.isatty()
 
 
 def _by_kubectl(settings: ViewSettings) -> bool:

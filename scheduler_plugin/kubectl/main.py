@@ -21,19 +21,16 @@ def run_view(settings: ViewSettings) -> None:
         NotThereError: If there is no such object, or no Moorage.
         CannotTellError: If something that is needed cannot be read, or a name is none.
     """
-    with _over_soon(settings):
+    with _over_soon():
         _run(_named(settings))
 
 
 @contextmanager
-def _over_soon(settings: ViewSettings) -> Iterator[None]:
+def _over_soon() -> Iterator[None]:
     """Look for no garbage in cycles: a call makes little, and is over before it counts.
 
     All that is imported would be looked through again and again, and at the end once more.
     """
-    if settings.view == "top":
-        yield
-        return
     gc.disable()
     try:
         yield

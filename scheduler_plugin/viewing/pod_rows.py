@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
+from scheduler_plugin.viewing.free_devices import FreeDevices
 from scheduler_plugin.viewing.why import ADMITTED, without_refusal
 from scheduler_plugin.waiting.decisions import waiting_pod
 
@@ -67,32 +65,3 @@ def _waits(world: WorldView, pod: PodView) -> bool:
         or bool(missing_claims(pod, world.facts))
         or any(world.ledger.claim(claim.uid) for claim in world.facts.claims_of(pod))
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingRow:
-    """A pod that waits."""
-
-    pod: str
-    queue: QueueName
-    created: str
-    reason: str
-    sentence: str
-
-
-def waiting_rows(world: WorldView, most: int) -> Iterator[WaitingRow]:
-    """Those that have waited longest, so many at the most: a verdict is not for nothing."""
-    waiting = [p for p in world.facts.pods() if p.may_be_bound and p.may_use_devices]
-    free = free_now(world)
-    for pod in sorted(waiting, key=lambda pod: (pod.created, pod.namespace, pod.name))[:most]:
-        refused = waiting_refusal(pod, world)
-        reason, sentence = (
-            (str(refused.reason), refused.sentence) if refused else without_refusal(pod, free)
-        )
-        yield WaitingRow(
-            pod=f"{pod.namespace}/{pod.name}",
-            queue=world.facts.queue_of(pod),
-            created=pod.created,
-            reason=reason,
-            sentence=sentence,
-        )

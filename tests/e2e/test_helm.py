@@ -89,7 +89,7 @@ def spec_fields(definition: Any) -> Any:
 def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
     bare: Cluster, tmp_path: Path
 ) -> None:
-    for view in ("queues", "claims", "devices", "handlers", "top"):
+    for view in ("queues", "claims", "devices", "handlers"):
         done = moorage(bare, view)
         assert (done.returncode, done.stdout) == (1, "")
         sentence = "this cluster has no Queues: Moorage is not installed."
@@ -163,7 +163,6 @@ def every_view_says_what_the_api_says(cluster: Cluster) -> None:
     (row,) = rows(cluster, "queues")
     assert {row["device_class"]: row["usage"]} == queue["status"]["usage"] == {"echo": 1}
     assert (row["quota"], row["limit"]) == (share["quota"], share["limit"])
-    assert rows(cluster, "top") == [row]
     (row,) = rows(cluster, "claims")
     assert (row["namespace"], row["name"]) == ("default", "door")
     assert row["payer"] == claim["metadata"]["labels"]["moorage.dev/queue"] == "team"

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
-import select
 import shlex
-import signal
 import stat
-import struct
 import subprocess
 import sys
-import termios
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -337,7 +330,7 @@ def test_why_tells_no_events_of_an_earlier_pod_of_that_name(story: Story) -> Non
     assert not [told for told in found["told"] if "OverLimit" in told]
 
 
-@pytest.mark.parametrize("view", ["queues", "devices", "top", "handlers"])
+@pytest.mark.parametrize("view", ["queues", "devices", "handlers"])
 def test_no_cluster_is_a_sentence(view: str, tmp_path: Path) -> None:
     command = (sys.executable, "-c", MAIN, view, f"--kubeconfig={tmp_path / 'absent'}")
 
@@ -370,70 +363,16 @@ def proxies_of(kubeconfig: str) -> list[str]:
 
 def test_tables_have_no_colours_where_nobody_looks(story: Story) -> None:
     queue = story.queue("team", quota=1, limit=1)
-    for words in (("queues", "-o", "wide"), ("top",), ("devices", "-o", "wide"), ("handlers",)):
+    for words in (("queues", "-o", "wide"), ("devices", "-o", "wide"), ("handlers",)):
         done = ask(story, *words)
         assert done.returncode == 0, done.stderr
         assert "\x1b" not in done.stdout
-        if words[0] in ("queues", "top"):
+        if words[0] == "queues":
             assert queue in done.stdout
 
 
 SHOWN_SECONDS = 60.0
 """How long a terminal may take to show a text."""
-
-
-class Terminal:
-    """Somebody at a terminal, who runs `kubectl moorage` with these words."""
-
-    def __init__(self, story: Story, *words: str) -> None:
-        argv = (sys.executable, "-c", MAIN, *words, f"--kubeconfig={story.cluster.kubeconfig}")
-        self._pid, self._file = pty.fork()
-        if not self._pid:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # Who tests in the background ignores it.
-            os.execve(argv[0], argv, {**with_kubectl(story), "TERM": "xterm"})
-        fcntl.ioctl(self._file, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
-        self.shown = ""
-
-    def read_until(self, text: str) -> str:
-        """What is shown up to a text from now on; all there is if the program ends before."""
-        self.shown, until = "", time.monotonic() + SHOWN_SECONDS
-        with suppress(OSError):  # The other end is closed.
-            while text not in self.shown:
-                left = until - time.monotonic()
-                readable = left > 0 and select.select([self._file], [], [], left)[0]
-                assert readable, f"not shown: {text}; shown: {self.shown[-2000:]}"
-                self.shown += os.read(self._file, 65536).decode(errors="replace")
-        return self.shown
-
-    def type(self, keys: str) -> None:
-        os.write(self._file, keys.encode())
-
-    def status(self) -> int:
-        """Of the program, once it has ended."""
-        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
-
-
-def test_top_shows_changes_on_a_terminal_and_leaves_it_as_it_was(story: Story) -> None:
-    queue = story.queue("team", quota=1, limit=1)
-    story.devices(2)
-    story.claim()
-    terminal = Terminal(story, "top", "--every=0.5")
-    assert "\x1b[?1049h" in terminal.read_until(queue)  # on a screen of its own
-
-    later = story.queue("later", quota=1)
-    assert later in terminal.read_until(later)
-    story.claim("other")
-    story.pod("first", queue)
-    story.wait_bound("first")
-    story.pod("second", queue, "other")
-    assert "OverLimit" in terminal.read_until("OverLimit")
-
-    terminal.type("\x03")
-    rest = terminal.read_until("nothing ends it but the program")
-    assert "\x1b[?1049l" in rest
-    assert "\x1b[?25h" in rest  # the cursor
-    assert "Traceback" not in rest
-    assert terminal.status() == 130
 
 
 def test_kubectl_completes_names_from_the_cluster(story: Story, tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ VIEWS = [
     ("why", "b"),
     ("simulate", "--without-device", "cam-1"),
     ("version",),
-    ("top",),
 ]
 
 
