@@ -12,6 +12,7 @@ from time import perf_counter
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from kube.api import WORK_QUEUE_FIGURES
 from webhook.reviews import Answer, Review
 
 __all__ = ["CONTENT_TYPE_LATEST", "Answered", "page"]
@@ -91,4 +92,4 @@ def rule(field: str) -> str:
 
 def page() -> bytes:
     """All figures, in Prometheus' text format."""
-    return generate_latest(_REGISTRY)
+    return generate_latest(_REGISTRY) + generate_latest(WORK_QUEUE_FIGURES)

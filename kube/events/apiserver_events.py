@@ -1,12 +1,9 @@
-"""Events: told to the API server in the background, as far as that is possible."""
+"""Events: written to the API server in the background, as far as that is possible."""
 
-import asyncio
 import logging
-import random
-from collections import deque
-from contextlib import suppress
-from datetime import datetime
-from typing import NoReturn
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, NoReturn
 from uuid import uuid4
 
 from kube.backoff import Backoff
@@ -15,22 +12,36 @@ from kube.calls.errors import AlreadyExistsError, ApiError, NotFoundError, Retry
 from kube.calls.requests import WriteOptions
 from kube.events.event_series import CreateEvent, Event, EventSeries, PatchSeries, Write
 from kube.kinds import EVENTS
+from kube.reconciling.reconcilers import Reconciler
+from kube.reconciling.results import After, Done, Failed, Result
+from kube.resources import ObjectPath
 from kube.wall_clock import wall_clock
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
 MOST_WAITING = 1000
-TICK_SECONDS = 1.0
+SERIES_SECONDS = 1.0
+"""How often it is looked whether repetitions are due to be written."""
+
 BACKOFF = Backoff(first_seconds=0.5, cap_seconds=5.0)
 WRITE = WriteOptions(timeout_seconds=5.0)
 
+_SERIES: Final = "series"
+"""The key of the look at all series; the other keys are paths of Events."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    write: Write
+    attempts: int = 0
+
 
 class EventRecorder:
-    """Takes events from everywhere at once, and writes them one by one while `run` runs.
+    """Takes Events at any time, and writes them one after the other while `run` runs.
 
-    Best effort: events are for people, so nothing waits for them and nothing fails with them.
-    `dropped` counts those that were lost to a full queue or to a server that did not take them.
+    Best effort: Events are for people, so nothing waits for them and nothing fails with them.
+    `dropped` counts those that were lost because too many waited, or the API server took none.
     """
 
     def __init__(self, client: ApiClient, controller: str, instance: str) -> None:
@@ -38,59 +49,61 @@ class EventRecorder:
         self.dropped = 0
         self._client = client
         self._series = EventSeries(controller, instance)
-        self._queue: deque[tuple[Event, datetime]] = deque()
-        self._more = asyncio.Event()
+        self._waiting: dict[ObjectPath, _Waiting] = {}
+        self._queue: Reconciler[ObjectPath | str] = Reconciler(
+            "events", self._reconcile, backoff=BACKOFF
+        )
 
     def record(self, event: Event) -> None:
         """Return at once, whatever the state of the API server is."""
-        if len(self._queue) >= MOST_WAITING:
+        if len(self._waiting) >= MOST_WAITING:
             self.dropped += 1
             return
-        self._queue.append((event, wall_clock()))
-        self._more.set()
+        now, unique = wall_clock(), uuid4().hex[:16]
+        if create := self._series.record(event, now=now, unique=unique):
+            self._put([create])
 
     async def run(self) -> NoReturn:
-        while True:
-            while self._queue:
-                event, happened_at = self._queue.popleft()
-                unique = uuid4().hex[:16]
-                if create := self._series.record(event, now=happened_at, unique=unique):
-                    await self._write(create)
-            for patch in self._series.due(now=wall_clock()):
-                await self._write(patch)
-            await self._wait()
+        """Write until cancelled."""
+        self._queue.add(_SERIES)
+        await self._queue.run()
 
-    async def _wait(self) -> None:
-        self._more.clear()
-        with suppress(TimeoutError):  # Repetitions may have become due.
-            async with asyncio.timeout(TICK_SECONDS):
-                await self._more.wait()
+    def _put(self, writes: Iterable[Write]) -> None:
+        for write in writes:
+            path = write.path
+            self._waiting[path] = _Waiting(write)
+            self._queue.add(path)
 
-    async def _write(self, write: Write) -> None:
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                await self._send(write)
-            except AlreadyExistsError:
-                return  # An earlier attempt was carried out although its answer was lost.
-            except NotFoundError:
-                # The Event's time to live has run out, or its namespace is gone.
-                if isinstance(write, CreateEvent):
-                    break
-                self._series.forget(write.path)
-                return
-            except RetryableError as error:
-                log.info("event not written attempt=%d error=%s", attempt, error)
-                await asyncio.sleep(BACKOFF.delay(attempt, random.random))
-            except ApiError as error:
-                log.warning("event refused error=%s", error)
-                break
-            else:
-                return
+    async def _reconcile(self, key: ObjectPath | str) -> Result:
+        if isinstance(key, str):
+            # A series may be that of an Event which is still to be created.
+            if not self._waiting:
+                self._put(self._series.due(now=wall_clock()))
+            return After(SERIES_SECONDS)
+        waiting = self._waiting[key]
+        waiting.attempts += 1
+        try:
+            await self._send(waiting.write)
+        except ApiError as error:
+            if isinstance(error, RetryableError) and waiting.attempts < ATTEMPTS:
+                return Failed(error, pauses_all=True)
+            self._give_up(waiting.write, error)
+        del self._waiting[key]
+        return Done()
+
+    def _give_up(self, write: Write, error: ApiError) -> None:
+        if isinstance(error, AlreadyExistsError):
+            return  # An earlier attempt was carried out although its answer was lost.
+        if isinstance(write, PatchSeries) and isinstance(error, NotFoundError):
+            # The Event's time to live has run out, or its namespace is gone.
+            self._series.forget(write.path)
+            return
+        logger.warning("event not written: %s", error)
         self.dropped += 1
 
     async def _send(self, write: Write) -> None:
         match write:
-            case CreateEvent(body):
+            case CreateEvent(body=body):
                 await self._client.create(EVENTS, body, options=WRITE)
             case PatchSeries(path, patch):
                 await self._client.merge_patch(path, patch, options=WRITE)

@@ -116,6 +116,7 @@ class Event:
 class CreateEvent:
     """Write a new Event."""
 
+    path: ObjectPath
     body: JsonObject
 
 
@@ -173,7 +174,7 @@ class EventSeries:
         self._series[kind] = _Series(
             path=path, note=event.note, began_at=now, last_at=now, written_at=now
         )
-        return CreateEvent(self._body(event, path, now))
+        return CreateEvent(path, self._body(event, path, now))
 
     def due(self, *, now: datetime) -> Iterator[PatchSeries]:
         """Yield the patches for what was repeated since it was last written."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,17 +19,21 @@ from kube.api import (
     MUTATING_WEBHOOKS,
     SECRETS,
     VALIDATING_WEBHOOKS,
+    After,
     AlreadyExistsError,
     ApiClient,
     ApiError,
     Backoff,
     CertificateError,
     ConflictError,
+    Failed,
     JsonObject,
     LiveTls,
     NotFoundError,
     ObjectPath,
     Preconditions,
+    Reconciler,
+    Result,
     Store,
     TlsCredential,
     WriteOptions,
@@ -49,6 +52,10 @@ LABELS = {"app.kubernetes.io/name": "moorage-webhook", "app.kubernetes.io/part-o
 
 CALL_SECONDS = 10.0
 WRITE = WriteOptions(timeout_seconds=CALL_SECONDS)
+CERTIFICATES = "certificates"
+"""The only key: one step rests on the Secret and on both registrations."""
+
+BACKOFF = Backoff()
 PAUSE_SECONDS = 0.1
 """Between two looks: somebody else who writes a `caBundle` of his own is not to be outpaced."""
 
@@ -68,7 +75,7 @@ class CertificateKeeper:
         self._shown: Pair | None = None
         self._bundles: tuple[Bundle, ...] = ()
         self._since = 0.0
-        self._woken = asyncio.Event()
+        self._queue: Reconciler[str] = Reconciler(CERTIFICATES, self._reconcile, backoff=BACKOFF)
         now = wall_clock()
         unknown = authority.new_authority(own.life, now)
         live.show(_credential(authority.new_certificate(unknown, own.names, own.life, now)))
@@ -77,35 +84,25 @@ class CertificateKeeper:
         return "" if self._shown else "There is no certificate yet."
 
     async def run(self) -> NoReturn:
-        """Keep them until cancelled; failures are retried for ever, and logged."""
+        """Keep them until cancelled. Failures are retried without a limit, and logged."""
+        self._queue.add(CERTIFICATES)
         async with asyncio.TaskGroup() as tasks:
             for path in (self._secret, *self._registrations):
                 by_name = f"metadata.name={path.name}"
                 selection = path.resource.select(path.namespace, field_selector=by_name)
                 store = Store(self._client, selection, _version)
-                store.subscribe(lambda _change: self._woken.set())
+                store.subscribe(lambda _change: self._queue.add(CERTIFICATES))
                 tasks.create_task(store.run())
-            await self._look_for_ever()
+            await self._queue.run()
         raise AssertionError("the keeper ended")
 
-    async def _look_for_ever(self) -> NoReturn:
-        backoff, failures, told = Backoff(), 0, ""
-        while True:
-            # Before the look: a change in the middle of it is reason for another.
-            self._woken.clear()
-            try:
-                if await self._look():
-                    self._woken.set()
-                failures, told = 0, ""
-            except (ApiError, TimeoutError, CertificateError) as error:
-                trouble = str(error) or type(error).__name__
-                if trouble != told:  # Once, and not again while it lasts.
-                    logger.warning("certificates not kept: %s", trouble)
-                failures, told = failures + 1, trouble
-            await asyncio.sleep(PAUSE_SECONDS + backoff.delay(failures, random.random))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._own.settle.total_seconds()):
-                    await self._woken.wait()
+    async def _reconcile(self, _: str) -> Result:
+        try:
+            is_changed = await self._look()
+        except (TimeoutError, CertificateError) as error:
+            return Failed(error)
+        settle = self._own.settle.total_seconds()
+        return After(0.0 if is_changed else settle, pause=PAUSE_SECONDS)
 
     async def _look(self) -> bool:
         """Show what may be shown, and take one step; False where there is none to take."""

@@ -1,4 +1,4 @@
-"""Events are told in the background, and never in anybody's way."""
+"""Events are written in the background, and hold nothing up."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ async def test_full_queue_drops_and_counts(
     monkeypatch.setattr(apiserver_events, "MOST_WAITING", 2)
     recorder = a_recorder(client)
 
-    for _ in range(5):
-        recorder.record(an_event())
+    for number in range(5):
+        recorder.record(an_event(f"pod-{number}"))
 
     assert recorder.dropped == 3
 
@@ -104,6 +104,23 @@ async def test_event_survives_a_server_that_is_away_for_a_moment(
 
     assert recorder.dropped == 0
     assert len({seen.body["metadata"]["name"] for seen in fake.seen}) == 1
+
+
+async def test_repetitions_wait_until_their_event_is_created(
+    client: ApiClient, fake: FakeApiServer, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apiserver_events, "SERIES_SECONDS", 0.01)
+    recorder = a_recorder(client)
+    fake.will(refuses(503), says({}), says({}))
+    recorder.record(an_event())
+    recorder.record(an_event())
+    clock.now += timedelta(seconds=10)
+
+    async with running(recorder):
+        await fake.has_seen(3)
+
+    assert [seen.method for seen in fake.seen] == ["POST", "POST", "PATCH"]
+    assert recorder.dropped == 0
 
 
 async def test_event_that_is_refused_is_dropped_and_the_next_is_not(

@@ -36,6 +36,7 @@ def test_first_event_is_written_in_full() -> None:
     create = EventSeries("moorage.dev/test", "me").record(an_event(), now=START, unique="u1")
 
     assert create == CreateEvent(
+        EVENTS.at("pod-1.u1", "ns"),
         {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -48,7 +49,7 @@ def test_first_event_is_written_in_full() -> None:
             "action": "Test",
             "note": "hello",
             "regarding": {"apiVersion": "v1", "kind": "Pod", "name": "pod-1", "namespace": "ns"},
-        }
+        },
     )
 
 
