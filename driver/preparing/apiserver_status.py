@@ -77,7 +77,8 @@ class ClaimStatuses:
         self._is_refused = False
         await each((c for uid, c in claims.items() if self._told.get(uid) != c), self._tell)
         self._is_first = False
-        return After(TIMES.refused) if self._is_refused else Done()
+        # A pause, since each claim that is prepared adds the key anew.
+        return After(0.0, pause=TIMES.refused) if self._is_refused else Done()
 
     async def _tell(self, claim: PreparedClaim) -> None:
         if self._is_refused:

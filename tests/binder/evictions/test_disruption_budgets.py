@@ -66,7 +66,7 @@ def test_a_pod_is_ready_that_runs_and_says_so(
     phase: str, conditions: list[Any], deletion: str | None, is_ready: bool
 ) -> None:
     pod = {
-        "metadata": {"name": "p", "deletionTimestamp": deletion},
+        "metadata": {"name": "p", "uid": "u", "deletionTimestamp": deletion},
         "status": {"phase": phase, "conditions": conditions},
     }
 

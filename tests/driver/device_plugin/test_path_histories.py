@@ -256,6 +256,13 @@ class Camera(RuleBasedStateMachine):
             assert self.slices == {}
 
 
+def merged(metadata: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """As the API server merges a patch (RFC 7386): null takes an annotation away."""
+    annotations = {**(metadata.get("annotations") or {}), **(patch.get("annotations") or {})}
+    kept = {name: text for name, text in annotations.items() if text is not None}
+    return {**metadata, **patch, "annotations": kept}
+
+
 class SharedCamera(Camera):
     """Two nodes give slots away, and the shared driver publishes."""
 
@@ -289,7 +296,7 @@ class SharedCamera(Camera):
             current = self.body["metadata"]
             if metadata["resourceVersion"] == current["resourceVersion"]:
                 version = str(int(current["resourceVersion"]) + 1)
-                changed = {**current, **metadata, "resourceVersion": version}
+                changed = merged(current, metadata) | {"resourceVersion": version}
                 self.stored.bodies[CAMERA_1] = {**self.body, "metadata": changed}
             self.view = self.body
 

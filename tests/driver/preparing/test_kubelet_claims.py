@@ -18,7 +18,7 @@ from driver.plumbing.disk import ProcessLock
 from driver.preparing import apiserver_claims, kubelet_calls, kubelet_claims
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
-from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.claims import Failure, allocated_claim
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
@@ -238,17 +238,23 @@ async def test_process_that_unprepares_waits_for_the_one_that_prepares(world: Wo
 
 
 async def test_bug_is_one_claims_error_and_is_logged(
-    world: World, caplog: pytest.LogCaptureFixture
+    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def with_a_bug(found: Any, wanted: ClaimReference, pools: Any) -> Any:
+        if wanted == OTHER:
+            raise RuntimeError("a bug")
+        return allocated_claim(found, wanted, pools)
+
+    monkeypatch.setattr(kubelet_claims, "allocated_claim", with_a_bug)
     world.reader.put(WANTED)
-    world.reader.put(OTHER, {"request": "without a driver"})
+    world.reader.put(OTHER)
     plugin = await world.plugin()
 
     answers = await plugin.prepare([WANTED, OTHER])
 
     assert answers == {
         WANTED.uid: prepared(WANTED),
-        OTHER.uid: Failure("the driver failed, and its log says where: KeyError: 'driver'"),
+        OTHER.uid: Failure("the driver failed, and its log says where: RuntimeError: a bug"),
     }
     assert f"Claim {OTHER} failed" in caplog.text
 

@@ -19,6 +19,7 @@ from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, a_re
 from tests.scheduler_plugin.viewing.test_rows import shared_world, shown
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
+NODE_NAMES = {"key": "metadata.name", "operator": "In"}
 SLOTS: dict[str, Any] = {"capacity": {"slots": {"value": "4"}}}
 
 
@@ -30,7 +31,7 @@ def test_a_device_says_where_it_is_and_which_claim_uses_how_many_slots() -> None
     claim = {"queue": "vision", "results": [a_result(slots="3")], "pods": ["a", "b"]}
     world = shared_world()
     world.put_claim(a_claim_view("cam", **claim))
-    spec = {"nodeSelectorTerms": [{"matchExpressions": [{"values": ["m", "n"]}]}]}
+    spec = {"nodeSelectorTerms": [{"matchExpressions": [{**NODE_NAMES, "values": ["m", "n"]}]}]}
 
     (row,) = rows(
         [a_slice_object(a_device(**SLOTS), nodeSelector=spec)],
@@ -81,7 +82,7 @@ def test_a_device_in_slices_for_several_nodes_is_one() -> None:
 
 
 def test_a_device_may_say_itself_which_nodes_see_it() -> None:
-    on_m = {"nodeSelectorTerms": [{"matchExpressions": [{"values": ["m"]}]}]}
+    on_m = {"nodeSelectorTerms": [{"matchExpressions": [{**NODE_NAMES, "values": ["m"]}]}]}
     devices = (
         a_device("one", nodeSelector=on_m),
         a_device("three", nodeName="n"),
