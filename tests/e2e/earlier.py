@@ -15,7 +15,7 @@ from pathlib import Path
 from local_cluster.image_build import build_into
 from moorage_demo.installation import ROOT
 
-COMMIT = "04d6a567c7523a50de106199f1a029aa48ae6dd1"
+COMMIT = "da493b2ce1c32c545b1377810419997aec90e57b"
 TAG = "earlier"
 
 
