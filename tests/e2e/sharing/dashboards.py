@@ -46,11 +46,11 @@ def answers(cluster: Cluster, node: str = NODE) -> tuple[str, ...]:
 
 @contextmanager
 def running(cluster: Cluster, *flags: str, node: str = NODE) -> Iterator[ComponentProcess]:
-    """A dashboard on a node's loopback, ready."""
+    """A dashboard on all addresses of the nodes, ready: probes ask a node's own."""
     module = (sys.executable, "-m", "scheduler_plugin", "dashboard")
     component = Component(
         name="dashboard",
-        argv=(*module, "--listen-address", f"127.0.0.1:{port_on(node)}", *flags),
+        argv=(*module, "--listen-address", f"0.0.0.0:{port_on(node)}", *flags),
         namespace=NAMESPACE,
         service_account="dashboard",
         node=node,
