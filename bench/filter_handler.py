@@ -36,7 +36,8 @@ from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.messages import NotAnswered, decode_filter, encode_filter
 from scheduler_plugin.objects.bindings import CarriesOut
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.reclaiming.places.stock import Stock
 

@@ -18,10 +18,12 @@ from time import perf_counter
 from driver.api import CONFIGURATION_LABEL
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
-from scheduler_plugin.objects.claims import ClaimView, claim_view
+from scheduler_plugin.objects.claim_objects import claim_view
+from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.devices.devices import ClassView, class_view
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
-from scheduler_plugin.objects.pods import NamespaceView, PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import NamespaceView, PodView
 from scheduler_plugin.objects.queue_objects import parse_queue
 
 SIZES = (100, 1_000, 10_000, 100_000)

@@ -37,7 +37,8 @@ from kube.api import ApiClient
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
 from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.objects.claims import ClaimView, ClassName, claim_view
+from scheduler_plugin.objects.claim_objects import claim_view
+from scheduler_plugin.objects.claims import ClaimView, ClassName
 from scheduler_plugin.objects.devices.devices import SliceView
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
@@ -46,7 +47,8 @@ from scheduler_plugin.objects.names import (
     Queue,
     QueueName,
 )
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.reclaiming.places.stock import Stock
 from scheduler_plugin.waiting.gates import GateKeeper

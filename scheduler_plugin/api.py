@@ -49,14 +49,8 @@ from scheduler_plugin.objects.bindings import (
     Outcome,
     check_fence,
 )
-from scheduler_plugin.objects.claims import (
-    ClaimTemplateView,
-    ClaimView,
-    ClassName,
-    DeviceId,
-    claim_template_view,
-    claim_view,
-)
+from scheduler_plugin.objects.claim_objects import claim_template_view, claim_view
+from scheduler_plugin.objects.claims import ClaimTemplateView, ClaimView, ClassName, DeviceId
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.devices.devices import (
     ClassView,
@@ -94,13 +88,8 @@ from scheduler_plugin.objects.names import (
     Reason,
     SharingPolicy,
 )
-from scheduler_plugin.objects.pods import (
-    NamespaceView,
-    PodClaim,
-    PodView,
-    namespace_view,
-    pod_view,
-)
+from scheduler_plugin.objects.pod_objects import namespace_view, pod_view
+from scheduler_plugin.objects.pods import NamespaceView, PodClaim, PodView
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.objects.selectors import LabelSelector, selector_of
 from scheduler_plugin.objects.steps import STRIDE

@@ -11,9 +11,9 @@ from typing import TypeVar
 from kube.shapes.reading import JsonObject, UnreadableError
 from scheduler_plugin.accounting.books import Books
 from scheduler_plugin.asking.snapshots import Snapshot
-from scheduler_plugin.objects.claims import claim_view
+from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.devices.devices import class_view, instance_view, slice_view
-from scheduler_plugin.objects.pods import namespace_view, pod_group_view
+from scheduler_plugin.objects.pod_objects import namespace_view, pod_group_view
 from scheduler_plugin.objects.projections import project_configuration, project_pod
 from scheduler_plugin.objects.queue_objects import parse_queue
 

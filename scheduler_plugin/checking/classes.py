@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from driver.api import DRIVER_NAME
 from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, name_of, named, unread
-from scheduler_plugin.objects.claims import ClassName, claim_view
+from scheduler_plugin.objects.claim_objects import claim_view
+from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.devices.devices import ClassView, class_view, slice_view
 from scheduler_plugin.objects.devices.driver_guards import unguarded

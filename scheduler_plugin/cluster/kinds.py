@@ -47,13 +47,8 @@ from scheduler_plugin.objects.devices.devices import (
 )
 from scheduler_plugin.objects.names import Queue
 from scheduler_plugin.objects.nodes import NodeView, node_view
-from scheduler_plugin.objects.pods import (
-    NamespaceView,
-    PodGroupView,
-    PodView,
-    namespace_view,
-    pod_group_view,
-)
+from scheduler_plugin.objects.pod_objects import namespace_view, pod_group_view
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.objects.projections import (
     ClaimVersion,
     StoredPod,

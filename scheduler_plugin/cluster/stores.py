@@ -25,7 +25,8 @@ from scheduler_plugin.cluster.tables import Tables
 from scheduler_plugin.cluster.waiters import Waiters
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import AccountingSettings
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.projections import is_kept
 from scheduler_plugin.reclaiming.places.stock import Stock
 

@@ -12,10 +12,12 @@ from kube.shapes.metadata import named_metadata
 from kube.shapes.pods import Pod
 from kube.shapes.reading import JsonObject
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.claims import ClaimView, claim_view
+from scheduler_plugin.objects.claim_objects import claim_view
+from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pod_needs import PodOnNode
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodView
 
 
 class ClaimVersion(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from scheduler_plugin.accounting.figures.share_figures import guaranteed_shares
+from scheduler_plugin.accounting.figures.fair_shares import guaranteed_shares
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey

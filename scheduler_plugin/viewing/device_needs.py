@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.objects.claims import Alternative, ClassName
-from scheduler_plugin.objects.devices.catalog import is_legacy
+from scheduler_plugin.objects.devices.resource_names import is_legacy
 from scheduler_plugin.objects.names import ClaimUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.requests import IMPLICIT_PREFIX

@@ -31,9 +31,10 @@ from kube.shapes.slices import (
     Spec,
 )
 from scheduler_plugin.accounting.books_views import BooksView
-from scheduler_plugin.objects.claims import SLOTS_NAMES, DeviceId
-from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
+from scheduler_plugin.objects.claim_objects import SLOTS_NAMES
+from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import origin_of
+from scheduler_plugin.objects.devices.resource_names import LEGACY_PREFIX
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
 from scheduler_plugin.objects.node_selection import node_terms
 from scheduler_plugin.objects.requests import whole

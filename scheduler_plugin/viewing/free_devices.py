@@ -18,8 +18,9 @@ from driver.api import DRIVER_NAME
 from kube.words import some_of
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
-from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX, MOST_OF_A_NAME
+from scheduler_plugin.objects.devices.catalog import MOST_OF_A_NAME
 from scheduler_plugin.objects.devices.device_counts import Selection, selection_of
+from scheduler_plugin.objects.devices.resource_names import LEGACY_PREFIX
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.viewing.device_needs import Choice, Need, Wanted, device_needs

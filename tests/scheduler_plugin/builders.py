@@ -10,7 +10,8 @@ from driver.api import CONFIGURATION_LABEL, DRIVER_NAME
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, Refused, Verdict, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
-from scheduler_plugin.objects.claims import ClaimView, claim_view
+from scheduler_plugin.objects.claim_objects import claim_view
+from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.devices.devices import ClassView, SliceView, class_view, slice_view
 from scheduler_plugin.objects.names import (
     QUEUE_ANNOTATION,
@@ -21,7 +22,8 @@ from scheduler_plugin.objects.names import (
     Queue,
     QueueName,
 )
-from scheduler_plugin.objects.pods import NamespaceView, PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import NamespaceView, PodView
 from scheduler_plugin.objects.queue_objects import parse_queue
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -22,7 +22,8 @@ from scheduler_plugin.objects.bindings import (
 )
 from scheduler_plugin.objects.claims import ClaimView, Result
 from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, AccountingSettings, PodUid
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.projections import is_kept
 from scheduler_plugin.reclaiming.places.stock import Stock
 from tests.scheduler_plugin.builders import SETTINGS, a_world, put

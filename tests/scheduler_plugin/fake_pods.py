@@ -23,7 +23,8 @@ from kube.calls.apiserver_transport import Transport
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.objects.names import ADMITTED_CONDITION
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.places.stock import Stock
 from tests.binder.fake_apiserver import Answer
 from tests.scheduler_plugin.builders import SETTINGS

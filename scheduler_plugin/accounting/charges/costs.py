@@ -14,7 +14,8 @@ from scheduler_plugin.objects.amounts import (
     summed,
 )
 from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName, Result
-from scheduler_plugin.objects.devices.catalog import Catalog, is_legacy
+from scheduler_plugin.objects.devices.catalog import Catalog
+from scheduler_plugin.objects.devices.resource_names import is_legacy
 from scheduler_plugin.objects.pods import PodView
 
 

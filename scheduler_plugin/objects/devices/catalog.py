@@ -21,17 +21,16 @@ from typing import TypeVar
 
 from cachetools import FIFOCache
 
-from driver.api import AKRI_GROUP, DRIVER_NAME, LOCAL_POOLS, SHARED_POOLS
+from driver.api import DRIVER_NAME, LOCAL_POOLS, SHARED_POOLS
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.device_counts import DeviceCounts
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.objects.devices.resource_names import LEGACY_PREFIX, is_legacy
 from scheduler_plugin.objects.requests import IMPLICIT_PREFIX
 from scheduler_plugin.objects.tables import Index, count, enter
 
 K = TypeVar("K")
-
-LEGACY_PREFIX = f"{AKRI_GROUP}/"
 
 MOST_OF_A_NAME = 63
 """Characters of a Configuration's name that a label has room for, and so the key: devices say more.
@@ -283,21 +282,3 @@ def instances_of(view: SliceView | None) -> set[tuple[ResourceKey, str]]:
     """The Instances that a slice shows, each with its Configuration."""
     origins = (origin for origin, _ in view.counts) if view is not None else ()
     return {(ResourceKey(configuration), name) for configuration, name in origins if name}
-
-
-def resources_of_class(name: ClassName, *views: ClassView | None) -> set[str]:
-    """The extended resources that a class is behind, as these views of it say."""
-    named = {view.extended_resource for view in views if view is not None}
-    return {f"{IMPLICIT_PREFIX}{name}", *named} - {""}
-
-
-def is_legacy(resource: str) -> bool:
-    """Whether a resource is one of Akri's names."""
-    return resource.startswith(LEGACY_PREFIX)
-
-
-def named_by(*instances: InstanceView | None) -> set[str]:
-    """The resources whose meaning hangs on Instances: their own, and their Configurations'."""
-    known = [instance for instance in instances if instance is not None]
-    names = {name for i in known for name in (i.name, str(i.configuration))}
-    return {f"{LEGACY_PREFIX}{name}" for name in names}

@@ -20,7 +20,8 @@ from kube.shapes.classes import DeviceClass
 from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.slices import NO_POOL, NO_SPEC, Device, Slice
 from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
-from scheduler_plugin.objects.claims import ClassName, DeviceId, expressions
+from scheduler_plugin.objects.claim_objects import expressions
+from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.class_selectors import (
     demanded_configuration,
     demanded_drivers,

@@ -14,7 +14,7 @@ from math import prod
 
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName
-from scheduler_plugin.objects.devices.catalog import LEGACY_PREFIX
+from scheduler_plugin.objects.devices.resource_names import LEGACY_PREFIX
 from scheduler_plugin.objects.names import NO_POD, PodUid
 from scheduler_plugin.objects.node_selection import NodeTerms
 from scheduler_plugin.objects.pods import PodView

@@ -12,8 +12,8 @@ import pytest
 
 from kube.api import Event, JsonObject
 from scheduler_plugin.api import ClaimCleanup, ClaimUid, World
-from scheduler_plugin.objects.claims import claim_view
-from scheduler_plugin.objects.pods import pod_view
+from scheduler_plugin.objects.claim_objects import claim_view
+from scheduler_plugin.objects.pod_objects import pod_view
 from tests.binder.builders import FakeFence, a_binder
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, QUEUE, FakeApiServer
 from tests.scheduler_plugin.builders import (

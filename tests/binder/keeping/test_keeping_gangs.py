@@ -10,7 +10,8 @@ from datetime import timedelta
 from kube.api import Event, JsonObject
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, STALE_CONDITION
-from scheduler_plugin.objects.pods import PodGroupView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodGroupView
 from tests.binder.builders import FakeFence, a_binder
 from tests.binder.fake_apiserver import FakeApiServer, Fault
 from tests.binder.virtual_time import in_virtual_time

@@ -15,10 +15,11 @@ from binder.reclaiming.apiserver_takes import by_namespaces
 from kube.api import Event, JsonObject
 from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
-from scheduler_plugin.objects.claims import claim_view
+from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, QueueName
 from scheduler_plugin.objects.nodes import node_view
-from scheduler_plugin.objects.pods import PodGroupView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodGroupView
 from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from scheduler_plugin.reclaiming.places.stock import Stock

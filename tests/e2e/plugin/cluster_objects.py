@@ -24,10 +24,10 @@ from kube.api import (
 )
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.objects.claims import claim_view
+from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.devices.devices import class_view
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
-from scheduler_plugin.objects.pods import namespace_view, pod_view
+from scheduler_plugin.objects.pod_objects import namespace_view, pod_view
 from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.e2e.kube_world import BRIEF
 

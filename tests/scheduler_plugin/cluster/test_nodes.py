@@ -15,7 +15,8 @@ from kube.api import ApiClient
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import POD_GROUP_LABEL
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.projections import project_pod
 from tests.scheduler_plugin.builders import SETTINGS, a_node_object, a_pod_object, pod_uid
 from tests.scheduler_plugin.cluster.test_stores import FakeClient, versioned

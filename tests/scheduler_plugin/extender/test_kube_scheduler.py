@@ -22,7 +22,8 @@ from scheduler_plugin.objects.bindings import BindFailed
 from scheduler_plugin.objects.claims import ClassName, DeviceId, Result
 from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.nodes import node_view
-from scheduler_plugin.objects.pods import NamespaceView, PodClaim, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import NamespaceView, PodClaim
 from scheduler_plugin.objects.projections import is_kept
 from scheduler_plugin.reclaiming.places.published_slices import published_slice
 from tests.scheduler_plugin.builders import (

@@ -16,7 +16,7 @@ from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, bind_request, judge
 from scheduler_plugin.objects.amounts import NO_CHARGES
 from scheduler_plugin.objects.bindings import BindRequest, ClaimOwner
-from scheduler_plugin.objects.claims import claim_template_view
+from scheduler_plugin.objects.claim_objects import claim_template_view
 from scheduler_plugin.objects.names import (
     NO_POD,
     NO_QUEUE,

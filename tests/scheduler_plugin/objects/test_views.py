@@ -22,17 +22,12 @@ from scheduler_plugin.objects.amounts import (
     most_of,
     summed,
 )
-from scheduler_plugin.objects.claims import ClaimConstraint, claim_template_view, claim_view
+from scheduler_plugin.objects.claim_objects import claim_template_view, claim_view
+from scheduler_plugin.objects.claims import ClaimConstraint
 from scheduler_plugin.objects.devices.devices import InstanceView, instance_view
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, QueueName
-from scheduler_plugin.objects.pods import (
-    NamespaceView,
-    PodGroupView,
-    PodView,
-    namespace_view,
-    pod_group_view,
-    pod_view,
-)
+from scheduler_plugin.objects.pod_objects import namespace_view, pod_group_view, pod_view
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.objects.requests import whole
 from tests.scheduler_plugin.builders import (
     SETTINGS,

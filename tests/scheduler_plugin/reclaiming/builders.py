@@ -8,7 +8,8 @@ from typing import Any
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import PodUid, Queue
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.cycles import Cycle
 from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.due_takes import is_due

@@ -11,12 +11,14 @@ from kube.cel.child_main import evaluated
 from kube.cel.messages import FALSE, TRUE
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.equivalence_classes import placement_class
-from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId, claim_view
+from scheduler_plugin.objects.claim_objects import claim_view
+from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
 from scheduler_plugin.objects.names import QUEUE_LABEL
 from scheduler_plugin.objects.node_requests import PODS
 from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.objects.pod_needs import PodNeeds, PodOnNode
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.cycles import Cycle
 from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.due_takes import is_due

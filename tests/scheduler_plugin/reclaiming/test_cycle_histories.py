@@ -34,7 +34,8 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import QueueName, Reason
-from scheduler_plugin.objects.pods import PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.cycles import Cycle
 from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.standings import Standings

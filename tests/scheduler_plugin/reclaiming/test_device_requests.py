@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kube.shapes.selection import Toleration
-from scheduler_plugin.objects.claims import Alternative, claim_view
+from scheduler_plugin.objects.claim_objects import claim_view
+from scheduler_plugin.objects.claims import Alternative
 from scheduler_plugin.objects.names import QUEUE_LABEL
 from scheduler_plugin.reclaiming.places.offers import (
     Constraint,

@@ -23,7 +23,8 @@ from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.judging.verdicts import Verdict
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName, Reason
-from scheduler_plugin.objects.pods import PodGroupView, PodView, pod_view
+from scheduler_plugin.objects.pod_objects import pod_view
+from scheduler_plugin.objects.pods import PodGroupView, PodView
 from scheduler_plugin.objects.projections import project_pod
 from scheduler_plugin.waiting import judged_lines
 from scheduler_plugin.waiting.away.away_pods import TRIED_SECONDS

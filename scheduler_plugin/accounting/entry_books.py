@@ -1,0 +1,149 @@
+"""Who is charged for what by pods and claims, and what says pods' queues; `books` has the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scheduler_plugin.accounting.books_views import BooksView
+from scheduler_plugin.accounting.charges.entries import claim_entry, pod_entry
+from scheduler_plugin.accounting.charges.ledger import Ledger
+from scheduler_plugin.accounting.facts import Facts
+from scheduler_plugin.accounting.queues.pods_by_queue import PodsByQueue
+from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
+
+
+class EntryBooks(BooksView):
+    """Posts the entries of pods and claims."""
+
+    def __init__(self, settings: AccountingSettings | None = None) -> None:
+        self._facts = Facts(settings or AccountingSettings(), lambda uid: self._awaits_binding(uid))
+        self._ledger = Ledger(self.facts.tree.path)
+        self.waiting = PodsByQueue()
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._ledger
+
+    def _awaits_binding(self, uid: PodUid) -> bool:
+        """Whether a pod's binding was asked for, and its outcome is not seen yet."""
+        return False
+
+    def _note_pod(self, pod: PodView) -> None:
+        """A pod is there, and not counted yet."""
+
+    def _note_gone_pod(self, uid: PodUid) -> None:
+        """A pod is gone, and counts still."""
+
+    # Pods and claims: the cost is that of the object itself.
+
+    def put_pod(self, pod: PodView) -> None:
+        before = self.facts.pod(pod.uid)
+        if before == pod:
+            return
+        namesake = self.facts.pod_named(pod.namespace, pod.name)
+        if namesake is not None and namesake.uid != pod.uid:
+            self.delete_pod(namesake.uid)
+        if before is not None:
+            self.facts.remove_pod(before)
+        self.facts.put_pod(pod)
+        self._note_pod(pod)
+        self._recount_pods((pod.uid,), formerly=(before,) if before else ())
+
+    def delete_pod(self, uid: PodUid) -> None:
+        pod = self.facts.pod(uid)
+        if pod is not None:
+            self.facts.remove_pod(pod)
+            self._note_gone_pod(uid)
+            self._recount_pods((uid,), formerly=(pod,))
+
+    def put_claim(self, claim: ClaimView) -> None:
+        before = self.facts.claim(claim.uid)
+        namesake = self.facts.claim_named(claim.namespace, claim.name)
+        if namesake is not None and namesake.uid != claim.uid:
+            self.delete_claim(namesake.uid)
+        if before is not None:
+            self.facts.remove_claim(before)
+        self.facts.put_claim(claim)
+        if before is None:
+            self._recount_pods(self.facts.pods_covered_by(claim))
+        if before != claim:
+            self._recount_claims((claim.uid,))
+
+    def delete_claim(self, uid: ClaimUid) -> None:
+        claim = self.facts.claim(uid)
+        if claim is not None:
+            self.facts.remove_claim(claim)
+            self.facts.note_gone_claim(claim.key)
+            self._recount_claims((uid,))
+            self._recount_pods(self.facts.pods_covered_by(claim))
+
+    def note_gone_claim(self, namespace: str, name: str) -> None:
+        """The API server said that there is no such claim; one that is known, its watch ends."""
+        self.facts.note_gone_claim((namespace, name))
+
+    def _recount_pods(self, uids: Iterable[PodUid], formerly: Iterable[PodView] = ()) -> None:
+        """Post the entries of pods anew, and of all claims that they name, named or consume."""
+        facts, formerly = self.facts, list(formerly)
+        claims = {claim.uid: None for pod in formerly for claim in facts.claims_of(pod)}
+        for uid in self._with_mirrors(uids, formerly):
+            pod = facts.pod(uid)
+            self.waiting.put(uid, facts.waits_in(uid))
+            self.ledger.post_pod(uid, pod_entry(pod, facts) if pod else None)
+            claims |= dict.fromkeys(
+                (*facts.claims_consumed_by(uid), *facts.claims_written_for(uid))
+            )
+            claims |= dict.fromkeys(claim.uid for claim in (facts.claims_of(pod) if pod else ()))
+        self._recount_claims(claims)
+
+    def _with_mirrors(
+        self, uids: Iterable[PodUid], formerly: Iterable[PodView]
+    ) -> dict[PodUid, None]:
+        """These, and the mirror pods beside those of them that are or were some themselves."""
+        found = dict.fromkeys(uids)
+        now = [pod for uid in found if (pod := self.facts.pod(uid)) is not None]
+        for pod in (*formerly, *now):
+            if pod.is_mirror:
+                found |= dict.fromkeys(self.facts.mirrors_beside(pod))
+        return found
+
+    def _recount_claims(self, uids: Iterable[ClaimUid]) -> None:
+        for uid in uids:
+            self._recount_claim(uid)
+
+    def _recount_claim(self, uid: ClaimUid) -> bool:
+        """Post the entry of a claim anew; returns whether it is another."""
+        claim = self.facts.claim(uid)
+        return self.ledger.post_claim(uid, claim_entry(claim, self.facts) if claim else None)
+
+    # What pods' queues follow from: the cost is that of the pods concerned.
+
+    def put_namespace(self, namespace: NamespaceView) -> None:
+        if self.facts.namespaces.get(namespace.name) != namespace:
+            self.facts.pod_queues.put_namespace(namespace)
+            self._recount_pods(self.facts.pods_in_namespace(namespace.name))
+
+    def delete_namespace(self, name: str) -> None:
+        self.facts.pod_queues.remove_namespace(name)
+        self._recount_pods(self.facts.pods_in_namespace(name))
+
+    def put_group(self, group: PodGroupView) -> None:
+        if self.facts.group(group.namespace, group.name) != group:
+            self.facts.pod_queues.put_group(group)
+            self._recount_pods(self.facts.pods_in_group((group.namespace, group.name)))
+
+    def delete_group(self, namespace: str, name: str) -> None:
+        self.facts.pod_queues.remove_group(namespace, name)
+        self._recount_pods(self.facts.pods_in_group((namespace, name)))
+
+    def serve_groups(self, *, served: bool) -> None:
+        """Take into account whether the cluster serves any kind of PodGroups."""
+        if self.facts.pod_queues.has_groups != served:
+            self.facts.pod_queues.has_groups = served
+            for group in self.facts.groups_named():
+                self._recount_pods(self.facts.pods_in_group(group))
