@@ -1,12 +1,12 @@
-"""When is it due: one moment for each of many things, and how long what was tried rests.
+"""When each of many keys is due.
 
-Moments are seconds of the monotonic clock (an event loop's, say), so that nothing rings late or
-rests for longer where somebody sets the clock.
+Moments are seconds of the monotonic clock, such as an event loop's, so that a change of the wall
+clock delays nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
@@ -75,62 +75,3 @@ class Due(Generic[K]):
     def _is_set(self, entry: tuple[float, int, K]) -> bool:
         moment, _, thing = entry
         return self._moments.get(thing) == moment
-
-
-class Rests(Generic[K]):
-    """How often each thing was tried in a row, and until when it rests.
-
-    What is not tried again for a while after its rest is forgotten: it starts a new row.
-    """
-
-    def __init__(self, forgotten_after: float | None = None) -> None:
-        """`forgotten_after` is in seconds from the end of a rest; None: as long as it rested."""
-        self._forgotten_after = forgotten_after
-        self._times: dict[K, int] = {}
-        self._until: dict[K, float] = {}
-        self._forgotten: Due[K] = Due()
-
-    def __len__(self) -> int:
-        return len(self._forgotten)
-
-    def again(self, thing: K, now: float, seconds: Callable[[int], float]) -> float:
-        """Note that it failed, or was done, once more; returns until when it rests.
-
-        Args:
-            thing: What was tried.
-            now: The moment.
-            seconds: How long it rests, by how often that was in a row.
-        """
-        self._forget_old(now)
-        times = self._times[thing] = self._times.get(thing, 0) + 1
-        self.rest(thing, now, seconds(times))
-        return self._until[thing]
-
-    def rest(self, thing: K, now: float, seconds: float) -> None:
-        """Let it rest, however often it was tried."""
-        until = self._until[thing] = now + seconds
-        after = seconds if self._forgotten_after is None else self._forgotten_after
-        self._forgotten.set(thing, until + after)
-
-    def succeeded(self, thing: K) -> None:
-        """Its row has ended; its rest goes on."""
-        self._times.pop(thing, None)
-
-    def times(self, thing: K) -> int:
-        """How often in a row."""
-        return self._times.get(thing, 0)
-
-    def until(self, thing: K, now: float) -> float | None:
-        """Until when it rests; None where it does not."""
-        until = self._until.get(thing)
-        return until if until is not None and until > now else None
-
-    def forget(self, thing: K) -> None:
-        """It may be tried at once, as if it never had been; or it is gone."""
-        self._times.pop(thing, None)
-        self._until.pop(thing, None)
-        self._forgotten.drop(thing)
-
-    def _forget_old(self, now: float) -> None:
-        for thing in self._forgotten.take(now):
-            self.forget(thing)

@@ -1,19 +1,15 @@
-"""When is it due: one moment for each thing, the latest word counts, and what failed rests."""
+"""When each key is due: one moment for each, and the latest one counts."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_plugin.due import Due, Rests
+from scheduler_plugin.due import Due
 from tests.left_overs import kept_in
 
 things = st.integers(0, 5)
 moments = st.integers(0, 20).map(float)
-
-
-def doubled(failures: int) -> float:
-    return 2.0**failures
 
 
 def test_things_are_due_in_the_order_of_their_moments_and_once() -> None:
@@ -57,51 +53,3 @@ def test_the_latest_word_about_each_thing_counts(
     taken = due.take(until)
     assert sorted(taken) == sorted(thing for thing, at in expected.items() if at <= until)
     assert [expected[thing] for thing in taken] == sorted(expected[thing] for thing in taken)
-
-
-def test_each_failure_in_a_row_makes_the_rest_longer() -> None:
-    rests = Rests[str](60.0)
-
-    assert [rests.again("a", 10.0, doubled) for _ in range(3)] == [12.0, 14.0, 18.0]
-    assert rests.until("a", 17.0) == 18.0
-    assert rests.until("a", 18.0) is None
-    assert rests.times("a") == 3
-    assert rests.until("b", 10.0) is None
-
-
-def test_success_makes_up_for_all_failures_and_ends_no_rest() -> None:
-    rests = Rests[str](60.0)
-    rests.again("a", 10.0, doubled)
-    rests.rest("a", 10.0, 3.0)
-
-    rests.succeeded("a")
-
-    assert rests.until("a", 12.0) == 13.0
-    assert rests.again("a", 10.0, doubled) == 12.0
-
-
-def test_what_is_forgotten_may_be_tried_at_once() -> None:
-    rests = Rests[str](60.0)
-    rests.again("a", 10.0, doubled)
-
-    rests.forget("a")
-
-    assert (rests.until("a", 10.0), rests.times("a"), len(rests)) == (None, 0, 0)
-
-
-def test_what_is_long_ago_is_forgotten() -> None:
-    rests = Rests[str](60.0)
-    for number in range(50):
-        rests.again(f"gone-{number}", 10.0, doubled)
-
-    rests.again("a", 72.0, doubled)
-
-    assert len(rests) == 1
-
-
-def test_row_ends_where_it_is_quiet_for_as_long_as_the_rest_was() -> None:
-    rests = Rests[str]()
-    rests.again("a", 10.0, doubled)
-
-    assert rests.again("a", 13.9, doubled) == 17.9
-    assert rests.again("a", 21.9, doubled) == 23.9
