@@ -1,8 +1,9 @@
 """The cleanup of claims, PodGroups and Queues: what is stale, and what ends it.
 
-In comes the world as it is; out comes what a claim needs next (`upkeep`): the end of an owner, an
-owner for an orphan and the clearing of what bindings left (`leftovers`), and the eviction of
-foreign pods some time after the owner's last one (`leaving`). `charged_queues` decides which Queues
-must not go, `shared_claims` and `unattributed_pods` what people should look at. The binder
-carries it out. Start reading at `upkeep`.
+Input is the world; output is the next step for a claim (`upkeep`): the removal of a stale owner, an
+owner for an orphan, the removal of stale consumers and allocations (`leftovers`), and the eviction
+of foreign pods after owner exit (`leaving`). `stale_gangs` does the same for PodGroups with too few
+pods. `charged_queues` decides which Queues carry the finalizer, `shared_claims` and
+`unattributed_pods` which Events users get. The binder carries the steps out. Start reading at
+`upkeep`.
 """

@@ -1,11 +1,12 @@
-"""Queues that are charged, and must not go: each carries the finalizer while it is.
+"""The finalizer of Queues: a Queue carries it while anything is charged to it.
 
-    about to be charged ──kept?──► finalizer added ──► owner, binding ──► charged
-    charged for nothing, for a while, or on its way out ──► finalizer removed
+    decision in flight ──► finalizer added ──► owner, binding ──► charged
+    uncharged for 30 s, or uncharged and terminating ──► finalizer removed
 
-A queue that went would relieve all above it of what is in use. So the finalizer is there before a
-charge of the plugin's own begins; a charge that begins otherwise gets it as soon as it is seen.
-One that came without a charge after all (killed in between) goes with the next look.
+Deleting a charged Queue would take its usage off its ancestors. So the finalizer is added before
+the plugin begins a charge. Any other charge, such as an orphan's, adds the finalizer as soon as it
+is observed. A finalizer without a charge (the process was killed in between) is removed by the
+next look.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import Queue, QueueName
 
 REST_SECONDS = 30.0
-"""How long a queue that is charged for nothing keeps the finalizer: the next charge may be near."""
+"""How long an uncharged queue keeps the finalizer, since the next charge may follow soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The finalizer of a queue is to be added, or removed.
+    """A write that adds or removes the finalizer of a queue.
 
     Attributes:
-        queue: As it was judged; its UID is the precondition of the write.
+        queue: The queue in the version that was judged; its UID is the precondition of the write.
+        kept: Whether the finalizer is added.
     """
 
     queue: Queue
@@ -33,19 +35,19 @@ class Keep:
 
 
 def is_charged(name: QueueName, world: World) -> bool:
-    """Whether anything is charged to a queue or below it, or is about to be."""
+    """Whether anything is charged, or assumed to be charged, to a queue or its descendants."""
     return world.ledger.is_charged(name) or name in world.assumptions.usage
 
 
 def unkept(
     queues: Iterable[QueueName], world: World, releasing: Collection[QueueName] = ()
 ) -> tuple[Queue, ...]:
-    """Those, and those above them, that are charged or about to be, and could go nevertheless.
+    """The charged queues among these and their ancestors that lack the finalizer, or may lack it.
 
     Args:
-        queues: The queues that are charged.
-        world: What is known.
-        releasing: Those whose finalizer is being removed, so that they may have lost it.
+        queues: The queues to be charged.
+        world: The current state.
+        releasing: Queues whose finalizer is being removed, and may be gone already.
     """
     names = dict.fromkeys(place for name in queues for place in world.facts.tree.path(name))
     found = (world.facts.tree.get(name) for name in names if is_charged(name, world))
@@ -57,7 +59,7 @@ def unkept(
 
 
 class ChargedQueues:
-    """What is to be done about the finalizers, and when those of idle queues are due to go.
+    """Decides which finalizers to write, and when an idle queue loses its own.
 
     Moments are seconds of the monotonic clock.
     """
@@ -67,13 +69,13 @@ class ChargedQueues:
         self._idle: dict[QueueName, float] = {}
 
     def look(self, name: QueueName, now: float) -> Keep | None:
-        """What is to be written on a queue now; None for nothing, or not yet."""
+        """The write that a queue needs now; None if it needs none, or not yet."""
         queue = self._world.facts.tree.get(name)
         if queue is None:
             return None
         if is_charged(name, self._world):
             self._idle.pop(name, None)
-            # Nothing can be added to what is on its way out.
+            # The API server refuses new finalizers on a terminating object.
             stays = queue.is_kept or queue.is_deleting
             return None if stays else Keep(queue, kept=True)
         if not queue.is_kept:
@@ -83,10 +85,10 @@ class ChargedQueues:
         return Keep(queue, kept=False) if queue.is_deleting or over_at <= now else None
 
     def forget_gone(self) -> None:
-        """Forget what is known of queues that are gone."""
+        """Forget queues that no longer exist."""
         tree = self._world.facts.tree
         self._idle = {name: moment for name, moment in self._idle.items() if name in tree}
 
     def next_moment(self) -> float | None:
-        """When time alone makes something due; None for never."""
+        """When the next idle queue loses its finalizer; None if no queue is idle."""
         return min(self._idle.values(), default=None)

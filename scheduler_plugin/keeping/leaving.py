@@ -1,16 +1,16 @@
-"""Owner exit: no pod of a claim's owner uses it any more, and foreign pods do.
+"""Owner exit: pods of other queues use a claim, and no pod of its owner does.
 
-    an owner's pod uses it   nothing is done, and the time of the exit is removed; the same where
-                             an owner's pod was admitted to it
-    only foreign pods        the time of the exit is written on the claim, so that no restart
-                             extends the grace period
+    an owner's pod uses the claim, or is admitted to it
+                             the exit time is removed from the claim
+    only foreign pods        the exit time is written on the claim, so that a restart does not
+                             extend the grace period
     ... and the grace period is over
-                             all foreign pods are evicted as one set, where the owner's
-                             `onOwnerExit` says so, or the claim's annotation asks for it and the
-                             owner's `evictForeign` allows it
+                             all foreign pods are evicted as one set, if the owner's `onOwnerExit`
+                             says so, or the claim's annotation asks for it and the owner's
+                             `evictForeign` allows it
 
-An owner without a single pod so far has left, too: it pays for the claim and does not use it.
-Nothing is decided while a consumer, or its queue, is not known: it may be the owner's.
+An owner that never had a pod counts as exited: it pays for the claim and does not use it. Nothing
+is decided while a consumer, or its queue, is unknown: the consumer may belong to the owner.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from scheduler_plugin.objects.pods import PodView, oldest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerLeftAt:
-    """The annotation to write on a claim.
+    """The exit time to write on a claim, as an annotation.
 
     Attributes:
-        resource_version: Of the claim as it was judged; the precondition of the write.
-        value: In RFC 3339; None to remove it.
-        sentence: For the Event; "" for no Event.
+        resource_version: The version of the claim that was judged; the precondition of the write.
+        value: The time in RFC 3339; None removes the annotation.
+        sentence: The note of the Event; "" for no Event.
     """
 
     namespace: str
@@ -48,7 +48,7 @@ class OwnerLeftAt:
 
 @dataclass(frozen=True, slots=True)
 class PodToEvict:
-    """A pod, by its name and the UID that the eviction has as precondition."""
+    """A pod to evict. Its UID is the precondition of the eviction."""
 
     namespace: str
     name: str
@@ -56,16 +56,16 @@ class PodToEvict:
 
     @classmethod
     def of(cls, pod: PodView) -> Self:
-        """A pod as it is known."""
+        """The reference to a known pod."""
         return cls(pod.namespace, pod.name, pod.uid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictForeign:
-    """The foreign pods of a claim: all of them are to be evicted.
+    """The eviction of all foreign pods of a claim.
 
     Attributes:
-        why: A sentence for their Events and the claim's.
+        why: The note of the Events on the pods and the claim.
     """
 
     namespace: str
@@ -78,19 +78,19 @@ class EvictForeign:
 
 @dataclass(frozen=True, slots=True)
 class RequeueAt:
-    """There is nothing to do before a time."""
+    """Nothing is to be done before this time."""
 
     at: datetime
 
 
 CLOCKS_APART = timedelta(minutes=1)
-"""A time of the exit that is further ahead comes from a clock that was set right since."""
+"""An exit time further in the future was written by a clock that was wrong."""
 
 OwnerExit: TypeAlias = OwnerLeftAt | EvictForeign | RequeueAt
 
 
 def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
-    """What to do about a claim's foreign pods; None until something changes."""
+    """The next step for a claim's foreign pods; None until something changes."""
     claim = world.facts.claim(uid)
     if claim is None:
         return None
@@ -106,7 +106,7 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
     left, sharing = read_time(claim.owner_left_at), world.facts.tree.sharing(owner)
     if left is None or left > now + CLOCKS_APART:
         return _leaves(_Outlived(claim, owner, foreign, now), sharing)
-    # The time on the claim may come from an earlier allocation, before these pods arrived.
+    # The exit time may be from an earlier allocation, before these pods arrived.
     arrived = read_time(min(pod.arrived_at for pod in foreign))
     return _decided(_Outlived(claim, owner, foreign, max(left, arrived or left)), sharing, now)
 
@@ -119,10 +119,10 @@ def _all_are_known(claim: ClaimView, world: World) -> bool:
 
 
 def goes_on(found: EvictForeign, world: World) -> bool:
-    """Whether an eviction that was begun may go on.
+    """Whether an eviction in progress may continue.
 
-    By then pods of the set may be gone and still be listed as consumers, so that `owner_exit`
-    decides nothing. A pod of the owner that arrived stops the eviction, and so does a new owner.
+    Evicted pods may be gone and still be listed as consumers, so `owner_exit` decides nothing
+    meanwhile. A new pod of the owner stops the eviction, and so does a new owner.
     """
     claim = world.facts.claim(found.uid)
     if claim is None or _owner(claim, world) != found.owner:
@@ -136,13 +136,13 @@ def _owner(claim: ClaimView, world: World) -> QueueName:
 
 
 def _foreign(claim: ClaimView, owner: QueueName, world: World) -> tuple[PodView, ...]:
-    """The pods of other queues that run, the oldest first."""
+    """The running pods of other queues, the oldest first."""
     running = (p for p in world.facts.consumers(claim) if p.is_bound and not p.ended)
     return tuple(oldest(pod for pod in running if world.facts.queue_of(pod) != owner))
 
 
 def _owner_uses(claim: ClaimView, owner: QueueName, world: World) -> bool:
-    """Whether a pod of the owner uses the claim, or was admitted to."""
+    """Whether a pod of the owner uses the claim, or was admitted to it."""
     in_flight = (world.facts.pod(uid) for uid in world.assumptions.pods(claim.uid))
     pods = chain(world.facts.consumers(claim), (pod for pod in in_flight if pod is not None))
     return any(not pod.ended and world.facts.queue_of(pod) == owner for pod in pods)
@@ -161,7 +161,11 @@ def _left_at(claim: ClaimView, value: str | None, sentence: str = "") -> OwnerLe
 
 @dataclass(frozen=True, slots=True)
 class _Outlived:
-    """A claim that only foreign pods use, and since when."""
+    """A claim that only foreign pods use.
+
+    Attributes:
+        since: The exit time.
+    """
 
     claim: ClaimView
     owner: QueueName
@@ -170,14 +174,15 @@ class _Outlived:
 
 
 def _leaves(found: _Outlived, sharing: EffectiveSharing) -> OwnerLeftAt:
-    """The time of the exit, and what becomes of the foreign pods as things are now."""
+    """The exit time, with a sentence that says what happens to the foreign pods."""
     fate = "They keep it, and the queue stays charged."
     if asks := _who_asks(found, sharing):
         due = found.since + sharing.owner_exit_grace_period
-        fate = f"{asks}: they are evicted from {timestamp(due)} on, if no pod of the queue comes."
+        until = f"from {timestamp(due)} on, unless a pod of that queue uses the claim before"
+        fate = f"{asks}: they are evicted {until}."
     sentence = (
-        f'{found.claim} belongs to queue "{found.owner}", none of whose pods uses it any more; pods'
-        f" of other queues do ({len(found.foreign)}). {fate}"
+        f'{found.claim} belongs to queue "{found.owner}". No pod of that queue uses it any more;'
+        f" pods of other queues do ({len(found.foreign)}). {fate}"
     )
     return _left_at(found.claim, timestamp(found.since), sentence)
 
@@ -194,8 +199,8 @@ def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> Owne
         return None
     claim = found.claim
     why = (
-        f'{claim} belongs to queue "{found.owner}", whose last pod left it at'
-        f" {timestamp(found.since)}. {asks}: pods of other queues have to leave it now."
+        f'{claim} belongs to queue "{found.owner}", whose last pod stopped using it at'
+        f" {timestamp(found.since)}. {asks}: pods of other queues are to be evicted."
     )
     return EvictForeign(
         namespace=claim.namespace,
@@ -208,7 +213,7 @@ def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> Owne
 
 
 def _who_asks(found: _Outlived, sharing: EffectiveSharing) -> str:
-    """Why foreign pods are to be evicted, for a sentence; "" where they are not."""
+    """Why foreign pods are evicted, as the begin of a sentence; "" if they are not."""
     if sharing.on_owner_exit is OnOwnerExit.EVICT:
         return f'Queue "{found.owner}" has onOwnerExit: Evict'
     if found.claim.evict_foreign and sharing.evict_foreign is SharingPolicy.ALLOW:

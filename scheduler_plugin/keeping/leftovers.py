@@ -1,32 +1,33 @@
-"""What is stale on claims: owners that ended, orphans, finished pods, allocations without a pod.
+"""Stale parts of claims: ended owners, orphans, finished consumers, allocations without a consumer.
 
-An owner that the binder wrote ends with the allocation. It has ended, too, where its pod is not a
-consumer and no consumer has a node (`owners.is_stale`): otherwise one queue would run once, and
-other queues would run on its quota from then on. With `ownerLifetime: Claim` it never ends. An
-owner that a user named at creation names no pod, and never ends either. An owner stays where a
-binding may rely on it, or where too little is known:
+An owner that the binder wrote ends with the allocation. It has also ended if its pod is not a
+consumer and no consumer has a node (`owners.is_stale`): otherwise a queue that ran one pod would
+pay for other queues from then on. With `ownerLifetime: Claim` an owner never ends. An owner that a
+user named at creation has no pod, and never ends either. An owner stays while a binding may rely on
+it, or while too little is known:
 
     a decision in flight     its binding writes the owner itself
-    an unknown consumer      it is deleted, and Kubernetes' controller has not taken it out of the
-                             claim yet; or it is too new to be known, and may have a node
+    an unknown consumer      the pod is deleted, and kube-controller-manager has not removed it from
+                             the claim yet; or the pod is too new to be known, and may have a node
 
 An orphan is in use and has no owner. It was in use before Moorage was installed, or another
-scheduler bound its pod: a binding of Moorage's own writes the owner first. So a claim is no orphan
-while all its consumers wait to be bound, or while a decision in flight is about it. While a
-consumer is not known, the oldest consumer is not known either.
+scheduler bound its pod: a binding of Moorage writes the owner first. So a claim is no orphan while
+all its consumers wait to be bound, or while a decision about it is in flight. While a consumer is
+unknown, the oldest consumer is unknown too.
 
-Refused bindings and dead controllers leave more, and it is cleared:
+Refused bindings and failed controllers cause more stale state:
 
-    finished pods              a claim is reserved for pods that ended, and Kubernetes' own
-                               controller did not take them out: their entries are removed
-    a left-over allocation     no pod reserves it, and no pod is about to: a pod could stay pending
-                               on it, or a queue pay for it. At once where a device of it is held
-                               for another pod: the pod that was given the device was refused
-    a lost queue               the label names a queue that does not exist. It is reported: a
+    finished consumers         a claim is reserved for pods that ended, and kube-controller-manager
+                               did not remove them: their entries are removed
+    an unused allocation       no pod reserves the claim, and no decision about it is in flight: a
+                               pod could stay pending on it, or a queue pay for it. It is cleared
+                               without a grace period if one of its devices is held for another pod
+    a lost queue               the label names a queue that does not exist. This is only reported: a
                                label changes only when the claim is deleted
 
-Only what has been so for a grace period is cleared: a binding under way loses nothing, and
-Kubernetes' controller has its time. A process measures the grace period from when it first saw it.
+Stale state is cleared after a grace period, so that bindings in progress keep what they wrote and
+kube-controller-manager has time to act. Each process measures the grace period from the time at
+which it first observed the state.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ GRACE = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedOwner:
-    """A claim whose owner ended.
+    """A claim whose owner ended, and is to be removed.
 
     Attributes:
-        resource_version: Of the claim as it was judged; the precondition of the removal.
+        resource_version: The version of the claim that was judged; the precondition of the write.
     """
 
     namespace: str
@@ -61,7 +62,7 @@ class EndedOwner:
 
 
 def ended_owner(uid: ClaimUid, world: World) -> EndedOwner | None:
-    """The owner that is to be removed from a claim; None for none, or not yet."""
+    """The owner to remove from a claim; None if it has no stale owner, or not yet."""
     claim = world.facts.claim(uid)
     if claim is None or not claim.owner_pod or not _has_ended(claim, world):
         return None
@@ -82,11 +83,11 @@ def _has_ended(claim: ClaimView, world: World) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """An orphan and its owner from now on.
+    """An orphan and its new owner.
 
     Attributes:
-        owner: What the binder is to write.
-        sentence: For the Event.
+        owner: What the binder writes.
+        sentence: The note of the Event.
     """
 
     owner: ClaimOwner
@@ -94,7 +95,7 @@ class Attribution:
 
 
 def attribution(uid: ClaimUid, world: World) -> Attribution | None:
-    """The queue that an orphan is attributed to; None for none, and for other claims."""
+    """The queue that an orphan is attributed to; None if there is none, or it is no orphan."""
     claim, entry = world.facts.claim(uid), world.ledger.claim(uid)
     if claim is None or entry is None or not entry.orphan or uid in world.assumptions:
         return None
@@ -113,12 +114,12 @@ def attribution(uid: ClaimUid, world: World) -> Attribution | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimCleared:
-    """A claim's status as it should be.
+    """What to remove from a claim's status.
 
     Attributes:
-        resource_version: Of the claim as it was judged; the precondition of the write.
-        gone: Finished pods to be taken out of `reservedFor`.
-        deallocate: Whether the allocation goes, since no consumer is left.
+        resource_version: The version of the claim that was judged; the precondition of the write.
+        gone: Finished pods to remove from `reservedFor`.
+        deallocate: Whether to remove the allocation, since no consumer remains.
     """
 
     namespace: str
@@ -131,7 +132,7 @@ class ClaimCleared:
 
 @dataclass(frozen=True, slots=True)
 class LostQueue:
-    """A claim whose label names no queue."""
+    """A claim whose label names a queue that does not exist."""
 
     claim: ClaimView
     queue: QueueName
@@ -140,12 +141,12 @@ class LostQueue:
         """A sentence for people."""
         said = f'{self.claim} belongs to queue "{self.queue}", which does not exist'
         if self.claim.is_allocated:
-            return f"{said}: its use is charged to no limit until the queue is made again."
-        return f"{said}: pods cannot use it until the queue, or the claim, is made again."
+            return f"{said}: its use counts against no limit. Create the queue again."
+        return f"{said}: pods cannot use it. Create the queue or the claim again."
 
 
 def lost_queue(uid: ClaimUid, world: World) -> LostQueue | None:
-    """Whether a claim belongs to a queue that does not exist."""
+    """The report about a claim whose queue does not exist; None for any other claim."""
     claim = world.facts.claim(uid)
     owner = labelled_owner(claim, world.facts) if claim is not None else None
     if claim is None or not owner or owner in world.facts.tree:
@@ -154,19 +155,19 @@ def lost_queue(uid: ClaimUid, world: World) -> LostQueue | None:
 
 
 class Leftovers:
-    """Since when claims have had finished pods, or an allocation without a pod."""
+    """Since when claims have had finished consumers, or an allocation without a consumer."""
 
     def __init__(self, world: World, grace: timedelta = GRACE) -> None:
         self._world = world
         self._grace = grace
-        # By finished pod, each with its own grace; by no pod for an allocation without any.
+        # Keys are finished pods, each with its own grace; `NO_POD` stands for an unused allocation.
         self._since: dict[ClaimUid, dict[PodUid, datetime]] = {}
 
     def __len__(self) -> int:
         return len(self._since)
 
     def look(self, uid: ClaimUid, now: datetime) -> ClaimCleared | datetime | None:
-        """What to clear of a claim now, or when to look again; None for nothing."""
+        """What to clear on a claim now, or when to look again; None if nothing is stale."""
         claim = self._world.facts.claim(uid)
         found = _left_over(claim, self._world) if claim is not None else None
         if claim is None or found is None:
@@ -187,7 +188,7 @@ class Leftovers:
         )
 
     def _since_when(self, uid: ClaimUid, found: _LeftOver, now: datetime) -> dict[PodUid, datetime]:
-        """After a clock was set back, the grace period starts at most once more."""
+        """When each stale part was first observed. A clock set back restarts the grace period."""
         known = self._since.get(uid, {})
         return {pod: min(known.get(pod, now), now) for pod in found.finished or (NO_POD,)}
 
@@ -200,7 +201,7 @@ class _LeftOver:
 
 
 def _left_over(claim: ClaimView, world: World) -> _LeftOver | None:
-    """What is left over; the cheap questions come first, which rule out most claims."""
+    """The stale parts of a claim. The cheap checks, which rule out most claims, come first."""
     if not claim.is_allocated:
         return None
     facts = world.facts
@@ -215,7 +216,7 @@ def _left_over(claim: ClaimView, world: World) -> _LeftOver | None:
 
 
 def _is_held_for_others(claim: ClaimView, world: World) -> bool:
-    """Whether a device of a claim is held for a pod that does not name it."""
+    """Whether a device of the claim is held for a pod that does not name the claim."""
     holds = world.assumptions.holds.of_devices()
     held = {device: hold.pod for hold in holds for device, _ in hold.devices}
     waits = [held[r.device_id] for r in claim.results or () if r.device_id in held]
@@ -223,5 +224,5 @@ def _is_held_for_others(claim: ClaimView, world: World) -> bool:
 
 
 def _is_of_extended_resources(claim: ClaimView, facts: FactsView) -> bool:
-    """Whether kube-scheduler made the claim, which deletes it, too."""
+    """Whether kube-scheduler made the claim for extended resources, and deletes it itself."""
     return any(pod.extended_claim == claim.name for pod in facts.pods_naming(claim))

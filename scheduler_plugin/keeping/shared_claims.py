@@ -1,7 +1,7 @@
-"""Which queues use a claim for free, and which may not use it: each is news once.
+"""Which queues use a claim that another queue pays for, or are refused: each is reported once.
 
-Who pays for a claim is on its label, and a refused pod says why it waits. But the owner of the
-claim looks at the claim.
+A claim's label names the queue that pays, and a refused pod's condition says why it waits. The
+owner of the claim looks at the claim, so both are reported there as well.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 
 MOST_REPORTED = 10_000
-"""Pairs of a claim and a queue that are remembered; a forgotten one is news again."""
+"""Remembered pairs of a claim and a queue; a forgotten pair is reported again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guests:
-    """The pods of other queues that use a claim, or those that wait for it in vain."""
+    """The pods of other queues that use a claim, or that are refused its use."""
 
     claim: ClaimUid
     are_bound: bool
@@ -31,11 +31,11 @@ class Guests:
 
 @dataclass(frozen=True, slots=True)
 class SharedClaim:
-    """What is to be reported on a claim.
+    """The report about a claim.
 
     Attributes:
-        are_bound: Whether the pods use it; else they may not.
-        note: A sentence for each queue.
+        are_bound: Whether the pods use the claim; else they are refused.
+        note: One sentence for each queue.
     """
 
     claim: ClaimView
@@ -44,7 +44,7 @@ class SharedClaim:
 
 
 class SharedClaims:
-    """What was reported of the claims of one world, and what is to be."""
+    """The queues that were reported for claims, and those that are to be."""
 
     def __init__(self, world: WorldView) -> None:
         self._world = world
@@ -52,7 +52,7 @@ class SharedClaims:
         self._news: dict[Guests, dict[QueueName, PodUid]] = {}
 
     def note(self, uid: PodUid) -> tuple[Guests, ...]:
-        """Take a changed pod; returns what there is news of."""
+        """Take a changed pod; returns the keys for which there is a new report."""
         pod = self._world.facts.pod(uid)
         if pod is None or pod.ended or not (queue := self._world.facts.queue_of(pod)):
             return ()
@@ -66,7 +66,7 @@ class SharedClaims:
         return tuple(news)
 
     def take(self, guests: Guests) -> SharedClaim | None:
-        """What is still true of the news; None for nothing."""
+        """The report, without what is no longer true; None if nothing is."""
         pods = self._news.pop(guests, {})
         claim = self._world.facts.claim(guests.claim)
         if claim is None:
@@ -84,11 +84,11 @@ class SharedClaims:
             if pod is not None and is_so and (owner := self._owner(pod, queue, claim)):
                 sentences.append(_sentence(claim, pod, queue, owner))
             else:
-                self._reported.pop((guests, queue), None)  # The queue's next pod is news.
+                self._reported.pop((guests, queue), None)  # The queue's next pod is reported.
         return sentences
 
     def _owner(self, pod: PodView, queue: QueueName, claim: ClaimView) -> QueueName:
-        """The other queue whose claim a pod uses, or would and may not; "" for none."""
+        """The other queue that owns a claim which the pod uses or is refused; "" for none."""
         entry, tree = self._world.ledger.claim(claim.uid), self._world.facts.tree
         if entry is None or entry.owner == queue:
             return NO_QUEUE

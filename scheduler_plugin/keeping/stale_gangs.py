@@ -1,12 +1,12 @@
-"""Stale gangs: a PodGroup lost pods, and the pods that are left hold devices in vain.
+"""Stale gangs: a PodGroup lost pods, and its remaining pods hold devices without making progress.
 
-    too few pods         the time is written on the pods that are left, so that no restart
-                         extends the grace period
-    ... and enough again the condition ends, and nothing else happens
-    ... for too long     the pods that are left are evicted as one set
+    too few pods         the time is written on the remaining pods, so that a restart does not
+                         extend the grace period
+    ... and enough again the condition becomes False
+    ... for too long     the remaining pods are evicted as one set
 
-Nothing is done while a group with too few pods does its work all the same (a pod succeeded), or
-while one of the pods may not be evicted: it is not preemptible, or belongs to another scheduler.
+Nothing is done if a pod of the group succeeded, since the group then works with fewer pods, or if
+one of the pods must not be evicted: it is non-preemptible, or belongs to another scheduler.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GroupKey: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What else gets the Events: the group, and the queues that pay for what the pods hold."""
+    """The other objects that get the Events: the group, and the queues that pay for its pods."""
 
     group: PodGroupView
     queues: tuple[QueueName, ...]
@@ -36,11 +36,11 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class MarkStale:
-    """The condition is to say that the group of these pods has too few pods.
+    """Set the condition on these pods: their group has too few pods.
 
     Attributes:
-        since: In RFC 3339.
-        sides: What gets the Event, beside the pods.
+        since: The time in RFC 3339.
+        sides: The objects that get the Event, beside the pods.
     """
 
     pods: tuple[PodView, ...]
@@ -51,7 +51,7 @@ class MarkStale:
 
 @dataclass(frozen=True, slots=True)
 class MarkWhole:
-    """The condition of these pods is to say that it is over."""
+    """Set the condition on these pods to False."""
 
     pods: tuple[PodView, ...]
     sentence: str
@@ -59,7 +59,7 @@ class MarkWhole:
 
 @dataclass(frozen=True, slots=True)
 class EvictGang:
-    """All of these are to be evicted."""
+    """Evict all of these pods."""
 
     pods: tuple[PodView, ...]
     sentence: str
@@ -72,13 +72,13 @@ GangStep: TypeAlias = MarkStale | MarkWhole | EvictGang | RequeueAt
 def gang_step(
     key: GroupKey, world: World, now: datetime, grace: timedelta | None
 ) -> GangStep | None:
-    """What is next for a PodGroup; None for nothing until it changes.
+    """The next step for a PodGroup; None until something changes.
 
     Args:
-        key: Which group.
-        world: What is known.
-        now: The time.
-        grace: Of groups that name none themselves; None for no end.
+        key: The group.
+        world: The current state.
+        now: The current time.
+        grace: The grace period of groups that do not set one; None for no limit.
     """
     members = _members(key, world)
     left = tuple(p for p in members if p.is_bound and not p.ended and not p.deleting)
@@ -95,16 +95,16 @@ def gang_step(
         )
         return MarkWhole(marked, f"{name} {lasts}.") if marked else None
     sides = Sides(group, _payers(left, world))
-    # A time in the future comes from a clock that was set right since.
+    # A time in the future was written by a clock that was wrong.
     since = min([now, *(read_time(pod.stale_since) or now for pod in marked)])
     has = f"{len(left)} of the {least} pods that it needs"
     if unmarked := tuple(pod for pod in left if not pod.stale_since):
-        until = f"if it is not back by {timestamp(since + grace)}"
-        sentence = f"{name} has {has}: {until}, they are evicted."
+        until = f"at {timestamp(since + grace)}, unless the group is complete by then"
+        sentence = f"{name} has {has}. They are evicted {until}."
         return MarkStale(unmarked, timestamp(since), sentence, sides)
     if now < since + grace:
         return RequeueAt(since + grace)
-    sentence = f"{name} has had {has} since {timestamp(since)}, so they give their devices back."
+    sentence = f"{name} has had {has} since {timestamp(since)}, so they are evicted."
     return EvictGang(left, sentence, sides)
 
 
@@ -116,7 +116,7 @@ def _members(key: GroupKey, world: World) -> list[PodView]:
 def _least(
     key: GroupKey, members: Sequence[PodView], left: Sequence[PodView], world: World
 ) -> int | None:
-    """How many pods a group needs that has too few and is to be evicted; None for any other."""
+    """How many pods the group needs, if it has too few and may be evicted; None otherwise."""
     group = world.facts.group(*key)
     if group is None or group.min_member is None or any(pod.succeeded for pod in members):
         return None
@@ -130,7 +130,7 @@ def _least(
 
 
 def _payers(pods: Sequence[PodView], world: World) -> tuple[QueueName, ...]:
-    """The queues that are charged for what these pods use."""
+    """The queues that are charged for these pods."""
     found: dict[QueueName, None] = {}
     for pod in pods:
         entry, ledger = world.ledger.pod(pod.uid), world.ledger

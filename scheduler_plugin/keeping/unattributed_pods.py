@@ -1,7 +1,7 @@
-"""Pods that use devices without a verdict, charged to no queue: each is news once.
+"""Pods that use devices without a verdict and are charged to no queue: each is reported once.
 
-Static pods, and pods that another scheduler bound, were never judged. What they use is charged to
-no queue that they may not use.
+Static pods, and pods that another scheduler bound, were never judged. They are charged to the queue
+that they name only if their namespace may use it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from scheduler_plugin.objects.pods import PodView
 
 
 class UnattributedPods:
-    """Those of one world, and which of them were reported."""
+    """The unattributed pods, and which of them were reported."""
 
     def __init__(self, world: WorldView) -> None:
         self._facts = world.facts
         self._reported: set[PodUid] = set()
 
     def take_new(self) -> list[tuple[PodView, str]]:
-        """Those that were not returned before, each with why, as a sentence."""
+        """The pods that were not returned before, each with the cause as a sentence."""
         uids = self._facts.pods_unjudged()
         self._reported &= set(uids)
         new = [pod for uid in uids if uid not in self._reported and (pod := self._facts.pod(uid))]

@@ -1,13 +1,13 @@
-"""The cleanup of claims: what a claim needs next.
+"""The cleanup of claims: the next step for one claim.
 
-    1 an owner that ended is removed                    `leftovers`
-    2 an orphan is attributed                           `leftovers`
-    3 finished pods, unused allocations are cleared     `leftovers`
-    4 foreign pods outlive the owner's                  `leaving`
+    1 a stale owner is removed                               `leftovers`
+    2 an orphan is attributed                                `leftovers`
+    3 finished consumers, unused allocations are cleared     `leftovers`
+    4 owner exit                                             `leaving`
 
-There is one step at a time: each changes what the next is decided by. A step that is too early has
-a time at which the claim is looked at again. Every other step begins with a change of the claim, of
-its pods, of decisions in flight or of Queues.
+One step is returned at a time, since each changes the input of the next. If a step is not due yet,
+the time to look again is returned. Otherwise only changes of the claim, its pods, decisions in
+flight or Queues make a new step necessary.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ Step: TypeAlias = EndedOwner | Attribution | ClaimCleared | OwnerLeftAt | EvictF
 
 
 class ClaimCleanup:
-    """Decides about one claim at a time; it remembers only since when left-overs are there.
+    """Decides about one claim at a time; its only state is since when claims have stale parts.
 
     Attributes:
-        world: What is decided by.
+        world: The current state.
     """
 
     def __init__(self, world: World, grace: timedelta = GRACE) -> None:
-        """Create. `grace` is how long left-overs stay."""
+        """`grace` is how long stale consumers and allocations stay."""
         self.world = world
         self._leftovers = Leftovers(world, grace)
 
     def next_step(self, uid: ClaimUid, now: datetime) -> Step | RequeueAt | None:
-        """What to do about a claim, or when to look again; None until something changes."""
-        # Always looked at, and first: the grace period begins with the first look.
+        """The next step for a claim, or when to look again; None until something changes."""
+        # This look always comes first: the grace period begins with it.
         left_over = self._leftovers.look(uid, now)
         step = ended_owner(uid, self.world) or attribution(uid, self.world)
         if step is not None:
@@ -61,12 +61,12 @@ class ClaimCleanup:
         return _earlier(owner_exit(uid, self.world, now), left_over)
 
     def is_due(self, eviction: EvictForeign, now: datetime) -> bool:
-        """Whether exactly these pods are still to be evicted."""
+        """Whether the eviction is still due, with exactly these pods."""
         found = owner_exit(eviction.uid, self.world, now)
         return isinstance(found, EvictForeign) and set(found.pods) == set(eviction.pods)
 
     def goes_on(self, eviction: EvictForeign) -> bool:
-        """Whether the others are to be evicted, too, once the first one was."""
+        """Whether an eviction in progress may continue with its next pod."""
         return goes_on(eviction, self.world)
 
 

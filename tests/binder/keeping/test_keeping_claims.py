@@ -125,9 +125,9 @@ async def test_the_time_of_leaving_is_written_and_told() -> None:
     assert scene.server.evicted == []
     (event,) = scene.events
     assert event.note == (
-        'ResourceClaim default/cam belongs to queue "a", none of whose pods uses it any more; pods'
-        ' of other queues do (1). Queue "a" has onOwnerExit: Evict: they are evicted from'
-        " 2026-11-21T12:02:00Z on, if no pod of the queue comes."
+        'ResourceClaim default/cam belongs to queue "a". No pod of that queue uses it any more;'
+        ' pods of other queues do (1). Queue "a" has onOwnerExit: Evict: they are evicted from'
+        " 2026-11-21T12:02:00Z on, unless a pod of that queue uses the claim before."
     )
 
 

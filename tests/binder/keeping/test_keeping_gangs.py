@@ -109,7 +109,7 @@ async def test_they_are_told_and_go_as_one_after_a_minute() -> None:
         ("PodGroupGivenUp", "Queue", "vision"),
     ]
     (why,) = {event.note for event in scene.events[2:]}
-    assert "give their devices back" in why
+    assert "so they are evicted" in why
     assert len({event.note for event in scene.events[:2]}) == 1
 
 

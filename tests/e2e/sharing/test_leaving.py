@@ -67,7 +67,7 @@ def test_where_they_are_evicted_all_go_as_one_set_and_the_owners_next_pod_has_th
     story.wait_bound("next")
     assert story.bound() == {"next"}
     why = story.wait_told("foreign-2", "ForeignPodEvicted")
-    assert f'belongs to queue "{vision}", whose last pod left it at' in why
+    assert f'belongs to queue "{vision}", whose last pod stopped using it at' in why
     assert f'Queue "{vision}" has onOwnerExit: Evict' in why
     assert story.wait_told("foreign-1", "ForeignPodEvicted") == why
     assert story.wait_told(CLAIM, "ForeignPodsEvicted") == why

@@ -56,4 +56,4 @@ def test_what_is_left_of_a_group_gives_its_devices_back_as_one(story: Story) -> 
     assert why == story.wait_told(left[1], "PodGroupGivenUp")
     assert "has had 2 of the 3 pods that it needs since" in why
     assert story.wait_told("crew", "PodGroupGivenUp") == why
-    assert "if it is not back by" in story.wait_told("crew", "PodGroupStale")
+    assert "unless the group is complete by then" in story.wait_told("crew", "PodGroupStale")

@@ -66,9 +66,9 @@ def test_foreign_pods_stay_until_the_grace_is_over() -> None:
     assert found.owner == QueueName("a")
     assert [(p.namespace, p.name, p.uid) for p in found.pods] == [("default", "b", pod_uid("b"))]
     assert found.why == (
-        'ResourceClaim default/cam belongs to queue "a", whose last pod left it at'
-        ' 2026-11-21T12:00:00Z. Queue "a" has onOwnerExit: Evict: pods of other queues have to'
-        " leave it now."
+        'ResourceClaim default/cam belongs to queue "a", whose last pod stopped using it at'
+        ' 2026-11-21T12:00:00Z. Queue "a" has onOwnerExit: Evict: pods of other queues are to be'
+        " evicted."
     )
 
 
