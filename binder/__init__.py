@@ -1,13 +1,14 @@
-"""The binder: writes who owns a claim, binds the pod, and keeps claims in order around that.
+"""The binder: writes the owner of a claim, binds the pod, and carries out the cleanup of claims.
 
-    request ──► who owns it (pure) ─patch─► claim ──► binding (pure) ─create─► pod
-                                            claim ◄── take back, where the pod was not bound
-    changed claim ──► what next? (scheduler_plugin.keeping) ──► controller ─patch─► claim
-                                                                   └──evict──► foreign pods
-    pods that wait ──► who goes? (scheduler_plugin.waiting) ──► gates ─patch─► pods
+    request ──► owner (pure) ─patch─► claim ──► binding (pure) ─create─► pod
+                                      claim ◄── owner removed, if the pod was not bound
+    changed claim ──► next step (scheduler_plugin.keeping) ──► controller ─patch─► claim
+                                                                  └──evict──► foreign pods
+    pending pods ──► admission (scheduler_plugin.waiting) ──► gates ─patch─► pods
 
-All that the scheduler side writes stands here, and it decides nothing. Room `keeping` looks after
-claims that changed, room `reclaiming` after pods that lack what their quota guarantees, room
-`gates` after pods that wait, room `queues` after Queues. Each write names the UID of what it was
-decided on, so that it happens to that or not at all; whatever is done twice is done once.
+All writes of the scheduler side are here; the binder decides nothing. Room `bindings` writes owner
+labels and bindings, `keeping` carries out the cleanup of claims and PodGroups, `reclaiming`
+evictions for queues below their quota, `gates` scheduling gates and conditions, and `queues` the
+status and the finalizer of Queues. Each write has the UID of the judged object as its precondition.
+All writes are idempotent.
 """

@@ -1,4 +1,4 @@
-"""The API server: owners are written, pods are bound, and what failed is taken back."""
+"""Writes owners and bindings to the API server, and removes owners if a binding failed."""
 
 from __future__ import annotations
 
@@ -50,24 +50,24 @@ logger = logging.getLogger(__name__)
 
 
 def _unheard(_: JsonObject) -> None:
-    """Nobody asked to be told."""
+    """Ignore the object."""
 
 
 @dataclass(eq=False)
 class Binder:
     """Carries out bindings that were admitted (`scheduler_plugin.api.CarriesOut`).
 
-    It keeps nothing from one call to the next: whoever is killed in the middle leaves a claim
-    that says who owns it or does not, and a pod that is bound or is not. `write_owners` and then
-    `bind` take 4.5 times `write_seconds` at most.
+    It has no state between calls: if the process is killed in between, each claim has its owner or
+    not, and the pod is bound or not. `write_owners` and `bind` together take at most 4.5 times
+    `write_seconds`.
 
     Attributes:
-        client: Of the API server, as the binder's ServiceAccount.
-        fence: Asked before each write.
-        queue_label: Key of the label; a setting.
-        note_claim: Told each claim that the API server answers with.
-        note_pod: The same of pods.
-        write_seconds: How long one write may take; a read gets half of it.
+        client: The client with the binder's ServiceAccount.
+        fence: Checked before each write.
+        queue_label: The key of the queue label; a setting.
+        note_claim: Called with each claim that the API server returns.
+        note_pod: Called with each pod that the API server returns.
+        write_seconds: How long one write may take; a read may take half of it.
     """
 
     client: ApiClient
@@ -94,12 +94,12 @@ class Binder:
         record: Callable[[Event], None],
         clock: Callable[[], datetime],
     ) -> ClaimController:
-        """The controller that gives claims what they need beside bindings.
+        """The controller that carries out the cleanup of claims.
 
         Args:
-            cleanup: Decides what they need.
-            record: Takes Events and returns at once.
-            clock: The time now.
+            cleanup: Decides the steps.
+            record: Takes Events without blocking.
+            clock: Returns the current time.
         """
         evictor = Evictor(self.client, self.fence, write_seconds=self.write_seconds)
         steps = Steps(self._claims, evictor, cleanup, record, clock)
@@ -113,10 +113,7 @@ class Binder:
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
     ) -> Reclaimer:
-        """What takes back for queues what is guaranteed to them.
-
-        Arguments as for `claim_controller`.
-        """
+        """The preemptor for queues below their quota; arguments as for `claim_controller`."""
         around = Surroundings(
             writes=self._reclaim_writes(),
             world=world,
@@ -133,9 +130,9 @@ class Binder:
         record: Callable[[Event], None],
         clock: Callable[[], datetime],
     ) -> GangController:
-        """The controller of PodGroups that lost pods; arguments as for `claim_controller`.
+        """The controller of stale PodGroups; arguments as for `claim_controller`.
 
-        `grace` is how long a group may have too few pods; None for no end.
+        `grace` is how long a group may have too few pods; None for no limit.
         """
         return GangController(
             self._reclaim_writes(),
@@ -155,11 +152,11 @@ class Binder:
         )
 
     def is_busy(self, claim: ClaimUid) -> bool:
-        """Whether a call for a pod that uses the claim is under way."""
+        """Whether a call for a pod that uses the claim is in progress."""
         return claim in self._busy
 
     async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
-        """Write the owner on each claim that does not say it yet; None when all of them do."""
+        """Write the owner on each claim that lacks it; None once all claims have it."""
         written: list[ClaimOwner] = []
         with self._working(request):
             try:
@@ -167,18 +164,20 @@ class Binder:
                     failure = await self._write(request, written)
             except TimeoutError:
                 what = f"Pod {request.namespace}/{request.name}"
-                return BindFailed(f"{what}: its claims took too long.", is_certain=False)
+                seconds = 2 * self.write_seconds
+                why = f"{what}: writing the owner of its claims took longer than {seconds:g} s."
+                return BindFailed(why, is_certain=False)
             if isinstance(failure, BindFailed) and failure.is_certain:
                 return await self._without(written, request, failure.why)
             return failure
 
     async def take_back(self, request: BindRequest) -> bool:
-        """Remove owners that were written for a pod which is not bound; see `CarriesOut`."""
+        """Remove owners that were written for a pod that is not bound; see `CarriesOut`."""
         with self._working(request):
             return await self._take_back(_to_be_written(request), request)
 
     async def bind(self, request: BindRequest) -> Outcome:
-        """Create the binding; where that failed for certain, take back what was written."""
+        """Create the binding; if that certainly failed, remove the owners that were written."""
         with self._working(request):
             seen = await self._bind(request)
             match seen.fate:
@@ -215,7 +214,7 @@ class Binder:
         return None
 
     async def _bind(self, request: BindRequest) -> Seen:
-        """Create the binding, and look where the answer does not say what became of it."""
+        """Create the binding; if the answer leaves the outcome open, read the pod."""
         if why := self.fence.why_not(self.write_seconds):
             return Seen(Fate.UNBOUND, why)
         options = WriteOptions(timeout_seconds=self.write_seconds)
@@ -228,7 +227,7 @@ class Binder:
             if not error.may_have_happened:
                 return Seen(Fate.UNBOUND, str(error))
             seen = await self._look(request, str(error))
-            # The server was told when to give up, but nothing proves that it has.
+            # The server got a time limit, but nothing proves that it has given up.
             return Seen(Fate.UNKNOWN, seen.sentence) if seen.fate is Fate.UNBOUND else seen
         except ApiError as error:
             return Seen(Fate.UNBOUND, str(error))
@@ -237,7 +236,7 @@ class Binder:
         return seen
 
     async def _look(self, request: BindRequest, why: str) -> Seen:
-        """Read the pod after an attempt to bind it that failed because of `why`."""
+        """Read the pod after an attempt to bind it failed because of `why`."""
         path = PODS.at(request.name, request.namespace)
         try:
             pod = await self.client.get(path, timeout_seconds=self.write_seconds / 2)
@@ -255,15 +254,15 @@ class Binder:
         return BindFailed(why, is_certain=await self._take_back(written, request))
 
     async def _take_back(self, written: Sequence[ClaimOwner], request: BindRequest) -> bool:
-        """Take back what was written for a pod that is not bound; whether nothing is left."""
+        """Remove the owners written for a pod that is not bound; whether all are removed."""
         try:
             async with asyncio.timeout(self.write_seconds):
                 for claim in written:
                     await self._claims.take_back(claim, request.uid)
         except (ApiError, FencedError, TimeoutError) as error:
-            # The next verdict, or the controller of claims, sees whose it is.
+            # The next verdict, or the controller of claims, finds the stale owner.
             logger.warning(
-                "owner left on a claim: pod=%s/%s: %s", request.namespace, request.name, error
+                "stale owner not removed pod=%s/%s: %s", request.namespace, request.name, error
             )
             return False
         return True

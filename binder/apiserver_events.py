@@ -1,4 +1,4 @@
-"""What people are told about claims: Events on the claim, and on the pods that have to go."""
+"""The Events about claims, evicted pods and PodGroups."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NamesAClaim: TypeAlias = ClaimOwner | OwnerLeftAt | ClaimCleared | EvictForeign
 
 
 def tell(event: Event, record: Callable[[Event], None]) -> None:
-    """Log an Event, and hand it to whoever writes it."""
+    """Log an Event and pass it to the recorder."""
     about = event.regarding
     logger.info(
         "%s %s=%s/%s: %s", event.reason, about.kind, about.namespace, about.name, event.note
@@ -56,9 +56,9 @@ def owner_left(found: OwnerLeftAt) -> Event:
 def cleared(found: ClaimCleared) -> Event:
     claim = f"ResourceClaim {found.namespace}/{found.name}"
     if found.deallocate:
-        note = f"{claim} was allocated and nobody used it: its allocation was cleared."
+        note = f"{claim} was allocated without a consumer: its allocation was cleared."
     else:
-        note = f"{claim} was reserved for pods that ended: {len(found.gone)} were taken out."
+        note = f"{claim} was reserved for pods that ended: {len(found.gone)} were removed."
     return Event.normal(_reference(found), "LeftOverCleared", "Clear", note)
 
 
@@ -76,13 +76,13 @@ def queue_lost(found: LostQueue) -> Event:
 
 
 def pod_evicted(pod: PodToEvict, found: EvictForeign) -> Event:
-    """About the pod; related is the claim."""
+    """An Event on the pod; the related object is the claim."""
     event = Event.normal(_pod_reference(pod), "ForeignPodEvicted", "Evict", found.why)
     return replace(event, related=_reference(found))
 
 
 def reclaimed(take: Take, tree: QueueTree) -> Iterator[Event]:
-    """About the waiting pod, each claim and both sides' queues: all say the same."""
+    """Events on the pending pod, each claim and the queues of both, all with the same note."""
     reason = DEVICE_RECLAIMED if take.is_device else "RoomReclaimed"
     yield Event.normal(_pod_reference(take.pod), reason, "Evict", take.sentence)
     yield Event.normal(_queue_reference(take.hold.queue, tree), reason, "Evict", take.sentence)
@@ -94,19 +94,19 @@ def reclaimed(take: Take, tree: QueueTree) -> Iterator[Event]:
 
 
 def pod_reclaimed(pod: PodToEvict, take: Take) -> Event:
-    """About a pod that has to go; related is the one that it goes for."""
+    """An Event on an evicted pod; the related object is the pod that it is evicted for."""
     event = Event.normal(_pod_reference(pod), "Reclaimed", "Evict", take.sentence)
     return replace(event, related=_pod_reference(take.pod))
 
 
 def gang_stale(sides: Sides, sentence: str, tree: QueueTree) -> Iterator[Event]:
-    """About a PodGroup that has too few pods, and the queues that pay for those."""
+    """Events on a PodGroup with too few pods, and on the queues that pay for its pods."""
     for about in _of_sides(sides, tree):
         yield Event.warning(about, "PodGroupStale", "Evict", sentence)
 
 
 def gang_given_up(found: EvictGang, tree: QueueTree) -> Iterator[Event]:
-    """About the PodGroup and the queues, when it has had too few for too long."""
+    """Events on the PodGroup and the queues, once the grace period is over."""
     for about in _of_sides(found.sides, tree):
         yield Event.normal(about, "PodGroupGivenUp", "Evict", found.sentence)
 
@@ -126,27 +126,27 @@ def _of_sides(sides: Sides, tree: QueueTree) -> Iterator[ObjectReference]:
 
 
 def pod_given_up(pod: PodToEvict, sentence: str) -> Event:
-    """About a pod whose PodGroup has had too few for too long."""
+    """An Event on a pod of a PodGroup whose grace period is over."""
     return Event.normal(_pod_reference(pod), "PodGroupGivenUp", "Evict", sentence)
 
 
 def reclaim_held_back(take: Take, why: str) -> Event:
-    note = f"{take.sentence} It is held back: {why}"
+    note = f"{take.sentence} The eviction is held back: {why}"
     return Event.warning(_pod_reference(take.pod), "ReclaimHeldBack", "Evict", note)
 
 
 def reclaim_missed(pod: PodView, nodes: Sequence[str]) -> Event:
-    """About a pod that was not bound although what it waits for was free on these nodes.
+    """An Event on a pod that was not bound although its devices were free on these nodes.
 
-    "" stands for wherever its devices are.
+    "" stands for all nodes that can use the devices.
     """
     named = some_of(f'"{node}"' for node in nodes)
     where = f"on node {named}" if len(nodes) == 1 else f"on nodes {named}"
     if not all(nodes):
         where = "where its devices are"
     note = (
-        f"What {pod} waits for was free {where}, and it was not bound. Nothing is taken for pods"
-        " like it there for ten minutes."
+        f"The devices that {pod} asks for were free {where}, and it was not bound. No pods are"
+        " evicted there for equivalent pods for ten minutes."
     )
     return Event.warning(_pod_reference(pod), "ReclaimMissed", "Evict", note)
 

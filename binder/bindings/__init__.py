@@ -1,5 +1,5 @@
-"""Bindings and owner labels: what is written on a claim, and what is seen of a pod.
+"""Bindings and owner labels: the writes on claims, and the outcome of a binding.
 
-`claim_writes` decides what a write of a claim says and `apiserver_claims` carries it out;
-`pod_bindings` says what an attempt to bind came to. `binder.apiserver` puts them in order.
+`claim_writes` builds the writes on a claim and `apiserver_claims` carries them out; `pod_bindings`
+builds bindings and reads from the pod how an attempt ended. `binder.apiserver` calls them in order.
 """

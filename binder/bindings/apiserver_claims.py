@@ -1,4 +1,4 @@
-"""Claims on the API server: the only place from which the binder writes them."""
+"""Writes claims to the API server; the binder writes them nowhere else."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from scheduler_plugin.api import (
 
 @dataclass(frozen=True, slots=True)
 class ClaimWriter:
-    """Writes claims: fenced, limited in time, each with UID and version as precondition.
+    """Writes claims. Each write is fenced, has a time limit, and UID and version as preconditions.
 
     Attributes:
-        queue_label: Key of the label; a setting.
-        note_claim: Told each claim that the API server answers with.
+        queue_label: The key of the queue label; a setting.
+        note_claim: Called with each claim that the API server returns.
         write_seconds: How long one call may take.
     """
 
@@ -60,7 +60,7 @@ class ClaimWriter:
     write_seconds: float
 
     async def set_owner(self, claim: ClaimOwner) -> ClaimsChanged | BindFailed | None:
-        """Write who owns a claim; None when it says so."""
+        """Write the owner of a claim; None once the claim has it."""
         if steps(claim) and has_users_label(claim):
             return BindFailed(_users_label(claim), is_certain=True)
         try:
@@ -72,17 +72,17 @@ class ClaimWriter:
         return None
 
     async def write_owner(self, claim: ClaimOwner) -> None:
-        """The same for a claim that no user labelled; raises as `remove_owner` does."""
+        """Write the owner of a claim that no user labelled; raises as `remove_owner` does."""
         version = claim.resource_version
         for marks in steps(claim):
             state = await self._mark(claim, marks, version)
             version = state.resource_version
 
     async def take_back(self, claim: ClaimOwner, pod: str) -> None:
-        """Remove what was written for a pod that was not bound, unless another pod uses it.
+        """Remove the owner that was written for a pod that was not bound, unless another uses it.
 
         Raises:
-            ApiError, FencedError: It may still stand.
+            ApiError, FencedError: The owner may still be on the claim.
         """
         try:
             state = await self._read(claim)
@@ -92,16 +92,16 @@ class ClaimWriter:
             return
 
     async def remove_owner(self, path: ObjectPath, uid: str, version: str) -> None:
-        """Remove label and annotations of a claim that is in this version.
+        """Remove label and annotations of a claim that has this version.
 
         Raises:
-            ConflictError, NotFoundError: Somebody wrote or deleted it first.
-            ApiError, FencedError: It may still stand.
+            ConflictError, NotFoundError: The claim has another version, or was deleted.
+            ApiError, FencedError: The owner may still be on the claim.
         """
         await self._patch(path, NO_OWNER, Preconditions(uid, version))
 
     async def note_left(self, left: OwnerLeftAt) -> None:
-        """Write, or remove, the time at which the owner's last pod left.
+        """Write or remove the time of the owner exit.
 
         Raises as `remove_owner` does.
         """
@@ -110,7 +110,7 @@ class ClaimWriter:
         await self._send(path, left_patch(left.value), preconditions)
 
     async def clear(self, cleared: ClaimCleared) -> None:
-        """Take consumers that ended out of a claim, and the allocation with the last of them.
+        """Remove finished consumers from a claim, and the allocation with the last of them.
 
         Raises as `remove_owner` does.
         """
@@ -118,13 +118,14 @@ class ClaimWriter:
         obj = await self.client.get(path, timeout_seconds=self.write_seconds / 2)
         self.note_claim(obj)
         if not is_as_judged(obj, cleared):
-            raise ConflictError(f"{cleared.namespace}/{cleared.name} is in another version")
+            what = f"ResourceClaim {cleared.namespace}/{cleared.name}"
+            raise ConflictError(f"{what} does not have version {cleared.resource_version}.")
         path = CLAIMS.at(cleared.name, cleared.namespace, subresource="status")
         preconditions = Preconditions(cleared.uid, cleared.resource_version)
         await self._send(path, cleared_status(obj, cleared), preconditions)
 
     async def _mark(self, claim: ClaimOwner, marks: OwnerMarks, version: str) -> ClaimState:
-        """Bring a claim to these marks, however often the answer is lost."""
+        """Write these marks; if the answer is lost, read whether the claim has them."""
         try:
             return await self._patch(path_of(claim), marks, Preconditions(claim.uid, version))
         except RetryableError as error:
@@ -132,7 +133,7 @@ class ClaimWriter:
                 raise
             state = await self._read(claim)
             if state.uid != claim.uid:
-                raise ConflictError("another claim has this name") from error
+                raise ConflictError(f"{_name(claim)} was replaced by another claim.") from error
             if state.marks != marks:
                 raise
             return state
@@ -174,4 +175,4 @@ def _name(claim: ClaimOwner) -> str:
 
 
 def _users_label(claim: ClaimOwner) -> str:
-    return f'{_name(claim)} was created for queue "{claim.label_found}", which stays its owner.'
+    return f'{_name(claim)} was created for queue "{claim.label_found}", which remains its owner.'

@@ -1,8 +1,8 @@
-"""What the binder writes on a claim, step by step, and how a claim says that it was written.
+"""The writes on a claim, step by step, and how to read from a claim what was written.
 
 label and owner-pod   found                     steps
 none                  anything without a label  set both
-stale                 another queue's           remove both, set both: no label ever changes
+stale                 another queue's           remove both, set both: a label never changes
 stale                 the same queue's          set owner-pod
 """
 
@@ -24,11 +24,11 @@ from scheduler_plugin.api import (
 
 @dataclass(frozen=True, slots=True)
 class OwnerMarks:
-    """Who owns a claim, as its metadata says it; "" for what is not there.
+    """The owner of a claim in its metadata; "" for what is absent.
 
     Attributes:
         label: The queue.
-        pod: The pod whose queue became owner.
+        pod: UID of the pod whose queue became the owner.
     """
 
     label: str = ""
@@ -40,10 +40,10 @@ NO_OWNER = OwnerMarks()
 
 @dataclass(frozen=True, slots=True)
 class ClaimState:
-    """The parts of a claim that the binder goes by.
+    """The parts of a claim that the binder reads.
 
     Attributes:
-        consumers: UIDs of whatever the claim is reserved for.
+        consumers: UIDs of all consumers in `reservedFor`.
     """
 
     uid: str
@@ -53,7 +53,7 @@ class ClaimState:
 
 
 def steps(claim: ClaimOwner) -> tuple[OwnerMarks, ...]:
-    """The marks that the claim is given one after the other; empty where they stand already."""
+    """The marks to write, one after the other; empty if the claim has them already."""
     if claim.is_written:
         return ()
     wanted = wanted_marks(claim)
@@ -67,12 +67,12 @@ def wanted_marks(claim: ClaimOwner) -> OwnerMarks:
 
 
 def has_users_label(claim: ClaimOwner) -> bool:
-    """Whether a user gave the claim its queue, so that it is not the binder's to change."""
+    """Whether a user wrote the claim's queue label, which the binder then never changes."""
     return bool(claim.label_found) and not claim.owner_pod_found
 
 
 def marks_patch(marks: OwnerMarks, queue_label: str) -> dict[str, Any]:
-    """A merge patch. With the owner goes the time that it left: it is of the owner before."""
+    """A merge patch of the marks. It removes the exit time, which is that of the former owner."""
     return {
         "metadata": {
             "labels": {queue_label: marks.label or None},
@@ -85,7 +85,7 @@ def marks_patch(marks: OwnerMarks, queue_label: str) -> dict[str, Any]:
 
 
 def left_patch(value: str | None) -> dict[str, Any]:
-    """A merge patch of the time at which the owner left; None removes it."""
+    """A merge patch of the time of the owner exit; None removes it."""
     return {"metadata": {"annotations": {OWNER_LEFT_AT_ANNOTATION: value}}}
 
 
@@ -103,22 +103,22 @@ def claim_state(obj: JsonObject | Claim, queue_label: str) -> ClaimState:
 
 
 def may_be_taken_back(state: ClaimState, claim: ClaimOwner, pod: str) -> bool:
-    """Whether the marks are those that were written for this pod, and nobody else uses them."""
+    """Whether the marks were written for this pod, and the claim has no other consumer."""
     is_same = state.uid == claim.uid and state.marks == wanted_marks(claim)
     return is_same and state.consumers <= {pod}
 
 
 def is_as_judged(obj: JsonObject, cleared: ClaimCleared) -> bool:
-    """Whether the claim is still the one, in the version, that was decided about."""
+    """Whether the claim still has the UID and the version that were judged."""
     found = metadata_of(obj)
     return (found.uid, found.resource_version) == (cleared.uid, cleared.resource_version)
 
 
 def cleared_status(obj: JsonObject, cleared: ClaimCleared) -> dict[str, Any]:
-    """A patch of the status: without those that are gone and, with the last, the allocation.
+    """A patch of the status without finished consumers and, after the last, without allocation.
 
-    Kubernetes' own controller writes the same. What devices said of themselves (`status.devices`)
-    goes with the allocation: the API server sees to that.
+    kube-controller-manager writes the same. The API server removes `status.devices` together with
+    the allocation.
     """
     if cleared.deallocate:
         return {"status": {"reservedFor": None, "allocation": None}}

@@ -1,4 +1,4 @@
-"""A pod's binding, and what a pod says of the attempt to bind it."""
+"""A pod's binding, and the outcome of an attempt to bind it, as the pod shows it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scheduler_plugin.api import QUEUE_ANNOTATION, BindRequest
 
 
 class Fate(Enum):
-    """What became of a pod that was to be bound."""
+    """The outcome of an attempt to bind a pod."""
 
     BOUND = auto()
     ELSEWHERE = auto()
-    """Somebody bound it to another node: it runs, and uses its claims."""
+    """The pod is bound to another node, where it runs and uses its claims."""
 
     GONE = auto()
-    """It is deleted, being deleted, or another pod of its name: it never runs."""
+    """The pod is deleted, terminating, or replaced by another of its name: it never runs."""
 
     UNBOUND = auto()
     UNKNOWN = auto()
@@ -27,14 +27,14 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A pod's fate, and a sentence about it; "" where there is nothing to say."""
+    """The outcome for a pod, and a sentence about it; "" for none."""
 
     fate: Fate
     sentence: str = ""
 
 
 def binding(request: BindRequest) -> dict[str, Any]:
-    """The Binding: to the pod of this UID or to none, with the queue that counts from then on."""
+    """The Binding of the pod with this UID, with the queue that counts from then on."""
     metadata: dict[str, Any] = {
         "namespace": request.namespace,
         "name": request.name,
@@ -51,11 +51,11 @@ def binding(request: BindRequest) -> dict[str, Any]:
 
 
 def fate(obj: JsonObject | Pod, request: BindRequest) -> Seen:
-    """What an attempt to bind came to, as the pod shows it afterwards; raises UnreadableError."""
+    """The outcome of an attempt to bind, read from the pod afterwards; raises UnreadableError."""
     pod = read_as(Pod, obj)
     what = f"Pod {request.namespace}/{request.name}"
     if pod.metadata.uid != request.uid:
-        return Seen(Fate.GONE, f"{what} was deleted, and another has its name.")
+        return Seen(Fate.GONE, f"{what} was deleted and replaced by another pod of that name.")
     if node := (pod.spec or NO_SPEC).node_name:
         if node == request.node:
             return Seen(Fate.BOUND)

@@ -1,10 +1,10 @@
-"""The controller of PodGroups that lost pods: marked, and after a grace period evicted as one.
+"""The controller of stale PodGroups: their pods are marked, and evicted after a grace period.
 
-    changed pod, group ──► key: namespace and name of a group ──► what is next?
+    changed pod, group ──► key: namespace and name of a group ──► next step
            ▲                                                      (scheduler_plugin.keeping)
-           └── later, or again after a failure ◄────────────── none, or one step ──► API server
+           └── requeued ◄────────────────────────────────────── none, or one step ──► API server
 
-When it began stands on the pods that are left, so the process that leads next goes on from there.
+The begin of the grace period is written on the remaining pods, so the next leader continues it.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ PERIODS = Periods(gather=0.5, retry=5.0)
 
 @dataclass(eq=False)
 class GangController:
-    """Looks after PodGroups while `run` runs; to be run once the world is in sync.
+    """Reconciles PodGroups while `run` runs; start it once the world is in sync.
 
     Attributes:
-        grace: How long a group may have too few pods that does not say so itself; None for no end.
-        record: Takes Events and returns at once.
-        clock: The time now.
-        periods: How often groups are looked at. Held back by a budget, they are again after
-            `retry`.
+        grace: How long a group that sets no grace period may have too few pods; None for no limit.
+        record: Takes Events without blocking.
+        clock: Returns the current time.
+        periods: How often groups are reconciled. If a disruption budget holds an eviction back, the
+            group is retried after `retry`.
     """
 
     writes: ReclaimWrites
@@ -64,18 +64,18 @@ class GangController:
 
     def __post_init__(self) -> None:
         self._queue: Reconciler[GroupKey] = Reconciler("pod-groups", self._reconcile)
-        # When groups whose pods were evicted may be evicted again.
+        # When a group whose pods were evicted may be evicted again.
         self._evicted: dict[GroupKey, float] = {}
-        # Of a pod that is gone nothing else says which group it was of.
+        # A deleted pod no longer says which group it was in.
         self._group_of: dict[PodUid, GroupKey] = {}
 
     def begin(self) -> None:
-        """Look at all that are there."""
+        """Add the groups of all known pods."""
         for pod in list(self.world.facts.pods()):
             self.changed(PodChanged(pod.uid))
 
     def changed(self, change: WorldChange) -> None:
-        """The world took a change; fit to be subscribed to it."""
+        """Add the groups that a change concerns; subscribe this to the world."""
         if isinstance(change, GroupChanged):
             self._add((change.namespace, change.name))
         elif isinstance(change, PodChanged):
@@ -116,7 +116,7 @@ class GangController:
             return Failed(error)
 
     def _wait_seconds(self, key: GroupKey) -> float:
-        """For how long no step may begin; 0 where one may."""
+        """How long the next step must wait; 0 if it may begin now."""
         if (seconds := self._evicted.get(key, 0.0) - _now()) > 0:
             return seconds
         return self.periods.retry if self.writes.fence.why_not(self.writes.write_seconds) else 0.0
@@ -135,7 +135,7 @@ class GangController:
         return After(self.periods.gather)
 
     async def _evict(self, key: GroupKey, step: EvictGang) -> None:
-        """Evict all or none; killed in between, the next process evicts those that are left."""
+        """Evict all or none. If the process is killed in between, the next evicts the rest."""
         evictor: Evictor = self.writes.evictor
         pods = [PodToEvict.of(pod) for pod in step.pods]
         await evictor.ask(pods)

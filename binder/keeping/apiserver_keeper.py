@@ -1,12 +1,12 @@
-"""The controller of claims: what a claim needs next is written to the API server.
+"""The controller of claims: carries out the next step of the cleanup of each claim.
 
     changed claim, pod, decision ─┐
-    changed Queue, each minute ───┴─► key: UID of a claim ──► what does it need?
+    changed Queue, each minute ───┴─► key: UID of a claim ──► next step
                  ▲                                            (scheduler_plugin.keeping)
-                 └── later, or again after a failure ◄────────── none, or one step ──► API server
+                 └── requeued ◄───────────────────────────────── none, or one step ──► API server
 
-A key is looked at in every process: how long something has been left on a claim is known where it
-was seen. Only the process that has the Lease writes.
+Every process reconciles, so that each knows how long a claim has been stale. Only the process that
+holds the Lease writes.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 WORKERS = 4
-"""How many claims are written concurrently: bindings come first."""
+"""How many claims are written concurrently; few, since bindings take precedence."""
 
 PERIODS = Periods(gather=0.2, retry=1.0)
 
 ALL = "all claims"
-"""The only key of the resync."""
+"""The key of the resync."""
 
 RESYNCS_APART_SECONDS = 5.0
-"""How long there is no further resync, however many Queues change."""
+"""The least time between two resyncs, however many Queues change."""
 
 
 @dataclass(eq=False)
 class ClaimController:
-    """Does for claims what they need beside bindings; to be run once the world is in sync.
+    """Reconciles claims while `run` runs; start it once the world is in sync.
 
     Attributes:
-        steps: Carries it out.
-        fence: Asked before each step, and again before each write.
-        is_busy: Whether a binding that uses the claim is under way.
+        steps: Carries the steps out.
+        fence: Checked before each step, and again before each write.
+        is_busy: Whether a binding that uses the claim is in progress.
         write_seconds: How long one write may take.
-        periods: How often claims are looked at.
+        periods: How often claims are reconciled.
     """
 
     steps: Steps
@@ -80,7 +80,7 @@ class ClaimController:
 
     def __post_init__(self) -> None:
         self._world = self.steps.cleanup.world
-        # Claims whose foreign pods were evicted, or may not be evicted now.
+        # Claims whose foreign pods were just evicted, or whose eviction is held back.
         self._evictions: KeyedBackoff[ClaimUid] = KeyedBackoff(HELD_BACK, random.random)
         self._reported: dict[ClaimUid, QueueName] = {}
         self._resynced_at = float("-inf")
@@ -88,12 +88,12 @@ class ClaimController:
         self._claims: Reconciler[ClaimUid] = Reconciler("claims", self._reconcile, workers=WORKERS)
 
     def changed(self, claim_uids: Iterable[ClaimUid]) -> None:
-        """Claims changed, or pods or decisions that they depend on."""
+        """Add claims that changed, or whose pods or decisions changed."""
         for uid in claim_uids:
             self._claims.add_after(uid, self.periods.gather)
 
     def queues_changed(self) -> None:
-        """What Queues say may concern any claim."""
+        """Add all claims soon, since a change of a Queue may concern any of them."""
         rest = self._resynced_at + RESYNCS_APART_SECONDS - _now()
         self._resync.add_after(ALL, max(0.0, rest))
 
@@ -109,7 +109,7 @@ class ClaimController:
             unsubscribe()
 
     def _assumed(self, claims: Iterable[ClaimUid]) -> None:
-        """No object of the API shows that a decision ended without a binding."""
+        """Add claims whose decision ended: no change of an API object reports that."""
         self.changed([uid for uid in claims if uid not in self._world.assumptions])
 
     async def _add_all(self, _: str) -> Result:
@@ -133,7 +133,7 @@ class ClaimController:
             return await self._carry_out(uid, step)
 
     def _report_lost_queue(self, uid: ClaimUid) -> None:
-        """Once, for as long as the queue stays lost."""
+        """Report a lost queue, once for as long as it stays lost."""
         found = lost_queue(uid, self._world)
         if found is None:
             self._reported.pop(uid, None)
@@ -143,7 +143,7 @@ class ClaimController:
             self.steps.record(apiserver_events.queue_lost(found))
 
     def _wait_seconds(self, uid: ClaimUid) -> float:
-        """For how long no step may begin; 0 where one may."""
+        """How long the next step must wait; 0 if it may begin now."""
         if seconds := self._evictions.left(uid, _now()):
             return seconds
         return self.periods.retry if self._why_fenced() or self.is_busy(uid) else 0.0
@@ -157,7 +157,7 @@ class ClaimController:
                 return await self._evict(step)
             await self.steps.carry_out(step)
         except (ConflictError, NotFoundError) as error:
-            # The newer version is about to be heard of, and adds the key again.
+            # The watch event of the newer version adds the key again.
             logger.debug("claim in another version uid=%s: %s", uid, error)
             return Done()
         except PermanentError as error:
@@ -170,7 +170,7 @@ class ClaimController:
         return After(self.periods.gather)
 
     async def _evict(self, step: EvictForeign) -> Result:
-        """Whatever changes meanwhile, they are not evicted again before a time."""
+        """Evict the foreign pods; no change of the claim repeats it before a back-off is over."""
         try:
             await self.steps.carry_out(step)
         except HeldBackError as error:

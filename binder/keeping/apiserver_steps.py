@@ -1,4 +1,4 @@
-"""Carries out what a claim needs next on the API server, and records Events about it."""
+"""Carries out the steps of the cleanup of claims on the API server, and records Events."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Carries out steps. A step that is carried out twice has the effect of one.
+    """Carries out steps. Each step is idempotent.
 
     Attributes:
-        record: Takes Events and returns at once.
-        clock: The time now.
+        record: Takes Events without blocking.
+        clock: Returns the current time.
     """
 
     claims: ClaimWriter
@@ -41,12 +41,12 @@ class Steps:
     clock: Callable[[], datetime]
 
     async def carry_out(self, step: Step) -> None:
-        """Carry it out.
+        """Carry out one step.
 
         Raises:
-            ConflictError, NotFoundError: The claim is in another version, or gone.
-            HeldBackError: Pods may not be evicted now.
-            ApiError, FencedError: It may have happened or not.
+            ConflictError, NotFoundError: The claim has another version, or was deleted.
+            HeldBackError: A disruption budget does not allow an eviction now.
+            ApiError, FencedError: The step failed; a write may have happened.
         """
         match step:
             case EndedOwner():
@@ -67,13 +67,13 @@ class Steps:
                 await self._evict(step)
 
     async def _evict(self, step: EvictForeign) -> None:
-        """Evict all or none, as far as that is known before; an owner's pod stops it."""
+        """Evict all or none, as far as budgets are known. A pod of the owner stops the eviction."""
         try:
             await self.evictor.ask(step.pods)
         except HeldBackError as error:
             raise HeldBackError(f"None of them was evicted: {error}") from error
         if not self.cleanup.is_due(step, self.clock()):
-            raise ConflictError("what was to be evicted changed")
+            raise ConflictError("the pods to evict changed")
         count = 0
         for pod in step.pods:
             if not self.cleanup.goes_on(step):

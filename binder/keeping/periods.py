@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Periods:
-    """All that one controller waits for, in seconds.
+    """The intervals of one controller, in seconds.
 
     Attributes:
-        gather: How long changes of one key are gathered: a binding changes a claim several times.
-        retry: How soon a key is looked at again that may not be written now.
-        resync: How often all keys are looked at, whatever was missed.
+        gather: How long changes of one key are collected: a binding changes a claim several times.
+        retry: When a key that may not be written now is reconciled again.
+        resync: How often all keys are reconciled without a change.
     """
 
     gather: float

@@ -1,9 +1,10 @@
-"""What is written about Queues: their status, their finalizer, and Events that warn people.
+"""The writes about Queues: status, finalizer, and Events that warn users.
 
     World ─changed─► Queues that it touched ─► apiserver_queues ──────► status
     binding, charge ───────────────────────► apiserver_finalizers ──► metadata.finalizers
     World ─changed─► claims, pods ───────────► apiserver_warnings ────► Events
 
-What a status says, which Queues must not go and what is worth an Event is decided in the scheduler
-plugin; `status_paces` says how often a status may be written. Start reading at `apiserver_queues`.
+The scheduler plugin decides the content of a status, which Queues carry the finalizer, and which
+Events there are; `status_paces` limits how often a status is written. Start reading at
+`apiserver_queues`.
 """

@@ -1,8 +1,8 @@
-"""The API server's Queues that must not go while they are charged: their finalizer.
+"""Writes the finalizer of Queues, which keeps a Queue from being deleted while it is charged.
 
-Only the leader writes. A binding that would charge a queue waits until the finalizer is there; a
-removal that is under way is waited for, and then undone. A write that finds another object of the
-name, or one on its way out, changes nothing.
+Only the leader writes. A binding that would charge a queue waits until the queue has the finalizer;
+if a removal is in progress, the binding waits for it and adds the finalizer again. A write has no
+effect if the Queue was replaced by another of its name, or is terminating.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 FINALIZER_MANAGER = CHARGES_FINALIZER
-"""A field manager of its own: an applied status says nothing of finalizers."""
+"""A separate field manager, since an applied status has no finalizers."""
 
 ALL = NO_QUEUE
-"""The key of a look at all Queues."""
+"""The key that checks all Queues."""
 
 STRIDE = 100
-"""How many Queues are looked at before others have their turn."""
+"""How many Queues are checked before other tasks run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalizerSettings:
-    """How often finalizers are looked at and written. All times are seconds.
+    """How often finalizers are checked and written. All times are seconds.
 
     Attributes:
         write_seconds: How long one write may take.
-        tick_seconds: Between two looks at all Queues while something changes, at least.
-        look_seconds: How soon there is one although nothing changed: another client may have
-            written a finalizer.
-        backoff: After writes that failed.
+        tick_seconds: The least time between two checks of all Queues.
+        look_seconds: The time to the next check without a change: another client may have written a
+            finalizer.
+        backoff: The back-off of failed writes.
     """
 
     write_seconds: float = 4.0
@@ -81,7 +81,7 @@ class FinalizerSettings:
 
 
 class QueueKeeper:
-    """Adds and removes the finalizer; `run` once the world is in sync."""
+    """Adds and removes the finalizer while `run` runs; start it once the world is in sync."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class QueueKeeper:
         note_queue: Callable[[JsonObject], None],
         settings: FinalizerSettings = FinalizerSettings(),
     ) -> None:
-        """`note_queue` takes what the API server answers."""
+        """`note_queue` takes the Queues that the API server returns."""
         self._client = client
         self._world = world
         self._fence = fence
@@ -99,11 +99,11 @@ class QueueKeeper:
         self._settings = settings
         self._charged = ChargedQueues(world)
         self._locks: KeyLocks[QueueName] = KeyLocks()
-        # Queues that may have lost the finalizer: its removal is under way, or failed.
+        # Queues that may have lost the finalizer: its removal is in progress, or failed.
         self._releasing: set[QueueName] = set()
-        # What was written, until it may be again: an object that cannot be read does not show it.
+        # Until when a write is not repeated: a Queue that cannot be parsed never shows its effect.
         self._wrote: dict[tuple[QueueName, bool], float] = {}
-        # What failed is tried again after its back-off, whatever changes meanwhile.
+        # Failed writes are retried after their back-off only, whatever changes meanwhile.
         self._failing: set[QueueName] = set()
         self._is_asked = False
         self._queue: Reconciler[QueueName] = Reconciler(
@@ -114,29 +114,30 @@ class QueueKeeper:
         )
 
     def changed(self, _: object = None) -> None:
-        """The world took an event; fit to be subscribed to it."""
+        """Check all Queues soon; subscribe this to the world."""
         if not self._is_asked:
             self._is_asked = True
             self._queue.add_after(ALL, self._settings.tick_seconds)
 
     async def keep(self, queues: Iterable[QueueName]) -> str:
-        """Have the finalizer on all that these charge; why that is not certain, "" where it is.
+        """Add the finalizer to these queues and their ancestors, where it is missing.
 
-        Where it is there already, as it mostly is, nothing is awaited.
+        Returns why a queue may lack it, as a sentence; "" if all have it. In most cases all have it
+        already, and nothing is awaited.
         """
         for queue in unkept(queues, self._world, self._releasing):
             if queue.is_deleting:
-                return f'Queue "{queue.name}" is being deleted: nothing new is charged to it.'
+                return f'Queue "{queue.name}" is being deleted and takes no new charge.'
             try:
                 await self.write_under_lock(queue.name, kept=True)
             except (ApiError, FencedError) as error:
-                return f'Queue "{queue.name}" could go while it is charged: {error}'
+                return f'Queue "{queue.name}": its finalizer could not be added: {error}'
             if queue.name not in self._world.facts.tree:
-                return f'Queue "{queue.name}" is gone.'
+                return f'Queue "{queue.name}" was deleted.'
         return ""
 
     async def write_under_lock(self, name: QueueName, *, kept: bool) -> None:
-        """Write unless it is so by now, or a charge began or ended meanwhile."""
+        """Write, unless it is already so, or the queue began or ceased to be charged meanwhile."""
         async with self._locks.of((name,)):
             queue = self._world.facts.tree.get(name)
             if queue is None or is_charged(name, self._world) != kept:
@@ -166,7 +167,7 @@ class QueueKeeper:
         self._note_queue(answer)
 
     async def run(self) -> NoReturn:
-        """Keep until cancelled."""
+        """Write until cancelled."""
         self._queue.add(ALL)
         await self._queue.run()
 
@@ -199,7 +200,7 @@ class QueueKeeper:
         return After(max(self._settings.tick_seconds, min(seconds, self._settings.look_seconds)))
 
     def _wanted(self, name: QueueName) -> Keep | None:
-        """What is to be written on a Queue now; None for nothing."""
+        """The write that a Queue needs now; None if it needs none."""
         found = self._charged.look(name, _now())
         return None if found is None or (name, found.kept) in self._wrote else found
 
@@ -209,14 +210,14 @@ def _now() -> float:
 
 
 class KeepingBinder:
-    """A binder that charges no queue which could go."""
+    """A binder that adds the finalizer to each queue before it charges it."""
 
     def __init__(self, binder: CarriesOut, keeper: QueueKeeper) -> None:
         self._binder = binder
         self._keeper = keeper
 
     async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
-        """See `CarriesOut`. Nothing is written where a queue could go."""
+        """See `CarriesOut`. Writes nothing if a queue may lack the finalizer."""
         if why := await self._keep(request):
             return BindFailed(why, is_certain=True)
         return await self._binder.write_owners(request)
@@ -226,7 +227,7 @@ class KeepingBinder:
         return await self._binder.take_back(request)
 
     async def bind(self, request: BindRequest) -> Outcome:
-        """See `CarriesOut`. Nothing is bound where a queue could go."""
+        """See `CarriesOut`. Binds nothing if a queue may lack the finalizer."""
         if why := await self._keep(request):
             return BindFailed(why, is_certain=await self._binder.take_back(request))
         return await self._binder.bind(request)

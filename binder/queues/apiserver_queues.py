@@ -1,8 +1,8 @@
-"""The API server's Queues: their status is kept at what the ledger says.
+"""Writes the status of Queues from the ledger.
 
-    World ─changed─► Queues that it touched ─► one at a time, each once in a while ─► status
+    World ─changed─► Queues that it touched ─► one at a time, each rate-limited ─► status
 
-No decision about pods waits for this. It writes only while the Lease is ours.
+No decision about pods waits for this. Only the process that holds the Lease writes.
 """
 
 from __future__ import annotations
@@ -48,25 +48,26 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 _NO_SUCH_FIELD = "field not declared in schema"
-"""In what the API server answers to a field that its definition does not have; the code is 500."""
+"""Part of the API server's error for a field that its definition lacks; the status code is 500."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusSettings:
-    """How often statuses of Queues are looked at and written. All times are seconds.
+    """How often statuses of Queues are checked and written. All times are seconds.
 
     Attributes:
         write_seconds: How long one write may take.
-        gather_seconds: How long changes are gathered: each binding touches a few Queues several
+        gather_seconds: How long changes are collected: each binding touches a few Queues several
             times.
-        rest: Between writes of one status. One change is shown at once. Under load every figure
-            changes all the time, and its reader a second later reads another one anyway: there the
-            writes would be a tenth of the API server's work, which costs as much for a merge patch
-            of one figure as for an apply of them all.
-        recount_seconds: How often the numbers of waiting pods are compared with those shown.
-        excess_seconds: How often quotas are compared with the devices that there are.
-        plain_seconds: How long statuses go without the fields that an older definition lacks.
-        backoff: After writes that failed.
+        rest: The least time between two writes of one status, by the number of writes in a row. A
+            single change is written at once. Under load all figures change all the time, and
+            without this limit their writes were a tenth of the API server's work. A merge patch of
+            one figure costs the API server as much as an apply of all.
+        recount_seconds: How often the number of waiting pods is compared with the one in the
+            status.
+        excess_seconds: How often quotas are compared with the published devices.
+        plain_seconds: How long statuses omit fields that the installed definition lacks.
+        backoff: The back-off of failed writes.
     """
 
     write_seconds: float = 5.0
@@ -79,7 +80,7 @@ class StatusSettings:
 
 
 class Look(StrEnum):
-    """What is looked at for Queues to be written."""
+    """The checks that find Queues to write."""
 
     TOUCHED = "touched"
     WAITING = "waiting"
@@ -87,9 +88,9 @@ class Look(StrEnum):
 
 
 class QueueStatusWriter:
-    """Writes the status of Queues while `run` runs; to be run once the world is in sync.
+    """Writes the status of Queues while `run` runs; start it once the world is in sync.
 
-    Subscribe `changed` to the world. It costs next to nothing, and nothing where nothing changed.
+    Subscribe `changed` to the world.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class QueueStatusWriter:
         )
 
     def changed(self, _: object = None) -> None:
-        """The world took an event; fit to be subscribed to it."""
+        """Collect the Queues that a change touched; cheap enough for each event of the world."""
         if self._world.ledger.is_touched and not self._is_gathering:
             self._is_gathering = True
             self._looks.add_after(Look.TOUCHED, self._settings.gather_seconds)
@@ -126,7 +127,7 @@ class QueueStatusWriter:
             tasks.create_task(self._queues.run())
             await self._queues.synced.wait()
             self._queues.subscribe(self._queue_changed)
-            # Before a status is written: what was told of quotas and devices may still be so.
+            # Before the first write: a condition about quotas and devices may still hold.
             await self._look(Look.EXCESS)
             self._looks.add_after(Look.EXCESS, self._settings.excess_seconds)
             self._looks.add_after(Look.WAITING, self._settings.recount_seconds)
@@ -134,7 +135,7 @@ class QueueStatusWriter:
             tasks.create_task(self._writes.run())
         raise AssertionError("the store runs until it is cancelled")
 
-    # What is looked at.
+    # Checks.
 
     async def _look(self, look: Look) -> Result:
         match look:
@@ -150,7 +151,7 @@ class QueueStatusWriter:
                 return After(self._settings.excess_seconds)
 
     async def _look_for_excess(self) -> None:
-        """In steps, so that Filter and Bind go on meanwhile."""
+        """Check in steps, so that Filter and Bind are answered meanwhile."""
         steps = self._statuses.look_for_excess(_now())
         while True:
             try:
@@ -161,25 +162,25 @@ class QueueStatusWriter:
             await asyncio.sleep(0)
 
     def _queue_changed(self, change: Change[QueueObject]) -> None:
-        """Also where another client wrote the status."""
+        """Add a changed Queue: another client may have written its status."""
         name = QueueName(change.key.name)
         if isinstance(change, Deleted):
             self._paces.forget(name)
         self._add((name,))
 
     def _add(self, names: Iterable[QueueName]) -> None:
-        """Have these written: now, or when their rest is over."""
+        """Add these to the write queue: now, or when their interval is over."""
         for name in names:
             self._writes.add_after(name, self._paces.seconds(name, _now()))
 
-    # What is written.
+    # Writes.
 
     async def _reconcile(self, name: QueueName) -> Result:
         found = self._queues.get(name)
         status = self._statuses.wanted(found, wall_clock(), _now()) if found is not None else None
         if found is None or status is None:
             return Done()
-        # From before the write: what is added meanwhile must rest, too.
+        # Noted before the write, so that what is added meanwhile waits, too.
         self._paces.wrote(name, _now())
         try:
             self._queues.note(await self._apply(found, status))
@@ -201,9 +202,9 @@ class QueueStatusWriter:
         )
 
     def _failed(self, name: QueueName, error: ApiError) -> Result:
-        """Try it again later, or at once without what the definition does not have."""
+        """Retry later, or at once without the fields that the definition lacks."""
         if _NO_SUCH_FIELD in error.message and not self._statuses.is_plain(_now()):
-            logger.warning("%s; statuses go without it: apply the chart's definitions", error)
+            logger.warning("%s; statuses omit it: apply the chart's definitions", error)
             self._statuses.leave_out_late_fields(_now() + self._settings.plain_seconds)
             self._paces.forget(name)
             return After(0.0)

@@ -1,7 +1,7 @@
-"""Events for people: each thing that they should look at is reported once.
+"""Events that warn users; each condition is reported once.
 
-A claim's label counts whatever it says; that it was edited behind the policies is an Event. So are
-pods that are charged to no queue, and claims that other queues use, or may not.
+They report labels that were edited although policies forbid it (the edited label counts), pods that
+are charged to no queue, and claims that pods of other queues use, or are refused.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 LOOK = "look"
-"""The only key: one look at all that is odd."""
+"""The only key: it checks everything."""
 
 MOST_RESTING = 10_000
-"""Claims with an Event of a moment ago that are remembered."""
+"""How many claims with a recent Event are remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarningSettings:
-    """When Events of warning are recorded. All times are seconds.
+    """When warning Events are recorded. All times are seconds.
 
     Attributes:
-        write_seconds: How long the Lease must be ours before one is recorded.
-        look_seconds: Between two looks at edited labels and unattributed pods.
-        gather_seconds: How long the queues that share a claim are gathered.
-        pace_seconds: Between the Events of two shared claims. Thousands may be shared within
-            seconds: without a pace their Events were a tenth of all writes of binding.
-        rest_seconds: Between two Events of one claim. A sooner one would count as a repetition
-            of the one before, and not be written (`kube.events.event_series`).
+        write_seconds: How long the Lease must still be held for an Event to be recorded.
+        look_seconds: The time between two checks for edited labels and unattributed pods.
+        gather_seconds: How long the queues that share a claim are collected.
+        pace_seconds: The time between the Events of two shared claims. Thousands may be shared
+            within seconds: without a limit their Events were a tenth of all writes of binding.
+        rest_seconds: The time between two Events of one claim. A sooner one would count as a
+            repetition of the one before, and not be written (`kube.events.event_series`).
     """
 
     write_seconds: float = 5.0
@@ -59,7 +59,7 @@ class WarningSettings:
 
 
 class WarningRecorder:
-    """Records edited labels and unattributed pods while `run` runs and the Lease is ours."""
+    """Records edited labels and unattributed pods while `run` runs and the Lease is held."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class WarningRecorder:
         record: Callable[[Event], None],
         settings: WarningSettings = WarningSettings(),
     ) -> None:
-        """`record` takes Events and returns at once."""
+        """`record` takes Events without blocking."""
         self._world = world
         self._record = record
         self._settings = settings
@@ -77,7 +77,7 @@ class WarningRecorder:
         self._queue: Reconciler[str] = Reconciler("warnings", self._reconcile, why_not=why_not)
 
     async def run(self) -> NoReturn:
-        """Look until cancelled."""
+        """Check until cancelled."""
         self._queue.add(LOOK)
         await self._queue.run()
 
@@ -86,7 +86,7 @@ class WarningRecorder:
         return After(self._settings.look_seconds)
 
     def look(self) -> None:
-        """Record what was not recorded yet."""
+        """Record what was not recorded before."""
         for edit in self._world.take_label_edits():
             logger.warning("label edited: %s", edit)
             about = ObjectReference.of(CLAIMS, "ResourceClaim", edit.claim)
@@ -98,9 +98,9 @@ class WarningRecorder:
 
 
 class SharingRecorder:
-    """Records on claims which queues share them, or may not, while the Lease is ours.
+    """Records on claims which queues share them, or are refused, while the Lease is held.
 
-    One Event of a claim names all queues that came since the last one.
+    An Event names all queues that were added since the claim's last one.
     """
 
     def __init__(
@@ -110,11 +110,11 @@ class SharingRecorder:
         record: Callable[[Event], None],
         settings: WarningSettings = WarningSettings(),
     ) -> None:
-        """`record` takes Events and returns at once."""
+        """`record` takes Events without blocking."""
         self._record = record
         self._settings = settings
         self._claims = SharedClaims(world)
-        # Until when nothing more is recorded of each.
+        # Until when no further Event about a claim is recorded.
         self._rests: TTLCache[Guests, float] = TTLCache(MOST_RESTING, settings.rest_seconds, _now)
         self._why_not = partial(fence.why_not, settings.write_seconds)
         self._queue: Reconciler[Guests] = Reconciler(
@@ -122,7 +122,7 @@ class SharingRecorder:
         )
 
     def changed(self, change: WorldChange) -> None:
-        """Take a change; fit to be subscribed to the world."""
+        """Add the claims that a change concerns; subscribe this to the world."""
         if not isinstance(change, PodChanged) or self._why_not():
             return
         for guests in self._claims.note(change.uid):

@@ -147,7 +147,7 @@ async def test_nothing_is_bound_where_the_queue_could_go(scene: Scene, code: int
 
     assert isinstance(found, BindFailed)
     assert found.is_certain
-    assert found.why.startswith('Queue "vision" could go while it is charged: ')
+    assert found.why.startswith('Queue "vision": its finalizer could not be added: ')
     assert scene.binder.asked == ["take back"]
 
 

@@ -179,7 +179,9 @@ async def test_a_pod_that_was_made_anew_under_its_name_is_not_bound(
     outcome = await a_binder(account).bind(request)
 
     what = f"Pod {NAMESPACE}/{request.name}"
-    assert outcome == BindFailed(f"{what} was deleted, and another has its name.", is_certain=True)
+    assert outcome == BindFailed(
+        f"{what} was deleted and replaced by another pod of that name.", is_certain=True
+    )
     assert "nodeName" not in (await stage.pod(again))["spec"]
 
 
