@@ -1,8 +1,8 @@
-"""Who is charged what: one ledger over all claims and pods, and what is in flight.
+"""The charges of all queues: one ledger over all claims and pods, and the decisions in flight.
 
-In come views of objects; out come sums for each queue and all above it. Room `queues` is the tree,
-room `charges` what the API's objects say, `assumptions` what was decided and is not visible yet,
-`holds` what is kept for a pod by name; `facts` are the objects that decide about charges, `books`
-hold them and the ledger together, `world` adds what is in flight, and room `figures` tells people.
-Start reading at `charges.ledger`.
+Input is views of objects; output is the usage of each queue and its ancestors. Room `queues` has
+the tree, room `charges` what API objects are charged, `assumptions` the decisions that no API
+object shows yet, `holds` what is held for single pods. `facts` has the objects that decide about
+charges, `books` the facts and the ledger together, `world` adds the decisions in flight, and room
+`figures` derives the status of Queues. Start reading at `charges.ledger`.
 """

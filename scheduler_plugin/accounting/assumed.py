@@ -1,8 +1,7 @@
-"""What is assumed of pods whose binding the API does not show yet, for who only reads it.
+"""Assumed pods, whose binding the API does not show yet: the read-only view.
 
-There is one entry per claim; its pods stand in the order of their decisions. The first of them
-pays: the claim counts for its queue (or for the label's, where there is one), the others have
-joined.
+There is one entry per claim, with its pods in the order of their decisions. The first pod pays: the
+claim is charged to its queue (or to the queue of the claim's label). The other pods have joined.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ class AssumedPod:
 
 @dataclass(frozen=True, slots=True)
 class AssumedClaim:
-    """A claim as a verdict left it.
+    """A claim of an assumed pod.
 
     Attributes:
-        label: The queue of the claim's label; "" where the first pod decides.
+        label: The queue of the claim's label; "" if the first pod decides the owner.
         cost: What the claim will cost.
-        decided_by: The pod whose queue became owner where that is not the admitted one.
+        decided_by: The pod whose queue became the owner, if it is not the assumed pod.
     """
 
     uid: ClaimUid
@@ -47,7 +46,7 @@ class AssumedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A claim that pods are about to use; `pods` is not changed in place."""
+    """A claim and its assumed pods; `pods` is not changed in place."""
 
     label: QueueName
     cost: Charges
@@ -67,7 +66,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What something adds to the sums of one queue."""
+    """An addition to the sums of one queue."""
 
     queue: QueueName
     usage: Charges
@@ -76,7 +75,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is assumed of one pod."""
+    """The claims and the own requests of an assumed pod."""
 
     claims: tuple[ClaimUid, ...] = ()
     requests: Part | None = None
@@ -84,12 +83,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """All that is assumed beside holds. Values are replaced, never changed in place.
+    """All assumptions except holds. Values are replaced, never changed in place.
 
     Attributes:
         parts: What each claim's entry adds.
-        until: Who lapses when, in that order, since each is believed for the same time. Those whose
-            binding was asked for are not among them.
+        until: When each assumed pod expires, in that order, since all are assumed equally long.
+            Pods whose binding was requested do not expire.
     """
 
     entries: MutableMapping[ClaimUid, Entry] = field(default_factory=dict)
@@ -98,18 +97,18 @@ class Tables:
     until: MutableMapping[PodUid, datetime] = field(default_factory=dict)
 
     def trial(self) -> Tables:
-        """The same, with changes of its own."""
+        """A copy as overlays, with changes of its own."""
         return Tables(
             Overlay(self.entries), Overlay(self.parts), Overlay(self.held), Overlay(self.until)
         )
 
 
 class AssumptionsView:
-    """The table of decisions in flight, and what they add to each queue and its ancestors.
+    """The decisions in flight, and what they add to each queue and its ancestors.
 
     Attributes:
-        backoffs: Which pods do not borrow now, by their equivalence class.
-        group_backoffs: Which PodGroups do not begin again now, by namespace and name.
+        backoffs: Pods that may not borrow now, by equivalence class.
+        group_backoffs: PodGroups that may not be admitted now, by namespace and name.
     """
 
     backoffs: Backoffs
@@ -122,14 +121,14 @@ class AssumptionsView:
         sums: tuple[Totals, Totals],
         holds: Holds,
     ) -> None:
-        """`sums` are what all of it adds: usage and non-preemptible use."""
+        """`sums` are what all assumptions and holds add: usage and non-preemptible use."""
         self._path = path
         self._tables = tables
         self.usage, self.non_preemptible = sums
         self.holds = holds
 
     def tried(self) -> tuple[Tables, tuple[Totals, Totals], Holds]:
-        """All of it for a trial, as overlays."""
+        """Overlays of all tables and sums, for a trial."""
         usage, non_preemptible = self.usage.trial(), self.non_preemptible.trial()
         holds = self.holds.trial(usage, non_preemptible)
         return self._tables.trial(), (usage, non_preemptible), holds
@@ -139,38 +138,38 @@ class AssumptionsView:
         return pod in self._tables.held
 
     def admitted(self) -> list[PodUid]:
-        """Those of whom something is assumed, but for those that only decided an owner."""
+        """The assumed pods, without those that only decided an owner."""
         return [uid for uid, held in self._tables.held.items() if held.requests is not None]
 
     def __len__(self) -> int:
         return len(self._tables.held)
 
     def __contains__(self, claim: ClaimUid) -> bool:
-        """Whether a pod is about to use the claim."""
+        """Whether an assumed pod uses the claim."""
         return claim in self._tables.entries
 
     def owner(self, claim: ClaimUid) -> Owner | None:
-        """The owner that was decided for a claim without a label."""
+        """The owner that the assumed pods of a claim decide; None if there are none."""
         entry = self._tables.entries.get(claim)
         return Owner(entry.queue(), entry.first.uid) if entry is not None else None
 
     def pods(self, claim: ClaimUid) -> tuple[PodUid, ...]:
-        """The pods that are about to use a claim, in the order of their decisions."""
+        """The assumed pods of a claim, in the order of their decisions."""
         entry = self._tables.entries.get(claim)
         return tuple(entry.pods) if entry else ()
 
     def is_paid_by_another(self, claim: ClaimUid, pod: PodUid) -> bool:
-        """Whether the claim counts already, whatever becomes of this pod."""
+        """Whether the claim is charged for another assumed pod."""
         entry = self._tables.entries.get(claim)
         return entry is not None and entry.first.uid != pod
 
     def is_non_preemptible(self, claim: ClaimUid, queue: QueueName, *, apart_from: PodUid) -> bool:
-        """Whether another pod of the queue is about to use the claim non-preemptibly."""
+        """Whether another assumed pod of the queue uses the claim non-preemptibly."""
         entry = self._tables.entries.get(claim)
         return entry is not None and entry.is_non_preemptible(queue, apart_from=apart_from)
 
     def awaits_binding(self, pod: PodUid) -> bool:
-        """Whether the pod's binding was asked for, and its outcome is not seen yet."""
+        """Whether the pod's binding was requested, and its outcome is not known yet."""
         return pod in self._tables.held and pod not in self._tables.until
 
     def counted_for(
@@ -179,11 +178,11 @@ class AssumptionsView:
         paying: Collection[ClaimUid] = (),
         non_preemptibly: Collection[ClaimUid] = (),
     ) -> tuple[Totals, Totals]:
-        """What is counted for this very pod: usage and non-preemptible use.
+        """What the sums contain for this pod: usage and non-preemptible use.
 
-        A verdict on the pod sets it aside, since the verdict counts the same anew. So it does
-        with the usage of the claims that the pod pays for, whoever pays for them by now, and with
-        the non-preemptible use of those for which it is asked about the quota.
+        A verdict on the pod subtracts this, since it counts the same anew. It also subtracts the
+        usage of claims in `paying`, whichever pod pays for them now, and the non-preemptible use of
+        claims in `non_preemptibly`.
         """
         usage, non_preemptible = Totals(self._path), Totals(self._path)
         held = self._tables.held.get(pod)

@@ -1,13 +1,13 @@
-"""Decisions in flight: pods that were admitted and whose binding the API does not show yet.
+"""Decisions in flight: admitted pods whose binding the API does not show yet.
 
-Beside the ledger, never in it: assumptions may be lost at any moment without harm. When the pod
-that pays for a claim drops out, the next remaining pod's queue takes its place.
+They are kept beside the ledger, so that losing them (at a restart) does no harm. When the pod that
+pays for a claim is forgotten, the queue of the next remaining pod pays.
 
-A claim that the ledger charges counts there. An assumption then adds no more than the claim's
-first non-preemptible use by its owner.
+A claim that the ledger charges counts there. An assumption then adds at most the claim's first
+non-preemptible use by its owner.
 
-A *trial* is the same table with decisions of its own, which nobody is told of and which are gone
-with it: what it is made of is never changed by it, whatever happens meanwhile.
+A *trial* is an overlay of these tables with decisions of its own. Subscribers are not called for
+them, and the tables below are never changed by them.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 LAPSE = timedelta(seconds=60)
-"""How long a decision is believed without a sign of it in the API.
+"""How long a decision is assumed without a sign of it in the API.
 
-A binding that was asked for is believed until the API shows what became of it, however long its
-watch is silent: the pod may be using its devices.
+Once the binding was requested, it is assumed until the API shows its outcome, however long the
+watch is interrupted: the pod may be using its devices.
 """
 
 Subscriber = Callable[[Iterable[ClaimUid]], None]
-"""Told of the claims that a pod uses, when the pod came or went."""
+"""Called with the claims of a pod that began or ceased to be assumed."""
 
 
 class Assumptions(AssumptionsView):
-    """The table, and its changes."""
+    """The tables, and their changes."""
 
     def __init__(
         self,
@@ -53,14 +53,14 @@ class Assumptions(AssumptionsView):
         ended: Subscriber,
         under: Assumptions | None = None,
     ) -> None:
-        """Begin without any, or with those of another table, which is not changed.
+        """Begin without assumptions, or with an overlay of others.
 
         Args:
-            path: A queue and those above it.
-            charged: The ledger's entry of a claim.
-            ended: Told of the claims of a pod that may be bound no more: what stood for its sake
-                may stand no longer.
-            under: The other table, for a trial.
+            path: Returns a queue and its ancestors.
+            charged: Returns the ledger's entry of a claim.
+            ended: Called with the claims of a pod whose requested binding ended, so that their
+                entries are posted again.
+            under: The assumptions below a trial; they are not changed.
         """
         self._charged = charged
         self._ended = ended
@@ -76,11 +76,11 @@ class Assumptions(AssumptionsView):
             super().__init__(path, *under.tried())
 
     def trial(self) -> Assumptions:
-        """These assumptions, and others that are the result's alone; nobody is told of those."""
+        """An overlay of these assumptions; subscribers are not called for its changes."""
         return Assumptions(self._path, self._charged, lambda _: None, self)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Tell somebody else, too; returns what ends that."""
+        """Add a subscriber; returns a function that removes it."""
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber)
 
@@ -91,11 +91,11 @@ class Assumptions(AssumptionsView):
     def assume(
         self, pod: AssumedPod, claims: Iterable[AssumedClaim], requests: Charges, now: datetime
     ) -> None:
-        """Believe in a pod's binding for `LAPSE`. The second time it keeps its place in the order.
+        """Assume for `LAPSE` that the pod is bound. A repetition keeps its place in the order.
 
         Args:
-            pod: The pod that was admitted.
-            claims: Its accounted claims. One without a UID does not exist yet and is left out.
+            pod: The admitted pod.
+            claims: Its accounted claims. A claim without a UID does not exist yet and is omitted.
             requests: What its own requests cost.
             now: The time of the decision.
         """
@@ -113,7 +113,7 @@ class Assumptions(AssumptionsView):
         before, decider = self._tables.entries.get(claim.uid), claim.decided_by
         pods = before.pods if before is not None else {}
         if decider is not None and decider.uid not in pods:
-            # Its own binding may be under way.
+            # Its own binding may have been requested, and must not expire then.
             if not self.awaits_binding(decider.uid):
                 self._lapse_at(decider.uid, until)
             self._hold(decider.uid, (claim.uid,))
@@ -131,7 +131,7 @@ class Assumptions(AssumptionsView):
         self._tables.until[pod] = until
 
     def binding_asked(self, pod: PodUid) -> None:
-        """The API server was asked to bind a pod: it is believed until something is seen of it."""
+        """Note that the pod's binding was requested: it is assumed until its outcome is known."""
         self._tables.until.pop(pod, None)
 
     def _set_requests(self, pod: PodUid, part: Part) -> None:
@@ -141,7 +141,7 @@ class Assumptions(AssumptionsView):
         self._add(part, 1)
 
     def forget(self, pod: PodUid) -> None:
-        """Drop a pod: it is bound, deleted, refused, or asked about anew. A hold stays."""
+        """Forget a pod: it is bound, deleted, refused, or judged again. A hold for it stays."""
         self.holds.resume(pod)
         was_asked = self.awaits_binding(pod)
         held = self._tables.held.pop(pod, None)
@@ -165,16 +165,16 @@ class Assumptions(AssumptionsView):
         self.recount(claim)
 
     def hold(self, hold: Hold) -> None:
-        """Hold room for a pod until it is bound, is gone, or the hold is ended."""
+        """Hold room for a pod until it is bound or deleted, or the hold is ended."""
         self.holds.put(hold, rests=self.is_assumed(hold.pod))
 
     def forget_for_good(self, pod: PodUid) -> None:
-        """Drop a pod that is bound or gone, with what is held for it."""
+        """Forget a pod that is bound or deleted, and end the hold for it."""
         self.holds.end(pod)
         self.forget(pod)
 
     def forget_claim(self, claim: ClaimUid) -> None:
-        """Drop a claim that was deleted; what else is assumed of its pods stays."""
+        """Forget a deleted claim; its pods stay assumed."""
         entry = self._tables.entries.pop(claim, None)
         for pod in entry.pods if entry else ():
             held = self._tables.held[pod]
@@ -183,9 +183,10 @@ class Assumptions(AssumptionsView):
         self.recount(claim)
 
     def expire(self, now: datetime) -> tuple[PodUid, ...]:
-        """Drop the pods whose time is over, and name them.
+        """Forget the pods that expired, and return them.
 
-        Those that would stay for long were decided about before the clock was set back.
+        A pod that would expire much later was assumed before the clock was set back, and is
+        forgotten, too.
         """
         lapsed = []
         self.backoffs.expire(now)
@@ -199,14 +200,14 @@ class Assumptions(AssumptionsView):
         return tuple(lapsed)
 
     def relabel(self, claim: ClaimUid, label: QueueName) -> None:
-        """Take what the claim's label says now, "" for nothing, into account."""
+        """Set the queue of the claim's label; "" for no label."""
         entry = self._tables.entries.get(claim)
         if entry is not None and entry.label != label:
             self._tables.entries[claim] = replace(entry, label=label)
             self.recount(claim)
 
     def recount(self, claim: ClaimUid) -> None:
-        """Take what the ledger says of a claim now into account."""
+        """Add up a claim again after its ledger entry changed."""
         before = self._tables.parts.pop(claim, None)
         self._add(before, -1)
         entry = self._tables.entries.get(claim)
@@ -229,6 +230,6 @@ class Assumptions(AssumptionsView):
             self.non_preemptible.add(part.queue, part.non_preemptible, sign)
 
     def follow(self, paths: Mapping[QueueName, tuple[QueueName, ...]]) -> None:
-        """Move what queues are charged from these paths, the old ones, to those of now."""
+        """Move the sums of these queues from their old paths, the values, to their current ones."""
         self.usage.follow(paths)
         self.non_preemptible.follow(paths)

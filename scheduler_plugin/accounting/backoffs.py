@@ -1,11 +1,13 @@
-"""Pods that were evicted come back only after a back-off, later each time.
+"""Back-offs of evicted pods, longer each time.
 
-kinds of pods    that were evicted for others' quota borrow again: otherwise whoever makes them
-anew borrows at once what was taken back, and a large claim that is taken whole
-for a small shortfall comes and goes with each churn. Within their quota such
-pods wait for nobody
-PodGroups        that were given up since too few of their pods ran: otherwise they begin again
-without end, each time with half of their pods
+equivalence classes    Pods that were evicted for the quota of others may borrow again only after
+                       a back-off. Otherwise their controller creates them again and they borrow
+                       at once what was reclaimed, and a large claim that is evicted whole for a
+                       small shortfall alternates without end. Within their quota such pods do not
+                       wait.
+PodGroups              Groups that were evicted with too few running pods are admitted again only
+                       after a back-off. Otherwise they start again and again with half of their
+                       pods.
 """
 
 from __future__ import annotations
@@ -20,22 +22,22 @@ LONGEST = timedelta(minutes=60)
 
 @dataclass(frozen=True, slots=True)
 class _Backoff:
-    """How long a kind of pods waits, from when to when."""
+    """The begin and the length of one back-off."""
 
     since: datetime
     length: timedelta
 
     def is_over(self, now: datetime) -> bool:
-        """A clock that was set back lets nobody wait for longer."""
+        """Whether it is over; also if the clock was set back before its begin."""
         return not self.since <= now < self.since + self.length
 
     def is_forgotten(self, now: datetime) -> bool:
-        """Whether it was not evicted for as long again as it had waited."""
+        """Whether twice its length has passed, so that the next back-off is the first again."""
         return not self.since <= now < self.since + 2 * self.length
 
 
 class Backoffs:
-    """By the equivalence class of pods, or by the PodGroup."""
+    """Back-offs by equivalence class or by PodGroup."""
 
     def __init__(self) -> None:
         self._backoffs: dict[Hashable, _Backoff] = {}
@@ -45,17 +47,17 @@ class Backoffs:
         return len(self._backoffs)
 
     def __contains__(self, kind: Hashable) -> bool:
-        """Whether such pods wait now."""
+        """Whether the back-off of this kind is in force."""
         found = self._backoffs.get(kind)
         return found is not None and self._now is not None and not found.is_over(self._now)
 
     def until(self, kind: Hashable) -> datetime:
-        """When that is over; the kind is one that waits."""
+        """When the back-off of a kind ends; it must have one."""
         found = self._backoffs[kind]
         return found.since + found.length
 
     def evicted(self, kind: Hashable, now: datetime) -> None:
-        """A pod of this kind was evicted. Those that are evicted together count once."""
+        """Note the eviction of a pod of this kind. Pods that are evicted together count once."""
         self.expire(now)
         before = self._backoffs.get(kind)
         if before is not None and not before.is_over(now):
@@ -64,7 +66,7 @@ class Backoffs:
         self._backoffs[kind] = _Backoff(now, length)
 
     def expire(self, now: datetime) -> None:
-        """Time goes on."""
+        """Set the current time and forget old back-offs."""
         self._now = now
         for kind in [k for k, found in self._backoffs.items() if found.is_forgotten(now)]:
             del self._backoffs[kind]

@@ -1,10 +1,10 @@
-"""Who is charged for what, kept up to date by events.
+"""The facts and the ledger, kept up to date by events of queues and the catalog.
 
-    event ──► facts ──which entries follow from what changed──► ledger
+    event ──► facts ──entries that depend on the change──► ledger
 
-An event is the object as it is now, or that it is gone; it may come twice, in any order between
-kinds, and costs nothing where nothing changes that counts. One thread feeds the books and asks
-them. What was decided and is not visible yet, `World` adds.
+An event is the current object, or its deletion. Events may repeat, and come in any order between
+kinds; an event without an effect on charges costs nothing. The books are not thread-safe. `World`
+adds the decisions in flight.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from scheduler_plugin.objects.names import Queue, QueueName
 
 
 class Books(EntryBooks):
-    """The same for whoever feeds them."""
+    """The books with the events of queues, classes, Configurations, Instances and slices."""
 
-    # The tree: the cost is that of what is charged below the queue.
+    # The tree: an event costs as much as there is charged below the queue.
 
     def put_queue(self, queue: Queue) -> None:
         before = self.facts.tree.get(queue.name)
@@ -63,12 +63,12 @@ class Books(EntryBooks):
             self._follow(paths)
 
     def _follow(self, paths: Mapping[QueueName, tuple[QueueName, ...]]) -> None:
-        """Move what queues are charged from these paths, the old ones, to those of now."""
+        """Move the sums of these queues from their old paths, the values, to their current ones."""
         self.ledger.follow(paths)
 
     @contextmanager
     def _listing(self, keys: Iterable[ResourceKey]) -> Iterator[None]:
-        """A class without a label is accounted as long as some queue lists it."""
+        """Recount classes that are accounted since some queue lists them, or cease to be."""
         listed = {ClassName(key): self.facts.tree.lists(key) for key in sorted(keys)}
         names = [resources_of_class(key, self.facts.catalog.class_named(key)) for key in listed]
         with self._naming({name for found in names for name in found}):
@@ -80,7 +80,7 @@ class Books(EntryBooks):
                     n for n, was in listed.items() if tree.lists(ResourceKey(n)) != was
                 )
 
-    # The catalog: the cost is that of what uses the class or the resource.
+    # The catalog: an event costs as much as uses the class or the resource.
 
     def put_class(self, view: ClassView) -> None:
         before = self.facts.catalog.class_named(view.name)
@@ -99,7 +99,7 @@ class Books(EntryBooks):
             self._touch_listing(before)
 
     def _touch_listing(self, view: ClassView) -> None:
-        """The status of Queues tells whether anybody guards a class that is not Moorage's."""
+        """Touch the queues that list a class: their status says whether a policy guards it."""
         if not view.configuration:
             key = ResourceKey(view.name)
             self.ledger.touch(queue.name for queue in self.facts.tree if key in queue.shares)
@@ -107,23 +107,24 @@ class Books(EntryBooks):
     def _classes_told_by(
         self, before: ClassView | None, view: ClassView | None = None
     ) -> Iterable[ClassName]:
-        """Those whose claims a class decides about: itself, and by its label those of its devices.
+        """The classes whose claims a class decides about.
 
-        A Configuration's devices are had through classes of others, too.
+        These are the class itself and, if its label changed, all classes of claims: devices of its
+        Configuration may be allocated through any of them.
         """
         if (before and before.accounted) != (view and view.accounted):
             return self.facts.classes_asked()
         return [known.name for known in (view, before) if known is not None]
 
     def _resources_of(self, *views: ClassView | None) -> Iterable[str]:
-        """What a class may stand behind; one that is not accounted, behind Akri's names too."""
+        """The resources that a class may be behind; an exempt one, also behind Akri's names."""
         known = [view for view in views if view is not None]
         if any(view.accounted is False for view in known):
             return list(self.facts.pods_by_resource())
         return resources_of_class(known[0].name, *known)
 
     def put_configuration(self, name: ResourceKey) -> None:
-        """One more Configuration has this name; say so once for each object."""
+        """Add a Configuration of this name; call it once for each object."""
         with self._naming([f"{LEGACY_PREFIX}{name}"]):
             self.facts.catalog.put_configuration(name)
 
@@ -132,7 +133,7 @@ class Books(EntryBooks):
             self.facts.catalog.remove_configuration(name)
 
     def put_instance(self, instance: InstanceView) -> bool:
-        """Returns whether more changed than who holds its slots, which no sum follows from."""
+        """Returns whether more changed than the holders of its slots, which decide no charge."""
         before = self.facts.catalog.instance_named(instance.name)
         is_other = before is None or replace(before, held=instance.held) != instance
         if not is_other:
@@ -151,7 +152,7 @@ class Books(EntryBooks):
         self._recount_claims(self.facts.claims_with_device_named(name))
 
     def put_slice(self, view: SliceView) -> bool:
-        """Returns whether claims for all devices of a class cost more or less afterwards."""
+        """Returns whether the cost of claims for all devices of a class changed."""
         found = self.facts.catalog.slice_named(view.name)
         if found == view:
             return False
@@ -163,7 +164,7 @@ class Books(EntryBooks):
         return self._published(before)
 
     def delete_slice(self, name: str) -> bool:
-        """The same."""
+        """Returns whether the cost of claims for all devices of a class changed."""
         before = self._asked_whole()
         found = self.facts.catalog.slice_named(name)
         with self._keying(instance for _, instance in instances_of(found)):
@@ -172,7 +173,7 @@ class Books(EntryBooks):
         return self._published(before)
 
     def _recount_devices(self, *views: SliceView | None) -> None:
-        """The claims that have a device which only one of these shows, or as another's."""
+        """Recount the claims that have a device which these views list differently."""
         changed = set[tuple[DeviceId, ResourceKey]]()
         for view in views:
             changed ^= set(view.configurations) if view is not None else set()
@@ -191,7 +192,7 @@ class Books(EntryBooks):
 
     @contextmanager
     def _naming(self, names: Iterable[str]) -> Iterator[None]:
-        """Resources that pods use may stand for something else afterwards."""
+        """Recount the pods that use one of these resources, if its key changes inside."""
         pods, accounted = self.facts.pods_by_resource(), self.facts.catalog.accounted_resource
         before = {name: accounted(name) for name in names if name in pods}
         try:
@@ -203,7 +204,7 @@ class Books(EntryBooks):
 
     @contextmanager
     def _keying(self, names: Iterable[str] | None = None) -> Iterator[None]:
-        """Classes that are gone may be known by other Instances afterwards, all for None."""
+        """Recount the claims of these classes (None: of all), if their key changes inside."""
         asked = self.facts.claims_of_class
         known = self.facts.classes_asked() if names is None else map(ClassName, names)
         catalog = self.facts.catalog

@@ -1,4 +1,4 @@
-"""The books for who only reads them."""
+"""The read-only view of the books."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is charged for what by pods and claims, and what says pods' queues; `books` has the rest."""
+"""The part of the books that takes pods, claims, namespaces and PodGroups; `books` has the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 
 
 class EntryBooks(BooksView):
-    """Posts the entries of pods and claims."""
+    """Takes events of pods, claims, namespaces and PodGroups, and posts the entries they change."""
 
     def __init__(self, settings: AccountingSettings | None = None) -> None:
         self._facts = Facts(settings or AccountingSettings(), lambda uid: self._awaits_binding(uid))
@@ -31,16 +31,16 @@ class EntryBooks(BooksView):
         return self._ledger
 
     def _awaits_binding(self, uid: PodUid) -> bool:
-        """Whether a pod's binding was asked for, and its outcome is not seen yet."""
+        """Whether a pod's binding was requested, and its outcome is not known yet."""
         return False
 
     def _note_pod(self, pod: PodView) -> None:
-        """A pod is there, and not counted yet."""
+        """Called once a pod is entered, before it is counted."""
 
     def _note_gone_pod(self, uid: PodUid) -> None:
-        """A pod is gone, and counts still."""
+        """Called once a pod is removed, while it still counts."""
 
-    # Pods and claims: the cost is that of the object itself.
+    # Pods and claims: an event costs as much as the object itself.
 
     def put_pod(self, pod: PodView) -> None:
         before = self.facts.pod(pod.uid)
@@ -84,11 +84,11 @@ class EntryBooks(BooksView):
             self._recount_pods(self.facts.pods_covered_by(claim))
 
     def note_gone_claim(self, namespace: str, name: str) -> None:
-        """The API server said that there is no such claim; one that is known, its watch ends."""
+        """Note that the API server has no such claim. A known claim ends by its watch only."""
         self.facts.note_gone_claim((namespace, name))
 
     def _recount_pods(self, uids: Iterable[PodUid], formerly: Iterable[PodView] = ()) -> None:
-        """Post the entries of pods anew, and of all claims that they name, named or consume."""
+        """Post the entries of pods again, and of all claims that they name, named or consume."""
         facts, formerly = self.facts, list(formerly)
         claims = {claim.uid: None for pod in formerly for claim in facts.claims_of(pod)}
         for uid in self._with_mirrors(uids, formerly):
@@ -104,7 +104,7 @@ class EntryBooks(BooksView):
     def _with_mirrors(
         self, uids: Iterable[PodUid], formerly: Iterable[PodView]
     ) -> dict[PodUid, None]:
-        """These, and the mirror pods beside those of them that are or were some themselves."""
+        """These pods, and the mirror pods on the nodes of those that are or were mirror pods."""
         found = dict.fromkeys(uids)
         now = [pod for uid in found if (pod := self.facts.pod(uid)) is not None]
         for pod in (*formerly, *now):
@@ -117,11 +117,11 @@ class EntryBooks(BooksView):
             self._recount_claim(uid)
 
     def _recount_claim(self, uid: ClaimUid) -> bool:
-        """Post the entry of a claim anew; returns whether it is another."""
+        """Post the entry of a claim again; returns whether it changed."""
         claim = self.facts.claim(uid)
         return self.ledger.post_claim(uid, claim_entry(claim, self.facts) if claim else None)
 
-    # What pods' queues follow from: the cost is that of the pods concerned.
+    # Objects that decide pods' queues: an event costs as much as the pods concerned.
 
     def put_namespace(self, namespace: NamespaceView) -> None:
         if self.facts.namespaces.get(namespace.name) != namespace:
@@ -142,7 +142,7 @@ class EntryBooks(BooksView):
         self._recount_pods(self.facts.pods_in_group((namespace, name)))
 
     def serve_groups(self, *, served: bool) -> None:
-        """Take into account whether the cluster serves any kind of PodGroups."""
+        """Set whether the cluster serves any kind of PodGroups."""
         if self.facts.pod_queues.has_groups != served:
             self.facts.pod_queues.has_groups = served
             for group in self.facts.groups_named():

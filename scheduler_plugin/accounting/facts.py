@@ -1,4 +1,4 @@
-"""The same for who feeds them: pods and claims are entered and taken out."""
+"""The facts with their changes: pods and claims are entered and removed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from scheduler_plugin.objects.tables import enter
 
 
 class Facts(FactsView):
-    """What an event says is entered here, and nowhere else."""
+    """Changes the pods, claims and indexes of the facts; events reach them through the books."""
 
     def put_pod(self, pod: PodView) -> None:
-        """Enter a pod; neither it nor one of its name may be there."""
+        """Enter a pod; no pod of its UID or its name may be entered."""
         self._pods[pod.uid] = pod
         self._pod_uids[pod.namespace, pod.name] = pod.uid
         self._refer_pod(pod, 1)
@@ -24,7 +24,7 @@ class Facts(FactsView):
         self._mirrors.put(pod)
 
     def remove_pod(self, pod: PodView) -> None:
-        """Take out a pod, which must be there."""
+        """Remove a pod, which must be entered."""
         del self._pods[pod.uid]
         del self._pod_uids[pod.namespace, pod.name]
         self._refer_pod(pod, -1)
@@ -40,14 +40,14 @@ class Facts(FactsView):
         enter(self._of_resource, [resource for resource, _ in pod.requests], pod.uid, sign)
 
     def put_claim(self, claim: ClaimView) -> None:
-        """Enter a claim; neither it nor one of its name may be there."""
+        """Enter a claim; no claim of its UID or its name may be entered."""
         self._claims[claim.uid] = claim
         self._claim_uids[claim.key] = claim.uid
         self._gone_claims.pop(claim.key, None)
         self._refer_claim(claim, 1)
 
     def remove_claim(self, claim: ClaimView) -> None:
-        """Take out a claim, which must be there."""
+        """Remove a claim, which must be entered."""
         del self._claims[claim.uid]
         del self._claim_uids[claim.key]
         self._refer_claim(claim, -1)
@@ -64,6 +64,6 @@ class Facts(FactsView):
         enter(self._with_device_named, names, claim.uid, sign)
 
     def note_gone_claim(self, key: tuple[str, str]) -> None:
-        """There is no claim of this namespace and name, for certain, until one is entered."""
+        """Note that no claim of this namespace and name exists, until one is entered."""
         if key not in self._claim_uids:
             self._gone_claims[key] = None

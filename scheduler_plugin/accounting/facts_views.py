@@ -1,6 +1,6 @@
-"""The objects that decide about charges, and who refers to whom, for who only reads them.
+"""The objects that decide about charges, with their references to each other: the read-only view.
 
-Everything is found by what it is named by, so that a pod or a claim costs what it itself has.
+Indexes find objects by what refers to them, so that an event costs as much as its object.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.objects.tables import Index
 
 MOST_GONE = 10_000
-"""Deleted claims that are remembered: more than pods that name them are decided about."""
+"""How many deleted claims are remembered: more than pending pods name."""
 
 
 class FactsView:
-    """Pods and claims with their indexes, what says pods' queues, the tree and the catalog."""
+    """Pods and claims with their indexes, the objects that decide queues, tree and catalog."""
 
     def __init__(
         self, settings: AccountingSettings, may_have_node: Callable[[PodUid], bool]
     ) -> None:
-        """`may_have_node` says whether a pod's binding was asked for and is not seen yet."""
+        """`may_have_node` says whether a pod's binding was requested and is not visible yet."""
         self.settings = settings
         self.may_have_node = may_have_node
         self.tree = QueueTree()
@@ -84,25 +84,25 @@ class FactsView:
         return self._of_resource
 
     def pods_unjudged(self) -> list[PodUid]:
-        """The pods with requests that got a node without a verdict of ours."""
+        """The bound pods with requests that Moorage did not judge."""
         return list(self._unjudged)
 
     def admitted_by(self, queue: QueueName) -> Iterator[PodUid]:
-        """The pods that count by whom a queue admits, but for those that wait in it.
+        """The pods whose charge depends on which namespaces the queue admits, without its own.
 
-        Those without a verdict of ours, and those that name a claim which is not allocated yet and
-        has the queue's label.
+        These are the pods that Moorage did not judge, and those that name an unallocated claim with
+        the queue's label.
         """
         yield from self._unjudged
         for uid in self._asked_of.get(queue, ()):
             yield from (pod.uid for pod in self.pods_naming(self._claims[uid]))
 
     def pods_leaving(self) -> Collection[PodUid]:
-        """The pods with a node that are being deleted."""
+        """The terminating pods that have a node."""
         return self._leaving.keys()
 
     def mirrors_beside(self, pod: PodView) -> list[PodUid]:
-        """The mirror pods whose cost hangs on a pod; none where it is no such pod itself."""
+        """The mirror pods whose cost depends on this pod; none unless it is a capped mirror pod."""
         return self._mirrors.on(pod.node) if is_capped(pod) else []
 
     def mirrors_before(self, pod: PodView) -> Iterator[PodView]:
@@ -119,28 +119,28 @@ class FactsView:
         return self._claims[uid] if uid is not None else None
 
     def is_gone_claim(self, key: tuple[str, str]) -> bool:
-        """Whether it is known that there is none; where not, it may come any moment."""
+        """Whether it is known that no such claim exists; otherwise it may appear."""
         return key in self._gone_claims
 
     def claims(self) -> Iterator[ClaimView]:
         return iter(self._claims.values())
 
     def claims_of(self, pod: PodView) -> tuple[ClaimView, ...]:
-        """The claims that a pod names and that are known, in the order of its spec."""
+        """The known claims that a pod names, in the order of its spec."""
         found = (self.claim_named(pod.namespace, name) for name in pod.claim_names)
         return tuple(claim for claim in found if claim is not None)
 
     def lost_extended_claim(self, pod: PodView) -> bool:
-        """Whether the claim that stands for the pod's extended resources is not there."""
+        """Whether the claim for the pod's extended resources is missing."""
         name = pod.extended_claim
         return bool(name) and self.claim_named(pod.namespace, name) is None
 
     def without_lost_claim(self, pod: PodView) -> PodView:
-        """The pod as if no claim had been made for its extended resources, if that is not there."""
+        """The pod without the claim for its extended resources, if that claim is missing."""
         return pod.without_extended_claim() if self.lost_extended_claim(pod) else pod
 
     def pods_covered_by(self, claim: ClaimView) -> list[PodUid]:
-        """The pods for whose extended resources the claim stands, or one of its name stood."""
+        """The pods whose extended resources this claim, or another of its name, is made for."""
         return [pod.uid for pod in self.pods_naming(claim) if pod.extended_claim == claim.name]
 
     def claims_consumed_by(self, uid: PodUid) -> list[ClaimUid]:
@@ -154,36 +154,36 @@ class FactsView:
         return list(self._of_class.get(name, ()))
 
     def devices_in_use(self) -> KeysView[DeviceId]:
-        """All devices that claims have."""
+        """All devices that are allocated to claims."""
         return self._with_device.keys()
 
     def drivers_had_through(self, name: ClassName) -> Iterator[str]:
-        """Of each device that a claim of the class has the driver, if nothing else is asked for."""
+        """The drivers of the devices of claims that ask for this class only."""
         claims = (self._claims[uid] for uid in self._of_class.get(name, ()))
         only = (claim for claim in claims if claim.results and len(claim.classes) == 1)
         return (result.driver for claim in only for result in claim.results or ())
 
     def classes_asked(self) -> list[ClassName]:
-        """The classes of which claims ask for devices."""
+        """The classes that claims ask for."""
         return list(self._of_class)
 
     def classes_asked_whole(self) -> list[ClassName]:
-        """The classes of which some claim asks for all devices."""
+        """The classes whose devices some claim requests all of (allocation mode All)."""
         return list(self._asking_all)
 
     def claims_asking_for_all(self, name: ClassName) -> list[ClaimUid]:
         return list(self._asking_all.get(name, ()))
 
     def claims_with(self, device: DeviceId) -> Iterator[ClaimView]:
-        """The claims that have a device, or a part of it."""
+        """The claims that a device, or a part of it, is allocated to."""
         return (self._claims[uid] for uid in self._with_device.get(device, ()))
 
     def claims_with_device_named(self, name: str) -> list[ClaimUid]:
-        """The claims that have one of our driver's devices of this name, in whatever pool."""
+        """The claims that have a device of Moorage's driver with this name, in any pool."""
         return list(self._with_device_named.get(name, ()))
 
     def consumers(self, claim: ClaimView) -> Iterator[PodView]:
-        """The pods that the claim is reserved for and that are known, the earliest first."""
+        """The known pods that the claim is reserved for, the earliest first."""
         found = (self._pods.get(uid) for uid in claim.reserved_for)
         return (pod for pod in found if pod is not None)
 
@@ -197,37 +197,37 @@ class FactsView:
         return self.pod_queues.group(namespace, name)
 
     def groups_named(self) -> list[tuple[str, str]]:
-        """The PodGroups that pods name, whether they are there or not."""
+        """The PodGroups that pods name, whether they exist or not."""
         return list(self._in_group)
 
     def queue_of(self, pod: PodView) -> QueueName:
-        """The queue of a pod, whether it exists or not; "" for none, and where it is not known."""
+        """The queue of a pod, whether it exists or not; "" for none, or while it is unknown."""
         return self.pod_queues.queue_of(pod)
 
     def knows_queue_of(self, pod: PodView) -> bool:
-        """Whether all is there that says the pod's queue, "none" included."""
+        """Whether the pod's queue is known, "none" included."""
         return self.pod_queues.knows_queue_of(pod)
 
     def charged_queue(self, pod: PodView) -> QueueName:
         """The queue that a bound pod's requests are charged to; "" for none.
 
-        What its binding says was judged. Whatever else says a queue, anybody may have written
-        where nothing judged the pod: its namespace must be one that may use the queue.
+        The queue of its binding was judged. Any other source of the queue may have been written
+        without a verdict: then the pod's namespace must be allowed to use the queue.
         """
         queue = self.queue_of(pod)
         return queue if pod.queue_is_bound or self.may_use(pod, queue) else NO_QUEUE
 
     def waits_in(self, uid: PodUid) -> QueueName:
-        """The queue of a pod that may be bound yet, whether it may use it or not; "" for others."""
+        """The queue of a pod that may still be bound, allowed or not; "" for any other pod."""
         pod = self.pod(uid)
         return self.queue_of(pod) if pod is not None and pod.may_be_bound else NO_QUEUE
 
     def awaits(self, pod: PodView) -> bool:
-        """Whether the pod's queue, or who may use it, is not known yet."""
+        """Whether the pod's queue, or the pod's right to use it, is not known yet."""
         return self.pod_queues.awaits(pod)
 
     def may_use(self, pod: PodView, queue: QueueName) -> bool:
-        """Whether the pod's namespace is known to may use the queue, which must exist."""
+        """Whether the queue exists and admits the pod's namespace, which must be known."""
         namespace = self.namespaces.get(pod.namespace)
         found = self.tree.get(queue)
         return found is not None and namespace is not None and found.admits(namespace.labels)

@@ -1,8 +1,8 @@
-"""What is known of a pod about to be bound, and what has to be read anew first.
+"""Which objects of a pod must be read again before its verdict at Bind.
 
-When kube-scheduler asks for a binding it has written the allocation and the reservation of every
-claim, and for extended resources a claim and the pod's status. The watch may be a moment behind:
-a verdict on what was there before would charge what is not so.
+When kube-scheduler calls Bind, it has written the allocation and the reservation of every claim,
+and for extended resources a claim and the pod's status. The watch may lag behind: a verdict on the
+state before would charge the wrong amounts.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from scheduler_plugin.objects.pods import PodView
 
 
 def awaits_claims(pod: PodView, facts: FactsView) -> bool:
-    """Whether claims may have been made for the pod that it is not known to use yet.
+    """Whether claims may have been made for the pod that its known version does not name.
 
-    If the API server knows of none either, its word is the last.
+    If the API server's version does not name them either, there are none.
     """
     is_to_come = any(entry.is_to_be_made for entry in pod.claims)
     return is_to_come or awaits_extended_claim(pod, facts.catalog)
 
 
 def awaits_extended_claim(pod: PodView, catalog: Catalog) -> bool:
-    """Whether a claim for extended resources may have been made that is accounted, and not known.
+    """Whether an accounted claim for extended resources may exist that is not known.
 
-    Where a device plugin serves them there is none, and there will be none. A class may be gone
-    since kube-scheduler made a claim of it: what that has is charged all the same.
+    Where a device plugin serves the resources, there is no such claim. A class may be deleted after
+    kube-scheduler made a claim of it: the claim's devices are charged nevertheless.
     """
     return any(_may_be_accounted(resource, catalog) for resource, _ in pod.uncovered)
 
@@ -48,7 +48,7 @@ def _may_be_accounted(resource: str, catalog: Catalog) -> bool:
 
 
 def claims_to_read(pod: PodView, facts: FactsView) -> tuple[str, ...]:
-    """Names of the pod's claims that are unknown, or known as they were before its reservation."""
+    """Names of the pod's claims that are unknown, or not yet known to be reserved for the pod."""
     return tuple(name for name in pod.claim_names if not _is_fresh(pod, name, facts))
 
 
@@ -62,7 +62,7 @@ def _is_fresh(pod: PodView, name: str, facts: FactsView) -> bool:
 
 
 def stand(owners: Iterable[ClaimOwner], facts: FactsView) -> bool:
-    """Whether the claims say what was judged: while one was written, another's owner may end."""
+    """Whether all claims have the judged owner: one may end while another is written."""
     return all(_says(owner, facts) for owner in owners)
 
 
@@ -72,16 +72,17 @@ def _says(owner: ClaimOwner, facts: FactsView) -> bool:
 
 
 def owned_claims(pod: PodView, facts: FactsView) -> tuple[str, ...]:
-    """Names of the accounted claims on which no owner is to be written.
+    """Names of the accounted claims that have an owner already.
 
-    Of any other claim the write proves, by its precondition, that the version that was judged is
-    the newest. Of these nothing does: an earlier attempt's reservation looks like this one's.
+    A claim whose owner is written is proved to be the newest version by the precondition of the
+    write. These claims are not written, and the reservation of an earlier attempt looks like that
+    of this one, so they must be read.
     """
     return tuple(claim.name for claim in _accounted_claims(pod, facts, owned=True))
 
 
 def unowned_claims(pod: PodView, facts: FactsView) -> tuple[ClaimUid, ...]:
-    """The accounted claims on which an owner is to be written, in an order that all pods share."""
+    """The accounted claims whose owner is to be written, in an order common to all pods."""
     return tuple(sorted(claim.uid for claim in _accounted_claims(pod, facts, owned=False)))
 
 

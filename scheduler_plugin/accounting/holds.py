@@ -1,11 +1,11 @@
-"""What is held for a pod by name: what was taken from others, until the pod has it.
+"""Holds: what is held for a preemptor, from the eviction of its targets until it is bound.
 
-A hold is an assumption that no answer to kube-scheduler drops. While the pod itself is assumed to
-be bound the hold rests, so that nothing counts twice; afterwards, if the pod still waits, it counts
-again.
+A hold is an assumption that no answer to kube-scheduler removes. While the pod itself is assumed to
+be bound, its hold is suspended, so that nothing counts twice; if the pod is pending again
+afterwards, the hold counts again.
 
-Where a device is held, no ceiling keeps others from it: they are kept off where what is free beside
-it is not enough for them.
+Held devices are not protected by ceilings: other pods are refused nodes where the free devices
+beside the held ones are not enough for them.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """What a pod will be charged, and to whom.
+    """What is held for one pod.
 
     Attributes:
-        name: The pod, for a sentence.
+        name: The pod, as sentences name it.
         queue: The queue that will be charged.
+        usage: The charges.
         non_preemptible: The part of the charges that counts against the quota, too.
-        is_device: Whether devices are held for it, and not only room below limits.
-        devices: Which ones, each with how many slots.
-        resources: What the node's device plugins have for it.
-        awaits: The claims whose users have to leave them first.
-        node: Where the pod would be; "" where its devices are those of several nodes.
-        awaits_pods: Pods that have to end first.
+        is_device: Whether devices are held, and not only room below limits.
+        devices: The devices, each with a number of slots.
+        resources: The slots of device plugins on the node.
+        awaits: The claims whose users must end first.
+        node: The node; "" if the devices are usable from several nodes.
+        awaits_pods: The pods that must end first.
     """
 
     pod: PodUid
@@ -50,18 +51,18 @@ class Hold:
 
     @property
     def is_of_any(self) -> bool:
-        """Whether nobody knows which device it is: an earlier version did not write it."""
+        """Whether the held device is unknown: an earlier version did not write it."""
         return self.is_device and not self.devices and not self.resources
 
     @property
     def held(self) -> Held:
-        """What of it the pod's condition says."""
+        """The part of the hold that the pod's condition says."""
         return Held(self.devices, self.resources, self.node)
 
 
 @dataclass(slots=True)
 class _Tables:
-    """What is held; `resting` are those whose pod is assumed to be bound."""
+    """The holds; those in `resting` are suspended, since their pod is assumed to be bound."""
 
     holds: MutableMapping[PodUid, Hold] = field(default_factory=dict)
     resting: MutableMapping[PodUid, None] = field(default_factory=dict)
@@ -75,30 +76,30 @@ class _Tables:
 
 
 class Holds:
-    """All holds, and what those that do not rest add to the sums of what is assumed."""
+    """All holds. Those that are not suspended are added to the sums of the assumptions."""
 
     def __init__(
         self, usage: Totals, non_preemptible: Totals, tables: _Tables | None = None
     ) -> None:
-        """The sums are those of the assumptions; nothing is held unless `tables` say so."""
+        """The sums are those of the assumptions; `tables` are the holds of a trial."""
         self._usage = usage
         self._non_preemptible = non_preemptible
         self._tables = tables or _Tables()
 
     def trial(self, usage: Totals, non_preemptible: Totals) -> Holds:
-        """These holds, and changes that are the result's alone; the sums are the trial's."""
+        """An overlay of these holds; the sums are those of the trial."""
         return Holds(usage, non_preemptible, self._tables.trial())
 
     @property
     def turns(self) -> int:
-        """How often something began or ceased to be held."""
+        """How often a hold began or ended."""
         return self._tables.turns
 
     def __contains__(self, pod: PodUid) -> bool:
         return pod in self._tables.holds
 
     def get(self, pod: PodUid) -> Hold | None:
-        """What is held for a pod; None for nothing."""
+        """The hold for a pod; None if there is none."""
         return self._tables.holds.get(pod)
 
     def __iter__(self) -> Iterator[Hold]:
@@ -106,11 +107,11 @@ class Holds:
         return iter(tuple(self._tables.holds.values()))
 
     def of_devices(self) -> tuple[Hold, ...]:
-        """Those of devices, the earliest first."""
+        """The holds of devices, the earliest first."""
         return tuple(self._tables.of_devices.values())
 
     def put(self, hold: Hold, *, rests: bool) -> None:
-        """Hold room for a pod; `rests` says whether it is assumed to be bound just now."""
+        """Add a hold; `rests` says whether it is suspended, as its pod is assumed to be bound."""
         self.end(hold.pod)
         self._tables.holds[hold.pod] = hold
         self._tables.turns += 1
@@ -121,7 +122,7 @@ class Holds:
             self.resume(hold.pod)
 
     def end(self, pod: PodUid) -> Hold | None:
-        """Give up what is held for a pod; None where there was nothing."""
+        """End the hold for a pod, and return it; None if there was none."""
         self.rest(pod)
         self._tables.resting.pop(pod, None)
         self._tables.of_devices.pop(pod, None)
@@ -131,20 +132,20 @@ class Holds:
         return hold
 
     def rest(self, pod: PodUid) -> None:
-        """The pod is assumed to be bound, which counts the same."""
+        """Suspend the hold: its pod is assumed to be bound, which counts the same."""
         hold = self._tables.holds.get(pod)
         if hold is not None and pod not in self._tables.resting:
             self._tables.resting[pod] = None
             self._add(hold, -1)
 
     def resume(self, pod: PodUid) -> None:
-        """It is not any more."""
+        """Count the hold again: its pod is not assumed to be bound any more."""
         if pod in self._tables.resting:
             del self._tables.resting[pod]
             self._add(self._tables.holds[pod], 1)
 
     def counted_for(self, pod: PodUid) -> Hold | None:
-        """What counts for a pod now; None for nothing."""
+        """The hold that counts for a pod now; None if there is none, or it is suspended."""
         return None if pod in self._tables.resting else self._tables.holds.get(pod)
 
     def _add(self, hold: Hold, sign: int) -> None:

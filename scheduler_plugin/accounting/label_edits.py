@@ -1,4 +1,4 @@
-"""Labels of claims that somebody edited although policies forbid it."""
+"""Queue labels of claims that were edited although policies forbid it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from scheduler_plugin.objects.names import QueueName
 class LabelEdit:
     """A claim whose label was edited while it was allocated, although policies forbid it.
 
-    The label is the truth: what it says now counts. Only who was there knows that it changed.
+    The current label counts. Only a process that observed both versions knows of the edit.
 
     Attributes:
-        formerly: What the label said before; "" for nothing.
+        formerly: The label before the edit; "" for none.
     """
 
     claim: ClaimView
     formerly: QueueName
 
     def __str__(self) -> str:
-        """A sentence for people."""
+        """The note of the Event."""
         now, before = self.claim.label, self.formerly
         says = f'is labelled "{now}"' if now else "has lost its label"
         said = f'was labelled "{before}"' if before else "had no label"
         charged = f'queue "{now}" is charged' if now else "no queue is charged"
         return (
-            f"{self.claim} {says} since somebody edited it while it was allocated; before it"
+            f"{self.claim} {says}: a user edited its label while it was allocated. Before, it"
             f" {said}. Now {charged}."
         )
 

@@ -1,7 +1,7 @@
-"""Mirror pods: a kubelet shows by them its static pods, which nobody judged.
+"""Mirror pods, by which a kubelet reports its static pods; no verdict was made about them.
 
-A kubelet may show as many as it likes. So what those of one node cost together is no more than the
-node can hold: the oldest first, each of the later ones what is left.
+A kubelet may report any number of them. So the mirror pods of one node together are charged no more
+than the node's devices: the oldest first, each later one what remains.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ _Turn: TypeAlias = tuple[str, str, str, PodUid]
 
 
 def is_capped(pod: PodView) -> bool:
-    """Whether a pod costs no more than what its node has left."""
+    """Whether a pod is charged no more than its node has left for it."""
     uses = pod.is_bound and not pod.ended and bool(pod.requests)
     return uses and pod.is_mirror and not pod.queue_is_bound
 
 
 class MirrorPods:
-    """Those that are capped, by their nodes."""
+    """The capped mirror pods, by node."""
 
     def __init__(self) -> None:
         self._on: dict[str, list[_Turn]] = {}
 
     def put(self, pod: PodView) -> None:
-        """Enter a pod, if it is one, which must not be there."""
+        """Enter a pod, if it is capped; it must not be entered yet."""
         if is_capped(pod):
             insort(self._on.setdefault(pod.node, []), _turn(pod))
 
     def remove(self, pod: PodView) -> None:
-        """Take out a pod, if it is one, which must be there."""
+        """Remove a pod, if it is capped; it must be entered."""
         if is_capped(pod):
             turns = self._on[pod.node]
             del turns[bisect_left(turns, _turn(pod))]
@@ -42,11 +42,11 @@ class MirrorPods:
                 del self._on[pod.node]
 
     def on(self, node: str) -> list[PodUid]:
-        """All of a node, the oldest first."""
+        """The capped pods of a node, the oldest first."""
         return [turn[-1] for turn in self._on.get(node, ())]
 
     def before(self, pod: PodView) -> Iterator[PodUid]:
-        """Those of its node that are older, the oldest first; none for one that is not capped."""
+        """The older capped pods of the pod's node, the oldest first; none unless it is capped."""
         mine = _turn(pod)
         turns = self._on.get(pod.node, []) if is_capped(pod) else []
         for turn in turns:

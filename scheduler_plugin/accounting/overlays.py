@@ -1,6 +1,6 @@
-"""A table that shows another one with changes of its own, and never changes the other.
+"""A table over another one: it has changes of its own and never changes the other.
 
-It costs what is changed, however much stands beneath. Values must not be changed in place.
+It costs as much as is changed, whatever the size of the other. Values must not be changed in place.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ V = TypeVar("V")
 
 
 class Overlay(MutableMapping[K, V]):
-    """In the order that a dict would have after the same changes."""
+    """A mapping with the order that a dict would have after the same changes."""
 
     def __init__(self, under: Mapping[K, V]) -> None:
         self._under = under
         self._changed: dict[K, V] = {}
         self._taken_out: set[K] = set()
-        """Keys that `_under` has: one that came back stands where a new one would."""
+        """Deleted keys of `_under`. A key that is set again has the place of a new one."""
 
     def __getitem__(self, key: K) -> V:
         if key in self._changed:

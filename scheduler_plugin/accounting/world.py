@@ -1,8 +1,8 @@
-"""Everything that a verdict looks at, kept up to date by events.
+"""All that a verdict depends on, kept up to date by events.
 
-    event ──► books: facts ──which entries follow from what changed──► ledger ──► assumptions
+    event ──► books: facts ──entries that depend on the change──► ledger ──► assumptions
 
-Beside the books stands what was decided and the API does not show yet.
+The world is the books and the decisions in flight, which the API does not show yet.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from scheduler_plugin.objects.names import (
 from scheduler_plugin.objects.pods import PodView
 
 MOST_REMEMBERED = 10_000
-"""Deleted pods: more than kube-scheduler can have on its way."""
+"""How many deleted pods are remembered: more than kube-scheduler can be binding."""
 
 
 class World(Books, DecidingWorld):
-    """The same for whoever feeds it, and whose decisions count."""
+    """The books and the assumptions, with all their changes."""
 
     def __init__(self, settings: AccountingSettings | None = None) -> None:
         super().__init__(settings)
@@ -43,13 +43,13 @@ class World(Books, DecidingWorld):
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
         self._deleted = self._gone = FIFOCache[PodUid, None](MOST_REMEMBERED)
 
-    # What events say of pods and claims about which something was decided.
+    # Events of pods and claims that decisions in flight are about.
 
     def _awaits_binding(self, uid: PodUid) -> bool:
         return self.assumptions.awaits_binding(uid)
 
     def _note_pod(self, pod: PodView) -> None:
-        # After a backup was restored, a pod that was deleted may be there again.
+        # A restored backup may contain a deleted pod.
         self._gone.pop(pod.uid, None)
         if not pod.may_be_bound:
             self.assumptions.forget_for_good(pod.uid)
@@ -85,25 +85,25 @@ class World(Books, DecidingWorld):
         self.assumptions.follow(paths)
 
     def take_label_edits(self) -> tuple[LabelEdit, ...]:
-        """The claims whose label was edited since the last call: each is told of once."""
+        """The claims whose label was edited since the last call; each edit is returned once."""
         edits = tuple(self._label_edits.values())
         self._label_edits.clear()
         return edits
 
-    # What is held for pods, and what cannot be had.
+    # Holds, and quotas that cannot be met.
 
     def hold(self, hold: Hold) -> None:
-        """Hold room for a pod until it is bound, is gone, or the hold is ended."""
+        """Hold room for a pod until it is bound or deleted, or the hold is ended."""
         self.assumptions.hold(hold)
         self.ledger.touch(self.facts.tree.path(hold.queue))
 
     def end_hold(self, pod: PodUid) -> None:
-        """Nothing is held for a pod any more."""
+        """End the hold for a pod, if there is one."""
         if (hold := self.assumptions.holds.end(pod)) is not None:
             self.ledger.touch(self.facts.tree.path(hold.queue))
 
     def tell_unmet(self, unmet: Mapping[QueueName, str]) -> None:
-        """These queues are under their quota, ask for more, and cannot have it: each with why."""
+        """Set the queues that are below their quota and cannot be given more, each with why."""
         changed = [n for n in {*unmet, *self.unmet} if unmet.get(n) != self.unmet.get(n)]
         self.unmet = unmet
         self.ledger.touch(changed)

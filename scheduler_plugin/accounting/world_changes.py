@@ -1,4 +1,4 @@
-"""What the world tells of itself after it took an event."""
+"""The changes that subscribers of the world receive after it took an event."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 @dataclass(frozen=True, slots=True)
 class ClaimChanged:
-    """A claim came, changed or went."""
+    """A claim was added, changed or deleted."""
 
     uid: ClaimUid
 
 
 @dataclass(frozen=True, slots=True)
 class PodChanged:
-    """A pod that may use devices came, changed or went."""
+    """A pod that may use devices was added, changed or deleted."""
 
     uid: PodUid
 
 
 @dataclass(frozen=True, slots=True)
 class QueueChanged:
-    """A Queue came, changed or went."""
+    """A Queue was added, changed or deleted."""
 
     name: QueueName
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceChanged:
-    """A Namespace came, changed or went."""
+    """A Namespace was added, changed or deleted."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroupChanged:
-    """A PodGroup came, changed or went."""
+    """A PodGroup was added, changed or deleted."""
 
     namespace: str
     name: str
@@ -46,7 +46,7 @@ class GroupChanged:
 
 @dataclass(frozen=True, slots=True)
 class OtherChanged:
-    """Something else changed that verdicts and sums follow from, such as a class."""
+    """Another object changed that verdicts and sums depend on, such as a class."""
 
 
 WorldChange: TypeAlias = (

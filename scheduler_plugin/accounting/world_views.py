@@ -1,4 +1,4 @@
-"""A world for who only reads it, and for who tries decisions that nobody else is to know of."""
+"""The read-only view of the world, and the trial, in which decisions are tried."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduler_plugin.objects.names import PodUid, QueueName
 
 
 class WorldView(BooksView):
-    """The facts, the ledger that follows from them, and the assumptions beside it.
+    """The facts, the ledger and the assumptions.
 
     Attributes:
         unmet: The queues whose quota cannot be met, each with why.
@@ -29,17 +29,17 @@ class WorldView(BooksView):
         return self._assumptions
 
     def may_be_bound(self, uid: PodUid) -> bool:
-        """Whether a pod may get a node yet, as far as is known: kube-scheduler may know less."""
+        """Whether a pod may still be bound; the plugin may know more than kube-scheduler here."""
         pod = self.facts.pod(uid)
         return uid not in self._deleted if pod is None else pod.may_be_bound
 
     def held(self, queue: QueueName) -> Charges:
-        """What is held for pods of a queue and of those below it."""
+        """What is held for pods of a queue and its descendants."""
         path, holds = self.facts.tree.path, self.assumptions.holds
         return summed(hold.usage for hold in holds if queue in path(hold.queue))
 
     def trial(self) -> Trial:
-        """This world, and decisions that are the result's alone. It costs what is decided."""
+        """An overlay of this world in which decisions are tried; its cost is that of those."""
         books = (self._facts, self._ledger)
         return Trial(books, self.unmet, self._assumptions.trial(), self._deleted)
 
@@ -53,9 +53,9 @@ class DecidingWorld(WorldView):
 
 
 class Trial(DecidingWorld):
-    """Pods are assumed to be bound for a moment: it is thrown away.
+    """A world whose assumptions are an overlay and are discarded with it.
 
-    It shows the facts and the ledger of the world that it is of: it ends before these change.
+    It shares the facts and the ledger with its world, so it must not be used after they changed.
     """
 
     def __init__(

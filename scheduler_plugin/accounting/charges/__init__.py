@@ -1,6 +1,6 @@
-"""What is charged to whom, as the API's objects say.
+"""The charges of queues that follow from API objects alone.
 
-In come claims and pods; out comes whose a claim is (`owners`), what it costs (`costs`), and what is
-charged to each queue, each claim once (`ledger`). What is in flight is not in here. Start reading
-at `ledger`.
+Input is claims and pods; output is the owner of a claim (`owners`), its cost (`costs`), and the
+charges of each queue, where each claim counts once (`ledger`). Decisions in flight are not part of
+it. Start reading at `ledger`.
 """

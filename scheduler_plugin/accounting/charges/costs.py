@@ -1,4 +1,4 @@
-"""What a claim or a pod's requests cost: exactly once allocated, at most before that."""
+"""The cost of a claim or of a pod's requests: exact after allocation, the maximum before."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from scheduler_plugin.objects.pods import PodView
 
 
 def is_accounted(claim: ClaimView, catalog: Catalog) -> bool:
-    """Whether queues count the claim.
+    """Whether the claim is charged to queues.
 
-    Administrative access takes no device from anybody: a claim that asks for nothing else of
+    Administrative access takes no device from other pods: a claim that asks for nothing else of
     accounted classes needs no queue and no owner.
     """
     asked = (
@@ -34,12 +34,12 @@ def is_accounted(claim: ClaimView, catalog: Catalog) -> bool:
 
 
 def may_be_accounted(claim: ClaimView, catalog: Catalog) -> bool:
-    """Whether queues count the claim, or may count it once it is allocated, or allocated anew."""
+    """Whether the claim is charged to queues, or may be once it is allocated or reallocated."""
     return is_accounted(claim, catalog) or any(map(catalog.may_be_ours, claim.classes))
 
 
 def claim_cost(claim: ClaimView, catalog: Catalog) -> Charges:
-    """The exact cost of an allocated claim; the most that another can cost."""
+    """The exact cost of an allocated claim; the maximum cost of an unallocated one."""
     return _at_most(claim, catalog) if claim.results is None else _exactly(claim, catalog)
 
 
@@ -51,7 +51,7 @@ def _exactly(claim: ClaimView, catalog: Catalog) -> Charges:
 
 
 def _charged(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[Result, ResourceKey]]:
-    """What a claim has that queues count."""
+    """The accounted devices of a claim, each with its key."""
     if not claim.results:
         return
     classes = {a.name: a.device_class for r in claim.requests for a in r.alternatives}
@@ -63,7 +63,7 @@ def _charged(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[Result, Resou
 
 
 def _key(result: Result, name: ClassName, catalog: Catalog) -> ResourceKey | None:
-    """A device of ours is what it is, whatever class of whoever's selected it."""
+    """The key of a device; for Moorage's own devices it does not depend on the class alone."""
     if result.driver == DRIVER_NAME:
         return catalog.held_key(result.device_id, name)
     return catalog.accounted_key(name)
@@ -94,10 +94,10 @@ def _alternative_cost(alternative: Alternative, catalog: Catalog) -> Charges:
 
 
 def granted_cost(pod: PodView, catalog: Catalog) -> Charges:
-    """What a bound pod's requests cost beside its claims: devices of the device plugin.
+    """The cost of a bound pod's requests beside its claims: devices of the device plugin.
 
-    What `extendedResourceClaimStatus` covers is charged through that claim. Other vendors'
-    resources that no claim covers were served by their own device plugins.
+    Resources that `extendedResourceClaimStatus` covers are charged through that claim. Resources of
+    other vendors that no claim covers were served by their own device plugins.
     """
     return _requests_cost(
         pod, lambda name: catalog.accounted_resource(name) if is_legacy(name) else None
@@ -105,7 +105,7 @@ def granted_cost(pod: PodView, catalog: Catalog) -> Charges:
 
 
 def mirrored_cost(pod: PodView, before: Iterable[PodView], catalog: Catalog) -> Charges:
-    """The same of a mirror pod: no more than those before it leave of what their node holds."""
+    """`granted_cost` of a mirror pod, at most what older ones leave of the node's devices."""
     cost = dict(granted_cost(pod, catalog))
     left = {key: catalog.capacity(pod.node, key) for key in cost}
     for other in before:
@@ -117,9 +117,9 @@ def mirrored_cost(pod: PodView, before: Iterable[PodView], catalog: Catalog) -> 
 
 
 def asked_cost(pod: PodView, catalog: Catalog) -> Charges:
-    """The most that a pod's requests can cost beside its claims, before it has a node.
+    """The maximum cost of a pod's requests beside its claims, before it has a node.
 
-    Whether a device plugin or DRA serves them depends on the node.
+    The node decides whether a device plugin or DRA serves them.
     """
     return _requests_cost(pod, catalog.asked_resource)
 

@@ -1,4 +1,4 @@
-"""What one claim or pod is charged: it follows from the facts alone.
+"""The ledger entry of one claim or pod, which follows from the facts alone.
 
 facts ──claim_entry, pod_entry──► entries
 """
@@ -25,17 +25,17 @@ from scheduler_plugin.objects.pods import PodView, oldest
 
 @dataclass(frozen=True, slots=True)
 class ClaimEntry:
-    """What one accounted claim means for the queues.
+    """What one accounted claim is charged.
 
     Attributes:
-        owner: The queue that is charged; "" while nobody is.
-        cost: Exact where the claim is allocated, else the most that it can be.
-        non_preemptible: Whether a consumer of the owner is non-preemptible.
+        owner: The queue that is charged; "" if none is.
+        cost: Exact if the claim is allocated, else the maximum.
+        non_preemptible: Whether a consumer of the owner's queue is non-preemptible.
         shared_out: Whether a consumer is of another queue.
-        orphan: Whether it is used without an owner.
-        orphan_of: The queues whose pods use it so; none where there is an owner.
-        waits_for: The queue whose pods wait for it, while nobody is charged; "" for none.
-        leaving: Whether all who use it are on their way out, so that it is free soon.
+        orphan: Whether the claim is used without an owner.
+        orphan_of: The queues whose pods use an orphan; () for any other claim.
+        waits_for: The queue whose pods wait for an uncharged claim; "" for none.
+        leaving: Whether all consumers are terminating or ended, so that it is free soon.
     """
 
     owner: QueueName
@@ -54,12 +54,13 @@ class ClaimEntry:
 
 @dataclass(frozen=True, slots=True)
 class PodEntry:
-    """What one pod's own requests mean for its queue: charged once bound, awaited before.
+    """What one pod's own requests are charged: usage once it is bound, requested before.
 
     Attributes:
-        queue: The queue; "" for nobody, where it is bound and its queue is not to be charged.
-        named: The queue that it says it has and may not use; "" for none, or where that is not
-            known yet.
+        queue: The queue; "" if the pod is bound and no queue may be charged.
+        named: The queue that an uncharged pod names and may not use; "" for none, or while that is
+            not known.
+        leaving: Whether the pod is bound and terminating.
     """
 
     queue: QueueName
@@ -74,12 +75,12 @@ class PodEntry:
 class QueueUsage:
     """The figures of a queue's status.
 
-    All but the numbers of claims include the queue's descendants; a claim is owned by one queue.
+    Amounts include the queue's descendants; numbers of claims do not.
 
     Attributes:
-        requested: Usage, and what waiting pods ask for.
+        requested: The usage, and what pending pods ask for.
         shared_out: How many of the owned claims have a foreign consumer.
-        orphans: How many claims its pods use that nobody owns.
+        orphans: How many claims without an owner its pods use.
     """
 
     usage: Charges = NO_CHARGES
@@ -91,7 +92,7 @@ class QueueUsage:
 
 
 def claim_entry(claim: ClaimView, facts: FactsView) -> ClaimEntry | None:
-    """A claim's entry; None for one that is not accounted, or that nobody waits for or has."""
+    """A claim's entry; None for a claim that is not accounted."""
     if not is_accounted(claim, facts.catalog):
         return None
     owner = labelled_owner(claim, facts)
@@ -112,7 +113,7 @@ def claim_entry(claim: ClaimView, facts: FactsView) -> ClaimEntry | None:
 
 
 def _is_left(claim: ClaimView, facts: FactsView) -> bool:
-    """Whether every user is being deleted, ended, or gone: a controller clears it after them."""
+    """Whether each consumer is terminating, ended or deleted, so that the claim will be cleared."""
     stays = (not (pod.ended or pod.deleting) for pod in facts.consumers(claim))
     return bool(claim.reserved_for) and not claim.other_consumers and not any(stays)
 
@@ -124,9 +125,9 @@ def _users(claim: ClaimView, facts: FactsView) -> tuple[QueueName, ...]:
 
 
 def _waits_for(claim: ClaimView, owner: QueueName | None, facts: FactsView) -> QueueName:
-    """The owner if there is one, else the queue of the oldest pod that waits and may use its own.
+    """The owner, else the queue of the oldest pending pod; only for pods that may use that queue.
 
-    Whoever asks for what his namespace may not use takes nobody's share of anything.
+    Pods that may not use the queue must not count as its requests.
     """
     waiting = oldest(p for p in facts.pods_naming(claim) if not p.is_bound and not p.ended)
     queues = ((owner or facts.queue_of(pod), pod) for pod in waiting)
@@ -134,10 +135,10 @@ def _waits_for(claim: ClaimView, owner: QueueName | None, facts: FactsView) -> Q
 
 
 def pod_entry(pod: PodView, facts: FactsView) -> PodEntry | None:
-    """A pod's entry; None for one without accounted requests, or at its end.
+    """A pod's entry; None for a pod without accounted requests, or one that ended.
 
-    None, too, for one that waits and has no queue that it may use. One that got its node without a
-    verdict is charged to no such queue either.
+    None, too, for a pending pod without a queue that it may use. A pod that was bound without a
+    verdict is charged to no queue that it may not use.
     """
     if pod.ended or not pod.requests:
         return None
@@ -161,9 +162,9 @@ def _pod_cost(pod: PodView, facts: FactsView) -> Charges:
 
 
 def why_unattributed(pod: PodView, facts: FactsView) -> str:
-    """Why what a bound pod's requests use is charged to nobody, as a sentence; "" where it is.
+    """Why a bound pod's requests are charged to no queue, as a sentence; "" if they are charged.
 
-    "", too, where more may be known in a moment.
+    "", too, while the pod's queue is not known yet.
     """
     if pod.ended or not pod.is_bound or facts.awaits(pod) or facts.charged_queue(pod):
         return ""
@@ -171,8 +172,8 @@ def why_unattributed(pod: PodView, facts: FactsView) -> str:
 
 
 def unattributed_sentence(pod: PodView, facts: FactsView) -> str:
-    """What a pod's requests use that is charged to nobody, and why."""
+    """What a pod uses that is charged to no queue, and why, as a sentence."""
     used = ", ".join(f"{amount} {key}" for key, amount in _pod_cost(pod, facts))
     queue = facts.queue_of(pod)
     why = f'its namespace may not use queue "{queue}"' if queue else "it has no queue"
-    return f"{pod} got its node without a verdict, and {why}: its {used} are charged to nobody."
+    return f"{pod} was bound without a verdict, and {why}: its {used} are charged to no queue."

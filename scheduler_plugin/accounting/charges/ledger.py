@@ -1,13 +1,13 @@
-"""What is charged to whom, as the API's objects say: each claim once, to its owner.
+"""The charges of all queues that follow from API objects: each claim once, to its owner.
 
-A claim is charged while it is allocated and has an owner by label; a pod's own requests while it
-is bound and has not ended. The ledger is the sum of the entries:
+A claim is charged while it is allocated and labelled with an owner; a pod's own requests are
+charged while it is bound and has not ended. The ledger is the sum of the entries:
 
     facts ──claim_entry, pod_entry──► entries ──post──► sums by queue, ancestors included
 
-Posting replaces the entry of the same UID. So a second event changes nothing, and a ledger that
-followed the events equals one that was built from the objects, as long as every entry whose
-facts changed is posted again; `world` sees to that.
+Posting replaces the entry of the same UID. So a repeated event changes nothing, and a ledger that
+followed the events equals one that was built from the objects, provided that each entry whose
+facts changed is posted again; `books` and `world` do so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ E = TypeVar("E")
 
 
 class Ledger(LedgerView):
-    """The same for who posts entries. One costs its own size and its queue's depth."""
+    """The ledger with its changes. The cost of an entry is its size times its queue's depth."""
 
     def __init__(self, path: Callable[[QueueName], tuple[QueueName, ...]]) -> None:
         self._touched = set()
@@ -46,17 +46,17 @@ class Ledger(LedgerView):
         self._shut_out = {}
 
     def touch(self, queues: Iterable[QueueName]) -> None:
-        """Note that something else of these queues changed that their status shows."""
+        """Note that the status of these queues may have changed."""
         self._touched.update(queues)
 
     def take_touched(self) -> tuple[QueueName, ...]:
-        """The queues whose figures may have changed since the last call, ancestors included."""
+        """The queues whose status may have changed since the last call, ancestors included."""
         touched = tuple(sorted(self._touched))
         self._touched.clear()
         return touched
 
     def post_claim(self, uid: ClaimUid, entry: ClaimEntry | None) -> bool:
-        """Replace a claim's entry; False where it stays what it was."""
+        """Replace a claim's entry; returns whether it changed."""
         return _post(self._claims, uid, entry, self._count_claim)
 
     def _count_claim(self, uid: ClaimUid, entry: ClaimEntry, sign: int) -> None:
@@ -82,7 +82,7 @@ class Ledger(LedgerView):
             self._touched.add(queue)
 
     def post_pod(self, uid: PodUid, entry: PodEntry | None) -> bool:
-        """Replace a pod's entry; False where it stays what it was."""
+        """Replace a pod's entry; returns whether it changed."""
         return _post(self._pods, uid, entry, self._count_pod)
 
     def _count_pod(self, uid: PodUid, entry: PodEntry, sign: int) -> None:
@@ -109,7 +109,7 @@ class Ledger(LedgerView):
             enter(self._shut_out, [entry.named], uid, sign)
 
     def follow(self, paths: Mapping[QueueName, tuple[QueueName, ...]]) -> None:
-        """Move what queues are charged from these paths, the old ones, to those of now."""
+        """Move the sums of these queues from their old paths, the values, to their current ones."""
         for totals in self._totals:
             totals.follow(paths)
 

@@ -1,4 +1,4 @@
-"""What is charged to whom, for who only reads it."""
+"""The read-only view of the ledger."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class LedgerView:
 
     @property
     def usage(self) -> TotalsView:
-        """What is charged."""
+        """The amounts that are charged."""
         return self._usage
 
     @property
     def non_preemptible(self) -> TotalsView:
-        """What of it non-preemptible pods use."""
+        """The part of the usage by non-preemptible pods."""
         return self._non_preemptible
 
     @property
     def waiting(self) -> TotalsView:
-        """What waiting pods ask for."""
+        """What pending pods ask for."""
         return self._waiting
 
     @property
     def leaving(self) -> TotalsView:
-        """What of the usage is released as soon as pods are gone that are being deleted."""
+        """The part of the usage that is released once terminating pods are deleted."""
         return self._leaving
 
     def claim(self, uid: ClaimUid) -> ClaimEntry | None:
@@ -57,23 +57,23 @@ class LedgerView:
         return self._pods.get(uid)
 
     def owned_by(self, queue: QueueName) -> tuple[ClaimUid, ...]:
-        """The claims that are charged to a queue itself."""
+        """The claims that are charged to a queue itself, not to its descendants."""
         return tuple(self._owned.get(queue, ()))
 
     def bound_of(self, queue: QueueName) -> tuple[PodUid, ...]:
-        """The bound pods whose own requests are charged to a queue itself."""
+        """The bound pods whose own requests are charged to a queue itself, not to descendants."""
         return tuple(self._bound.get(queue, ()))
 
     def orphans(self) -> tuple[ClaimUid, ...]:
-        """The claims that are used and that nobody is charged for."""
+        """The claims that are used and charged to no queue."""
         return tuple(sorted(self._orphans))
 
     def unattributed(self) -> Charges:
-        """What is in use and charged to nobody: by orphans, and by pods that nobody judged."""
+        """What is used and charged to no queue: by orphans, and by pods without a verdict."""
         return self._nobody.of(NO_QUEUE)
 
     def shut_out(self, queue: QueueName) -> tuple[PodUid, ...]:
-        """The pods that use devices and name the queue, which is not charged for them."""
+        """The pods that use devices and name the queue, but are not charged to it."""
         return tuple(sorted(self._shut_out.get(queue, ())))
 
     @property
@@ -93,7 +93,7 @@ class LedgerView:
         )
 
     def is_charged(self, queue: QueueName) -> bool:
-        """Whether anything is charged to a queue or below it, or it owns what costs nothing."""
+        """Whether anything is charged to a queue or its descendants, or it owns a free claim."""
         return queue in self.usage or queue in self._owned
 
     def by_queue(self) -> Mapping[QueueName, QueueUsage]:

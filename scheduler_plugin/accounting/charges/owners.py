@@ -1,17 +1,17 @@
-"""Whose a claim is: the queue that is charged for it, whoever else uses it.
+"""The owner of a claim: the queue that is charged for it, whichever pods use it.
 
     1 the label, unless it is stale
     2 the decision in flight (`assumptions`)
-    3 for a claim that runs without an owner, an orphan: what the policy says
+    3 for an orphan, which is used without an owner: what the orphan policy says
     4 after a restart: the queue of the earliest pod that the claim is reserved for
-    5 nobody's yet: the first pod to bind it decides
+    5 none yet: the first pod to bind it decides
 
-A label that a user set at creation stays. One that the binder wrote ends with the allocation: it
-is stale when neither the pod it was written for is a consumer nor any consumer has a node, or may
-have it without being seen: once it is, the label would count again.
+A label that a user set at creation stays. A label that the binder wrote ends with the allocation:
+it is stale if the pod that it was written for is not a consumer, and no consumer has a node or may
+have one that is not visible yet (the label would count again once it is).
 
-Nobody may edit a label, but an administrator who switches the policies off can: what it says then
-counts, and people are told (`label_edits.LabelEdit`).
+Policies forbid edits of the label, but an administrator can switch them off: an edited label
+counts, and is reported (`label_edits.LabelEdit`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Owner:
     """The queue that owns a claim.
 
     Attributes:
-        pod: The pod whose queue it is; None where it is written on the claim.
-        is_orphans: Whether the claim runs without an owner, and the policy says this one.
+        pod: The pod whose queue it is; None if the queue is written on the claim.
+        is_orphans: Whether the claim is an orphan, and the orphan policy decides this owner.
     """
 
     queue: QueueName
@@ -39,12 +39,12 @@ class Owner:
 
 
 def labelled_owner(claim: ClaimView, facts: FactsView) -> QueueName | None:
-    """The queue that is written on the claim as its owner; None for none, or a stale one."""
+    """The owner that is written on the claim; None if there is none, or it is stale."""
     return claim.label if claim.label and not is_stale(claim, facts) else None
 
 
 def is_stale(claim: ClaimView, facts: FactsView) -> bool:
-    """Whether a label that the binder wrote outlived the allocation it was written for."""
+    """Whether the label was written by the binder for an allocation that has ended."""
     if not claim.owner_pod or facts.settings.owner_lifetime is OwnerLifetime.CLAIM:
         return False
     if claim.owner_pod in claim.reserved_for or claim.other_consumers:
@@ -58,19 +58,19 @@ def runs(claim: ClaimView, facts: FactsView) -> bool:
 
 
 def is_orphan(claim: ClaimView, facts: FactsView) -> bool:
-    """Whether the claim is allocated and used, and nobody owns it.
+    """Whether the claim is allocated and used, and has no owner.
 
-    A decision in flight is not looked at here: it makes an owner, but only for its own time.
+    Decisions in flight are ignored here: they decide an owner only while they last.
     """
     return claim.is_allocated and labelled_owner(claim, facts) is None and runs(claim, facts)
 
 
 def orphan_owner(claim: ClaimView, facts: FactsView) -> Owner | None:
-    """Whom an orphan is attributed to; None for nobody.
+    """The queue that an orphan is attributed to; None for none.
 
-    `OldestPod` takes the oldest consumer that has a queue; ties by namespace and name. A queue that
-    does not exist or does not admit the pod's namespace is none: anybody could have named it where
-    nothing judged the pod. A pod that ended uses nothing any more.
+    `OldestPod` takes the oldest consumer that has a queue; ties are broken by namespace and name. A
+    queue that does not exist or does not admit the pod's namespace is ignored, since an unjudged
+    pod can name any queue. So are pods that ended.
     """
     if facts.settings.orphan_policy is OrphanPolicy.UNATTRIBUTED:
         return None
@@ -78,17 +78,17 @@ def orphan_owner(claim: ClaimView, facts: FactsView) -> Owner | None:
 
 
 def earliest_reservation(claim: ClaimView, facts: FactsView) -> Owner | None:
-    """The decision that a restart forgot: kube-scheduler reserves in the order of deciding.
+    """The owner that was decided before a restart: kube-scheduler reserves in the order of binding.
 
-    Of a queue that the pod may not use nobody decided it: the pod is refused when it is bound.
+    Pods that may not use their queue are ignored: they are refused at Bind.
     """
     return _owner_by(_reserving(claim, facts), facts)
 
 
 def awaited_pod(claim: ClaimView, facts: FactsView) -> PodView | None:
-    """The pod whose queue owns the claim, where that is not known yet; None where it is.
+    """The pod whose queue will own the claim, if that queue is not known yet; None otherwise.
 
-    As for `owner_of` where no decision is in flight.
+    It follows the rules of `owner_of` without a decision in flight.
     """
     if not claim.is_allocated or labelled_owner(claim, facts) is not None:
         return None
@@ -109,13 +109,13 @@ def _reserving(claim: ClaimView, facts: FactsView) -> list[PodView]:
 
 
 def _first_with_queue(pods: list[PodView], facts: FactsView) -> PodView | None:
-    """The first that has a queue that it may use, or whose queue is not known yet."""
+    """The first pod that may use its queue, or whose queue is not known yet."""
     found = (pod for pod in pods if facts.awaits(pod) or facts.may_use(pod, facts.queue_of(pod)))
     return next(found, None)
 
 
 def _owner_by(pods: list[PodView], facts: FactsView, *, is_orphans: bool = False) -> Owner | None:
-    """What is not known is nobody's yet."""
+    """The queue of the first of these pods that may use it; None while that is not known."""
     pod = _first_with_queue(pods, facts)
     if pod is None or facts.awaits(pod):
         return None
@@ -123,9 +123,9 @@ def _owner_by(pods: list[PodView], facts: FactsView, *, is_orphans: bool = False
 
 
 def owner_of(claim: ClaimView, facts: FactsView, assumed: Owner | None) -> Owner | None:
-    """The owner of a claim; None where the next pod to bind it becomes the owner.
+    """The owner of a claim; None if the queue of the next bound pod becomes the owner.
 
-    Where `awaited_pod` finds one, nobody may be bound before more is known.
+    If `awaited_pod` returns a pod, no pod of the claim may be bound yet.
     """
     label = labelled_owner(claim, facts)
     if label is not None:

@@ -1,6 +1,6 @@
-"""What a Queue's status says of it.
+"""The status of Queues.
 
-In comes the world; out come usage and what is odd (`queue_status`), and what each queue would have
-if devices were given anew, looked at now and then (`share_figures`). Nothing is admitted by these.
-Start reading at `queue_status`.
+Input is the world; output is usage and conditions (`queue_status`), and the fair share of each
+queue (`share_figures`, from `fair_shares` and `apportionment`). Room `reclaiming` uses the fair
+shares, too; no other decision depends on this room. Start reading at `queue_status`.
 """

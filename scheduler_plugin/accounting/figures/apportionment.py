@@ -1,7 +1,7 @@
-"""An amount of whole devices divided among claimants, in proportion to their weights.
+"""The division of an amount of whole devices among claimants, in proportion to their weights.
 
-Devices are whole. They are dealt one after the other, always to whoever the next one leaves the
-farthest below its part (Webster's rule): so more devices are never fewer for anybody.
+Devices are assigned one by one, each to the claimant that is farthest below its part afterwards
+(Webster's method). So a larger amount gives no claimant fewer devices.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from scheduler_plugin.objects.names import QueueName
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """One of those among whom an amount is divided.
+    """A claimant of a part of an amount.
 
     Attributes:
-        band: The smaller gets all that it wants before the next gets anything.
-        weight: Its part beside others of the band, at least 1.
-        wants: The most that it takes.
-        name: The smaller goes first where all else is equal.
+        band: Smaller bands get all that they want before larger ones get anything.
+        weight: The weight within the band, at least 1.
+        wants: The maximum that it takes.
+        name: The queue; the smaller name is served first if all else is equal.
     """
 
     band: tuple[int, int]
@@ -32,12 +32,12 @@ class Claimant:
     name: QueueName
 
     def turn(self, has: int) -> Fraction:
-        """When its next one is dealt, if it has so many; the smaller turn is earlier."""
+        """The rank of its next device, if it has this many; smaller ranks are served first."""
         return Fraction(2 * has + 1, self.weight)
 
 
 def divided(amount: int | None, claimants: Iterable[Claimant]) -> dict[QueueName, int]:
-    """What each gets of an amount; of one without an end all that it wants."""
+    """What each claimant gets of an amount; of an unlimited amount (None) all that it wants."""
     given: dict[QueueName, int] = {}
     in_order = sorted(claimants, key=lambda claimant: claimant.band)
     for _, group in groupby(in_order, key=lambda claimant: claimant.band):
@@ -67,10 +67,10 @@ def _dealt(amount: int | None, band: list[Claimant]) -> list[int]:
 
 
 def _dealt_at_once(amount: int, band: list[Claimant]) -> list[int]:
-    """What dealing one by one comes to as well, but for the last few: amounts may be large.
+    """Assign all but the last few devices in one computation, since amounts may be large.
 
-    All turns up to a certain one are dealt. Up to a turn nobody has more than half of one beyond
-    its part, so with these halves the turn is one at which there is enough.
+    It assigns all devices up to a certain rank. Up to any rank, no claimant has more than half a
+    device beyond its part; subtracting these halves gives a rank for which the amount suffices.
     """
     given = [0] * len(band)
     weights, left = sum(claimant.weight for claimant in band), amount

@@ -1,18 +1,18 @@
-"""The fair share of each queue: what it would have if devices were given anew, level by level.
+"""The fair share of each queue: what it would have if all devices were divided again, by level.
 
-What a queue has is divided among its children, and the pods that are charged to the queue itself,
-which stand there as one more child without a quota. In this order:
+What a queue has is divided among its children and its own pods, which count as one more child
+without a quota. The order is:
 
-    1  quotas                    where they are more than there is, by their size
-    2  quotas without an end     by weight, where no ceiling above ends them
-    3  what is left              by weight; with a weight of 0, none of it
+    1  quotas                    in proportion to their size, if they are more than there is
+    2  unlimited quotas          by weight, if no ceiling above limits them
+    3  the rest                  by weight; a queue with a weight of 0 gets none
 
-In each of the three the larger `priority` goes first, and nobody gets more than it and those below
-it ask for, nor than its limit. A queue that does not list a resource has its children's quotas for
-its own, and no limit.
+Within each of the three the larger `priority` is served first, and no queue gets more than it and
+its descendants ask for, nor more than its limit. A queue that does not list a resource has the sum
+of its children's quotas, and no limit.
 
-What may be taken back goes by the *guaranteed* part of it: the first two, and before them what
-cannot be taken from anybody.
+Reclaim depends on the *guaranteed* part of the share: the first two, preceded by what cannot be
+taken from the queue.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _UNLISTED = Share()
 def fair_shares(
     tree: QueueTree, key: ResourceKey, asked: Mapping[QueueName, int], total: int | None
 ) -> dict[QueueName, int]:
-    """The share of each queue that asks for something or has, and of all above it.
+    """The share of each queue that has or asks for devices, and of its ancestors.
 
     Args:
         tree: All queues.
         key: The resource.
-        asked: What each queue's own pods have and ask for together, its descendants' not counted.
-        total: How many there are; None where nobody knows, and only limits count.
+        asked: What each queue's own pods have and ask for together, without its descendants.
+        total: The number of devices; None if it is unknown, so that only limits count.
     """
     level = at_once(_levels(tree, key, asked))
     return at_once(_divided(level, level.claimants, total))
@@ -53,18 +53,18 @@ def guaranteed_shares(
     asked: Mapping[QueueName, int],
     fixed: Callable[[QueueName], int],
 ) -> Steps[dict[QueueName, int]]:
-    """The guaranteed part of each queue's share, whoever runs now; arguments as of `fair_shares`.
+    """The guaranteed part of each queue's share, whichever pods run now.
 
-    Each level divides what the queue above has among its children: first what cannot be taken from
-    them, then quotas, as far as they are asked for. A queue whose own quota is 0 is guaranteed
-    nothing beside others; among its children it divides all that its limit lets them have, since
-    their quotas would say nothing otherwise. It pauses after some queues each.
+    Each level divides what a queue has among its children: first what cannot be taken from them,
+    then quotas, as far as they are asked for. A queue whose own quota is 0 is guaranteed nothing
+    beside its siblings; to its children it passes all that its limit allows, since their quotas
+    would have no effect otherwise. The generator yields after a number of queues.
 
     Args:
         tree: All queues.
         key: The resource.
-        asked: What each queue's own pods have and ask for together.
-        fixed: What a queue and those below it have that nobody may take.
+        asked: What each queue's own pods have and ask for together, without its descendants.
+        fixed: What a queue and its descendants have that may not be taken.
     """
     level = yield from _levels(tree, key, asked)
     claimants = partial(level.guaranteed, fixed=fixed)
@@ -99,10 +99,10 @@ def _levels(tree: QueueTree, key: ResourceKey, asked: Mapping[QueueName, int]) -
 
 
 class _Levels:
-    """The queues that ask for something, and all above them.
+    """The queues that have or ask for devices, and their ancestors.
 
     Attributes:
-        children: By the queue above, the upper levels first.
+        children: The children of each queue, upper levels first.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class _Levels:
         self._quotas: dict[QueueName, int | None] = {}
 
     def look_at(self, place: QueueName) -> None:
-        """What is wanted below a queue; that of its children is known."""
+        """Compute what a queue wants, after its children."""
         children = self.children.get(place, ())
         share = self._shares[place] = self._tree.share(place, self._key)
         self._quotas[place] = self._tree.guaranteed(place, self._key)
@@ -136,7 +136,7 @@ class _Levels:
             yield Claimant((_REST, -DEFAULT_PRIORITY), 1, own, _TOP)
 
     def _claimants(self, child: QueueName) -> Iterator[Claimant]:
-        """A queue stands among its siblings twice: for its quota, and for what is beyond."""
+        """A queue as two claimants: for its quota, and for what is beyond it."""
         queue, share = self._tree.get(child), self._shares[child] or _UNLISTED
         priority = -(queue.priority if queue else DEFAULT_PRIORITY)
         wants, quota = self._wants[child], self._quotas[child]
@@ -146,16 +146,16 @@ class _Levels:
         guaranteed = min(quota, wants)
         if guaranteed:
             yield Claimant((_QUOTA, priority), quota, guaranteed, child)
-        # Nothing is beyond a quota without an end: a weight of 0 says nothing of it.
+        # A weight of 0 does not limit an unlimited quota, since nothing is beyond it.
         if wants > guaranteed and (share.weight or share.quota.most is None):
             yield Claimant((_REST, priority), max(1, share.weight), wants - guaranteed, child)
 
     def passes_on(self, place: QueueName, share: int) -> int:
-        """What a queue divides among its children, of what is guaranteed to it."""
+        """What a queue divides among its children, given its own guaranteed share."""
         return share if self._quotas[place] != 0 else self._wants[place]
 
     def guaranteed(self, place: QueueName, fixed: Callable[[QueueName], int]) -> Iterator[Claimant]:
-        """The children of a queue, each for what nobody may take from it and for its quota."""
+        """The children of a queue as claimants: for what may not be taken, and for their quotas."""
         for child in self.children[place]:
             queue, share = self._tree.get(child), self._shares[child] or _UNLISTED
             priority = -(queue.priority if queue else DEFAULT_PRIORITY)
@@ -172,7 +172,7 @@ class _Levels:
 def _by_level(
     tree: QueueTree, names: Iterable[QueueName]
 ) -> Steps[dict[QueueName, list[QueueName]]]:
-    """Children by the queue above; a cycle is cut where the first path that leads there ends."""
+    """Children by parent. A cycle is cut where the first path into it ends."""
     above: dict[QueueName, QueueName] = {}
     for number, name in enumerate(sorted(names), start=1):
         for child, parent in pairwise((*tree.path(name), _TOP)):
@@ -189,7 +189,7 @@ def _by_level(
 
 
 def _below(children: Mapping[QueueName, Iterable[QueueName]]) -> Iterator[QueueName]:
-    """All that is below the top, each after what is above it."""
+    """All queues below the top, parents before children."""
     todo = list(children.get(_TOP, ()))
     while todo:
         place = todo.pop()

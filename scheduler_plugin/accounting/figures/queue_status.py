@@ -1,17 +1,17 @@
-"""The status of a Queue: what the ledger says of it, and what is odd about it.
+"""The status of a Queue: figures from the ledger, and conditions.
 
-    Accepted              always, since the definition refuses what could not be read
-    ParentMissing         where the parent does not exist
-    ParentCycle           where the path upwards leads into a cycle
-    Unattributed          where pods name it that are charged to nobody
-    QuotaUnmet            where pods wait within the quota, and nobody can make room
-    QuotaExceedsDevices   where quotas have been more than the devices that there are for a while
-    OverQuota             where more is used than is guaranteed
-    NearLimit             where nine tenths of a limit are used, or more
-    Unguarded             where other schedulers may give away what it lists, uncharged
+    Accepted              always, since the definition refuses what cannot be read
+    ParentMissing         the parent does not exist
+    ParentCycle           the queue's ancestors form a cycle
+    Unattributed          pods name the queue that are charged to no queue
+    QuotaUnmet            pods wait within the quota, and no pod can be evicted for them
+    QuotaExceedsDevices   quotas have exceeded the published devices for some time
+    OverQuota             the usage exceeds the quota
+    NearLimit             at least nine tenths of a limit are used
+    Unguarded             other schedulers may allocate what the queue lists, uncharged
 
-A condition is True or not there. `requested` is the usage and what waiting pods ask for. `summary`
-says once more what other fields say, for the columns of `kubectl get`.
+A condition is True or absent. `requested` is the usage and what pending pods ask for. `summary`
+repeats other fields for the columns of `kubectl get`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
 
 PODS_NAMED = 3
-"""How many pods a condition names."""
+"""The maximum number of pods that a condition names."""
 
 _LONGEST_MESSAGE = 32768
 _FIGURES = (
@@ -49,7 +49,7 @@ _FIGURES = (
     *("share", "reclaimable", "held", "claims", "summary", "waiting"),
 )
 LATE_FIELDS = frozenset({"summary", "waiting"})
-"""What definitions of earlier versions do not have: Helm leaves definitions as they are."""
+"""Fields that definitions of earlier versions lack: Helm does not upgrade definitions."""
 
 _REASONS = {
     QueueCondition.ACCEPTED: "Valid",
@@ -66,13 +66,13 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Besides:
-    """What a status shows that does not follow from the world as it is at this moment.
+    """The parts of a status that do not follow from the current world alone.
 
     Attributes:
-        share: What the queue would have if devices were given anew.
-        waiting: How many pods wait; None for a status that does not say so.
-        excess: What of its quotas is more than there is; None for nothing.
-        without: Fields that the definition does not have.
+        share: The queue's fair share.
+        waiting: The number of pending pods; None to omit it.
+        excess: How its quotas exceed the devices; None if they do not.
+        without: Fields that the definition lacks.
     """
 
     share: Charges = NO_CHARGES
@@ -89,7 +89,7 @@ class QueueObject:
     """A Queue as it is stored.
 
     Attributes:
-        status: As the API returns it; {} where there is none.
+        status: The status as the API returns it; {} if there is none.
     """
 
     queue: Queue
@@ -104,10 +104,10 @@ def queue_object(obj: JsonObject) -> QueueObject:
 def queue_status(
     found: QueueObject, world: WorldView, now: datetime, besides: Besides = NOTHING_BESIDES
 ) -> JsonObject | None:
-    """The status that a Queue should have; None where it has it.
+    """The status that a Queue should have; None if it has it.
 
-    None, too, where the world knows another spec: "in force" must be so, and whichever of the two
-    is behind will hear of it.
+    None, too, if the world has another version of the spec: the condition Accepted must be about
+    the spec in force. The watch that lags behind causes another call.
     """
     queue = found.queue
     if world.facts.tree.get(queue.name) != queue:
@@ -136,12 +136,12 @@ def queue_status(
 
 
 def _unattributed(name: QueueName, world: WorldView) -> Iterator[tuple[QueueCondition, str]]:
-    """Who says that he is of the queue, which may not be charged for him."""
+    """The condition about pods that name the queue and are not charged to it."""
     uids = world.ledger.shut_out(name)
     pods = filter(None, map(world.facts.pod, uids[:PODS_NAMED]))
     sentences = [unattributed_sentence(pod, world.facts) for pod in pods]
     if len(uids) > PODS_NAMED:
-        sentences.append(f"{len(uids) - PODS_NAMED} more are like this.")
+        sentences.append(f"{len(uids) - PODS_NAMED} more pods are like this.")
     if sentences:
         yield QueueCondition.UNATTRIBUTED, " ".join(sentences)
 
@@ -149,14 +149,14 @@ def _unattributed(name: QueueName, world: WorldView) -> Iterator[tuple[QueueCond
 def _exceeding(
     excess: Excess | None, before: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[QueueCondition, str]]:
-    """Once it was told it stays as long as it is so, whoever leads since."""
+    """The condition about an excess of quotas; it stays as long as the excess, across leaders."""
     kind = QueueCondition.QUOTA_EXCEEDS_DEVICES
     if excess is not None and (excess.lasting or _since(before.get(kind, {}))):
         yield kind, excess.now
 
 
 def _unguarded(queue: Queue, world: WorldView) -> Iterator[tuple[QueueCondition, str]]:
-    """What it lists of drivers that no policy keeps other schedulers from."""
+    """The condition about listed classes of drivers that no policy guards."""
     facts = world.facts
     guarded, sentences = facts.settings.accounted_drivers, []
     for key in sorted(queue.shares):
@@ -170,12 +170,12 @@ def _unguarded(queue: Queue, world: WorldView) -> Iterator[tuple[QueueCondition,
 def _stretched(
     queue: Queue, used: Mapping[ResourceKey, int]
 ) -> Iterator[tuple[QueueCondition, str]]:
-    """What it has beyond its quotas, and where its limits are about to end it."""
+    """The conditions about usage beyond quotas, and close to limits."""
     listed = [(key, share, used.get(key, 0)) for key, share in sorted(queue.shares.items())]
     over = [f"{n} {key} (quota {s.quota})" for key, s, n in listed if not s.quota.allows(n)]
     near = [f"{n} {key} (limit {s.most})" for key, s, n in listed if _is_near(n, s.most)]
     if over:
-        what = "what is beyond the quota may be taken back for queues that are below theirs"
+        what = "the usage beyond the quota may be reclaimed for queues below their quota"
         yield QueueCondition.OVER_QUOTA, f"It uses {', '.join(over)}: {what}."
     if near:
         yield QueueCondition.NEAR_LIMIT, f"It uses {', '.join(near)}: pods that need more wait."
@@ -186,9 +186,9 @@ def _is_near(used: int, limit: Ceiling) -> bool:
 
 
 def _figures(queue: Queue, world: WorldView, besides: Besides) -> dict[str, Any]:
-    """Figures of no class at all are left out.
+    """The figures; maps without an entry are omitted.
 
-    Where an apply empties a map, the API server makes it null, which the definition refuses.
+    If an apply empties a map, the API server makes it null, which the definition refuses.
     """
     usage = world.ledger.of(queue.name)
     keys = queue.shares.keys()
@@ -212,7 +212,7 @@ def _figures(queue: Queue, world: WorldView, besides: Besides) -> dict[str, Any]
 
 
 def reclaimable(queue: Queue, world: WorldView) -> Charges:
-    """What is beyond a queue's quota, as far as preemptible pods have it."""
+    """The part of a queue's usage that is beyond its quota and used by preemptible pods."""
     usage = world.ledger.of(queue.name)
     found: dict[ResourceKey, int] = {}
     for key, used in usage.usage:
@@ -224,13 +224,13 @@ def reclaimable(queue: Queue, world: WorldView) -> Charges:
 
 
 def _amounts(found: Charges, listed: Iterable[ResourceKey]) -> dict[str, int]:
-    """By class; what the queue lists is shown with 0, too."""
+    """Amounts by class; classes that the queue lists are included with 0."""
     amounts = {**dict.fromkeys(listed, 0), **dict(found)}
     return {key: for_status(amounts[key]) for key in sorted(amounts)}
 
 
 def _since(before: Mapping[str, Any]) -> str:
-    """The time of its last transition, which stays while the condition does; "" for now."""
+    """The time of the condition's last transition; "" if it is not True now."""
     return before.get("lastTransitionTime", "") if before.get("status") == "True" else ""
 
 
@@ -239,7 +239,7 @@ def _conditions_by_type(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any
 
 
 def _is_stored(status: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
-    """Whether all of it is there already; other writers' conditions are theirs."""
+    """Whether the status is stored already; conditions of other writers are ignored."""
     ours = {t: c for t, c in _conditions_by_type(stored).items() if t in list(QueueCondition)}
     return {**status, "conditions": _conditions_by_type(status)} == {
         **{name: value for name, value in stored.items() if name in (*status, *_FIGURES)},

@@ -1,7 +1,7 @@
-"""Which Queues have a status that is worth a write, and what it says.
+"""Which Queues need a write of their status, and its content.
 
-A number of waiting pods alone is worth none, unless it stayed (`recount`): a pod that joins what is
-charged already waits for a moment and changes no other figure.
+A change of the number of pending pods alone causes no write, unless it lasts (`recount`): a pod
+that joins a charged claim is pending for a moment only, and changes no other figure.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from scheduler_plugin.objects.steps import Steps
 
 
 class QueueStatuses:
-    """The statuses of one world's Queues. Moments are seconds of the monotonic clock."""
+    """The statuses of Queues. Moments are seconds of the monotonic clock."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._shares = ShareFigures(world)
         self._excess = QuotaExcess(world)
-        # Queues with a number of waiting pods to write though nothing else changed.
+        # Queues whose number of pending pods is written even if nothing else changed.
         self._recounted: set[QueueName] = set()
         self._plain_until = float("-inf")
 
     def wanted(self, found: QueueObject, now: datetime, moment: float) -> JsonObject | None:
-        """The status to write; None where none has to be written."""
+        """The status to write; None if no write is necessary."""
         name = found.queue.name
         besides = self._besides(name, moment)
         status = queue_status(found, self._world, now, besides)
@@ -60,15 +60,15 @@ class QueueStatuses:
         return self._world.waiting.count(self._world.facts.tree.below(name))
 
     def leave_out_late_fields(self, until: float) -> None:
-        """The definition is of an earlier version, and may be upgraded by then."""
+        """Omit `LATE_FIELDS` until then: the definition is of an earlier version."""
         self._plain_until = until
 
     def is_plain(self, moment: float) -> bool:
-        """Whether statuses go without the fields that earlier definitions do not have."""
+        """Whether statuses omit the fields that earlier definitions lack."""
         return moment < self._plain_until
 
     def recount(self, queues: Iterable[QueueObject], moment: float) -> list[QueueName]:
-        """The Queues that show another number of waiting pods than there is: worth a write now."""
+        """The Queues whose status has a wrong number of pending pods; it is written now."""
         if self.is_plain(moment):
             return []
         names = [
@@ -80,5 +80,5 @@ class QueueStatuses:
         return names
 
     def look_for_excess(self, moment: float) -> Steps[set[QueueName]]:
-        """Compare quotas with the devices that there are; returns what changed by it."""
+        """Compare quotas with the published devices; returns the Queues whose result changed."""
         return self._excess.steps(moment)

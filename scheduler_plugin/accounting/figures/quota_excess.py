@@ -1,11 +1,11 @@
-"""Quotas of more devices than there are: what they guarantee cannot be had.
+"""Quotas that exceed the published devices, so that they cannot be met.
 
-A quota is held against the uses that all published devices have together, and so are the quotas of
-all queues of one level. Of Moorage's devices these are the capacities of a Configuration's
-Instances, which stay for a while when their devices go away. How often a device of another driver
-may be allocated is not known: of those it is told only that there is none.
+A quota, and the sum of the quotas of one level, is compared with the uses of all published devices.
+For Moorage's devices these are the capacities of a Configuration's Instances, which stay for a
+while when their devices disappear. How often a device of another driver may be allocated is not
+known: there, only the absence of all devices is reported.
 
-Devices come and go, and are found one after the other: an excess counts once it has lasted.
+Devices are plugged in and discovered one by one, so an excess is reported once it has lasted.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from scheduler_plugin.objects.names import NO_QUEUE, Queue, QueueName
 from scheduler_plugin.objects.steps import Steps, at_once
 
 LASTING_SECONDS = 300.0
-"""How long there are too few devices before it is told."""
+"""How long there are too few devices before it is reported."""
 
 QUEUES_NAMED = 3
-"""How many queues of a level a sentence names."""
+"""The maximum number of queues that a sentence names."""
 
 _Found = Mapping[tuple[QueueName, ResourceKey], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """What of a queue's quotas is more than there is.
+    """How a queue's quotas exceed the devices.
 
     Attributes:
-        lasting: The sentences about what has lasted for long; "" for none.
-        now: All sentences, those of a moment ago included.
+        lasting: Sentences about each excess that has lasted; "" for none.
+        now: Sentences about each excess, new ones included.
     """
 
     lasting: str
@@ -46,7 +46,7 @@ class Excess:
 
 
 class QuotaExcess:
-    """What is found whenever somebody looks. Moments are seconds of the monotonic clock."""
+    """The excesses found by the last look. Moments are seconds of the monotonic clock."""
 
     def __init__(self, world: WorldView) -> None:
         self._facts = world.facts
@@ -54,15 +54,15 @@ class QuotaExcess:
         self._found: dict[QueueName, Excess] = {}
 
     def of(self, queue: QueueName) -> Excess | None:
-        """What was found about a queue; None for nothing."""
+        """The excess of a queue's quotas; None for none."""
         return self._found.get(queue)
 
     def look(self, now: float) -> set[QueueName]:
-        """Look at all queues; returns those about which something else is found than before."""
+        """Look at all queues; returns those whose result changed."""
         return at_once(self.steps(now))
 
     def steps(self, now: float) -> Steps[set[QueueName]]:
-        """The same in small steps: what changes between them is found at the next look."""
+        """`look` in steps. Changes between the steps are found by the next look."""
         found: dict[tuple[QueueName, ResourceKey], str] = {}
         for each in _excesses(self._facts.tree, self._facts.catalog):
             if each is None:
@@ -89,7 +89,7 @@ class QuotaExcess:
 
 
 def uses_by_configuration(catalog: Catalog) -> Mapping[ResourceKey, int]:
-    """How many uses the devices of each Configuration have at one time; none of most names."""
+    """How many concurrent uses the devices of each Configuration have; 0 for any other name."""
     found: defaultdict[ResourceKey, int] = defaultdict(int)
     for instance in catalog.instances():
         found[instance.configuration] += instance.capacity
@@ -99,13 +99,13 @@ def uses_by_configuration(catalog: Catalog) -> Mapping[ResourceKey, int]:
 def _excesses(
     tree: QueueTree, catalog: Catalog
 ) -> Iterator[tuple[tuple[QueueName, ResourceKey], str] | None]:
-    """What is too much, and None before each level and class."""
+    """Each excess; None before each level and class, where the caller may yield."""
     uses = uses_by_configuration(catalog)
     parents = {queue.parent for queue in tree}
     for level in _levels(tree):
         for key, listing in _listing(level).items():
             yield None
-            # One that does not list a class has what those below it have.
+            # A queue that does not list a class has the sum of its children's quotas.
             above = [q for q in level if q.name in parents and key not in q.shares]
             there = _published(key, catalog, uses)
             if there is not None:
@@ -122,7 +122,7 @@ def _listing(level: Sequence[Queue]) -> Mapping[ResourceKey, list[Queue]]:
 
 
 def _levels(tree: QueueTree) -> list[list[Queue]]:
-    """The queues that stand side by side: those without a parent, and the children of each."""
+    """The queues by level: the roots, and the children of each queue."""
     found: defaultdict[QueueName, list[Queue]] = defaultdict(list)
     for queue in tree:
         found[queue.parent if queue.parent in tree else NO_QUEUE].append(queue)
@@ -131,7 +131,7 @@ def _levels(tree: QueueTree) -> list[list[Queue]]:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """The uses that there are, and how it is said."""
+    """The number of published uses, and the words for it."""
 
     uses: int
     words: str
@@ -140,7 +140,7 @@ class _Published:
 def _published(
     key: ResourceKey, catalog: Catalog, uses: Mapping[ResourceKey, int]
 ) -> _Published | None:
-    """What there is of a class; None where it is not known."""
+    """The published uses of a class; None if they are not known."""
     view = catalog.class_named(ClassName(key))
     if catalog.has_configuration(key):
         there = uses.get(key, 0)
@@ -168,7 +168,7 @@ def _excesses_of(
 
 
 def _quota(queue: Queue, key: ResourceKey, tree: QueueTree) -> int:
-    """What is guaranteed to a queue; 0 where that is all that there is, however little."""
+    """The size of a queue's quota; 0 for an unlimited quota."""
     share = queue.shares.get(key)
     return (tree.guaranteed(queue.name, key) if share is None else share.quota.most) or 0
 

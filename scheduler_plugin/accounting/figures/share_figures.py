@@ -1,7 +1,7 @@
-"""The shares that `status.share` of Queues says, looked at now and then (`fair_shares`).
+"""The shares in `status.share` of Queues, from `fair_shares`, cached for some seconds.
 
-A share follows from what all queues have and ask for, so that to look costs all of them; and while
-pods come and go every share changes all the time. So they are as old as a few seconds.
+A share depends on what all queues have and ask for, so computing it costs as much as all queues;
+and under load every share changes all the time.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
 from scheduler_plugin.objects.names import QueueName
 
 SECONDS = 5.0
-"""How long shares are believed."""
+"""How long shares are cached."""
 
 
 class ShareFigures:
-    """The shares of all queues, by resource. Moments are seconds of the monotonic clock."""
+    """The cached shares of all queues. Moments are seconds of the monotonic clock."""
 
     def __init__(self, books: BooksView) -> None:
         self._books = books
@@ -26,7 +26,7 @@ class ShareFigures:
         self._until: dict[ResourceKey, float] = {}
 
     def of(self, name: QueueName, moment: float) -> Charges:
-        """What a queue would have of each resource that it has, asks for or lists."""
+        """The queue's share of each resource that it has, asks for or lists."""
         ledger, queue = self._books.ledger, self._books.facts.tree.get(name)
         has = (*ledger.usage.of(name), *ledger.waiting.of(name))
         keys = {key for key, _ in has} | set(queue.shares if queue is not None else ())
@@ -42,5 +42,5 @@ class ShareFigures:
         asked = self._books.ledger.usage.own_of(key)
         for name, amount in self._books.ledger.waiting.own_of(key).items():
             asked[name] = asked.get(name, 0) + amount
-        # How many devices there are nobody knows for sure: what ends shares are limits.
+        # The number of devices is not known for certain: only limits end shares.
         return fair_shares(self._books.facts.tree, key, asked, None)

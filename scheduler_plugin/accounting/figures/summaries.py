@@ -8,7 +8,7 @@ from scheduler_plugin.objects.amounts import Ceiling, for_status
 from scheduler_plugin.objects.names import Queue, Share
 
 LONGEST = 60
-"""Characters of the classes that are told; of those that have no room there is the number."""
+"""The maximum number of characters for classes; the others are only counted."""
 
 _UNLISTED = Share()
 
@@ -16,11 +16,11 @@ _UNLISTED = Share()
 def summary(usage: Mapping[str, int], queue: Queue) -> str:
     """Usage, quota and limit of each class, such as `camera 3/4/8, gpu 0/2/-`; "" without any.
 
-    A dash is no end. What is in use comes first, and the names of classes are never cut.
+    A dash means unlimited. Classes in use come first; names of classes are never shortened.
 
     Args:
-        usage: By class.
-        queue: What it is given.
+        usage: The usage by class.
+        queue: The Queue with quotas and limits.
     """
     shares = {str(key): share for key, share in queue.shares.items()}
     names = sorted({*usage, *shares}, key=lambda name: (not usage.get(name), name))

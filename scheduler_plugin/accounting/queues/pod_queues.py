@@ -1,9 +1,9 @@
 """Which queue a pod has, as far as that is known.
 
-What says it may not have been heard of yet: its namespace, or the PodGroup that it names. Then
-nothing else is taken for the pod's queue instead, and nobody may use a queue: what is not known is
-not judged. What was heard of and is gone by now is told apart, since nobody needs to wait for it.
-What this process has forgotten, or never knew, counts as not known.
+The pod's namespace, or the PodGroup that it names, may not be known yet. Then no other source is
+used for the pod's queue, and the pod is not judged. A deleted object is distinguished from an
+unknown one, since no pod needs to wait for it. An object that this process has forgotten, or never
+knew, counts as unknown.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, QueueNa
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 
 MOST_REMEMBERED = 10_000
-"""Namespaces and PodGroups that are gone: more than have pods that are still to hear of it."""
+"""How many deleted namespaces and PodGroups are remembered: more than pending pods depend on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """An object that a pod's queue follows from and that is not there.
+    """A missing object that decides a pod's queue.
 
     Attributes:
-        gone: Whether it was there; else it is still to come, or to be heard of.
+        gone: Whether it was deleted; otherwise it is not created, or not known yet.
     """
 
     kind: str
@@ -40,12 +40,12 @@ _NAMESPACE, _GROUP = "Namespace", "PodGroup"
 
 
 class PodQueues:
-    """Namespaces and PodGroups, and what pods' queues follow from them.
+    """Namespaces and PodGroups, and the queues of pods that follow from them.
 
     Attributes:
-        namespaces: By name.
-        has_groups: Whether the cluster serves a kind of PodGroups; without one the annotation that
-            names one means nothing.
+        namespaces: The namespaces by name.
+        has_groups: Whether the cluster serves a kind of PodGroups; otherwise the reference of a pod
+            to a PodGroup is ignored.
     """
 
     def __init__(self, settings: AccountingSettings) -> None:
@@ -75,11 +75,11 @@ class PodQueues:
             self._gone[_GROUP, f"{namespace}/{name}"] = None
 
     def missing(self, pod: PodView, queue: QueueName = NO_QUEUE) -> Missing | None:
-        """What a verdict on the pod needs and is not there; None where all of it is.
+        """The first missing object that a verdict on the pod needs; None if there is none.
 
         Args:
             pod: The pod.
-            queue: Its queue, where that is known from elsewhere.
+            queue: Its queue, if that is known from another source.
         """
         return next(self._missing(pod, queue or pod.queue), None)
 
@@ -97,22 +97,23 @@ class PodQueues:
         return named and (pod.namespace, pod.group) not in self._groups
 
     def awaits(self, pod: PodView) -> bool:
-        """Whether the pod's queue, or who may use it, is not known yet."""
+        """Whether the pod's queue, or the pod's right to use it, is not known yet."""
         missing = self.missing(pod)
         return missing is not None and not missing.gone
 
     def knows_queue_of(self, pod: PodView) -> bool:
-        """Whether all is there that says the pod's queue, "none" included.
+        """Whether the pod's queue is known, "none" included.
 
-        It does not matter whether the rest is gone or to come, which a restart would not know.
+        A deleted object and an unknown one count the same here, since a restart forgets the
+        difference.
         """
         return bool(self.queue_of(pod)) or self.missing(pod) is None
 
     def queue_of(self, pod: PodView) -> QueueName:
-        """The queue of a pod, whether it exists or not; "" for none, and where it is not known.
+        """The queue of a pod, whether it exists or not; "" for none, or while it is unknown.
 
-        The annotation of its binding, else its label, else its PodGroup's queue, else its
-        namespace's label, else the default queue.
+        It is the annotation of the pod's binding, else the pod's label, else its PodGroup's queue,
+        else its namespace's label, else the default queue.
         """
         if pod.queue:
             return pod.queue

@@ -1,4 +1,4 @@
-"""Which pods wait in which queue: who that admits may change."""
+"""The pending pods of each queue, to be counted again when the queue's namespaces change."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from scheduler_plugin.objects.tables import Index, enter
 
 
 class PodsByQueue:
-    """Pods, each in one queue or in none."""
+    """Pods by queue; each pod is in one queue at most."""
 
     def __init__(self) -> None:
         self._queues: dict[PodUid, QueueName] = {}
         self._pods: Index[QueueName, PodUid] = {}
 
     def put(self, pod: PodUid, queue: QueueName) -> None:
-        """It is in this queue from now on; with "" in none."""
+        """Move a pod to this queue; "" removes it."""
         if before := self._queues.pop(pod, NO_QUEUE):
             enter(self._pods, [before], pod, -1)
         if queue:
@@ -24,9 +24,9 @@ class PodsByQueue:
             enter(self._pods, [queue], pod)
 
     def of(self, queue: QueueName) -> tuple[PodUid, ...]:
-        """Those of a queue."""
+        """The pods of a queue."""
         return tuple(self._pods.get(queue, ()))
 
     def count(self, queues: Iterable[QueueName]) -> int:
-        """How many there are of these queues together."""
+        """The number of pods of these queues together."""
         return sum(len(self._pods.get(queue, ())) for queue in queues)

@@ -1,15 +1,14 @@
-"""The tree of queues: who stands above whom, and what a queue inherits.
+"""The tree of queues: ancestors, descendants, and inherited settings.
 
-A queue's *path* is the queue, its parent, and so on up to its root. Everything that holds for a
-queue and its ancestors (charges, ceilings, inheritance) follows the path, so that the two odd
-trees need one rule each:
+A queue's *path* is the queue, its parent, and so on up to its root. Charges, ceilings and inherited
+settings follow the path, so each of the two invalid trees needs one rule only:
 
 - A parent that does not exist ends the path: the queue counts as a root, and a condition says so.
-- In a cycle each member is on the path once. Every ceiling of the cycle holds for all members,
-  so that nobody gets away from a ceiling by closing a cycle.
+- In a cycle each member is on the path once. Every ceiling of the cycle holds for all members, so
+  a cycle evades no ceiling.
 
-A name without a Queue object has a path of its own, so that what is charged to a queue that is
-not known yet, or no longer, is not lost.
+A name without a Queue object has a path of its own, so that charges to a queue that is not known
+yet, or was deleted, are not lost.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from scheduler_plugin.objects.tables import Index, count, enter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveSharing:
-    """`spec.claimSharing` of a queue with everything inherited; the defaults are the root's."""
+    """`spec.claimSharing` of a queue with inherited fields; the defaults are those of a root."""
 
     policy: SharingPolicy = SharingPolicy.ALLOW
     queues: tuple[QueueName, ...] = ()
@@ -48,19 +47,19 @@ _UNLISTED = Share()
 
 
 def why_not_admitted(queue: Queue, namespace: str) -> str:
-    """Why a namespace may not use a queue, and what its administrator may write; a sentence."""
+    """Why a namespace may not use a queue, and what the queue's spec must say, as a sentence."""
     path = "spec.namespaceSelector"
     if queue.namespaces is not None:
         return f"Its {path} does not select that namespace."
     this_one = f"{{matchLabels: {{{NAMESPACE_NAME_LABEL}: {namespace}}}}}"
     return (
-        f"It has no {path}, so that no namespace may use it: {path}: {{}} lets all use it,"
-        f" {path}: {this_one} this one."
+        f"It has no {path}, so no namespace may use it. {path}: {{}} allows all namespaces,"
+        f" {path}: {this_one} allows this one."
     )
 
 
 class QueueTree:
-    """All queues. Changed by `put` and `remove` only; a read after it sees the change."""
+    """All queues. Only `put` and `remove` change it."""
 
     def __init__(self) -> None:
         self._queues: dict[QueueName, Queue] = {}
@@ -112,7 +111,7 @@ class QueueTree:
     def path(self, name: QueueName) -> tuple[QueueName, ...]:
         """The queue first, then its ancestors up to the root."""
         if name not in self._queues:
-            return (name,)  # Not remembered: users may name as many as they like.
+            return (name,)  # Not cached: users may name any number of queues.
         path = self._paths.get(name)
         if path is None:
             path = self._paths[name] = tuple(self._walk(name))
@@ -131,7 +130,7 @@ class QueueTree:
         return tuple(sorted(self._children.get(name, ())))
 
     def below(self, name: QueueName) -> tuple[QueueName, ...]:
-        """The queue and all its descendants, those of a name without a Queue too."""
+        """The queue and all its descendants, also for a name without a Queue."""
         found = {name: None}
         todo = [name]
         while todo:
@@ -142,12 +141,12 @@ class QueueTree:
         return tuple(found)
 
     def conditions(self, name: QueueName) -> tuple[tuple[QueueCondition, str], ...]:
-        """What is odd about the queue's place in the tree, each with a sentence."""
+        """The conditions about the queue's place in the tree, each with a message."""
         queue = self._queues.get(name)
         if queue is None or not queue.parent:
             return ()
         if queue.parent not in self._queues:
-            message = f'Its parent "{queue.parent}" does not exist: it counts as a root.'
+            message = f'Its parent "{queue.parent}" does not exist: the queue counts as a root.'
             return ((QueueCondition.PARENT_MISSING, message),)
         last = self._queues[self.path(name)[-1]]
         if last.parent not in self._queues:
@@ -157,15 +156,15 @@ class QueueTree:
         return ((QueueCondition.PARENT_CYCLE, message),)
 
     def share(self, name: QueueName, key: ResourceKey) -> Share | None:
-        """What the queue is given of a resource; None where it does not list it."""
+        """The queue's share of a resource; None if the queue does not list it."""
         queue = self._queues.get(name)
         return queue.shares.get(key) if queue else None
 
     def checks(self, name: QueueName, key: ResourceKey) -> Iterator[tuple[QueueName, Share]]:
-        """The ceilings of what is charged to a queue, the nearest first.
+        """The ceilings that charges to a queue must respect, the nearest first.
 
-        A queue that does not list a resource has no quota of it and no limit. An ancestor that
-        does not list it does not check it.
+        A queue that does not list a resource has a quota of 0 and no limit. An ancestor that does
+        not list the resource is not checked.
         """
         for place in self.path(name):
             share = self.share(place, key)
@@ -173,10 +172,10 @@ class QueueTree:
                 yield place, share or _UNLISTED
 
     def guaranteed(self, name: QueueName, key: ResourceKey) -> int | None:
-        """The size of a queue's quota; None for one without an end where no ceiling is above it.
+        """The size of a queue's quota; None if it is unlimited and no ceiling is above it.
 
-        One without an end is as large as the next ceiling that there is. A queue that does not list
-        the resource has its children's quotas for its own.
+        An unlimited quota is as large as the next ceiling on the path. A queue that does not list
+        the resource has the sum of its children's quotas.
         """
         if name not in self._queues:
             return self._find_guaranteed(name, key)
@@ -204,7 +203,7 @@ class QueueTree:
         return next((most for most in ceilings if most is not None), None)
 
     def sharing(self, name: QueueName) -> EffectiveSharing:
-        """The queue's policy; each field from the nearest queue on the path that sets it."""
+        """The queue's sharing policy; each field is that of the nearest queue that sets it."""
         set_fields: dict[str, object] = {}
         for place in self.path(name):
             queue = self._queues.get(place)
@@ -215,18 +214,19 @@ class QueueTree:
         return EffectiveSharing(**set_fields)  # type: ignore[arg-type]  # fields of the same types
 
     def preempt_min_runtime(self, name: QueueName) -> timedelta:
-        """How long the queue's pods run before pods that are above them in it may take over.
+        """How long the queue's pods run before pods of higher priority may preempt them.
 
-        As in KAI: what the nearest queue on the path says, or no time at all.
+        As in KAI: the setting of the nearest queue on the path that has one, else 0.
         """
         return self._nearest(self.path(name), lambda queue: queue.preempt_min_runtime)
 
     def reclaim_min_runtime(self, name: QueueName, by: QueueName) -> timedelta:
-        """How long the queue's pods run before another queue may take their devices back.
+        """How long the queue's pods run before another queue may reclaim their devices.
 
-        As in KAI: where the two branches part, the queue on this side says it, or else the nearest
-        above it that does. So siblings are held to what a queue says, and cousins to what its
-        parent says. Of two trees the roots part.
+        As in KAI: it is the setting of this queue's ancestor (or itself) that is a child of the
+        lowest common ancestor of both queues, else the nearest setting above. So for siblings the
+        queue's own setting counts, for cousins that of its parent, and for queues of two trees that
+        of its root.
         """
         path, other = self.path(name), {*self.path(by)}
         shared = sum(place in other for place in path)
@@ -236,7 +236,7 @@ class QueueTree:
     def _nearest(
         self, path: Iterable[QueueName], setting: Callable[[Queue], timedelta | None]
     ) -> timedelta:
-        """What the first of these queues says that says anything."""
+        """The setting of the first of these queues that has one; 0 if none has."""
         found = (self._queues.get(place) for place in path)
         said = (setting(queue) for queue in found if queue is not None)
         return next((time for time in said if time is not None), timedelta())
@@ -244,7 +244,7 @@ class QueueTree:
     def shares_with(self, owner: QueueName, other: QueueName) -> bool:
         """Whether pods of the other queue may use the owner's claims.
 
-        A child is as foreign to its parent as any other queue: there are owner and foreign only.
+        A child is as foreign to its parent as any other queue.
         """
         if owner == other:
             return True

@@ -1,4 +1,4 @@
-"""Sums along the tree: what is charged to a queue is charged to every ancestor too."""
+"""Sums along the tree: what is charged to a queue is charged to all its ancestors, too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Amounts = dict[ResourceKey, int]
 
 
 class TotalsView:
-    """Charges by queue, for who only reads them."""
+    """Charges by queue: the read-only view."""
 
     def __init__(self, path: Callable[[QueueName], tuple[QueueName, ...]]) -> None:
         self._path = path
@@ -19,7 +19,7 @@ class TotalsView:
         self._sums: dict[QueueName, Amounts] = {}
 
     def __contains__(self, queue: QueueName) -> bool:
-        """Whether anything is charged to the queue or below it."""
+        """Whether anything is charged to the queue or its descendants."""
         return queue in self._sums
 
     def amount(self, queue: QueueName, key: ResourceKey) -> int:
@@ -27,27 +27,27 @@ class TotalsView:
         return amounts.get(key, 0) if amounts else 0
 
     def own(self, queue: QueueName, key: ResourceKey) -> int:
-        """What is charged to the queue itself, its descendants' left out."""
+        """What is charged to the queue itself, without its descendants."""
         amounts = self._own.get(queue)
         return amounts.get(key, 0) if amounts else 0
 
     def own_of(self, key: ResourceKey) -> dict[QueueName, int]:
-        """What is charged to each queue itself of one resource."""
+        """What is charged to each queue itself, without its descendants, of one resource."""
         return {queue: found[key] for queue, found in self._own.items() if key in found}
 
     def of(self, queue: QueueName) -> Charges:
         return charges(self._sums.get(queue, {}))
 
     def by_queue(self) -> Mapping[QueueName, Charges]:
-        """Every queue to which something is charged, in the order of the names."""
+        """The charges of each queue that has any, in the order of the names."""
         return {queue: charges(self._sums[queue]) for queue in sorted(self._sums)}
 
 
 class Totals(TotalsView):
-    """The same for who charges. A charge costs the depth of its queue, however many there are.
+    """Sums with their changes. The cost of a charge is the depth of its queue.
 
-    Where paths changed, `follow` moves what is charged from the old ones to the new: until then
-    it stands on the old, and at no moment on none.
+    After paths changed, `follow` moves the charges from the old paths to the current ones. Until
+    then they count on the old paths.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class Totals(TotalsView):
         path: Callable[[QueueName], tuple[QueueName, ...]],
         touched: set[QueueName] | None = None,
     ) -> None:
-        """The queues whose sums change are entered into `touched`, where it is given."""
+        """Queues whose sums change are added to `touched`, if it is given."""
         super().__init__(path)
         self._touched = touched
 
     def add(self, queue: QueueName, amounts: Charges, sign: int = 1) -> None:
-        """Charge the amounts, or release them with the sign -1."""
+        """Charge the amounts; with a sign of -1, release them."""
         if amounts.items:
             path = self._path(queue)
             _add(self._own, queue, amounts, sign)
@@ -73,7 +73,7 @@ class Totals(TotalsView):
             self._touched.update(path)
 
     def follow(self, paths: Mapping[QueueName, tuple[QueueName, ...]]) -> None:
-        """Move what queues are charged from these paths, the old ones, to those of now."""
+        """Move the sums of these queues from their old paths, the values, to their current ones."""
         for queue, before in paths.items():
             own, now = self._own.get(queue), self._path(queue)
             if own and now != before:
@@ -81,12 +81,12 @@ class Totals(TotalsView):
                 self._add_along(before, charges(own), -1)
 
     def trial(self) -> Totals:
-        """These sums, and what is charged to the result alone."""
+        """An overlay of these sums."""
         return _TriedTotals(self, self._path)
 
 
 class _TriedTotals(Totals):
-    """What was added or taken off beside other sums, whose amounts are read through."""
+    """Changes over other sums; reads return both together."""
 
     def __init__(self, under: Totals, path: Callable[[QueueName], tuple[QueueName, ...]]) -> None:
         super().__init__(path)

@@ -312,8 +312,8 @@ async def test_label_edited_behind_the_policies_counts_and_is_told(stage: Stage)
         told = await until(stage.events, bool)
 
     assert told == [
-        f'ResourceClaim {stage.place}/cam is labelled "{stage.name("robots")}" since somebody'
-        f' edited it while it was allocated; before it was labelled "{stage.name("vision")}". Now'
+        f'ResourceClaim {stage.place}/cam is labelled "{stage.name("robots")}": a user edited its'
+        f' label while it was allocated. Before, it was labelled "{stage.name("vision")}". Now'
         f' queue "{stage.name("robots")}" is charged.'
     ]
 

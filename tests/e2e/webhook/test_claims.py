@@ -78,7 +78,7 @@ async def test_no_namespace_may_name_a_queue_without_a_selector(
 
     assert refused.fields == (path,)
     assert f'Namespace "{OPEN}" may not use queue "shut".' in refused.message
-    assert "spec.namespaceSelector: {} lets all use it" in refused.message
+    assert "spec.namespaceSelector: {} allows all namespaces" in refused.message
 
 
 @EACH_KIND

@@ -147,6 +147,6 @@ def test_people_are_told_once_what_is_charged_to_nobody() -> None:
     (event,) = told
     assert (event.reason, event.regarding.name) == ("Unattributed", "a")
     assert event.note == (
-        "Pod default/a got its node without a verdict, and its namespace may not use queue"
-        ' "victim": its 2 onvif are charged to nobody.'
+        "Pod default/a was bound without a verdict, and its namespace may not use queue"
+        ' "victim": its 2 onvif are charged to no queue.'
     )

@@ -152,9 +152,9 @@ def test_no_namespace_may_use_a_queue_that_selects_none() -> None:
 
     sentence = (
         'ResourceClaim default/cam needs a queue, and namespace "default" may not use queue'
-        ' "vision". It has no spec.namespaceSelector, so that no namespace may use it:'
-        " spec.namespaceSelector: {} lets all use it, spec.namespaceSelector:"
-        " {matchLabels: {kubernetes.io/metadata.name: default}} this one."
+        ' "vision". It has no spec.namespaceSelector, so no namespace may use it.'
+        " spec.namespaceSelector: {} allows all namespaces, spec.namespaceSelector:"
+        " {matchLabels: {kubernetes.io/metadata.name: default}} allows this one."
     )
     assert found == Refused(Reason.QUEUE_NOT_ALLOWED, sentence)
     assert isinstance(verdict(world, pod), Admitted)

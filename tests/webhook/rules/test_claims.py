@@ -80,9 +80,10 @@ def test_no_namespace_may_name_a_queue_that_selects_none(judged: Judged, path: s
 
     assert problem == Problem(
         path,
-        'Namespace "lab" may not use queue "shut". It has no spec.namespaceSelector, so that no'
-        " namespace may use it: spec.namespaceSelector: {} lets all use it,"
-        " spec.namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: lab}} this one.",
+        'Namespace "lab" may not use queue "shut". It has no spec.namespaceSelector, so no'
+        " namespace may use it. spec.namespaceSelector: {} allows all namespaces,"
+        " spec.namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: lab}} allows this"
+        " one.",
     )
 
 

@@ -114,7 +114,7 @@ def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charg
 
 
 def plain_unattributed(world: World) -> Charges:
-    """What is in use and charged to nobody."""
+    """What is in use and charged to no queue."""
     facts, found = world.facts, []
     pods = {pod.uid: pod for pod in facts.pods()}
     for claim in facts.claims():

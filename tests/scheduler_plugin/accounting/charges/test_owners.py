@@ -151,8 +151,8 @@ def test_label_that_was_seen_to_change_is_told_once(owner_pod: str) -> None:
 
     assert usage(world, "robots") == amounts(onvif=1)
     assert edits(world) == [
-        'ResourceClaim default/cam is labelled "robots" since somebody edited it while it was'
-        ' allocated; before it was labelled "vision". Now queue "robots" is charged.'
+        'ResourceClaim default/cam is labelled "robots": a user edited its label while it was'
+        ' allocated. Before, it was labelled "vision". Now queue "robots" is charged.'
     ]
     assert edits(world) == []
 

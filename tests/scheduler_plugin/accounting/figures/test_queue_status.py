@@ -354,11 +354,11 @@ def test_queue_says_who_names_it_and_is_charged_to_nobody() -> None:
     assert conditions(status)["Unattributed"] == ("True", "NotJudged", SINCE)
     said = message(status, "Unattributed")
     assert said.startswith(
-        "Pod default/p0 got its node without a verdict, and its namespace may not use queue"
-        ' "vision": its 2 onvif are charged to nobody. Pod default/p1 '
+        "Pod default/p0 was bound without a verdict, and its namespace may not use queue"
+        ' "vision": its 2 onvif are charged to no queue. Pod default/p1 '
     )
-    assert said.count("charged to nobody") == 3
-    assert said.endswith("2 more are like this.")
+    assert said.count("charged to no queue") == 3
+    assert said.endswith("2 more pods are like this.")
     assert "Unattributed" not in conditions(status_of(world, other))
 
 

@@ -53,7 +53,7 @@ def test_queue_without_its_parent_counts_as_a_root_and_says_so() -> None:
 
     assert path(tree, "leaf") == "leaf"
     assert QueueName("root") not in tree
-    message = 'Its parent "root" does not exist: it counts as a root.'
+    message = 'Its parent "root" does not exist: the queue counts as a root.'
     assert tree.conditions(QueueName("leaf")) == ((QueueCondition.PARENT_MISSING, message),)
     assert tree.conditions(QueueName("root")) == ()
 
