@@ -1,6 +1,7 @@
-"""May this pod be bound: for each of its claims, and for what all of them would add.
+"""The verdict on a pod: whether it may be bound, given its claims and what they would add.
 
-In come a pod and the world; out comes Admitted with what is charged to whom, or Refused with a
-reason and a sentence. `cases` gathers how each claim stands, `ceilings` holds the sum against
-limits and quotas, room `rules` has the rules. Start reading at `verdicts.judge`.
+Input is a pod and the world; output is Admitted, with the charges of each queue, or Refused, with a
+reason and a sentence. `cases` prepares the input, `ceilings` compares what the pod adds with limits
+and quotas, room `rules` has the rules, `gangs` judges pods of a PodGroup together. Start reading at
+`verdicts.judge`.
 """

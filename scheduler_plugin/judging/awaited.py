@@ -1,4 +1,4 @@
-"""What was taken back for a pod, and whether its users have ended by now."""
+"""Pods that must end before a preemptor can use what is held for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scheduler_plugin.objects.names import PodUid
 
 
 def users_left(hold: Hold, facts: FactsView) -> set[PodUid]:
-    """The pods that use what was taken and have not ended: until then no other pod can get it."""
+    """The pods that use what is held and have not ended; meanwhile no other pod can get it."""
     pods = [facts.pod(uid) for uid in hold.awaits_pods]
     for claim in map(facts.claim, hold.awaits):
         if claim is not None and claim.is_allocated:

@@ -1,4 +1,4 @@
-"""A pod before its verdict: what using each of its claims means, and what it would add."""
+"""The input of a verdict: how a pod uses each of its claims, and what that adds to queues."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from scheduler_plugin.objects.pods import PodClaim, PodView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimUse:
-    """What the use of an accounted claim by a pod means.
+    """The use of an accounted claim by a pod.
 
     Attributes:
         owner: The queue that is charged, or would be.
-        owner_pod: The pod whose queue it is; None where the claim's label says it.
-        cost: Exact where the claim is allocated, else the most that it can be.
-        adds: What the pod adds to the owner's usage; nothing where it joins what is charged for
-            another pod.
+        owner_pod: The pod whose queue it is; None if the claim's label says it.
+        cost: Exact if the claim is allocated, else the maximum.
+        adds: What the pod adds to the owner's usage; nothing if the claim is charged for another
+            pod.
         adds_non_preemptible: What it adds to the owner's non-preemptible usage.
-        counted: What of `adds` the ledger has already: the pod reserved the claim, and its label
-            stands. The verdict counts the same anew.
-        counted_non_preemptible: The same of `adds_non_preemptible`.
-        awaited: The pod whose queue is the owner, where that is not known yet; None where it is.
+        counted: The part of `adds` that the ledger contains already, since the claim is labelled
+            and reserved for the pod. The verdict subtracts it.
+        counted_non_preemptible: The same part of `adds_non_preemptible`.
+        awaited: The pod whose queue will own the claim, if that queue is not known yet.
     """
 
     claim: ClaimView
@@ -57,16 +57,15 @@ class ClaimUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One pod and all that a verdict on it looks at.
+    """One pod, and all that a verdict on it depends on.
 
     Attributes:
         queue: The pod's queue; "" for none.
         claims: Its accounted claims, in the order of its spec.
-        unknown: Its entries for which there is no claim.
-        going: Its claims that are being deleted.
+        unknown: Entries of its spec for which there is no claim.
+        going: Its claims that are terminating.
         requests: What its own requests cost, charged to its queue.
-        counted_usage: What is assumed of this very pod, or charged for no other; the verdict
-            counts the same anew.
+        counted_usage: What the sums contain for this pod already; the verdict subtracts it.
         counted_non_preemptible: The same of non-preemptible use.
         at_bind: Whether allocations are final.
     """
@@ -84,17 +83,17 @@ class Case:
 
     @property
     def asks(self) -> bool:
-        """Whether it asks for what queues count, as far as is known: a claim that is not may."""
+        """Whether the pod asks for accounted devices, or may: a missing claim may ask for them."""
         return bool(self.claims or self.requests or self.unknown or self.going)
 
     @property
     def what(self) -> str:
-        """What makes the pod need a queue, for a sentence."""
+        """The reason why the pod needs a queue, as the subject of a sentence."""
         return str(self.claims[0].claim) if self.claims else f"A request of {self.pod}"
 
 
 def case_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView, *, at_bind: bool) -> Case:
-    """Prepare the verdict on a pod; see `verdicts.judge` for the arguments."""
+    """The case of a pod; see `verdicts.judge` for the arguments."""
     unknown = tuple(unknown_entries(pod, {claim.name for claim in claims}))
     going = tuple(going_claims(pod, claims))
     pod = world.facts.without_lost_claim(pod)
@@ -119,7 +118,7 @@ def case_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView, *, at_b
 
 
 def _counted(pod: PodView, uses: Sequence[ClaimUse], world: WorldView) -> tuple[Totals, Totals]:
-    """What counts for the pod already, usage and non-preemptible use."""
+    """What the sums contain for the pod already: usage and non-preemptible use."""
     usage, non_preemptible = world.assumptions.counted_for(
         pod.uid,
         [use.claim.uid for use in uses if use.adds],
@@ -132,10 +131,10 @@ def _counted(pod: PodView, uses: Sequence[ClaimUse], world: WorldView) -> tuple[
 
 
 def _queue_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView) -> QueueName:
-    """The pod's queue. An owner that was written for this very pod says it.
+    """The pod's queue; if an owner was written for this pod, that queue.
 
-    Label and binding must name one queue. What a pod gets from its PodGroup or its namespace may
-    have changed since its label was written, when the process was killed before the binding.
+    The claim's label and the binding must name the same queue. If the process was killed between
+    the two, the queue of the pod's PodGroup or namespace may have changed meanwhile.
     """
     written = (c.label for c in claims if c.owner_pod == pod.uid and pod.uid in c.reserved_for)
     return pod.queue or next(written, NO_QUEUE) or world.facts.queue_of(pod)
@@ -143,7 +142,7 @@ def _queue_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView) -> Qu
 
 @dataclass(frozen=True, slots=True)
 class _Asker:
-    """The pod for which claims are looked at."""
+    """Determines how one pod uses its claims."""
 
     pod: PodView
     queue: QueueName
@@ -157,16 +156,17 @@ class _Asker:
         return self._uncharged(claim)
 
     def _uncharged(self, claim: ClaimView) -> ClaimUse:
-        """At Bind no other pod pays for a claim that is not charged.
+        """The use of a claim that is not charged yet.
 
-        The pod that is bound first decides the owner: another by now, perhaps, than was joined.
+        At Bind no other assumed pod pays for it: the pod that is bound first decides the owner, and
+        that may be another pod than the assumed one.
         """
         assumptions = self.world.assumptions
         assumed = self._assumed_owner(claim)
         found = owner_of(claim, self.world.facts, assumed)
         owner = found.queue if found else self.queue
         cost = claim_cost(claim, self.world.facts.catalog)
-        # An orphan runs whatever the verdict is; its owner is charged with the next write.
+        # An orphan is in use whatever the verdict is; its owner is charged with the next write.
         counts_anyway = found is not None and found.is_orphans
         joins = not self.at_bind and assumptions.is_paid_by_another(claim.uid, self.pod.uid)
         return ClaimUse(
@@ -180,10 +180,10 @@ class _Asker:
         )
 
     def _assumed_owner(self, claim: ClaimView) -> Owner | None:
-        """Whom a decision in flight makes the owner.
+        """The owner that a decision in flight decides; None if there is none.
 
-        At Bind only a pod that reserved the claim is about to be bound. An owner that is written
-        for any other pod is stale at once, and two pods can undo each other's owner without end.
+        At Bind only pods that the claim is reserved for can decide it. An owner that is written for
+        any other pod is stale at once, and two pods could undo each other's owner without end.
         """
         assumed = self.world.assumptions.owner(claim.uid)
         if assumed is None or not self.at_bind or assumed.pod == self.pod.uid:
@@ -191,10 +191,11 @@ class _Asker:
         return assumed if assumed.pod in claim.reserved_for else None
 
     def _charged(self, claim: ClaimView, entry: ClaimEntry) -> ClaimUse:
-        """A claim that is charged already: for others, or only for pods that do not run.
+        """The use of a claim that is charged already: for running pods, or only for pending ones.
 
-        Only a pod that runs was asked about the ceilings for certain. Others that are reserved may
-        be in flight as this one is, and would each take the other for the one that pays.
+        Only running pods have certainly passed the ceilings. Pending pods that the claim is
+        reserved for may be in flight as this one is, and each would take another for the one that
+        pays.
         """
         adds = not claim.other_consumers and not any(self._others_that_run(claim))
         first = self._is_first(claim, entry.owner) and not self._joins(claim, entry.owner)
@@ -214,12 +215,12 @@ class _Asker:
         return (p for p in consumers if p.uid != self.pod.uid and p.is_bound and not p.ended)
 
     def _joins(self, claim: ClaimView, owner: QueueName) -> bool:
-        """Whether a pod that runs is a non-preemptible use by the owner."""
+        """Whether a running pod of the owner uses the claim non-preemptibly."""
         others = (pod for pod in self._others_that_run(claim) if pod.non_preemptible)
         return any(self.world.facts.queue_of(pod) == owner for pod in others)
 
     def _is_first(self, claim: ClaimView, owner: QueueName) -> bool:
-        """Whether it would be a non-preemptible use by the owner, and joins none in flight."""
+        """Whether this pod is the first non-preemptible use by the owner, assumed ones included."""
         pod = self.pod
         if not pod.non_preemptible or self.queue != owner:
             return False

@@ -1,4 +1,4 @@
-"""Limits and quotas: what a pod would add, held against every queue that would be charged."""
+"""Limits and quotas: what a pod would add, compared with the ceilings of all charged queues."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName, Share
 
 Addition = tuple[str, QueueName, Charges]
-"""What a claim, or the pod's own requests, add to which queue."""
+"""A claim or the pod, the queue that is charged, and what is added to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overrun:
-    """A ceiling that the pod would pass: where, and by which claim or request."""
+    """A ceiling that the pod would exceed.
+
+    Attributes:
+        what: The claim or pod that exceeds it.
+        owner: The queue that is charged.
+        place: The queue with the ceiling: the owner or an ancestor.
+    """
 
     what: str
     owner: QueueName
@@ -38,7 +44,7 @@ def overruns(
     sums: tuple[TotalsView, TotalsView, TotalsView],
     ceiling: Callable[[Share], Ceiling],
 ) -> Iterator[tuple[Overrun, Share]]:
-    """Ceilings that are passed; `sums` are what is charged, assumed, and assumed of this pod."""
+    """Ceilings that are exceeded; `sums` are charged, assumed, and counted for this pod already."""
     tree = case.world.facts.tree
     charged, assumed, counted = sums
     added = Totals(tree.path)
@@ -54,28 +60,28 @@ def overruns(
 
 
 def limit_overruns(case: Case) -> Iterator[tuple[Overrun, Share]]:
-    """Limits, or quotas of queues that stay in them, that usage would pass."""
+    """Limits (or quotas of queues with a weight of 0) that the usage would exceed."""
     world = case.world
     sums = (world.ledger.usage, world.assumptions.usage, case.counted_usage)
     return overruns(case, usage_added(case), sums, lambda share: share.most)
 
 
 def quota_overruns(case: Case) -> Iterator[tuple[Overrun, Share]]:
-    """Quotas that usage would pass: beyond them it borrows."""
+    """Quotas that the usage would exceed, so that the pod borrows."""
     world = case.world
     sums = (world.ledger.usage, world.assumptions.usage, case.counted_usage)
     return overruns(case, usage_added(case), sums, lambda share: share.quota)
 
 
 def non_preemptible_overruns(case: Case) -> Iterator[tuple[Overrun, Share]]:
-    """Quotas that non-preemptible use would pass."""
+    """Quotas that non-preemptible use would exceed."""
     assumed = case.world.assumptions.non_preemptible
     sums = (case.world.ledger.non_preemptible, assumed, case.counted_non_preemptible)
     return overruns(case, non_preemptible_added(case), sums, lambda share: share.quota)
 
 
 def worst(found: Iterable[tuple[Overrun, Share]]) -> Iterable[tuple[Overrun, Share]]:
-    """Of each ceiling the last overrun, which counts all that the pod adds."""
+    """The last overrun of each ceiling, which includes all that the pod adds."""
     return {(overrun.place, overrun.key): (overrun, share) for overrun, share in found}.values()
 
 
@@ -95,7 +101,7 @@ def non_preemptible_added(case: Case) -> Iterator[Addition]:
 def added_at(
     case: Case, additions: Iterable[Addition]
 ) -> Iterator[tuple[QueueName, ResourceKey, int]]:
-    """What would be added at which queue, those above the owner included."""
+    """What would be added to each queue, ancestors included."""
     found: dict[tuple[QueueName, ResourceKey], int] = {}
     for _, owner, adds in additions:
         for key, amount in adds:

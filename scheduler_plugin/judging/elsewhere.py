@@ -1,4 +1,4 @@
-"""Pods of other schedulers that ask for what queues count: no decision of ours would bind them."""
+"""Pods of other schedulers that ask for accounted devices; Moorage cannot bind them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 
 def goes_elsewhere(pod: PodView, facts: FactsView) -> str:
-    """Why no room is for a pod, as a sentence; "" where it is ours, or needs none."""
+    """Why another scheduler binds the pod, as a sentence; "" if Moorage does, or need not."""
     why = why_not_ours(pod, facts.settings)
     return why if why and _asks_for_accounted(pod, facts) else ""
 

@@ -1,4 +1,4 @@
-"""Which pods are alike: what is remembered of one of them holds for those that come after it."""
+"""Equivalence classes of pods: what is known of one pod holds for all others of its class."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from scheduler_plugin.objects.pods import PodView
 
 
 def equivalence_class(pod: PodView, facts: FactsView) -> Hashable:
-    """Equal for pods that ask for the same, of whatever they are made, for as long as they live.
+    """A key that is equal for pods with the same requests, and constant for a pod's lifetime.
 
-    A claim that only the pod uses counts by what it asks for, any other by its UID. An owner that
-    the binder wrote makes no difference: it is gone with the allocation.
+    A claim that only this pod names is compared by its requests, any other by its UID. Owners that
+    the binder wrote are ignored, since they end with the allocation.
     """
     claims = facts.claims_of(pod)
     asked = tuple(
@@ -26,7 +26,7 @@ def equivalence_class(pod: PodView, facts: FactsView) -> Hashable:
 
 
 def placement_class(pod: PodView, facts: FactsView) -> Hashable:
-    """Equal for pods that wait, ask for the same, and would do on the same nodes and devices."""
+    """A key that is equal for pending pods with the same requests and the same suitable nodes."""
     demands = tuple(
         (claim.constraints, tuple((each.selectors, each.tolerations) for each in _asked(claim)))
         for claim in facts.claims_of(pod)

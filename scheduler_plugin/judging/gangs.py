@@ -1,10 +1,10 @@
-"""Pods of one PodGroup: as many as run together, or none.
+"""Gangs: the pods of one PodGroup are admitted together or not at all.
 
-A PodGroup says how many of its pods make sense together (`minMember`; without that, all that name
-it). Those that are bound or about to be are *in*. As long as too few are in, the missing ones are
-judged one after the other, each as if those before it were let go: so a claim that they share
-counts once, and their sum is held against every ceiling. The first that is refused refuses all.
-With enough of them in, any other pod of the group goes like one without a group.
+A PodGroup says how many of its pods must run together (`minMember`; by default all that name it).
+Bound and assumed pods count. While there are too few, the missing ones are judged one after the
+other, each as if those before it were admitted: a claim that they share counts once, and their sum
+is compared with each ceiling. If one is refused, all are. Once enough pods are bound or assumed,
+further pods of the group are judged like pods without a group.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from scheduler_plugin.objects.names import QUOTA_GATE
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 AT_ONCE = datetime.min.replace(tzinfo=UTC)
-"""Nothing of a trial lasts, whenever it lapses."""
+"""The time of decisions in a trial; they never expire, since the trial is discarded."""
 
 MayCome = Callable[[PodView], PodView | None]
-"""A pod that could go now, as it is to be judged; None where it could not."""
+"""Returns a pod as it is to be judged; None if it cannot be admitted now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Pods that may go, all of them; each verdict counts those before it."""
+    """Pods that are all admitted; each verdict includes those before it."""
 
     admitted: tuple[tuple[PodView, Admitted], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NotTogether:
-    """Pods that may not go.
+    """Pods that are refused together.
 
     Attributes:
-        pod: The one that does not fit beside those before it; None where too few are there.
-        refused: Why, of the group.
-        alone: Why, of that pod.
-        pods: All that would have gone.
+        refused: The refusal of the group.
+        pod: The first pod that is refused; None if the group has too few pods.
+        alone: The refusal of that pod.
+        pods: All pods that would have been admitted.
     """
 
     refused: Refused
@@ -56,7 +56,7 @@ class NotTogether:
 
 
 def is_of_gang(pod: PodView, facts: FactsView) -> bool:
-    """Whether a pod goes only with others. A PodGroup that is not known may say so."""
+    """Whether a pod is admitted only with others. An unknown PodGroup may require it."""
     if not pod.group or not facts.pod_queues.has_groups:
         return False
     group = facts.group(pod.namespace, pod.group)
@@ -64,26 +64,26 @@ def is_of_gang(pod: PodView, facts: FactsView) -> bool:
 
 
 def goes_with(pod: PodView, world: WorldView) -> bool:
-    """Whether a pod is in its group for certain, or about to be."""
+    """Whether a pod counts for its group: it is bound or assumed, or asks for no devices."""
     return pod.is_bound or not pod.may_use_devices or world.assumptions.is_assumed(pod.uid)
 
 
 def could_come(pod: PodView, world: WorldView, gates: frozenset[str] = frozenset()) -> bool:
-    """Whether nothing but a verdict keeps a pod: its claims are there, no gate but these."""
+    """Whether a pod lacks only a verdict: its claims exist, and it has no gates but these."""
     is_ours = not why_not_ours(pod, world.facts.settings)
     is_free = is_ours and pod.may_be_bound and set(pod.gates) <= gates
     return is_free and not missing_claims(pod, world.facts)
 
 
 def waits_with(pod: PodView, world: WorldView) -> PodView | None:
-    """For who only wants to know: each counts that waits, at our gate or without one."""
+    """For readers: each pending pod counts, at Moorage's gate or without one."""
     return pod if could_come(pod, world, frozenset({QUOTA_GATE})) else None
 
 
 def tried_together(pod: PodView, trial: Trial, may_come: MayCome) -> Together | NotTogether:
-    """The verdict on a pod and those that have to go with it.
+    """The verdict on a pod and the pods that must be admitted with it.
 
-    In the trial those are assumed afterwards that were admitted.
+    The admitted pods are assumed in the trial.
     """
     found = who_goes(pod, trial, may_come)
     return NotTogether(found) if isinstance(found, Refused) else _tried(found, trial)
@@ -92,9 +92,9 @@ def tried_together(pod: PodView, trial: Trial, may_come: MayCome) -> Together | 
 def judge_waiting(
     pod: PodView, world: WorldView, may_come: MayCome | None = None
 ) -> Together | Refused:
-    """The verdict on a pod that waits; one of a group goes with its group or not at all.
+    """The verdict on a pending pod; a pod of a gang is admitted with its gang or not at all.
 
-    Without `may_come` for who only wants to know, see `waits_with`.
+    Readers omit `may_come`, see `waits_with`.
     """
     may_come = may_come or partial(waits_with, world=world)
     if not is_of_gang(pod, world.facts):
@@ -105,7 +105,7 @@ def judge_waiting(
 
 
 def waiting_refusal(pod: PodView, world: WorldView) -> Refused | None:
-    """Why a waiting pod is refused, for who only wants to know; None where it is not."""
+    """Why a pending pod is refused, for readers; None if it is admitted."""
     found = judge_waiting(pod, world)
     return found if isinstance(found, Refused) else None
 
@@ -128,7 +128,7 @@ def _of_group(refused: Refused, pods: list[PodView]) -> Refused:
 
 
 def who_goes(pod: PodView, world: WorldView, may_come: MayCome) -> list[PodView] | Refused:
-    """The pod, and the first of the others that have to go with it."""
+    """The pod, and as many other members as must be admitted with it, in their order."""
     facts = world.facts
     group = facts.group(pod.namespace, pod.group)
     if group is None:
@@ -150,7 +150,7 @@ def who_goes(pod: PodView, world: WorldView, may_come: MayCome) -> list[PodView]
 
 
 def _backed_off(pod: PodView, world: WorldView) -> Refused | None:
-    """Why a group that was given up does not begin again now; None where it may."""
+    """The refusal of an evicted group during its back-off; None if there is none."""
     key, backoffs = (pod.namespace, pod.group), world.assumptions.group_backoffs
     if key not in backoffs:
         return None
@@ -162,7 +162,7 @@ def _incomplete(sentence: str) -> Refused:
 
 
 def living_members(pod: PodView, facts: FactsView) -> Iterator[PodView]:
-    """The pods of a pod's group that live."""
+    """The active pods of a pod's group: neither ended nor terminating."""
     for uid in facts.pods_in_group((pod.namespace, pod.group)):
         member = facts.pod(uid)
         if member is not None and not member.ended and not member.deleting:

@@ -1,4 +1,4 @@
-"""Names of what holds something, as far as the viewer may know them."""
+"""Names of claims and pods in sentences, as far as the viewer may read them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TypeAlias
 from kube.words import number_of, some_of
 
 NAMED = 3
-"""How many are named."""
+"""The maximum number of names."""
 
 MayName: TypeAlias = Callable[[str], bool]
-"""Whether what is in a namespace may be named; a node has none, which is ""."""
+"""Whether objects of a namespace may be named; nodes have the namespace ""."""
 
 
 def anyone(_: str) -> bool:
@@ -20,7 +20,12 @@ def anyone(_: str) -> bool:
 
 
 def named(holders: Sequence[tuple[str, str]], may_name: MayName) -> str:
-    """The first of them, and how many more there are; each with its namespace."""
+    """The first holders that may be named, and the number of the others.
+
+    Args:
+        holders: Namespace and text of each.
+        may_name: Whether the viewer may read a namespace.
+    """
     told = [what for namespace, what in holders if not namespace or may_name(namespace)]
     hidden = len(holders) - len(told)
     parts = [some_of(told, NAMED)] if told else []

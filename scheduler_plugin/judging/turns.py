@@ -1,4 +1,4 @@
-"""Whose turn it is among pods that wait, and the most that each of them can be charged for."""
+"""The order of pending pods, and the maximum that each can be charged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView
 
 Turn: TypeAlias = tuple[int, str, str, str, PodUid]
-"""Whose turn it is: the smaller goes first."""
+"""The sort key of pending pods; the smaller is first."""
 
 
 def turn_of(pod: PodView) -> Turn:
@@ -21,12 +21,12 @@ def turn_of(pod: PodView) -> Turn:
 
 
 def asked(pod: PodView, facts: FactsView) -> Charges:
-    """The most that a pod can be charged for."""
+    """The maximum that a pod can be charged."""
     return asked_together((pod,), facts)
 
 
 def asked_together(pods: Iterable[PodView], facts: FactsView) -> Charges:
-    """The most that pods can be charged for; a claim that they share counts once."""
+    """The maximum that pods can be charged together; a claim that they share counts once."""
     requests: list[Charges] = []
     claims: dict[ClaimUid, ClaimView] = {}
     for pod in pods:

@@ -1,10 +1,10 @@
-"""The verdict on a pod: whether its claims and requests may be charged, and to whom.
+"""The verdict on a pod: whether its claims and requests may be charged, and to which queues.
 
     pod, claims, world ──judge──► Admitted ──assume──► world, ──bind_request──► binder
                              └──► Refused(reason, sentence)
 
-The first rule of `rules.table` that refuses is the reason. A verdict does not look at nodes, so
-that it is the same for all of them, to the byte.
+The first rule of `rules.table` that refuses gives the reason. A verdict does not depend on the
+node: kube-scheduler gets the same bytes for each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Admitted:
     """The pod may be bound.
 
     Attributes:
-        queue: The pod's queue; "" where it asks for nothing that queues count.
+        queue: The pod's queue; "" if it asks for no accounted devices.
         claims: Its accounted claims, each with its owner.
         requests: What its own requests cost, beside its claims.
     """
@@ -41,7 +41,11 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The pod must not be bound: why, for machines and for people."""
+    """The pod must not be bound.
+
+    Attributes:
+        sentence: The cause, for users.
+    """
 
     reason: Reason
     sentence: str
@@ -57,15 +61,15 @@ def judge(
     *,
     at_bind: bool = False,
 ) -> Verdict:
-    """Judge a pod that is not bound yet; one that is bound already is admitted as it stands.
+    """Judge a pod; a pod that is bound already is admitted.
 
     Args:
-        pod: The pod, as kube-scheduler or the API has it now.
-        claims: The claims of its spec, in that order; `FactsView.claims_of` finds them.
-        world: What is known. Nothing of it changes; what lapsed of its assumptions counts until
-            the caller drops it.
-        at_bind: Whether allocations are final. Extended resources that no claim stands for are
-            then the device plugins', and of those only Akri's names are charged.
+        pod: The pod, as kube-scheduler or the API server has it.
+        claims: The claims of its spec, in that order; `FactsView.claims_of` returns them.
+        world: The current state; it is not changed. Expired assumptions count until the caller
+            removes them.
+        at_bind: Whether allocations are final. Extended resources without a claim are then those of
+            device plugins, of which only Akri's names are charged.
     """
     if pod.is_bound:
         return Admitted(queue=world.facts.queue_of(pod))
@@ -79,13 +83,13 @@ def judge(
 
 
 def missing_refusal(pod: PodView, claims: Sequence[ClaimView], world: WorldView) -> Refused | None:
-    """The refusal of a pod that names a claim that is not there, or goes; None for any other."""
+    """The refusal of a pod that names a missing or terminating claim; None for any other pod."""
     case = case_of(pod, claims, world, at_bind=True)
     return _refusal(case) if case.unknown or case.going else None
 
 
 def _refusal(case: Case) -> Refused | None:
-    """By the first rule that refuses; its other sentences are never built."""
+    """The refusal by the first rule that refuses. Only its first sentence is built."""
     for rule in RULES:
         for sentence in rule.refusals(case):
             return Refused(rule.reason, sentence)
@@ -95,9 +99,9 @@ def _refusal(case: Case) -> Refused | None:
 def assume(pod: PodView, admitted: Admitted, world: DecidingWorld, now: datetime) -> None:
     """Assume that an admitted pod is bound, so that the next verdict counts it.
 
-    A claim that does not exist yet counts with the pod's own requests until it is there and the
-    pod is asked about anew. Of a pod that is bound, or never will be, nothing is assumed: no event
-    would end it.
+    A claim that does not exist yet counts with the pod's own requests until the pod is judged
+    again. A pod that is bound already, or cannot be bound any more, is not assumed, since no event
+    would end the assumption.
     """
     if not world.may_be_bound(pod.uid) or not (admitted.claims or admitted.requests):
         return
@@ -116,7 +120,7 @@ def assume(pod: PodView, admitted: Admitted, world: DecidingWorld, now: datetime
 
 
 def _decided_by(use: ClaimUse, pod: PodView, world: WorldView) -> AssumedPod | None:
-    """The pod that became owner before this process knew of it, as its reservation shows."""
+    """The other pod whose queue owns the claim, as its reservation shows; None for none."""
     if use.owner_pod is None or use.owner_pod == pod.uid:
         return None
     other = world.facts.pod(use.owner_pod)
@@ -125,7 +129,7 @@ def _decided_by(use: ClaimUse, pod: PodView, world: WorldView) -> AssumedPod | N
 
 
 def bind_request(pod: PodView, node: str, admitted: Admitted) -> BindRequest:
-    """What the binder is to carry out. Every request that names a claim names the same owner."""
+    """The request to the binder. All requests that name a claim name the same owner."""
     return BindRequest(
         namespace=pod.namespace,
         name=pod.name,

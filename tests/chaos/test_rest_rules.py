@@ -257,5 +257,5 @@ def test_a_pod_without_a_gate_waits_for_the_others_of_its_group(others: list[Obj
     alone = in_group("w", "w")
     del alone["spec"]["schedulingGates"]
     devices, group = made.published("echo-x", "echo-y"), made.group("g", "red", least=2)
-    pod = made.told(alone, "PodGroup goes as a whole, 2 pods at one time, and 1 are there.")
+    pod = made.told(alone, "PodGroup is admitted as a whole, 2 pods together, and has 1.")
     assert "fits-and-waits" not in rules(made.queue("red"), devices, group, WANTED, pod, *others)

@@ -1,7 +1,7 @@
-"""The rules of a verdict, each one object: when it refuses, what it says where it passes, remedies.
+"""The rules of a verdict. Each is an object with refusals, a sentence if it allows, and remedies.
 
-In comes a Case; out come sentences. `judge` asks for refusals alone; `kubectl moorage why` and the
-dashboard ask for the rest, and `docs/reference/reasons.md` is generated from the rules' meanings.
-Start reading at `table`, which holds them in order; a rule stands beside those that look at the
-same objects.
+Input is a Case; output is sentences. `judge` uses refusals only; `kubectl moorage why` and the
+dashboard use the rest, and `docs/reference/reasons.md` is generated from the rules' meanings.
+Modules group the rules by the objects that they are about. Start reading at `table`, which has the
+rules in their order.
 """

@@ -1,4 +1,4 @@
-"""Rules on the claims that a pod uses: what they ask for, how many pods share them, and whose."""
+"""Rules on the claims that a pod uses: requests, number of consumers, and sharing policy."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class ClaimInvalid(Rule):
 
     reason = Reason.CLAIM_INVALID
     meaning = (
-        "A claim asks for a number of slots that is none, such as `-1`; the sentence says where."
+        "A claim asks for an invalid number of slots, such as `-1`; the sentence says where."
         " Only slots of Moorage's devices count, that is, of a class whose selectors do not name"
-        " another driver: what another driver calls `slots` is not looked at. An allocated device"
+        " another driver; capacities `slots` of other drivers are ignored. An allocated device"
         " costs at least 1, whatever the claim says."
     )
 
     def refusals(self, case: Case) -> Iterator[str]:
         for claim, problem in _problems(case):
-            yield f"{claim} asks for no number of slots: {problem}"
+            yield f"{claim} asks for an invalid number of slots: {problem}"
 
     def passes(self, case: Case) -> str:
         return "Its claims ask for whole numbers of slots."
@@ -38,15 +38,16 @@ class ClaimInvalid(Rule):
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
         for claim in dict.fromkeys(claim for claim, _ in _problems(case)):
             yield (
-                f"Create {claim} anew, with a whole number of slots of at least 1: none is changed."
+                f"Create {claim} again with a whole number of slots of at least 1; a claim's spec"
+                " cannot be changed."
             )
 
 
 class ClaimFull(Rule):
-    """A claim's status holds no more than so many consumers."""
+    """A claim has a maximum number of consumers."""
 
     reason = Reason.CLAIM_FULL
-    meaning = "The claim has 256 consumers, and its status holds no more."
+    meaning = "The claim has 256 consumers, the maximum of its status."
 
     def refusals(self, case: Case) -> Iterator[str]:
         most = case.world.facts.settings.max_consumers
@@ -55,7 +56,7 @@ class ClaimFull(Rule):
             pods = {*claim.reserved_for, *case.world.assumptions.pods(claim.uid)} - {case.pod.uid}
             count = len(pods) + claim.other_consumers
             if count >= most and case.pod.uid not in claim.reserved_for:
-                yield f"{claim} has {count} consumers, and no claim can have more than {most}."
+                yield f"{claim} has {count} consumers; a claim can have at most {most}."
 
     def passes(self, case: Case) -> str:
         most = case.world.facts.settings.max_consumers
@@ -68,11 +69,11 @@ class ClaimFull(Rule):
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
         most = case.world.facts.settings.max_consumers
-        yield f"One of its {most} consumers has to end, or the pod needs a claim of its own."
+        yield f"One of its {most} consumers must end, or the pod needs a claim of its own."
 
 
 class TooManySharers(Rule):
-    """A class says how many pods may share one claim of it."""
+    """A class may limit how many pods share one of its claims."""
 
     reason = Reason.TOO_MANY_SHARERS
     meaning = (
@@ -90,8 +91,8 @@ class TooManySharers(Rule):
                 count = len(_sharers(case, claim))
                 if count >= most:
                     yield (
-                        f'{claim} is shared by {count} pods, and DeviceClass "{name}" lets no more'
-                        f" than {most} share one."
+                        f'{claim} is shared by {count} pods, and DeviceClass "{name}" allows at'
+                        f" most {most}."
                     )
 
     def passes(self, case: Case) -> str:
@@ -111,7 +112,7 @@ class TooManySharers(Rule):
                 most = catalog.max_pods(name)
                 if most is not None:
                     yield (
-                        f"A pod that uses {use.claim} has to end; or let more share one claim:"
+                        f"A pod that uses {use.claim} must end. Or let more pods share a claim:"
                         f" kubectl annotate --overwrite deviceclass {name}"
                         f" {MAX_PODS_ANNOTATION}={most + 1}."
                     )
@@ -119,7 +120,7 @@ class TooManySharers(Rule):
 
 
 class ClaimSharingDenied(Rule):
-    """The owner of a claim shares it with the pod's queue."""
+    """The owner of each claim shares it with the pod's queue."""
 
     reason = Reason.CLAIM_SHARING_DENIED
     meaning = "The owner of the claim does not share with the pod's queue."
@@ -141,15 +142,15 @@ class ClaimSharingDenied(Rule):
         for use in case.claims:
             if use.owner != case.queue and not tree.shares_with(use.owner, case.queue):
                 yield (
-                    f'Queue "{use.owner}" (or the queue that it inherits from) has to share:'
-                    f' spec.claimSharing.policy: Allow, or "{case.queue}" among'
+                    f'Queue "{use.owner}" (or the queue that it inherits from) must share its'
+                    f' claims: spec.claimSharing.policy: Allow, or "{case.queue}" among'
                     " spec.claimSharing.queues."
                 )
         yield _own_claim(case)
 
 
 class ForeignNonPreemptible(Rule):
-    """A pod that cannot be evicted does not keep a claim from its owner."""
+    """A non-preemptible pod must not keep a claim from its owner."""
 
     reason = Reason.FOREIGN_NON_PREEMPTIBLE
     meaning = (
@@ -173,14 +174,14 @@ class ForeignNonPreemptible(Rule):
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
         least = case.world.facts.settings.non_preemptible_priority
         yield (
-            f"Create the pod anew with the label {PREEMPTIBILITY_LABELS[0]}: preemptible, or with a"
+            f"Create the pod again with the label {PREEMPTIBILITY_LABELS[0]}: preemptible or with a"
             f" priority below {least}."
         )
         yield _own_claim(case)
 
 
 def _problems(case: Case) -> Iterator[tuple[ClaimView, str]]:
-    """What its claims say of slots and is no number, where a device of ours may be meant."""
+    """Claims with an invalid number of slots, for classes that may select Moorage's devices."""
     catalog = case.world.facts.catalog
     for claim in (use.claim for use in case.claims):
         for alternative in (a for request in claim.requests for a in request.alternatives):
@@ -193,10 +194,10 @@ def _of_claims(case: Case, said: Callable[[ClaimView], str]) -> str:
 
 
 def _sharers(case: Case, claim: ClaimView) -> set[PodUid]:
-    """The pods that go before this one: those that run, and those that were admitted earlier.
+    """The pods that take precedence over this one: running ones, and those admitted earlier.
 
-    Of pods that are reserved and not bound yet the earlier ones go first, so that of too many
-    not all are refused.
+    Pods that the claim is reserved for and that are not bound yet take precedence in the order of
+    their reservation, so that not all of them are refused.
     """
     facts = case.world.facts
     known = {pod.uid: pod for pod in facts.consumers(claim)}

@@ -1,4 +1,4 @@
-"""The rule on devices that were taken back for one pod: no other pod gets them meanwhile."""
+"""The rule on devices that are held for a preemptor: no other pod gets them meanwhile."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from scheduler_plugin.objects.names import PodUid, Reason
 
 
 class DeviceHeld(Rule):
-    """What was taken back for a pod is kept for it until it is bound."""
+    """What was reclaimed for a pod is held for it until it is bound."""
 
     reason = Reason.DEVICE_HELD
     meaning = (
-        "On the nodes where the pod could go a device was taken back for another pod, and what is"
-        " free beside it is not enough; or kube-scheduler gave it that device, and its Bind was"
-        " refused. Or it would join a claim whose users all leave it for another pod."
+        "On the nodes that suit the pod, a device is held for another pod, and the free devices"
+        " beside it are not enough; or kube-scheduler allocated that device to the pod, and its"
+        " Bind was refused. Or the pod names a claim whose users are all evicted for another pod."
     )
 
     def refusals(self, case: Case) -> Iterator[str]:
@@ -28,18 +28,16 @@ class DeviceHeld(Rule):
         yield from _claims_given_up(case)
 
     def passes(self, case: Case) -> str:
-        return "Nothing that it may get was taken back for another pod."
+        return "No device that it may get is held for another pod."
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
-        yield (
-            "Wait: the other pod is bound soon, or what is held for it is given up after a minute."
-        )
+        yield ("Wait: the other pod is bound soon, or the hold for it ends after a minute.")
 
 
 def _devices_held(case: Case) -> Iterator[str]:
-    """Where it is not known which device was taken back, others get none of its kind meanwhile.
+    """While a held device is unknown, other pods get none of its class.
 
-    That is so of what an earlier version held. At Bind others have their devices already.
+    Holds of earlier versions have unknown devices. At Bind the devices are allocated already.
     """
     holds = case.world.assumptions.holds.of_devices()
     if not holds or case.at_bind or any(hold.pod == case.pod.uid for hold in holds):
@@ -49,21 +47,21 @@ def _devices_held(case: Case) -> Iterator[str]:
         for key, _ in hold.usage:
             if key in asked:
                 yield (
-                    f"{asked[key]} has to wait: {key} was taken back for {hold.name}, and no other"
-                    " pod gets any before that pod has it."
+                    f"{asked[key]} must wait: a device of {key} is held for {hold.name}, and no"
+                    " other pod gets one before that pod is bound."
                 )
 
 
 def _claims_given_up(case: Case) -> Iterator[str]:
-    """A pod that joined a claim that its users leave for another pod would keep it from that."""
+    """A pod must not join a claim whose users are all evicted for another pod."""
     for hold in case.world.assumptions.holds:
         for use in case.claims if hold.pod != case.pod.uid else ():
             is_of_kind = any(use.cost[key] for key, _ in hold.usage)
             if is_of_kind and _is_given_up(use.claim, case.pod.uid, case.world.facts):
-                yield f"{use.claim} is given up for {hold.name}: no other pod may use it now."
+                yield f"{use.claim} is reclaimed for {hold.name}: no other pod may use it now."
 
 
 def _is_given_up(claim: ClaimView, joiner: PodUid, facts: FactsView) -> bool:
-    """Whether all users of an allocated claim are terminating, but for one that would join."""
+    """Whether all users of an allocated claim, except the joiner, are terminating or ended."""
     users = [facts.pod(uid) for uid in claim.reserved_for if uid != joiner]
     return bool(users) and all(pod is not None and (pod.ended or pod.deleting) for pod in users)

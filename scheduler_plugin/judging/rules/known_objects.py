@@ -1,4 +1,4 @@
-"""Rules on what a pod names: what is not known is not judged, as it could cost anything."""
+"""Rules on the objects that a pod names: a pod is not judged before all of them are known."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scheduler_plugin.objects.pods import PodClaim
 
 
 class NotKnownYet(Rule):
-    """All that decides who is charged is known."""
+    """All objects that decide about the charges are known."""
 
     reason = Reason.NOT_KNOWN_YET
     meaning = (
         "A claim of the pod, its namespace, or the PodGroup that it names is not known yet, or the"
-        " claim of a template is not made yet. The pod waits for it: nothing is taken to cost"
-        " nothing, and no other queue is taken instead. Where the owner of a claim follows from"
-        " it, all pods of the claim wait."
+        " claim of a template is not made yet. The pod waits for it: an unknown claim could cost"
+        " anything, and an unknown object could name another queue. If it decides the owner of a"
+        " claim, all pods of the claim wait."
     )
     ends = True
 
@@ -42,23 +42,23 @@ class NotKnownYet(Rule):
             if entry.is_to_be_made:
                 template = f"{case.pod.namespace}/{entry.template}"
                 yield (
-                    f"ResourceClaimTemplate {template} has to exist: kube-controller-manager makes"
-                    " the claim of it, in a moment."
+                    f"ResourceClaimTemplate {template} must exist: kube-controller-manager then"
+                    " makes the claim."
                 )
             elif not _is_gone(entry, case):
-                yield f"{_claim(entry, case)} has to be created."
+                yield f"Create {_claim(entry, case)}."
         missing = case.world.facts.pod_queues.missing(case.pod, case.queue)
         if missing is not None and not missing.gone:
-            yield f"{missing} has to be there, since it says the pod's queue."
+            yield f"{missing} must exist, since it decides the pod's queue."
 
 
 class ClaimNotFound(Rule):
-    """Each claim that the pod names exists, and stays."""
+    """Each claim that the pod names exists, and is not terminating."""
 
     reason = Reason.CLAIM_NOT_FOUND
     meaning = (
-        "The API server has no claim of that name; or the claim is being deleted: it goes once no"
-        " pod uses it, and takes no further one. Until version 0.2 the reason was `Gone`."
+        "The API server has no claim of that name; or the claim is being deleted: it is removed"
+        " once no pod uses it, and takes no further pod. Until version 0.2 the reason was `Gone`."
     )
     ends = True
 
@@ -77,29 +77,29 @@ class ClaimNotFound(Rule):
             if entry.claim and _is_gone(entry, case):
                 yield f"Create {_claim(entry, case)}."
         for going in case.going:
-            yield f"Create {going} anew once it is gone: it goes when no pod uses it."
+            yield f"Create {going} again once it is deleted, which is when no pod uses it."
         yield "Or delete the pod and create one that names a claim that exists."
 
 
 class Gone(Rule):
-    """What says the pod's queue was not deleted."""
+    """The objects that decide the pod's queue were not deleted."""
 
     reason = Reason.GONE
-    meaning = "The namespace or PodGroup that says the pod's queue was deleted."
+    meaning = "The namespace or PodGroup that decides the pod's queue was deleted."
     ends = True
 
     def refusals(self, case: Case) -> Iterator[str]:
         missing = case.world.facts.pod_queues.missing(case.pod, case.queue)
         if missing is not None and missing.gone:
-            yield f"{case.what} needs a queue, and {missing}, which would say it, is gone."
+            yield f"{case.what} needs a queue, and {missing}, which decides it, was deleted."
 
     def passes(self, case: Case) -> str:
-        return "What says its queue was not deleted."
+        return "The objects that decide its queue were not deleted."
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
         missing = case.world.facts.pod_queues.missing(case.pod, case.queue)
         if missing is not None:
-            yield f"Create {missing} anew, since it says the pod's queue."
+            yield f"Create {missing} again, since it decides the pod's queue."
         yield "Or delete the pod and create one with a queue of its own."
 
 
@@ -113,12 +113,12 @@ def _is_gone(entry: PodClaim, case: Case) -> bool:
 
 
 def _lacks_for_good(case: Case) -> bool:
-    """Whether `ClaimNotFound` refuses: then it does not matter what else is still to come."""
+    """Whether `ClaimNotFound` refuses, so that other unknown objects do not matter."""
     return bool(case.going) or any(entry.claim and _is_gone(entry, case) for entry in case.unknown)
 
 
 def _unknown_queues(case: Case) -> Iterator[str]:
-    """Of the pod, and of the owners of its claims; a queue that `Gone` refuses is no such one."""
+    """Unknown queues of the pod and of its claims' owners, without those that `Gone` refuses."""
     missing = case.world.facts.pod_queues.missing(case.pod, case.queue)
     if missing is not None:
         if not missing.gone:

@@ -1,4 +1,4 @@
-"""Rules on limits and quotas, at the queue that pays and at all above it."""
+"""Rules on limits and quotas of the charged queue and its ancestors."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from scheduler_plugin.objects.names import PREEMPTIBILITY_LABELS, QueueName, Rea
 
 
 class OverLimit(Rule):
-    """Usage, assumptions and what the pod adds, its earlier claims included, are in the limit.
+    """Usage, assumptions and what the pod adds stay within the limit.
 
-    A queue with an overQuotaWeight of 0 has its quota for one.
+    For a queue with an overQuotaWeight of 0 the quota is the limit.
     """
 
     reason = Reason.OVER_LIMIT
     meaning = (
-        "The pod adds a charge that passes a limit of the owner or of one of its ancestors, or the"
-        " quota of one with `overQuotaWeight: 0`."
+        "The pod adds a charge that exceeds a limit of the owner or of one of its ancestors, or the"
+        " quota of a queue with `overQuotaWeight: 0`."
     )
 
     def refusals(self, case: Case) -> Iterator[str]:
@@ -61,11 +61,11 @@ class OverLimit(Rule):
 
 
 class NonPreemptibleOverQuota(Rule):
-    """Non-preemptible use stays within quotas, however much room there is."""
+    """Non-preemptible use stays within quotas, even if devices are free."""
 
     reason = Reason.NON_PREEMPTIBLE_OVER_QUOTA
     meaning = (
-        "The pod adds non-preemptible use that passes a quota of the owner or of one of its"
+        "The pod adds non-preemptible use that exceeds a quota of the owner or of one of its"
         " ancestors."
     )
 
@@ -93,13 +93,13 @@ class NonPreemptibleOverQuota(Rule):
 
 
 class BorrowingBackoff(Rule):
-    """What was just taken back from pods like it is not lent to it at once."""
+    """Pods of an equivalence class that was just evicted do not borrow again at once."""
 
     reason = Reason.BORROWING_BACKOFF
     meaning = (
-        "The queue would be over its quota with the pod, and a pod that asks for the same was just"
-        " evicted for another queue's quota or another pod's priority. Such pods borrow again after"
-        " 1 minute, each time twice as long, at most after 60."
+        "The queue would be over its quota with the pod, and a pod with the same requests was just"
+        " evicted for another queue's quota or another pod's priority. Such pods may borrow again"
+        " after 1 minute, after each further eviction twice as long, at most 60 minutes."
     )
 
     def refusals(self, case: Case) -> Iterator[str]:
@@ -133,7 +133,7 @@ def _figures(case: Case) -> Iterator[str]:
 
 
 def _release(overrun: Overrun, share: Share, world: WorldView, may_name: MayName) -> str:
-    """What would have to be released; "" where no release would make room."""
+    """What must be released, as the begin of a sentence; "" if no release is enough."""
     most = share.most.most or 0
     if overrun.more > most:
         return ""
@@ -146,7 +146,7 @@ def _release(overrun: Overrun, share: Share, world: WorldView, may_name: MayName
 
 
 def _holders(place: QueueName, key: ResourceKey, world: WorldView, may_name: MayName) -> str:
-    """What is charged there, in brackets; "" while it is only assumed of pods in flight."""
+    """The claims and pods that are charged there, in brackets; "" if all of it is assumed."""
     found = []
     for queue in world.facts.tree.below(place):
         for uid in world.ledger.owned_by(queue):

@@ -1,4 +1,4 @@
-"""The rule on pods that go together: `gangs` tries them, here stands what is said of that."""
+"""The rule on PodGroups: its sentences; `gangs` has the decision."""
 
 from __future__ import annotations
 
@@ -12,35 +12,33 @@ from scheduler_plugin.objects.pods import PodView
 
 
 class PodGroupIncomplete(Rule):
-    """Enough pods of the group are there. That is more than one verdict: alone a pod passes."""
+    """The group has enough pods. The rule never refuses a single pod; `gangs` does."""
 
     reason = Reason.POD_GROUP_INCOMPLETE
     meaning = (
-        "The pod goes with others of its PodGroup, and too few of them are there, or the PodGroup"
-        " is not, or the group was just given up."
+        "The pod is admitted only with others of its PodGroup, and the group has too few pods, or"
+        " does not exist, or was just evicted."
     )
 
     def refusals(self, case: Case) -> Iterator[str]:
         return iter(())
 
     def passes(self, case: Case) -> str:
-        return "Alone it may go."
+        return "It may be admitted alone."
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
-        yield (
-            "Its PodGroup goes as a whole: as many of its pods have to be there as its minMember."
-        )
+        yield ("Its PodGroup is admitted as a whole: it must have as many pods as its minMember.")
 
     def not_there(self, pod: PodView) -> str:
-        return f"{pod} goes with its {group_of(pod)}, which is not there."
+        return f"{pod} is admitted only with its {group_of(pod)}, which does not exist."
 
     def too_few(self, pod: PodView, least: int, there: int) -> str:
-        return f"{as_a_whole(pod, least)}, and {there} are there."
+        return f"{as_a_whole(pod, least)}, and has {there}."
 
     def given_up(self, pod: PodView, until: str) -> str:
         return (
-            f"{group_of(pod)} was given up, since too few of its pods ran: it begins again at"
-            f" {until}."
+            f"{group_of(pod)} was evicted, since too few of its pods ran: it may be admitted again"
+            f" at {until}."
         )
 
 
@@ -49,5 +47,5 @@ def group_of(pod: PodView) -> str:
 
 
 def as_a_whole(pod: PodView, pods: int) -> str:
-    """How many pods go together, without the full stop."""
-    return f"{group_of(pod)} goes as a whole, {pods} pods at one time"
+    """How many pods are admitted together, without the full stop."""
+    return f"{group_of(pod)} is admitted as a whole, {pods} pods together"

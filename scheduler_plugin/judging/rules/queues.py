@@ -1,4 +1,4 @@
-"""Rules on the queues that would be charged: there is one, it stays, and the pod may use it."""
+"""Rules on the queues that would be charged: they exist, and the pod may use them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scheduler_plugin.objects.names import QueueName, Reason, SharingPolicy
 
 
 class NoQueue(Rule):
-    """Something names a queue for the pod."""
+    """The pod has a queue."""
 
     reason = Reason.NO_QUEUE
-    meaning = "Nothing names a queue for the pod."
+    meaning = "The pod has no queue."
     ends = True
 
     def refusals(self, case: Case) -> Iterator[str]:
@@ -32,11 +32,11 @@ class NoQueue(Rule):
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
         label, namespace = case.world.facts.settings.queue_label, case.pod.namespace
         yield f"Give its namespace a queue: kubectl label namespace {namespace} {label}=QUEUE."
-        yield f"Or create the pod anew with the label {label}: a pod's own is never added later."
+        yield f"Or create the pod again with the label {label}: it cannot be added later."
 
 
 class QueueNotFound(Rule):
-    """The queues exist, and stay. One that is being deleted takes no new charge."""
+    """The queues exist, and are not terminating. A terminating queue takes no new charge."""
 
     reason = Reason.QUEUE_NOT_FOUND
     meaning = (
@@ -67,28 +67,28 @@ class QueueNotFound(Rule):
         for name in dict.fromkeys([case.queue, *(use.owner for use in case.claims)]):
             if name not in case.world.facts.tree:
                 yield (
-                    f'Create Queue "{name}", or create the pod (or claim) anew with one that'
+                    f'Create Queue "{name}", or create the pod (or claim) again with a queue that'
                     " exists."
                 )
             elif going := _going(case, name):
                 yield (
-                    f'Queue "{going}" is being deleted: it goes once nothing is charged to it; use'
-                    " another queue."
+                    f'Queue "{going}" is being deleted, and removed once nothing is charged to it:'
+                    " use another queue."
                 )
 
 
 class QueueNotAllowed(Rule):
     """The pod's namespace may use its queue, and the queues that users wrote on its claims.
 
-    An owner that the binder did not write is judged anew, whatever admitted the claim. What
-    `labelAtCreate` says later takes no claim from pods that use it.
+    An owner that a user wrote is judged again, even if the webhook admitted the claim. A later
+    change of `labelAtCreate` has no effect on claims in use.
     """
 
     reason = Reason.QUEUE_NOT_ALLOWED
     meaning = (
-        "The pod's namespace may not use its queue. The same of a claim that a user labelled,"
-        " whatever pod uses it: the queue of its label must admit the claim's namespace, and must"
-        " let users name it (`labelAtCreate`) when its first pod comes."
+        "The pod's namespace may not use its queue. Or a claim that a user labelled names a queue"
+        " that does not admit the claim's namespace, or does not allow users to name it"
+        " (`labelAtCreate`) when its first pod is judged."
     )
 
     def refusals(self, case: Case) -> Iterator[str]:
@@ -115,14 +115,14 @@ class QueueNotAllowed(Rule):
         for use in case.claims:
             if use.is_users and use.adds:
                 yield (
-                    f"Or create {use.claim} anew without its label: the queue of the pod that is"
-                    " admitted first pays then."
+                    f"Or create {use.claim} again without its label: then the queue of the pod that"
+                    " is admitted first pays."
                 )
         yield "Or use a queue that this namespace may use."
 
 
 def _going(case: Case, queue: QueueName) -> QueueName | None:
-    """Which of a queue and those above it is being deleted; None for none."""
+    """The terminating one of a queue and its ancestors; None for none."""
     tree = case.world.facts.tree
     for place in tree.path(queue):
         found = tree.get(place)
@@ -133,7 +133,7 @@ def _going(case: Case, queue: QueueName) -> QueueName | None:
 
 def _takes_nothing(going: QueueName, queue: QueueName) -> str:
     above = f', which is above queue "{queue}",' if going != queue else ""
-    return f'queue "{going}"{above} is being deleted: it takes nothing new'
+    return f'queue "{going}"{above} is being deleted and takes no new charge'
 
 
 def _label_refusals(case: Case, use: ClaimUse) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What each rule of a verdict says of itself."""
+"""The interface of the rules of a verdict."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scheduler_plugin.objects.names import Reason
 
 
 class Rule(ABC):
-    """One reason to refuse a pod. It holds no state: a rule is asked about a case.
+    """One reason to refuse a pod. A rule has no state.
 
     Attributes:
-        reason: Of its refusals; no two rules share one.
+        reason: The reason of its refusals, unique to the rule.
         meaning: When it refuses, in Markdown: a row of the documentation's table.
-        ends: Whether its refusal leaves later rules nothing to look at.
+        ends: Whether later rules cannot be evaluated if it refuses.
     """
 
     reason: ClassVar[Reason]
@@ -26,18 +26,19 @@ class Rule(ABC):
 
     @abstractmethod
     def refusals(self, case: Case) -> Iterator[str]:
-        """Why it refuses, claim by claim: the first sentence is the verdict's. None: it passes.
+        """Why it refuses, one sentence for each claim; the verdict has the first one.
 
-        Each verdict asks for them: nothing may be built before the rule is known to refuse.
+        It yields nothing if the rule does not refuse. Each verdict calls it, so it must build no
+        text before it is known to refuse.
         """
 
     @abstractmethod
     def passes(self, case: Case) -> str:
-        """What it says of a case that it does not refuse, with the figures that it looked at."""
+        """A sentence about a case that it does not refuse, with the figures it depends on."""
 
     @abstractmethod
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
-        """What would have to change where it refuses; any one of these does for this rule.
+        """What mends a refusal; any one of the sentences is enough for this rule.
 
-        Claims and pods of a namespace that `may_name` does not allow are counted only.
+        Claims and pods of namespaces that `may_name` does not allow are counted, but not named.
         """

@@ -1,4 +1,4 @@
-"""All rules, in the order in which they are asked: the first that refuses is a verdict's reason."""
+"""All rules in their order: the first that refuses gives the reason of the verdict."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scheduler_plugin.judging.rules.rule import Rule
 from scheduler_plugin.objects.names import Reason
 
 NAMED: tuple[Rule, ...] = (NotKnownYet(), ClaimNotFound(), Gone())
-"""The rules on what a pod names: each of them is looked at, whatever the others say."""
+"""The rules on the objects that a pod names; all of them are evaluated."""
 
 POD_GROUP_INCOMPLETE = PodGroupIncomplete()
 MAY_BORROW = BorrowingBackoff()
@@ -45,6 +45,6 @@ RULES: tuple[Rule, ...] = (
     MAY_BORROW,
     DeviceHeld(),
 )
-"""Those that one pod is judged by: rule by rule, and within a rule claim by claim."""
+"""The rules for one pod: rule by rule, and within a rule claim by claim."""
 
 BY_REASON: Mapping[Reason, Rule] = {rule.reason: rule for rule in (*RULES, POD_GROUP_INCOMPLETE)}

@@ -75,7 +75,7 @@ def test_of_two_groups_one_runs_and_then_the_other(story: Story) -> None:
     second = {"left": "right", "right": "left"}[first]
     assert {name.partition("-")[0] for name in bound(story, everybody)} == {first}
     sentence = wait_told(story, f"{second}-0", "OverLimit: ")
-    assert "goes as a whole, 3 pods at one time: " in sentence
+    assert "is admitted as a whole, 3 pods together: " in sentence
     assert all(is_gated(story, f"{second}-{number}") for number in range(3))
 
     for number in range(2):
@@ -143,7 +143,7 @@ def test_too_few_wait_and_a_group_that_shrinks_lets_them_go(story: Story) -> Non
 
     # It is told once, perhaps before the second comes.
     sentence = wait_told(story, "train-0", "PodGroupIncomplete: ")
-    assert "goes as a whole, 4 pods at one time, and " in sentence
+    assert "is admitted as a whole, 4 pods together, and " in sentence
     story.api.patch(path, {"spec": {"minMember": 2}})
 
     story.wait_bound(*waiting)
@@ -168,7 +168,7 @@ def test_without_a_gate_no_part_of_a_group_is_passed(story: Story) -> None:
     story.devices(9)
     a_group(story, "train", vision, 3)
     waiting = members(story, "train", range(3), gated=False)
-    story.wait_condition("train-0", "goes as a whole, 3 pods at one time: ")
+    story.wait_condition("train-0", "is admitted as a whole, 3 pods together: ")
     assert bound(story, waiting) == []
 
     story.change_queue(vision, {"resources": [{"deviceClass": story.name, "limit": 3}]})

@@ -40,7 +40,9 @@ def test_room_is_kept_for_all_once_the_first_is_admitted() -> None:
     refused = scene.extender.filter(h[0])
     assert isinstance(refused, Refused)
     assert refused.reason is Reason.OVER_LIMIT
-    assert refused.sentence.startswith("PodGroup default/h goes as a whole, 2 pods at one time: ")
+    assert refused.sentence.startswith(
+        "PodGroup default/h is admitted as a whole, 2 pods together: "
+    )
     assert scene.extender.filter(g[1]) == Passed()
     assert len(assumed) == 2
     assert usage(scene.cluster.world, "vision") == amounts()
@@ -68,7 +70,7 @@ def test_too_few_are_refused_with_the_number() -> None:
     assert isinstance(refused, Refused)
     assert refused.reason is Reason.POD_GROUP_INCOMPLETE
     assert refused.sentence == (
-        "PodGroup default/g goes as a whole, 3 pods at one time, and 2 are there."
+        "PodGroup default/g is admitted as a whole, 3 pods together, and has 2."
     )
     a_member(scene, "g3")
     assert scene.extender.filter(first) == Passed()

@@ -185,7 +185,7 @@ def test_claim_with_256_consumers_takes_no_other() -> None:
     newcomer = refusal(world, a_pod(claims=["cam"], queue="vision"))
     last = verdict(world, a_pod("p255", claims=["cam"], queue="vision"), at_bind=True)
 
-    sentence = "ResourceClaim default/cam has 256 consumers, and no claim can have more than 256."
+    sentence = "ResourceClaim default/cam has 256 consumers; a claim can have at most 256."
     assert newcomer == Refused(Reason.CLAIM_FULL, sentence)
     assert isinstance(last, Admitted)
 
@@ -212,8 +212,7 @@ def test_more_pods_than_the_class_lets_share_a_claim() -> None:
     found = refusal(world, a_pod("c", claims=["cam"], queue="vision"))
 
     sentence = (
-        'ResourceClaim default/cam is shared by 2 pods, and DeviceClass "onvif" lets no more than'
-        " 2 share one."
+        'ResourceClaim default/cam is shared by 2 pods, and DeviceClass "onvif" allows at most 2.'
     )
     assert found == Refused(Reason.TOO_MANY_SHARERS, sentence)
 
@@ -1082,7 +1081,7 @@ def test_a_claim_for_no_number_of_slots_is_refused_with_where_it_stands(written:
 
     assert refusal(world, pod) == Refused(
         Reason.CLAIM_INVALID,
-        "ResourceClaim default/cam asks for no number of slots:"
+        "ResourceClaim default/cam asks for an invalid number of slots:"
         f" spec.devices.requests[1].exactly.capacity.requests[slots]: {written!r} is not a quantity"
         " of at least 0.",
     )

@@ -142,8 +142,8 @@ def test_queue_that_is_being_deleted_relieves_nobody_and_takes_nothing_new() -> 
 
     assert found.reason is Reason.QUEUE_NOT_FOUND
     assert found.sentence == (
-        'ResourceClaim default/cam needs a queue, and queue "vision" is being deleted: it takes'
-        " nothing new."
+        'ResourceClaim default/cam needs a queue, and queue "vision" is being deleted and takes'
+        " no new charge."
     )
     assert usage(world, "root") == amounts(onvif=1)
 

@@ -158,7 +158,7 @@ CASES = [
     Told(
         Reason.NO_QUEUE,
         no_queue,
-        ("kubectl label namespace default moorage.dev/queue=QUEUE", "create the pod anew"),
+        ("kubectl label namespace default moorage.dev/queue=QUEUE", "create the pod again"),
     ),
     Told(Reason.QUEUE_NOT_FOUND, not_found, ('Create Queue "nowhere"',)),
     Told(
@@ -169,14 +169,14 @@ CASES = [
     Told(
         Reason.QUEUE_NOT_ALLOWED,
         label_not_allowed,
-        ("create ResourceClaim default/cam anew without its label",),
+        ("create ResourceClaim default/cam again without its label",),
     ),
     Told(
         Reason.CLAIM_INVALID,
         invalid,
-        ("Create ResourceClaim default/cam anew, with a whole number of slots of at least 1",),
+        ("Create ResourceClaim default/cam again with a whole number of slots of at least 1",),
     ),
-    Told(Reason.CLAIM_FULL, full, ("One of its 2 consumers has to end",)),
+    Told(Reason.CLAIM_FULL, full, ("One of its 2 consumers must end",)),
     Told(
         Reason.TOO_MANY_SHARERS,
         too_many,
@@ -208,13 +208,15 @@ CASES = [
     ),
     Told(Reason.BORROWING_BACKOFF, borrowing_backoff, ("Wait: it borrows again after that",)),
     Told(Reason.DEVICE_HELD, device_held, ("Wait: the other pod is bound soon",)),
-    Told(Reason.NOT_KNOWN_YET, not_known, ("ResourceClaim default/later has to be created",)),
+    Told(Reason.NOT_KNOWN_YET, not_known, ("Create ResourceClaim default/later.",)),
     Told(Reason.CLAIM_NOT_FOUND, gone, ("Create ResourceClaim default/former.",)),
     Told(
-        Reason.CLAIM_NOT_FOUND, going, ("Create ResourceClaim default/going anew once it is gone",)
+        Reason.CLAIM_NOT_FOUND,
+        going,
+        ("Create ResourceClaim default/going again once it is deleted",),
     ),
-    Told(Reason.GONE, group_gone, ("Create Namespace default anew",)),
-    Told(Reason.POD_GROUP_INCOMPLETE, incomplete, ("as many of its pods have to be there",)),
+    Told(Reason.GONE, group_gone, ("Create Namespace default again",)),
+    Told(Reason.POD_GROUP_INCOMPLETE, incomplete, ("it must have as many pods as its minMember",)),
 ]
 
 

@@ -127,8 +127,8 @@ def test_a_group_that_does_not_fit_as_a_whole_leaves_nobody_in() -> None:
     reason, message = scene.why("g2")
     assert reason == "OverLimit"
     assert message == (
-        "PodGroup default/g goes as a whole, 4 pods at one time: Pod default/g3 does not fit: queue"
-        ' "a" uses 3 onvif, 1 more would pass its limit of 3.'
+        "PodGroup default/g is admitted as a whole, 4 pods together: Pod default/g3 does not fit:"
+        ' queue "a" uses 3 onvif, 1 more would pass its limit of 3.'
     )
     assert len(scene.world.assumptions) == 0
 
@@ -163,7 +163,7 @@ def test_too_few_wait_for_the_others_and_say_so() -> None:
     scene.pods(*members(2))
 
     assert scene.gone() == []
-    sentence = "PodGroup default/g goes as a whole, 3 pods at one time, and 2 are there."
+    sentence = "PodGroup default/g is admitted as a whole, 3 pods together, and has 2."
     assert scene.why("g0") == ("PodGroupIncomplete", sentence)
     (first, _) = scene.keeper.untold.take(9)
     assert (first.reason, first.message) == ("PodGroupIncomplete", sentence)
@@ -238,7 +238,7 @@ def test_a_group_that_is_deleted_while_it_waits_lets_nobody_go() -> None:
     scene.limit(2)
 
     assert scene.gone() == []
-    sentence = "Pod default/g0 goes with its PodGroup default/g, which is not there."
+    sentence = "Pod default/g0 is admitted only with its PodGroup default/g, which does not exist."
     assert scene.why("g0") == ("PodGroupIncomplete", sentence)
 
     scene.group(a_group(2))
@@ -330,7 +330,7 @@ def test_a_group_that_waits_is_judged_once_and_all_its_pods_are_told(
     assert {condition.name for condition in told} == {pod.name for pod in members(size)}
     assert {condition.reason for condition in told} == {"OverLimit"}
     (sentence,) = {condition.message for condition in told}
-    assert sentence.startswith(f"PodGroup default/g goes as a whole, {size} pods at one time: ")
+    assert sentence.startswith(f"PodGroup default/g is admitted as a whole, {size} pods together: ")
 
 
 def test_a_group_that_was_given_up_begins_again_only_after_a_back_off() -> None:
@@ -342,7 +342,7 @@ def test_a_group_that_was_given_up_begins_again_only_after_a_back_off() -> None:
     reason, sentence = scene.why("p1")
     assert reason == "PodGroupIncomplete"
     assert sentence == (
-        "PodGroup default/g was given up, since too few of its pods ran: it begins again at"
+        "PodGroup default/g was evicted, since too few of its pods ran: it may be admitted again at"
         " 2026-11-21T12:01:00Z."
     )
     scene.now = NOW + timedelta(seconds=61)

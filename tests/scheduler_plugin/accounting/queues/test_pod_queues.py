@@ -78,8 +78,8 @@ def test_group_that_is_gone_is_a_reason_of_its_own() -> None:
     world.put_group(GROUP)
 
     sentence = (
-        "ResourceClaim default/cam needs a queue, and PodGroup default/g, which would say it, is"
-        " gone."
+        "ResourceClaim default/cam needs a queue, and PodGroup default/g, which decides it, was"
+        " deleted."
     )
     assert found == Refused(Reason.GONE, sentence)
     assert isinstance(verdict(world, pod), Admitted)
@@ -159,7 +159,7 @@ def test_namespace_that_is_gone_is_a_reason_of_its_own() -> None:
     found = refusal(world, a_pod(claims=["cam"], queue="vision"))
 
     assert found.reason is Reason.GONE
-    assert "Namespace default, which would say it, is gone." in found.sentence
+    assert "Namespace default, which decides it, was deleted." in found.sentence
 
 
 # Owners that nobody wrote.

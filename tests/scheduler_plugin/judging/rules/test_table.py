@@ -54,10 +54,11 @@ def test_a_rule_on_what_is_named_refuses_once_for_each_name() -> None:
     ]
     assert list(not_found.remedies(case, anyone))[:2] == [
         "Create ResourceClaim default/former.",
-        "Create ResourceClaim default/going anew once it is gone: it goes when no pod uses it.",
+        "Create ResourceClaim default/going again once it is deleted, which is when no pod uses"
+        " it.",
     ]
     assert list(BY_REASON[Reason.NOT_KNOWN_YET].remedies(case, anyone)) == [
-        "ResourceClaim default/later has to be created."
+        "Create ResourceClaim default/later."
     ]
 
 
