@@ -1,8 +1,8 @@
-"""What the API's objects say, read once with their types checked; the plugin's words.
+"""Views of API objects, read once with their types checked.
 
-In come objects as the API server has them, read as the shapes of `kube.shapes`; out come views with
-only what decides about charges (`projections`), Queues (`queue_objects`), what nodes have and pods
-ask of them (`nodes`, `pod_needs`), and what a device's name stands for (room `devices`). `names`
-has the plugin's names in the outside world, `tables` keeps dicts free of what is empty. Start
-reading at `claims` and `pods`.
+Input is objects of the API server, as the shapes of `kube.shapes`; output is views with the parts
+that decide about charges (`claims`, `pods`), Queues (`queue_objects`), the resources of nodes and
+the requests of pods (`nodes`, `pod_needs`), and the meaning of device names (room `devices`).
+`claim_objects` and `pod_objects` read the views, `projections` says what the stores keep of an
+object. `names` has the plugin's names in the API. Start reading at `claims` and `pods`.
 """

@@ -1,8 +1,8 @@
-"""Amounts of devices: what is charged, and the ceilings it is held against.
+"""Amounts of devices: charges, and the ceilings that they are compared with.
 
-A charge is a whole number and never negative; a ceiling is a whole number or none at all. They
-are different types, so that -1, the API's word for "none", never gets into arithmetic. Python's
-whole numbers do not wrap around; only what leaves for the API is cut to its 64 bits.
+A charge is a whole number of at least 0; a ceiling is a whole number or unlimited. They are
+different types, so that -1, the API's value for unlimited, is never used in arithmetic. Python's
+integers do not overflow; amounts are limited to 64 bits only when they are written to the API.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NewType
 
 ResourceKey = NewType("ResourceKey", str)
-"""What queues count: the name of a DeviceClass or, for Moorage's own devices, a Configuration."""
+"""A resource that queues count: a DeviceClass or, for Moorage's devices, a Configuration."""
 
 NO_KEY = ResourceKey("")
 
@@ -23,7 +23,7 @@ LARGEST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """A quota or a limit; `most` is None where there is none."""
+    """A quota or a limit; `most` is None if it is unlimited."""
 
     most: int | None
 
@@ -39,13 +39,13 @@ NOTHING = Ceiling(0)
 
 
 def ceiling(number: int) -> Ceiling:
-    """A ceiling as the API writes it: -1 is none; the caller has refused other negative ones."""
+    """A ceiling from its number in the API: -1 is unlimited; others must not be negative."""
     return UNLIMITED if number == NO_CEILING else Ceiling(number)
 
 
 @dataclass(frozen=True, slots=True)
 class Charges:
-    """How much of which resources; immutable, without zeros, in the order of the keys."""
+    """Amounts of resources; immutable, without zeros, in the order of the keys."""
 
     items: tuple[tuple[ResourceKey, int], ...] = ()
 
@@ -68,7 +68,7 @@ NO_CHARGES = Charges()
 
 
 def charges(amounts: Mapping[ResourceKey, int]) -> Charges:
-    """The charges that these amounts are; zeros are left out."""
+    """The charges with these amounts; zeros are omitted."""
     found = tuple(sorted((key, amount) for key, amount in amounts.items() if amount))
     return Charges(found) if found else NO_CHARGES
 
@@ -82,7 +82,7 @@ def summed(parts: Iterable[Charges]) -> Charges:
 
 
 def most_of(parts: Iterable[Charges]) -> Charges:
-    """For each resource the largest amount that any part has."""
+    """The largest amount of each resource in any part."""
     amounts: dict[ResourceKey, int] = {}
     for part in parts:
         for key, amount in part:
@@ -91,5 +91,5 @@ def most_of(parts: Iterable[Charges]) -> Charges:
 
 
 def for_status(amount: int) -> int:
-    """An amount as the API can hold it."""
+    """An amount limited to the largest number of the API."""
     return min(amount, LARGEST)

@@ -1,4 +1,4 @@
-"""Bindings that were admitted, and what became of them: the shapes between plugin and binder.
+"""Requests to bind admitted pods, and their outcomes: the types between plugin and binder.
 
 kube-scheduler ─Bind─► verdict ─BindRequest─► binder ─Outcome─► answer
 └────── judge again ──────┘ ClaimsChanged
@@ -15,15 +15,15 @@ from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimOwner:
-    """What a BindRequest says of one claim, so that even a foreign pod that binds first agrees.
+    """The owner of one claim of a BindRequest; it is the same in all requests with the claim.
 
     Attributes:
-        resource_version: Of the claim as it was judged; the precondition of a write.
+        resource_version: The version of the claim that was judged; the precondition of a write.
         queue: The owner.
-        owner_pod: The pod whose queue became owner; None where the claim's label stands already.
-        label_found: The label as it was judged; "" for none. One that differs from the owner is
-            stale: it is removed first, since no label ever changes.
-        owner_pod_found: The annotation as it was judged; "" for none.
+        owner_pod: The pod whose queue became the owner; None if the claim's label says the owner.
+        label_found: The label of the judged version; "" for none. If it differs from the owner, it
+            is stale and removed first, since a label never changes.
+        owner_pod_found: The annotation of the judged version; "" for none.
     """
 
     namespace: str
@@ -37,7 +37,7 @@ class ClaimOwner:
 
     @property
     def is_written(self) -> bool:
-        """Whether the claim says so already."""
+        """Whether the owner is written on the claim already."""
         return self.owner_pod is None or (self.label_found, self.owner_pod_found) == (
             self.queue,
             self.owner_pod,
@@ -45,7 +45,7 @@ class ClaimOwner:
 
 
 def claim_owner(claim: ClaimView, queue: QueueName, owner_pod: PodUid | None) -> ClaimOwner:
-    """The owner of a claim that was judged as it is here."""
+    """The owner of a claim, with the marks and the version of the judged claim."""
     return ClaimOwner(
         namespace=claim.namespace,
         name=claim.name,
@@ -60,10 +60,10 @@ def claim_owner(claim: ClaimView, queue: QueueName, owner_pod: PodUid | None) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BindRequest:
-    """A binding that was admitted: what the binder carries out.
+    """An admitted binding that the binder carries out.
 
     Attributes:
-        queue: The pod's queue, to be written with the binding; "" where nothing is accounted.
+        queue: The pod's queue, which is written with the binding; "" if nothing is accounted.
         claims: All accounted claims of the pod, in the order of its spec.
     """
 
@@ -77,23 +77,23 @@ class BindRequest:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The pod is bound to the node that was asked for."""
+    """The pod is bound to the requested node."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimsChanged:
-    """Somebody else wrote one of the claims first. Nothing is bound: read it and judge again."""
+    """Another client wrote one of the claims first. Nothing is bound; the pod is judged again."""
 
     claim: ClaimOwner
 
 
 @dataclass(frozen=True, slots=True)
 class BindFailed:
-    """The pod is not bound as far as is known.
+    """The pod is not bound, as far as is known.
 
     Attributes:
-        why: A sentence for people.
-        is_certain: Whether it is certain that nothing was bound and nothing is left of it.
+        why: A sentence for users.
+        is_certain: Whether it is certain that the pod was not bound and no owner was left behind.
     """
 
     why: str
@@ -104,34 +104,34 @@ Outcome = Bound | BindFailed
 
 
 class CarriesOut(Protocol):
-    """The binder, as the plugin knows it."""
+    """The interface of the binder."""
 
     async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
-        """Write the owner on each claim that does not say it yet; None when all of them do."""
+        """Write the owner on each claim that lacks it; None once all claims have it."""
 
     async def take_back(self, request: BindRequest) -> bool:
-        """Remove the owners that were written for a pod which is not going to be bound after all.
+        """Remove the owners that were written for a pod that will not be bound.
 
-        Those stay that somebody else relies on, or that say something else by now. False where it
-        is not certain that none is left.
+        An owner stays if another pod relies on it, or it was changed meanwhile. Returns whether it
+        is certain that all others are removed.
         """
 
     async def bind(self, request: BindRequest) -> Outcome:
-        """Create the binding; where that failed for certain, take back what was written."""
+        """Create the binding; if that certainly failed, remove the owners that were written."""
 
 
 class Fence(Protocol):
-    """What keeps a process that may have lost its Lease from writing."""
+    """Keeps a process that may have lost its Lease from writing."""
 
     def why_not(self, seconds: float) -> str:
-        """Why a write that takes so long may not begin now, as a sentence; "" where it may."""
+        """Why a write of this duration may not begin now, as a sentence; "" if it may."""
 
 
 class FencedError(Exception):
-    """Raised where a write may not begin, since the Lease may be lost before it ends."""
+    """Raised if a write may not begin, since the Lease may be lost before it ends."""
 
 
 def check_fence(fence: Fence, seconds: float) -> None:
-    """Raise FencedError where a write that takes so long may not begin now."""
+    """Raise FencedError if a write of this duration may not begin now."""
     if why := fence.why_not(seconds):
         raise FencedError(why)

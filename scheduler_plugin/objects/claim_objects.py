@@ -44,10 +44,10 @@ from scheduler_plugin.objects.node_selection import NodeTerms, selected_nodes
 from scheduler_plugin.objects.requests import read_quantity, whole
 
 SLOTS = "slots"
-"""Capacity of the driver's devices that several requests use at one time."""
+"""The capacity of Moorage's devices that can be used concurrently."""
 
 SLOTS_NAMES = (SLOTS, f"{GROUP}/{SLOTS}")
-"""A capacity's name may be qualified with the driver's domain, which it belongs to anyway."""
+"""A capacity's name may be qualified with the domain of its driver."""
 
 
 def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
@@ -105,7 +105,7 @@ def _requests(spec: Spec | None, path: str) -> tuple[Request, ...]:
 def _constraints(spec: Spec | None) -> tuple[ClaimConstraint, ...]:
     found = spec.devices.constraints if spec is not None and spec.devices is not None else None
     if not found:
-        return ()  # As for most claims, of which thousands are read.
+        return ()  # Saves time: thousands of claims have none.
     return tuple(
         ClaimConstraint(tuple(map(intern, each.requests or ())), intern(each.match_attribute or ""))
         for each in found
@@ -143,16 +143,16 @@ def _alternative(exact: Exact, path: str, name: str) -> Alternative:
 
 
 def expressions(selectors: Iterable[Selector]) -> tuple[str | None, ...]:
-    """The CEL of selectors, of a class or of a request; None for one of another kind.
+    """The CEL expressions of selectors; None for a selector of another kind.
 
-    Claims that are made of one template share the texts.
+    The texts are interned, since many claims are made of one template.
     """
     found = (each.cel.expression if each.cel is not None else None for each in selectors)
     return tuple(None if text is None else intern(text) for text in found)
 
 
 def _slots(amounts: Mapping[str, object]) -> tuple[str, object] | None:
-    """Under which name slots are given, and what is written there."""
+    """The name and the value of the capacity for slots; None if it is not given."""
     return next(((name, amounts[name]) for name in SLOTS_NAMES if name in amounts), None)
 
 
@@ -181,7 +181,7 @@ def _nodes(status: Status) -> NodeTerms | None:
 
 
 def _consumed(value: object, driver: str | None) -> int | None:
-    """A device of ours is never used for nothing, whatever is written there."""
+    """The consumed slots; at least 1 for Moorage's devices, even if the value is invalid."""
     slots = whole(value)
     return max(1, slots or 1) if driver == DRIVER_NAME else slots
 
@@ -201,6 +201,6 @@ def _result(given: Given) -> Result:
 
 
 def _consumer(consumer: Consumer) -> PodUid:
-    """Its UID; "" for one that is no pod."""
+    """The UID of a consumer that is a pod; "" for any other consumer."""
     is_pod = consumer.resource == "pods" and not consumer.api_group
     return PodUid(consumer.uid) if is_pod else NO_POD

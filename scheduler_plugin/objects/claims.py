@@ -13,7 +13,7 @@ ClassName = NewType("ClassName", str)
 
 
 class DeviceId(NamedTuple):
-    """A device, wherever slices or allocations name it."""
+    """The identity of a device in slices and allocations."""
 
     driver: str
     pool: str
@@ -28,18 +28,18 @@ class Alternative:
     """`exactly` of a request, or one entry of its `firstAvailable`.
 
     Attributes:
-        name: The result's `request`: the request, or `<request>/<subrequest>`.
-        count: Devices; None for allocationMode All.
+        name: `request` of its results: the request, or `<request>/<subrequest>`.
+        count: The number of devices; None for allocationMode All.
         slots: Slots of each device; at least 1.
-        problem: Why what it says of slots is none of them, as a sentence; "" where it is.
+        problem: Why its number of slots is invalid, as a sentence; "" if it is valid.
 
-    No queue is charged by the rest. Two alternatives that differ in nothing else are equal, so that
-    pods that ask for the same are treated alike, whichever devices of a class they select.
+    The other attributes do not decide about charges and are not compared, so that pods with the
+    same requests are treated alike, whichever devices of a class they select.
 
     Attributes:
-        selectors: CEL, all of which a device satisfies; None for what is no CEL.
-        names_slots: Whether it says how many slots, which only a device with slots can have.
-        odd_capacity: Other capacity that it asks for, by name.
+        selectors: CEL expressions that a device must satisfy; None for a selector without CEL.
+        names_slots: Whether it requests slots, so that only devices with slots suit it.
+        odd_capacity: The names of other capacities that it requests.
     """
 
     name: str
@@ -55,11 +55,11 @@ class Alternative:
 
 
 class ClaimConstraint(NamedTuple):
-    """What devices of a claim have to agree about.
+    """A constraint on the devices of a claim together.
 
     Attributes:
-        requests: Those that it is about, or alternatives of theirs; () for all.
-        attribute: "" for a constraint of another kind than `matchAttribute`.
+        requests: The requests or alternatives that it is about; () for all.
+        attribute: The attribute of `matchAttribute`; "" for a constraint of another kind.
     """
 
     requests: tuple[str, ...]
@@ -68,7 +68,7 @@ class ClaimConstraint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request of a claim: its alternatives, of which one is allocated."""
+    """A request of a claim; one of its alternatives is allocated."""
 
     alternatives: tuple[Alternative, ...]
 
@@ -78,10 +78,10 @@ class Result:
     """One allocated device.
 
     Attributes:
-        slots: The slots that it consumed, of our driver's devices at least 1; None where its driver
-            does not count them.
+        slots: The consumed slots, at least 1 for Moorage's devices; None if its driver does not
+            count slots.
+        pool: The driver's pool that contains the device.
         is_part: Whether other claims may have parts of the same device at the same time.
-        pool: Of its driver, in which the device's name means this one.
     """
 
     request: str
@@ -102,17 +102,16 @@ class ClaimView:
     """A ResourceClaim.
 
     Attributes:
-        resource_version: For a write's precondition; two views that differ in nothing else are
-            equal, since nothing that counts has changed.
-        label: The queue label as it stands; "" for none. Whose claim it is: `owners`.
-        owner_pod: The pod for which the binder wrote the label; "" where a user set it.
-        owner_left_at: The annotation as it stands; "" for none.
-        results: None while the claim is not allocated.
-        nodes: Where its devices can be used, as its allocation says; None where it says nothing.
+        resource_version: The precondition of writes; it is not compared.
+        label: The queue label; "" for none. `owners` decides who owns the claim.
+        owner_pod: The pod for which the binder wrote the label; "" if a user wrote it.
+        owner_left_at: The annotation with the exit time of the owner; "" for none.
+        results: The allocated devices; None while the claim is not allocated.
+        nodes: The nodes that can use its devices, from its allocation; None if it says none.
         reserved_for: UIDs of the consumers that are pods, the earliest first.
-        other_consumers: How many consumers are something else.
-        is_deleting: Whether it is on its way out: it goes once nobody uses it.
-        constraints: In the order of its spec, which never changes, as all of its spec.
+        other_consumers: The number of consumers that are not pods.
+        is_deleting: Whether it is terminating: it is deleted once it has no consumer.
+        constraints: The constraints of its spec, which is immutable; they are not compared.
     """
 
     namespace: str
@@ -145,13 +144,13 @@ class ClaimView:
 
     @property
     def devices(self) -> tuple[DeviceId, ...]:
-        """Those that it has, each once; what is lent for administration is nobody's."""
+        """Its devices, each once, without those with administrative access."""
         own = (r.device_id for r in self.results or () if not r.admin_access)
         return tuple(dict.fromkeys(own))
 
     @property
     def classes_asked_whole(self) -> frozenset[ClassName]:
-        """The classes for which what it costs at most depends on the published devices."""
+        """The classes that it requests all devices of, so that its cost depends on their number."""
         choices = (a for r in self.requests for a in r.alternatives)
         return frozenset(a.device_class for a in choices if a.count is None)
 
@@ -170,7 +169,7 @@ class ClaimTemplateView:
     constraints: tuple[ClaimConstraint, ...] = field(default=(), compare=False)
 
     def claim(self, pod: str, entry: str) -> ClaimView:
-        """The claim that will be made of it for a pod, before it exists: without a UID."""
+        """The claim that will be made from it for a pod; it has no UID yet."""
         return ClaimView(
             namespace=self.namespace,
             name=f"{pod}-{entry}",

@@ -1,7 +1,7 @@
-"""What a pod's conditions say of what is held for it, and of nodes where it was held in vain.
+"""The messages of a pod's conditions about what is held for it, and about nodes to omit.
 
-Whoever leads next has nothing else to go by. So it is written as text that people read, and read
-back as it was written; text of any other form says nothing.
+The next leader restores holds from these messages. They are readable for users and parsed in
+exactly this form; any other text is ignored.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kube.shapes.times import read_time, timestamp
 from scheduler_plugin.objects.claims import DeviceId
 
 HeldDevices: TypeAlias = tuple[tuple[DeviceId, int], ...]
-"""Devices, each with how many slots of it; 1 for one that is used as a whole."""
+"""Devices, each with a number of slots; 1 for a device that is used as a whole."""
 
 HeldResources: TypeAlias = tuple[tuple[str, int], ...]
-"""Resources of a device plugin, each with how many slots of it."""
+"""Resources of a device plugin, each with a number of slots."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is held where; of neither devices nor resources it is room alone."""
+    """What is held on a node; without devices and resources, it is room below limits only."""
 
     devices: HeldDevices = ()
     resources: HeldResources = ()
@@ -38,7 +38,7 @@ _MISSED = r'"(?P<node>[^"]*)" until (?P<until>[0-9TZ:+-]+)'
 
 
 def held_text(held: Held) -> str:
-    """Which devices are held where, as the last sentence of a condition; "" for none."""
+    """What is held on which node, as the last sentence of a message; "" for nothing."""
     if held == Held():
         return ""
     devices = [f"{d.driver}/{d.pool}/{d.name} ({slots})" for d, slots in held.devices]
@@ -47,7 +47,7 @@ def held_text(held: Held) -> str:
 
 
 def read_held(message: str) -> Held | None:
-    """What `held_text` said at the end of a message; None where it says none of that."""
+    """Parse `held_text` at the end of a message; None if there is none."""
     found = re.search(_HELD, message)
     if found is None:
         return None
@@ -62,18 +62,18 @@ def read_held(message: str) -> Held | None:
 
 
 def missed_text(nodes: Mapping[str, datetime]) -> str:
-    """Where nothing is taken for a pod until when; "" names those that several nodes could be."""
+    """The nodes that are omitted for a pod, each until when; "" stands for shared devices."""
     named = ", ".join(f'"{name}" until {timestamp(until)}' for name, until in nodes.items())
     return f"Room was held for the pod, and it was not bound. Left out: {named}."
 
 
 def read_missed(message: str) -> Iterator[tuple[str, datetime]]:
-    """What `missed_text` said; a time that cannot be read says nothing."""
+    """Parse `missed_text`; nodes with an invalid time are ignored."""
     for found in re.finditer(_MISSED, message):
         if until := read_time(found["until"]):
             yield found["node"], until
 
 
 def names_of(devices: Iterable[tuple[DeviceId, int]]) -> frozenset[DeviceId]:
-    """The devices alone."""
+    """The devices, without their numbers of slots."""
     return frozenset(device for device, _ in devices)

@@ -1,4 +1,4 @@
-"""Names of the scheduler plugin in the outside world, and the shapes that it shares."""
+"""The plugin's names in the Kubernetes API, and types that all rooms share."""
 
 from __future__ import annotations
 
@@ -17,62 +17,62 @@ GROUP, VERSION = QUEUES.group, QUEUES.version
 QUEUE_KIND = "Queue"
 
 FIELD_MANAGER = f"{GROUP}/scheduler-plugin"
-"""Owner of the fields that the plugin writes; the name of its Events' controller, too."""
+"""The field manager of the plugin, and the reporting controller of its Events."""
 
 QUEUE_LABEL = f"{GROUP}/queue"
-"""Label of claims, pods and namespaces; the key is a setting."""
+"""The default key of the queue label of claims, pods and namespaces."""
 
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
-"""Label of every namespace, which the API server sets and nobody can forge."""
+"""Label of every namespace, which the API server sets and users cannot change."""
 
 CHARGES_FINALIZER = f"{GROUP}/charges"
-"""Finalizer of a Queue that is charged for anything: its charge would go with it."""
+"""Finalizer of a charged Queue, whose charges would be lost if it were deleted."""
 
 QUEUE_ANNOTATION = f"{GROUP}/queue"
 """Annotation of a bound pod, written with its binding: the queue that counts from then on."""
 
 OWNER_POD_ANNOTATION = f"{GROUP}/owner-pod"
-"""Annotation of a claim whose owner the binder wrote: UID of the pod whose queue became owner."""
+"""Annotation of a claim whose owner the binder wrote: UID of the pod that decided the owner."""
 
 OWNER_LEFT_AT_ANNOTATION = f"{GROUP}/owner-left-at"
-"""Annotation of a claim that only foreign pods use: since when, in RFC 3339."""
+"""Annotation of a claim that only foreign pods use: the exit time of the owner, in RFC 3339."""
 
 EVICT_FOREIGN_ANNOTATION = f"{GROUP}/evict-foreign"
 MAX_PODS_ANNOTATION = f"{GROUP}/max-pods-per-claim"
-"""Annotation of a DeviceClass: how many pods may share one claim of it."""
+"""Annotation of a DeviceClass: how many pods may share one of its claims."""
 
 ACCOUNTED_LABEL = f"{GROUP}/accounted"
 """Label of a DeviceClass: `true` or `false`."""
 
 PREEMPTIBILITY_LABELS = (f"{GROUP}/preemptibility", "kai.scheduler/preemptibility")
-"""Labels of a pod; the first that has a meaning counts."""
+"""Labels of a pod; the first with a valid value counts."""
 
 QUOTA_GATE = f"{GROUP}/quota"
-"""Scheduling gate of a pod that waits until its verdict is to admit."""
+"""Scheduling gate of a pod that waits for admission."""
 
 ADMITTED_CONDITION = f"{GROUP}/Admitted"
-"""Condition of a pod: False, and why, while it waits at its gate."""
+"""Condition of a pod: False, with the cause, while it waits at its gate."""
 
 STALE_CONDITION = f"{GROUP}/PodGroupStale"
-"""Condition of a pod that runs: True while its PodGroup has fewer pods than it needs."""
+"""Condition of a running pod: True while its PodGroup has fewer pods than it needs."""
 
 RECLAIMING_CONDITION = f"{GROUP}/Reclaiming"
-"""Condition of a pod that waits: True while room is held for it that others were evicted for."""
+"""Condition of a pending pod: True while something is held for it that pods were evicted for."""
 
 MISSED_CONDITION = f"{GROUP}/ReclaimMissed"
-"""Condition of a pod that waits: True where room was held for it, and it was not bound."""
+"""Condition of a pending pod: True if something was held for it, and it was not bound."""
 
 SELECTORS_CONDITION = f"{GROUP}/SelectorsTooSlow"
-"""Condition of a pod that waits: True where CEL of its claims is not evaluated for it."""
+"""Condition of a pending pod: True if CEL expressions of its claims are too slow to evaluate."""
 
 DEVICE_RECLAIMED = "DeviceReclaimed"
-"""Reason of that condition where it is a device that is held."""
+"""Reason of the condition `RECLAIMING_CONDITION` if devices are held."""
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-"""Annotation of a pod by which a kubelet shows a static one; it never changes."""
+"""Annotation of a mirror pod, by which a kubelet reports a static pod; it never changes."""
 
 POD_GROUP_ANNOTATION = "pod-group-name"
-"""Annotation of a pod that names its PodGroup, KAI's way; the coscheduling plugin has a label."""
+"""Annotation of a pod with its PodGroup, as KAI has it; the coscheduling plugin uses a label."""
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 
@@ -83,17 +83,17 @@ ClaimUid = NewType("ClaimUid", str)
 NO_QUEUE = QueueName("")
 
 DEFAULT_PRIORITY = 100
-"""Of a Queue that says none, as KAI has it."""
+"""The default priority of Queues, as KAI has it."""
 
 NO_POD = PodUid("")
 
 
 ADMIT = "Admit"
-"""The action of Events of pods that wait at the gate, and of no others."""
+"""The action of Events about pods that wait at the gate, and of no others."""
 
 
 class Reason(StrEnum):
-    """Why a pod is refused, in the order in which the rules are asked."""
+    """Why a pod is refused, in the order of the rules."""
 
     NOT_KNOWN_YET = "NotKnownYet"
     CLAIM_NOT_FOUND = "ClaimNotFound"
@@ -114,7 +114,7 @@ class Reason(StrEnum):
 
 
 class QueueCondition(StrEnum):
-    """Conditions of a Queue: of its spec, its place in the tree, who names it, and its use."""
+    """The condition types of a Queue."""
 
     ACCEPTED = "Accepted"
     PARENT_MISSING = "ParentMissing"
@@ -135,21 +135,21 @@ class SharingPolicy(StrEnum):
 
 
 class OnOwnerExit(StrEnum):
-    """What becomes of foreign pods that outlive the owner's last pod."""
+    """What happens to foreign pods after owner exit."""
 
     KEEP = "Keep"
     EVICT = "Evict"
 
 
 class OrphanPolicy(StrEnum):
-    """Whom an allocated claim without an owner is charged to."""
+    """Which queue an allocated claim without an owner is charged to."""
 
     OLDEST_POD = "OldestPod"
     UNATTRIBUTED = "Unattributed"
 
 
 class ReclaimPolicy(StrEnum):
-    """Whether what queues are guaranteed is taken back from others for them."""
+    """Whether pods are evicted for queues below their quota."""
 
     QUOTA = "Quota"
     NEVER = "Never"
@@ -164,11 +164,11 @@ class OwnerLifetime(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimSharing:
-    """`spec.claimSharing` as written; None is inherited from the parent.
+    """`spec.claimSharing`; None is inherited from the parent.
 
     Attributes:
-        queues: Exceptions to Deny, each including its descendants.
-        evict_foreign: Whether a claim's annotation may ask that foreign pods are evicted.
+        queues: Exceptions to Deny, each with its descendants.
+        evict_foreign: Whether a claim's annotation may request the eviction of foreign pods.
         label_at_create: Whether users may name this queue on a new claim.
     """
 
@@ -182,14 +182,14 @@ class ClaimSharing:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a queue is given of one resource.
+    """A queue's share of one resource.
 
     Attributes:
-        quota: Guaranteed, and the ceiling of non-preemptible use; where a Queue says -1, its limit,
-            if it has one.
+        quota: The guaranteed amount, and the ceiling of non-preemptible use. A quota of -1 in the
+            Queue is its limit here.
         limit: The ceiling of all use.
-        weight: The queue's part, beside its siblings', of what is left beyond all quotas; with 0
-            it never goes beyond its own.
+        weight: The queue's weight among its siblings for what exceeds all quotas; with 0 it never
+            exceeds its quota.
     """
 
     quota: Ceiling = NOTHING
@@ -198,28 +198,29 @@ class Share:
 
     @property
     def stays_in_quota(self) -> bool:
-        """Whether the quota is what ends all use, and not the limit."""
+        """Whether the quota, and not the limit, is the ceiling of all use."""
         return not self.weight and self.quota.most is not None and self.quota != self.limit
 
     @property
     def most(self) -> Ceiling:
-        """The ceiling of all use: the limit, or a quota beyond which the queue never goes."""
+        """The ceiling of all use: the limit, or the quota for a weight of 0."""
         return self.quota if self.stays_in_quota else self.limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A Queue object, already valid.
+    """A valid Queue object.
 
     Attributes:
-        parent: "" for a root.
-        is_kept: Whether it has the finalizer that keeps it while it is charged.
-        is_deleting: Whether it goes as soon as nothing keeps it.
-        namespaces: Labels of the namespaces that may use this queue; None for no namespace.
-        priority: Among its siblings the larger goes first.
-        preempt_min_runtime: How long its pods run before their own queue may take their devices;
+        parent: The parent queue; "" for a root.
+        is_kept: Whether it has the finalizer of charged Queues.
+        is_deleting: Whether it is terminating.
+        namespaces: Selects the namespaces that may use this queue; None for no namespace.
+        priority: The priority among its siblings; larger ones are served first.
+        preempt_min_runtime: How long its pods run before pods of their own queue may preempt them;
             None is inherited.
-        reclaim_min_runtime: The same for queues of other branches.
+        reclaim_min_runtime: How long its pods run before pods of other queues may; None is
+            inherited.
     """
 
     name: QueueName
@@ -242,13 +243,13 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountingSettings:
-    """What an administrator decides for the whole cluster.
+    """Accounting settings of the whole cluster.
 
     Attributes:
-        default_queue: Queue of pods for which nothing else names one; "" for none.
+        default_queue: The queue of pods without a queue of another source; "" for none.
         non_preemptible_priority: Pods of at least this priority are non-preemptible.
-        scheduler_names: The profiles of the kube-scheduler that asks the plugin.
-        accounted_drivers: The drivers whose devices, as policies see to it, no other allocates.
+        scheduler_names: The profiles of the kube-scheduler that calls the plugin.
+        accounted_drivers: The drivers whose devices other schedulers cannot allocate, by policy.
     """
 
     queue_label: str = QUEUE_LABEL

@@ -1,7 +1,7 @@
-"""What pods ask of their nodes, and what nodes have, in thousandths of each resource.
+"""The requests of pods and the resources of nodes, in thousandths of each resource.
 
-Most pods of a cluster are copies of a few: what is written alike is added up once, and amounts that
-are equal are one object, as far as it was asked for lately. Nobody may change such an object.
+Most pods of a cluster are copies of a few: equal requests are added up once, and equal amounts are
+one shared object, within the limits of a cache. Shared objects must not be changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kube.shapes.pods import Container, Resources
 from scheduler_plugin.objects.requests import thousandths
 
 PODS = "pods"
-"""The resource of which each pod takes one."""
+"""The resource "pods"; each pod takes one."""
 
 Thousandths: TypeAlias = Mapping[str, int]
 """An amount of each resource: 1000 is one CPU, one byte, one device, one pod."""
@@ -24,19 +24,20 @@ Thousandths: TypeAlias = Mapping[str, int]
 NOTHING: Thousandths = {}
 
 MOST_REMEMBERED = 8192
-"""How many different requests, quantities and amounts are remembered."""
+"""How many different requests, quantities and amounts are cached."""
 
 Written: TypeAlias = tuple[tuple[str, str], ...]
 """Names of resources and quantities, as the API writes them."""
 
 
 class WrittenRequests(NamedTuple):
-    """All that decides what a pod asks of its node.
+    """All parts of a pod's spec that decide its effective requests.
 
     Attributes:
-        init_containers: What each asks for, and whether it is a sidecar.
-        own: What the pod asks for as a whole, which counts for its containers' sum.
-        overhead: What its runtime takes beside it.
+        init_containers: The requests of each, and whether it is a sidecar.
+        containers: The requests of each.
+        own: The pod-level requests, which replace the sum of its containers.
+        overhead: The overhead of its runtime class.
     """
 
     init_containers: tuple[tuple[Written, bool], ...]
@@ -51,7 +52,7 @@ def written_requests(
     own: Resources | None,
     overhead: Mapping[str, Any] | None,
 ) -> WrittenRequests:
-    """The parts of a pod's spec, as they are compared."""
+    """The parts of a pod's spec that decide its effective requests."""
     return WrittenRequests(
         tuple(
             (_requested(each.resources), each.restart_policy == "Always")
@@ -64,7 +65,7 @@ def written_requests(
 
 
 def _requested(resources: Resources | None) -> Written:
-    """Requests; a limit alone is a request too, as the API defaults it."""
+    """The requests; a limit without a request is a request, too, as in the API's defaults."""
     if resources is None:
         return ()
     return _written({**(resources.limits or {}), **(resources.requests or {})})
@@ -76,7 +77,7 @@ def _written(quantities: Mapping[str, Any]) -> Written:
 
 @lru_cache(MOST_REMEMBERED)
 def asked_of_node(written: WrittenRequests) -> Thousandths:
-    """A pod's effective requests: of its containers or its own, its overhead, and one pod."""
+    """A pod's effective requests, with its overhead and one pod."""
     init = [(_read(each), is_sidecar) for each, is_sidecar in written.init_containers]
     asked = effective_requests(init, map(_read, written.containers))
     asked |= _read(written.own)
@@ -86,7 +87,7 @@ def asked_of_node(written: WrittenRequests) -> Thousandths:
 
 
 def amounts(quantities: Mapping[str, Any]) -> Thousandths:
-    """Quantities, as a node has them."""
+    """Amounts from quantities, such as those of a node."""
     return _kept_once(_read(_written(quantities)))
 
 
@@ -96,7 +97,7 @@ def _read(written: Written) -> dict[str, int]:
 
 @lru_cache(MOST_REMEMBERED)
 def _amount(quantity: str) -> int:
-    """What is no quantity, or below zero, counts for nothing."""
+    """The amount of a quantity; 0 if it is invalid or negative."""
     return thousandths(quantity) or 0
 
 

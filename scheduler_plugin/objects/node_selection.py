@@ -1,4 +1,4 @@
-"""Which nodes something may use: selectors of their labels and names, taints and tolerations."""
+"""The selection of nodes: selectors of labels and names, taints and tolerations."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.selection import NodeSelector, Requirement, Taint, Term, Toleration
 
 KEEPS_AWAY = ("NoSchedule", "NoExecute")
-"""Effects of taints that keep whoever does not tolerate them."""
+"""Effects of taints that keep pods without a toleration from a node."""
 
 NAME_FIELD = "metadata.name"
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 
 MOST_REMEMBERED = 8192
-"""How many different selectors are remembered."""
+"""How many different selectors are cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTerms:
-    """A node selector: one of the terms must match, and of a term all parts.
+    """A node selector: one of the terms must match with all its parts.
 
-    None for the terms stands for all nodes.
+    If `terms` is None, it selects all nodes.
     """
 
     terms: tuple[Term, ...] | None = None
@@ -33,7 +33,7 @@ class NodeTerms:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Nodes that it names anywhere, by their own names or as hosts."""
+        """The nodes that it names, by name or by the host name label."""
         found: dict[str, None] = {}
         for term in self.terms or ():
             for part in (*(term.match_fields or ()), *(term.match_expressions or ())):
@@ -46,7 +46,7 @@ EVERYWHERE = NodeTerms()
 
 
 def node_terms(selector: JsonObject | NodeSelector | None) -> NodeTerms:
-    """Read a NodeSelector of the API; without one it is all nodes. Raises UnreadableError."""
+    """Parse a NodeSelector; None selects all nodes. Raises UnreadableError."""
     if selector is None:
         return EVERYWHERE
     return NodeTerms(read_as(NodeSelector, selector).node_selector_terms or ())
@@ -54,12 +54,12 @@ def node_terms(selector: JsonObject | NodeSelector | None) -> NodeTerms:
 
 @lru_cache(MOST_REMEMBERED)
 def selected_nodes(selector: NodeSelector) -> NodeTerms:
-    """The same of one that was read; equal ones are one object."""
+    """`node_terms` of a parsed selector; equal selectors share one object."""
     return node_terms(selector)
 
 
 def on_node(name: str) -> NodeTerms:
-    """That node alone."""
+    """Selects one node by its name."""
     return NodeTerms((Term(match_fields=(Requirement(NAME_FIELD, "In", (name,)),)),))
 
 
@@ -75,7 +75,7 @@ def _term(term: Term, name: str, labels: Mapping[str, str]) -> bool:
 
 
 def _holds(part: Requirement, labels: Mapping[str, str]) -> bool:
-    """Whether a requirement holds; one of an operator that is not known never does."""
+    """Whether a requirement holds; one with an unknown operator never does."""
     value, values = labels.get(part.key), part.values or ()
     match part.operator:
         case "In":
@@ -101,7 +101,7 @@ def _compares(operator: str, value: str | None, values: Sequence[str]) -> bool:
 
 
 def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> str:
-    """A taint that keeps away whoever has these tolerations; "" for none."""
+    """The key of the first taint that these tolerations do not tolerate; "" for none."""
     for taint in taints:
         if taint.effect in KEEPS_AWAY and not any(_bears(t, taint) for t in tolerations):
             return str(taint.key)

@@ -1,4 +1,4 @@
-"""Nodes: what decides which pods may come to one, and what there is on it for all of them."""
+"""Nodes: which pods may be bound to a node, and its allocatable resources."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ READY = "Ready"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """A Node. Heartbeats and images change nothing of it.
+    """A Node, without what heartbeats and images change.
 
     Attributes:
-        closed: Why no pod may come to it, as a part of a sentence; "" where pods may.
-        allocatable: What it has for pods, by resource in thousandths.
+        closed: Why no pod may be bound to it, as a part of a sentence; "" if pods may.
+        allocatable: Its allocatable resources in thousandths.
     """
 
     name: str
@@ -33,13 +33,13 @@ class NodeView:
     allocatable: Thousandths = field(default_factory=lambda: NOTHING)
 
     def why_not(self, needs: PodNeeds, also: Iterable[NodeTerms] = ()) -> str:
-        """Why a pod may not come to it however empty it is, as a part of a sentence.
+        """Why the node is unsuitable for a pod even if it is empty, as a part of a sentence.
 
-        "" where it may. What a node has to have enough of is asked of `Nodes`.
+        "" if it is suitable. Free resources are checked by `Nodes`.
 
         Args:
             needs: What the pod needs.
-            also: Where its claims that are allocated already can be used.
+            also: The nodes that can use its allocated claims.
         """
         if self.closed:
             return self.closed
@@ -59,7 +59,7 @@ def node_view(obj: JsonObject | Node) -> NodeView:
     spec, status = node.spec or NO_SPEC, node.status or NO_STATUS
     return NodeView(
         name=intern(node.metadata.name),
-        # Thousands of nodes have the same labels, and few values of each.
+        # Interned, since thousands of nodes have the same labels and values.
         labels={intern(k): intern(v) for k, v in (node.metadata.labels or {}).items()},
         taints=_kept_once(spec.taints or ()),
         closed=_closed(spec, status, is_deleting=node.metadata.deletion_timestamp is not None),

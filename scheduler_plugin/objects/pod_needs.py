@@ -1,4 +1,4 @@
-"""What decides on which nodes a pod fits, and what it takes of the node that it is on."""
+"""What a pod needs of a node, and what a bound pod takes of its node."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from scheduler_plugin.objects.node_selection import HOSTNAME_LABEL, NodeTerms, s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodNeeds:
-    """What a pod asks of a node.
+    """What a pod needs of a node.
 
     Attributes:
-        requests: By resource, in thousandths.
+        requests: Its effective requests in thousandths.
         labels: Labels that the node must have.
-        selections: Each must match: its affinity, and where claims of it are allocated already.
-        has_more: Whether it asks for what is not looked at, and only kube-scheduler knows of:
-            volumes, the company of other pods, spread, ports of the node.
+        selections: Selectors that must all match: its affinity, and the nodes of its allocated
+            claims.
+        has_more: Whether it has constraints that only kube-scheduler checks: volumes, affinity to
+            pods, topology spread, host ports.
     """
 
     requests: Thousandths
@@ -38,22 +39,22 @@ class PodNeeds:
 
     @property
     def names(self) -> frozenset[str]:
-        """Nodes that it names."""
+        """The nodes that it names."""
         host = self.labels.get(HOSTNAME_LABEL, "")
         return frozenset((host,)).union(*(terms.names for terms in self.selections))
 
     def __hash__(self) -> int:
-        # What is a mapping has none of its own.
+        # Mappings are not hashable.
         asked, labels = frozenset(self.requests.items()), frozenset(self.labels.items())
         return hash((asked, labels, self.selections, self.tolerations))
 
 
 class PodOnNode(NamedTuple):
-    """What a pod that is bound, and has not ended, takes of its node.
+    """What a bound pod that has not ended takes of its node.
 
     Attributes:
-        asked: By resource, in thousandths.
-        is_leaving: Whether it is being deleted; until it is gone it takes what it asked for.
+        asked: Its effective requests in thousandths.
+        is_leaving: Whether it is terminating; until it is deleted it takes what it requested.
     """
 
     uid: PodUid
@@ -70,7 +71,7 @@ def needs_of(
     tolerations: tuple[Toleration, ...],
     has_more: bool,
 ) -> PodNeeds:
-    """What a pod needs; pods that need the same share one object."""
+    """What a pod needs; pods with the same needs share one object."""
     of_nodes = affinity.node_affinity if affinity is not None else None
     selector = of_nodes.required_during_scheduling_ignored_during_execution if of_nodes else None
     return PodNeeds(

@@ -56,16 +56,16 @@ _NEVER = Condition()
 _DIGEST = re.compile(r"\b[0-9a-f]{32}\b")
 
 _NON_PREEMPTIBLE = {"preemptible": False, "non-preemptible": True}
-"""What the preemptibility label says."""
+"""The values of the preemptibility labels."""
 
 
 def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
-    """Parse a Pod, as the API server returns it or an extender's caller sends it."""
+    """Parse a Pod of the API server, or of an extender's caller."""
     pod = read_as(Pod, obj)
     metadata, spec, status = pod.metadata, pod.spec or NO_SPEC, pod.status or NO_STATUS
     annotations, labels = metadata.annotations or {}, metadata.labels or {}
     node = intern(spec.node_name or "")
-    # Only a binding writes the annotation; on a pod that is not bound it is a user's invention.
+    # Only a binding writes the annotation; on an unbound pod a user wrote it.
     bound_queue = annotations.get(QUEUE_ANNOTATION) if node else None
     extended = status.extended_resource_claim_status or NO_CLAIM
     priority = spec.priority or 0
@@ -122,7 +122,7 @@ def _needs(spec: Spec, written: WrittenRequests) -> PodNeeds:
 
 
 def _asks_for_more(spec: Spec) -> bool:
-    """Whether it may be kept from a node by what is not looked at."""
+    """Whether the pod has constraints that only kube-scheduler checks."""
     affinity, containers = spec.affinity, (*(spec.init_containers or ()), *(spec.containers or ()))
     company = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
     ports = (port for container in containers for port in container.ports or ())
@@ -136,9 +136,9 @@ def _asks_for_more(spec: Spec) -> bool:
 
 
 def _digests(condition: Condition) -> frozenset[str]:
-    """As `digest_of` writes them."""
+    """The digests of selectors in a condition's message."""
     if condition.status != "True":
-        return frozenset()  # As of most pods.
+        return frozenset()  # Saves time: most pods lack the condition.
     return frozenset(_DIGEST.findall(condition.message or ""))
 
 
@@ -151,10 +151,10 @@ def namespace_view(obj: JsonObject) -> NamespaceView:
 def pod_group_view(
     obj: JsonObject, settings: AccountingSettings, api_version: str = ""
 ) -> PodGroupView:
-    """Parse a PodGroup of whatever group; its queue is `spec.queue`, else its label."""
+    """Parse a PodGroup of any API group; its queue is `spec.queue`, else its label."""
     metadata, spec = named_metadata(obj), obj.get("spec") or {}
     queue = spec.get("queue") or (metadata.labels or {}).get(settings.queue_label) or ""
-    if not isinstance(queue, str):  # Whose definition it is may let anything pass.
+    if not isinstance(queue, str):  # The definition of another vendor may allow any type.
         raise UnreadableError("spec.queue", f"{queue!r:.80} is not a string.")
     return PodGroupView(
         metadata.namespace or "",
@@ -168,7 +168,7 @@ def pod_group_view(
 
 
 def _stale_grace(given: object) -> timedelta | None:
-    """KAI's; what is negative, or cannot be read, lets nobody go."""
+    """KAI's grace period; a negative or invalid one means that no pod is evicted."""
     if given is None:
         return None
     found = parse_duration(given) if isinstance(given, str) else None
@@ -176,7 +176,7 @@ def _stale_grace(given: object) -> timedelta | None:
 
 
 def _min_member(spec: JsonObject) -> int | None:
-    """KAI's and coscheduling's `minMember`; Kubernetes' own policy, which may be no gang at all."""
+    """`minMember` of KAI and coscheduling, or the gang policy of Kubernetes' own PodGroups."""
     policy = spec.get("schedulingPolicy")
     if policy is None:
         return int(spec.get("minMember") or 0) or None
@@ -185,7 +185,7 @@ def _min_member(spec: JsonObject) -> int | None:
 
 
 def _group(spec: Spec, annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    """Kubernetes' own field, else KAI's annotation, else the coscheduling plugin's label."""
+    """The PodGroup: Kubernetes' field, else KAI's annotation, else the coscheduling label."""
     named = (spec.scheduling_group or NO_GROUP).pod_group_name
     return named or annotations.get(POD_GROUP_ANNOTATION) or labels.get(POD_GROUP_LABEL, "")
 
@@ -193,7 +193,7 @@ def _group(spec: Spec, annotations: Mapping[str, str], labels: Mapping[str, str]
 def _non_preemptible(
     labels: Mapping[str, str], priority: int, settings: AccountingSettings
 ) -> bool:
-    """What a label says, else the priority. A label without a meaning says nothing."""
+    """Whether a pod is non-preemptible: by a label with a valid value, else by its priority."""
     for key in PREEMPTIBILITY_LABELS:
         if labels.get(key) in _NON_PREEMPTIBLE:
             return _NON_PREEMPTIBLE[labels[key]]

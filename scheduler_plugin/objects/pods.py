@@ -1,4 +1,4 @@
-"""Pods, and what says which queue they belong to: namespaces and PodGroups."""
+"""Views of pods, and of the namespaces and PodGroups that decide their queues."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class PodClaim:
     """An entry of `spec.resourceClaims`.
 
     Attributes:
-        claim: Name of the ResourceClaim; "" while it is not made, or where none is needed.
-        template: Name of the ResourceClaimTemplate that it is made of; "" for a named claim.
-        is_needless: Whether the pod's status says that none is made of the template.
+        claim: Name of the ResourceClaim; "" while it is not made, or if none is needed.
+        template: Name of the ResourceClaimTemplate; "" for a named claim.
+        is_needless: Whether the pod's status says that no claim is made of the template.
     """
 
     name: str
@@ -45,37 +45,36 @@ class PodView:
     """A Pod.
 
     Attributes:
-        created: As the API writes it, so that text sorts as time does.
-        bound_at: When it was bound, likewise; "" where it is not, or nothing tells.
-        queue: Queue of the label or, once bound, of its binding's annotation; "" for neither.
+        created: Its creation time as the API writes it; the text sorts in order of time.
+        bound_at: When it was bound, in the same form; "" if it is not bound or the time is unknown.
+        queue: The queue of its label or, once bound, of its binding; "" for none.
         queue_is_bound: Whether the queue is that of its binding, which was judged.
-        is_mirror: Whether a kubelet shows a static pod by it, which nobody judged.
+        is_mirror: Whether it is a mirror pod of a static pod, which was never judged.
         group: Name of its PodGroup in its namespace; "" for none.
         requests: Effective requests of extended resources, by name.
         extended_claim: The claim that kube-scheduler made for extended resources; "" for none.
-            After an attempt that failed the name stays, and the claim is deleted.
+            After a failed attempt the name remains, and the claim is deleted.
         extended_resources: The resources that this claim covers.
-        gates: Its scheduling gates: while there is one, kube-scheduler leaves it alone.
-        admission: Reason of the condition that says what it waits for; "" where there is none.
-        untried: Whether it came out of its gates and kube-scheduler has not tried it since.
-        succeeded: Whether it ended well.
-        stale_since: Since when its PodGroup has had too few pods, as its condition says; "" where
-            it has not.
-        reclaiming: Whether its condition says that room is held for it.
-        reclaiming_device: Whether that is a device, which is on its way to it.
-        held: What that condition says of which and where, see `read_held`.
-        too_slow: Digests of its selectors that take too long, as a condition of it says.
-        missed: What another says of where room was held for it in vain, see `read_missed`.
-        unschedulable: Whether kube-scheduler tried it and found no node. It may say so of what it
-            found long ago, or of our own refusal.
-        deleting: Whether it is on its way out; until it is gone it may still run.
-        leaves_at: When its grace is over then, as `created`; "" where it is not.
-        scheduler: The scheduler that it names; one that names none has Kubernetes' own.
-        asked: What it takes of its node, or would, by resource in thousandths; nothing once it
-            has ended.
-        needs: What else decides on which nodes it fits, its claims apart; None where it may not
-            be bound any more. While it is gated a user may narrow it down, so it is compared.
-        claim_names: All claims that exist for it, in the order of its spec.
+        gates: Its scheduling gates; while it has any, kube-scheduler ignores it.
+        admission: Reason of the condition `ADMITTED_CONDITION`; "" for none.
+        untried: Whether its gates were removed and kube-scheduler has not tried it since.
+        succeeded: Whether its phase is Succeeded.
+        stale_since: Since when its PodGroup has had too few pods, by its condition; "" if it has
+            enough.
+        reclaiming: Whether its condition says that something is held for it.
+        reclaiming_device: Whether that includes devices.
+        held: The message of that condition, see `read_held`.
+        too_slow: Digests of its selectors that are too slow to evaluate, by its condition.
+        missed: The message of `MISSED_CONDITION`, see `read_missed`.
+        unschedulable: Whether kube-scheduler tried it and found no node. The attempt may be long
+            ago, or may have failed by a refusal of the plugin.
+        deleting: Whether it is terminating; until it is deleted it may still run.
+        leaves_at: When its grace period ends then, in the form of `created`; "" if it is not.
+        scheduler: Its scheduler name.
+        asked: Its effective requests of node resources in thousandths; none once it has ended.
+        needs: Its other needs of a node, without its claims; None if it cannot be bound any more.
+            It is compared, since users may change the node selection of a gated pod.
+        claim_names: The names of all its claims, in the order of its spec.
     """
 
     namespace: str
@@ -114,7 +113,7 @@ class PodView:
     claim_names: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Asked for a dozen times between a pod's Filter and the end of its Bind.
+        # Computed once, since it is read a dozen times between Filter and Bind.
         names = [entry.claim for entry in self.claims] + [self.extended_claim]
         object.__setattr__(self, "claim_names", tuple(dict.fromkeys(filter(None, names))))
 
@@ -124,38 +123,38 @@ class PodView:
 
     @property
     def arrived_at(self) -> str:
-        """Before this it used nothing; as `created`."""
+        """When it was bound, else created; before that it used nothing."""
         return self.bound_at or self.created
 
     @property
     def may_be_bound(self) -> bool:
-        """Whether it may get a node yet: a pod never goes back to that."""
+        """Whether it may still be bound. A pod that may not never may again."""
         return not (self.node or self.ended or self.deleting)
 
     @property
     def is_gated(self) -> bool:
-        """Whether it waits until the plugin lets it go to kube-scheduler."""
+        """Whether it waits at Moorage's scheduling gate."""
         return QUOTA_GATE in self.gates and self.may_be_bound
 
     @property
     def may_use_devices(self) -> bool:
-        """Whether it needs to be kept at all: most pods of a cluster ask for none."""
+        """Whether it requests claims or extended resources; most pods of a cluster do not."""
         return bool(self.claims or self.requests or self.extended_claim)
 
     @property
     def on_node(self) -> PodOnNode | None:
-        """What it takes of its node; None where it takes nothing."""
+        """What it takes of its node; None if it takes nothing."""
         if not self.node or self.ended:
             return None
         return PodOnNode(self.uid, self.node, self.asked, self.deleting)
 
     @property
     def uncovered(self) -> Iterator[tuple[str, int]]:
-        """The extended resources that no claim stands for."""
+        """The requests of extended resources that no claim covers."""
         return (r for r in self.requests if r[0] not in self.extended_resources)
 
     def without_extended_claim(self) -> PodView:
-        """The pod as if no claim had been made for its extended resources."""
+        """The pod without the claim for its extended resources."""
         return replace(self, extended_claim="", extended_resources=frozenset())
 
     def __str__(self) -> str:
@@ -164,7 +163,7 @@ class PodView:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceView:
-    """A Namespace: its labels choose its pods' queue, and queues select by them."""
+    """A Namespace, whose labels decide the default queue of its pods and which queues admit it."""
 
     name: str
     labels: Mapping[str, str]
@@ -172,12 +171,13 @@ class NamespaceView:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupView:
-    """A PodGroup and the queue of all its pods.
+    """A PodGroup and the queue of its pods.
 
     Attributes:
-        min_member: How many of its pods run together or not at all; None for all that name it.
-        api_version: Of which kind of several it is; "" where nobody has to know.
-        stale_grace: How long fewer may be left, `timedelta.max` for ever; None where it says none.
+        min_member: How many of its pods must run together; None for all that name it.
+        api_version: The API version of its kind; "" if it is not needed.
+        stale_grace: How long it may have fewer pods, `timedelta.max` for no limit; None for the
+            default.
     """
 
     namespace: str
@@ -190,7 +190,7 @@ class PodGroupView:
 
 
 def why_not_ours(pod: PodView, settings: AccountingSettings) -> str:
-    """Why the kube-scheduler beside the plugin has no say about a pod; "" where it has."""
+    """Why the plugin's kube-scheduler does not schedule a pod, as a sentence; "" if it does."""
     if pod.scheduler in settings.scheduler_names:
         return ""
     ours = " or ".join(f'"{name}"' for name in sorted(settings.scheduler_names))
@@ -198,5 +198,5 @@ def why_not_ours(pod: PodView, settings: AccountingSettings) -> str:
 
 
 def oldest(pods: Iterable[PodView]) -> list[PodView]:
-    """The pods by age; ties by namespace and name."""
+    """The pods in the order of their age; ties are broken by namespace and name."""
     return sorted(pods, key=lambda pod: (pod.created, pod.namespace, pod.name))

@@ -1,6 +1,6 @@
-"""What the stores keep of each object.
+"""The projections of objects that the stores keep.
 
-Two versions of an object whose projections are equal are one to everybody who hears of changes.
+Subscribers of a store are not called for a new version whose projection is equal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scheduler_plugin.objects.pods import PodView
 
 
 class ClaimVersion(NamedTuple):
-    """A claim in one of its versions: a write's precondition needs the newest."""
+    """A claim with its version, which the preconditions of writes need."""
 
     view: ClaimView
     resource_version: str
@@ -33,26 +33,27 @@ def project_claim(obj: JsonObject | Claim, *, queue_label: str) -> ClaimVersion:
 
 
 StoredPod: TypeAlias = PodView | PodOnNode
-"""A pod that matters here; or a bystander, of which only what it takes of its node is kept."""
+"""A relevant pod; or the resources that another pod takes of its node."""
 
 
 def project_pod(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView | None:
-    """A pod that matters here; None for any other: most of a cluster."""
+    """A relevant pod; None for any other, as for most pods of a cluster."""
     view = pod_view(obj, settings)
     return view if is_kept(view, settings) else None
 
 
 def project_stored_pod(obj: JsonObject | Pod, settings: AccountingSettings) -> StoredPod | None:
-    """The same, and bystanders; None for a pod that neither matters here nor takes of a node."""
+    """A relevant pod, or what another pod takes of its node; None if it takes nothing."""
     view = pod_view(obj, settings)
     return view if is_kept(view, settings) else view.on_node
 
 
 def is_kept(pod: PodView, settings: AccountingSettings) -> bool:
-    """Whether a pod may use devices, waits at our gate, is still to be bound by us, or of a group.
+    """Whether a pod is relevant: it may use devices, waits at the gate, or is scheduled here.
 
-    Those to be bound, so that Bind need not believe what Filter was told, nor ask the API server;
-    those of a PodGroup, since others go only with them.
+    Pending pods of the plugin's scheduler are kept, so that Bind needs neither the pod of the last
+    Filter nor a read from the API server. So are pods of a PodGroup, since its other pods depend on
+    them.
     """
     is_ours = pod.scheduler in settings.scheduler_names
     counts = pod.may_be_bound or (bool(pod.group) and not pod.ended)

@@ -1,7 +1,7 @@
 """Queue objects as the API server keeps them, read into a `Queue`.
 
-Its definition refuses all that one Queue can get wrong, see `models`. What another object decides,
-such as cycles, is not asked.
+Its definition refuses every error within one Queue, see `models`. Errors that depend on other
+objects, such as cycles, are not checked here.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _policy(value: str | None) -> SharingPolicy | None:
 def _share(fields: ShareFields) -> tuple[ResourceKey, Share]:
     quota = ceiling(_given(fields.quota, 0))
     limit = ceiling(_given(fields.limit, NO_CEILING))
-    # All that the queue may use is guaranteed.
+    # A quota of -1 guarantees all that the queue may use.
     share = Share(
         limit if quota == UNLIMITED else quota, limit, _given(fields.over_quota_weight, 1)
     )

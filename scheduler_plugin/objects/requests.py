@@ -1,4 +1,4 @@
-"""Extended resources: what a pod requests of them, and quantities, as Kubernetes adds them up."""
+"""Requests of extended resources, and quantities as Kubernetes defines them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kube.shapes.pods import Container
 from kube.shapes.reading import UnreadableError
 
 IMPLICIT_PREFIX = "deviceclass.resource.kubernetes.io/"
-"""An extended resource that names the DeviceClass behind it (KEP-5004)."""
+"""The prefix of an extended resource that names its DeviceClass (KEP-5004)."""
 
 
 _QUANTITY = re.compile(
@@ -30,19 +30,19 @@ _SUFFIXES = {
 def extended_requests(
     init_containers: Sequence[Container], containers: Sequence[Container]
 ) -> tuple[tuple[str, int], ...]:
-    """What a pod asks for of extended resources, in all."""
+    """A pod's effective requests of extended resources."""
     init = [
         (_of(container, f"spec.initContainers[{number}]"), container.restart_policy == "Always")
         for number, container in enumerate(init_containers)
     ]
     others = [_of(each, f"spec.containers[{number}]") for number, each in enumerate(containers)]
     if not any(others) and not any(wanted for wanted, _ in init):
-        return ()  # As for most pods, of which thousands are read.
+        return ()  # Saves time: most pods request none.
     return tuple(effective_requests(init, others).items())
 
 
 def _of(container: Container, path: str) -> dict[str, int]:
-    """Requests of extended resources; a limit alone is a request too, as the API defaults it."""
+    """Requests of extended resources; a limit without a request is one, too, as in the API."""
     resources = container.resources
     if resources is None:
         return {}
@@ -55,7 +55,7 @@ def _of(container: Container, path: str) -> dict[str, int]:
 
 
 def read_quantity(value: object, path: str, read: Callable[[object], int | None]) -> int:
-    """Raises UnreadableError."""
+    """Read a quantity; raises UnreadableError with its path."""
     found = read(value)
     if found is None:
         raise UnreadableError(path, f"{value!r:.80} is not a quantity of at least 0.")
@@ -63,7 +63,7 @@ def read_quantity(value: object, path: str, read: Callable[[object], int | None]
 
 
 def is_extended(name: str) -> bool:
-    """Whether a resource's name is one that devices may stand behind."""
+    """Whether a resource's name is that of an extended resource."""
     domain, slash, _ = name.partition("/")
     if name.startswith(IMPLICIT_PREFIX):
         return True
@@ -72,16 +72,13 @@ def is_extended(name: str) -> bool:
 
 
 def whole(quantity: object) -> int | None:
-    """The whole number that covers a quantity; None for what is no quantity, or below zero.
-
-    A part of a device is a device: 1500m is 2.
-    """
+    """A quantity rounded up to a whole number: 1500m is 2; None if it is invalid or negative."""
     value = _value(quantity)
     return None if value is None else -(-value.numerator // value.denominator)
 
 
 def thousandths(quantity: object) -> int | None:
-    """The same in thousandths, as CPU is asked for: 1500m is 1500."""
+    """A quantity in thousandths, rounded up: 1500m is 1500; None if it is invalid or negative."""
     value = _value(quantity)
     return None if value is None else -(-1000 * value.numerator // value.denominator)
 

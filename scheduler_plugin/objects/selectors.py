@@ -1,4 +1,4 @@
-"""Label selectors, matched as the Kubernetes API defines them."""
+"""Label selectors with the semantics of the Kubernetes API."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All requirements must match; without any, everything does."""
+    """A selector whose requirements must all match; without any, it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -49,9 +49,9 @@ class LabelSelector:
 
 
 def selector_of(shape: shapes.LabelSelector | None) -> LabelSelector | None:
-    """One as the API has it; as everywhere there, absent selects nothing and `{}` everything.
+    """The selector of an API object; None selects nothing and `{}` everything, as in the API.
 
-    Raises ValueError for an operator that is none.
+    Raises ValueError for an unknown operator.
     """
     if shape is None:
         return None

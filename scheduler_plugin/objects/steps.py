@@ -1,4 +1,4 @@
-"""Decisions that pause: generators that return what was decided, so that others go on meanwhile."""
+"""Cooperative computations: generators that yield so that other tasks run, and return a result."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
 
 STRIDE = 64
-"""After how many small things there is a pause."""
+"""After how many small items a computation yields."""
 
 
 def at_once(steps: Steps[T]) -> T:
-    """For who does not pause."""
+    """Run a computation to its end without pauses, and return its result."""
     while True:
         try:
             next(steps)

@@ -1,4 +1,4 @@
-"""Tables that hold nothing empty: who is entered under a key, and how many there are of one."""
+"""Tables without empty entries: members by key, and counts by key."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ K = TypeVar("K")
 U = TypeVar("U")
 
 Index = dict[K, dict[U, None]]
-"""Dicts as ordered sets: the same history gives the same order."""
+"""Members by key. Dicts serve as ordered sets, so that the same history gives the same order."""
 
 
 def enter(index: Index[K, U], keys: Iterable[K], member: U, sign: int = 1) -> None:
-    """Enter a member under each key; with a sign of -1 take it out, which must be there."""
+    """Enter a member under each key; with a sign of -1 remove it, which must be entered."""
     for key in keys:
         if sign > 0:
             index.setdefault(key, {})[member] = None
@@ -24,7 +24,7 @@ def enter(index: Index[K, U], keys: Iterable[K], member: U, sign: int = 1) -> No
 
 
 def count(table: dict[K, int], key: K, by: int) -> None:
-    """Count so many more of a key; what is left of nothing is nothing."""
+    """Add to the count of a key; counts below 1 are removed."""
     left = table.get(key, 0) + by
     if left > 0:
         table[key] = left

@@ -1,6 +1,6 @@
-"""What devices there are to ask for, and what their names stand for.
+"""The devices of the cluster, and the meaning of classes and resource names.
 
-In come DeviceClasses, Configurations, Instances and slices (`devices`); out come the keys that
-queues count for a class or an extended resource (`catalog`), and how many devices a claim can find
-on one node (`device_counts`). Start reading at `catalog`.
+Input is DeviceClasses, Configurations, Instances and slices (`devices`); output is the keys that
+queues count for a class or an extended resource (`catalog`), and the maximum number of devices for
+a claim (`device_counts`). Start reading at `catalog`.
 """

@@ -1,17 +1,17 @@
-"""What a name stands for: from classes and extended resources to the keys that queues count.
+"""The keys that queues count, for classes, devices and extended resources.
 
-    device of ours ──► its Configuration, as its slice says, else its pool or its Instance;
-                       else the class that was asked for
-    DeviceClass ──► its Configuration (a label of the class, or its selector), else itself
-    class that is gone ──► the Configuration of the Instance of its name, else itself
-    extended resource ──► the class that names it, or that its implicit name names ──► as above
+    Moorage's device ──► its Configuration, by its slice, else its pool or its Instance;
+                         else the requested class
+    DeviceClass ──► its Configuration (by its label or its selectors), else itself
+    deleted class ──► the Configuration of the Instance of its name, else itself
+    extended resource ──► its class (explicit or implicit) ──► as above
     akri.sh/<Configuration>, akri.sh/<Instance> ──► the Configuration
 
-Names are looked up among the objects that exist, never taken apart by a pattern. A Configuration
-that is deleted under use is known by its Instances, which stay while slots of them are held, and by
-the devices that are published, which stay while a claim has them; so is the class of an Instance.
-So what is held is charged until it ends. All that is remembered of what is gone, and a restart
-forgets, is behind which extended resources a class was: a claim may just have been made of it.
+Names are looked up among existing objects, and not parsed by a pattern. A Configuration that is
+deleted while in use is known by its Instances, which stay while their slots are held, and by its
+published devices, which stay while they are allocated; so is the class of an Instance. So devices
+are charged until their use ends. The only memory of deleted objects, which a restart loses, is
+which extended resources had a class: a claim may just have been made of it.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from scheduler_plugin.objects.tables import Index, count, enter
 K = TypeVar("K")
 
 MOST_OF_A_NAME = 63
-"""Characters of a Configuration's name that a label has room for, and so the key: devices say more.
+"""Characters of a Configuration's name in a label, and so in the key; devices have the whole name.
 """
 
 
 MOST_REMEMBERED = 1_000
-"""How many extended resources are remembered that a class was behind."""
+"""How many extended resources of deleted classes are remembered."""
 
 
 class Catalog:
-    """All classes, Configurations, Instances and slices. A read sees every earlier write."""
+    """All classes, Configurations, Instances and slices."""
 
     def __init__(self, lists: Callable[[ResourceKey], bool]) -> None:
-        """`lists` says whether some queue lists a key."""
+        """`lists` says whether any queue lists a key."""
         self._lists = lists
         self._classes: dict[ClassName, ClassView] = {}
         self._by_extended: Index[str, ClassName] = {}
@@ -55,11 +55,11 @@ class Catalog:
         self._with_instances: dict[ResourceKey, int] = {}
         self._slices: dict[str, SliceView] = {}
         self._counts = DeviceCounts()
-        # How many slices show a device of the Instance as one of which Configuration.
+        # By Instance: how many slices list a device of it for each Configuration.
         self._published: dict[str, dict[ResourceKey, int]] = {}
-        # How many show a device as one of which Configuration.
+        # By device: how many slices list it for each Configuration.
         self._shown: dict[DeviceId, dict[ResourceKey, int]] = {}
-        # How many slices of a driver's pool there are.
+        # By driver and pool: how many slices there are.
         self._pools: dict[tuple[str, str], int] = {}
 
     def put_class(self, view: ClassView) -> None:
@@ -78,14 +78,14 @@ class Catalog:
         return self._classes.get(name)
 
     def put_configuration(self, name: ResourceKey) -> None:
-        """Note that one more Configuration has this name; two namespaces may each have one."""
+        """Add a Configuration; several namespaces may have one of this name."""
         count(self._configurations, name, 1)
 
     def remove_configuration(self, name: ResourceKey) -> None:
         count(self._configurations, name, -1)
 
     def has_configuration(self, name: ResourceKey) -> bool:
-        """Whether there is a Configuration of this name, in whatever namespace."""
+        """Whether any namespace has a Configuration of this name."""
         return name in self._configurations
 
     def instance_named(self, name: str) -> InstanceView | None:
@@ -95,7 +95,7 @@ class Catalog:
         return list(self._instances.values())
 
     def capacity(self, node: str, key: ResourceKey) -> int:
-        """The most uses of a Configuration's devices that a node can hold."""
+        """The maximum number of uses of a Configuration's devices on a node."""
         instances = (found for found in self._instances.values() if node in found.nodes)
         return sum(found.capacity for found in instances if found.configuration == key)
 
@@ -134,10 +134,10 @@ class Catalog:
             _uncount(self._shown, device, configuration)
 
     def configuration_of(self, device: DeviceId) -> ResourceKey | None:
-        """The Configuration of a device of ours; None where nothing tells, and for any other.
+        """The Configuration of a device of Moorage; None if it is unknown, and for other devices.
 
-        Where no slice shows it any more the allocation may: by a pool that is one Configuration's,
-        or by the Instance that the device is named after.
+        If no slice lists the device any more, its pool may name the Configuration, or the device is
+        named after its Instance.
         """
         if device.driver != DRIVER_NAME:
             return None
@@ -148,42 +148,42 @@ class Catalog:
         return instance.configuration if instance is not None else None
 
     def key(self, name: ClassName) -> ResourceKey:
-        """The key that a class is counted under; a class that nothing tells of counts as itself."""
+        """The key that a class is counted as; an unknown class is its own key."""
         view = self._classes.get(name)
         if view is None:
             return self._key_of_instance(name) or ResourceKey(name)
         return view.configuration or view.selects or ResourceKey(name)
 
     def _key_of_instance(self, name: str) -> ResourceKey | None:
-        """The Configuration of an Instance, as the Instance or its published devices say."""
+        """The Configuration of an Instance, by the Instance or its published devices."""
         instance = self._instances.get(name)
         if instance is not None:
             return instance.configuration
         return min(self._published.get(name, ()), default=None)
 
     def accounted_key(self, name: ClassName) -> ResourceKey | None:
-        """The same, or None where the class is not accounted.
+        """The key of an accounted class; None if it is not accounted.
 
-        Accounted is what the class's label says; without it the classes that select nothing but
-        devices of ours, and those that some queue lists.
+        A class is accounted as its label says; without the label, if it selects only devices of
+        Moorage, or any queue lists it.
         """
         view, key = self._classes.get(name), self.key(name)
         if self._is_exempt(view, key):
             return None
-        # One that is gone and has another key was made here for an Instance.
+        # A deleted class with another key was one that Moorage made for an Instance.
         is_ours = str(key) != name if view is None else view.is_ours or bool(view.accounted)
         return key if is_ours or self._lists(key) else None
 
     def asked_key(self, name: ClassName) -> ResourceKey | None:
-        """The same as far as it is known before anything is allocated."""
+        """The key of an accounted class, if it is known before the allocation; else None."""
         view = self._classes.get(name)
         return None if view is not None and view.is_of_several else self.accounted_key(name)
 
     def held_key(self, device: DeviceId, name: ClassName) -> ResourceKey | None:
-        """What a device of ours is charged as that was allocated for a class.
+        """The key of a device of Moorage that was allocated for a class; None if not accounted.
 
-        Its Configuration, whatever class was asked for; the class's key where nothing shows the
-        device any more; None where it is not accounted.
+        It is the device's Configuration, whatever the class; the key of the class if the device is
+        unknown.
         """
         key = self.configuration_of(device)
         if key is None or len(key) > MOST_OF_A_NAME:
@@ -191,22 +191,22 @@ class Catalog:
         return None if self._is_exempt(self._classes.get(name), key) else key
 
     def may_be_ours(self, name: ClassName) -> bool:
-        """Whether a claim of the class may come to have an accounted device of ours."""
+        """Whether an accounted device of Moorage may be allocated to a claim of the class."""
         view = self._classes.get(name)
         return view is None or (view.accounted is not False and view.may_be_ours)
 
     def _is_exempt(self, view: ClassView | None, key: ResourceKey) -> bool:
-        """Whether an administrator's label says that devices are not accounted.
+        """Whether a label says that devices are not accounted.
 
-        The label of the class that is asked for; where that says nothing and Moorage did not make
-        it, the label of the class of the Configuration.
+        It is the label of the requested class; if that class has none and Moorage did not make it,
+        the label of the Configuration's class.
         """
         if view is None or (view.accounted is None and not view.configuration):
             view = self._classes.get(ClassName(key))
         return view is not None and view.accounted is False
 
     def may_have_slots(self, name: ClassName) -> bool:
-        """Whether a class may select devices of ours: of other drivers' no slots are counted."""
+        """Whether a class may select devices of Moorage; slots of other drivers are not counted."""
         view = self._classes.get(name)
         return view is None or bool(view.configuration) or {DRIVER_NAME}.issuperset(view.drivers)
 
@@ -215,25 +215,25 @@ class Catalog:
         return view.max_pods if view else None
 
     def resource_class(self, resource: str) -> ClassName | None:
-        """The class behind an extended resource; of several the newest, as in kube-scheduler."""
+        """The class of an extended resource; the newest of several, as in kube-scheduler."""
         if resource.startswith(IMPLICIT_PREFIX):
             return ClassName(resource.removeprefix(IMPLICIT_PREFIX))
         names = sorted(self._by_extended.get(resource, ()))
         return max(names, key=lambda name: self._classes[name].created, default=None)
 
     def had_class(self, resource: str) -> bool:
-        """Whether no class is behind an extended resource any more, and one was."""
+        """Whether an extended resource had a class, and has none now."""
         return resource in self._left and resource not in self._by_extended
 
     def accounted_resource(self, resource: str) -> ResourceKey | None:
-        """The key of an extended resource; None where it is not accounted or not known."""
+        """The key of an extended resource; None if it is not accounted or unknown."""
         name = self.resource_class(resource)
         if name is not None:
             return self.accounted_key(name)
         return self._legacy_key(resource) if is_legacy(resource) else None
 
     def asked_resource(self, resource: str) -> ResourceKey | None:
-        """The same as far as it is known before anything is allocated."""
+        """The key of an extended resource, if it is known before the allocation; else None."""
         name = self.resource_class(resource)
         return self.accounted_resource(resource) if name is None else self.asked_key(name)
 
@@ -248,22 +248,22 @@ class Catalog:
         return None if view is not None and view.accounted is False else key
 
     def devices(self, name: ClassName) -> int:
-        """The most devices that a claim for all of a class can get."""
+        """The maximum number of devices for a claim that requests all of a class."""
         view = self._classes.get(name)
         return self._counts.most(view) if view is not None else 0
 
     def has_pool(self, device: DeviceId) -> bool:
-        """Whether anything of a device's pool is published."""
+        """Whether any slice of the device's pool is published."""
         return (device.driver, device.pool) in self._pools
 
     def published(self, name: ClassName) -> int:
-        """How many devices are published that may be of a class, anywhere."""
+        """How many published devices may be of a class, on all nodes."""
         view = self._classes.get(name)
         return self._counts.total(view) if view is not None else 0
 
 
 def _of_pool(pool: str) -> ResourceKey | None:
-    """The Configuration that the name of a pool ends with; None for the pool of a whole node."""
+    """The Configuration at the end of a pool's name; None for the pool of a whole node."""
     if pool.startswith(SHARED_POOLS):
         return ResourceKey(pool.removeprefix(SHARED_POOLS))
     if pool.startswith(LOCAL_POOLS):
@@ -279,6 +279,6 @@ def _uncount(table: dict[K, dict[ResourceKey, int]], at: K, key: ResourceKey) ->
 
 
 def instances_of(view: SliceView | None) -> set[tuple[ResourceKey, str]]:
-    """The Instances that a slice shows, each with its Configuration."""
+    """The Instances that a slice lists, each with its Configuration."""
     origins = (origin for origin, _ in view.counts) if view is not None else ()
     return {(ResourceKey(configuration), name) for configuration, name in origins if name}

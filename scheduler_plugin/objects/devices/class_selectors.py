@@ -1,9 +1,9 @@
-"""What the selectors of a DeviceClass demand in plain words, read without evaluating CEL.
+"""Simple demands of a DeviceClass's selectors, found without evaluating CEL.
 
-    selectors ──► the parts that all must hold (`a && b`) ──► those of the form `<path> == "text"`
+    selectors ──► parts that must all hold (`a && b`) ──► those of the form `<path> == "text"`
 
-Whatever is written otherwise demands nothing: the class then may select more devices than it does,
-never fewer. So what is found is true of each device that the class selects.
+Expressions of any other form are ignored: the class is then taken to select more devices than it
+does, never fewer. So each demand that is found holds for each selected device.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from driver.api import ATTRIBUTE_CONFIGURATION, DRIVER_NAME
 
 _TEXT = re.compile(r""""[^"\\\n]*"|'[^'\\\n]*'""")
 _MARK = "\0"
-"""Stands for a text, so that what is written in one is not taken for an operator."""
+"""Replaces each text, so that its content is not taken for operators."""
 
 _UNCLEAR = re.compile(r"""["'\\?]|\|\||//""")
-"""Texts of other forms, alternatives, comments: then no part is known to hold by itself."""
+"""Texts of other forms, alternatives, comments: with them, no part must hold by itself."""
 
 _DRIVER = "device.driver"
 _OURS = f'["{DRIVER_NAME}"]'
@@ -27,9 +27,9 @@ _FIELD_OF_OURS = re.compile(rf"device\.(attributes|capacity){re.escape(_OURS)}\.
 
 
 def demanded_drivers(expressions: Iterable[str | None]) -> tuple[str, ...]:
-    """The drivers of which a device must be; of more than one no device is.
+    """The drivers that a device must have; with more than one, no device matches.
 
-    Attributes and capacities in the domain of our driver are those of its devices.
+    Attributes and capacities in the domain of Moorage's driver demand that driver.
     """
     found: dict[str, None] = {}
     for path, text in _demands(expressions):
@@ -41,13 +41,13 @@ def demanded_drivers(expressions: Iterable[str | None]) -> tuple[str, ...]:
 
 
 def demanded_configuration(expressions: Iterable[str | None]) -> str:
-    """The Configuration that a device must be of, as devices name it; "" where none is named."""
+    """The Configuration that a device must have, by its attribute; "" for none."""
     named = {text for path, text in _demands(expressions) if path == _CONFIGURATION and text}
     return named.pop() if len(named) == 1 else ""
 
 
 def _demands(expressions: Iterable[str | None]) -> Iterator[tuple[str, str | None]]:
-    """What each part begins with; beside it the text that it must be, None for another demand."""
+    """The path of each part, and the text that it must equal; None for any other demand."""
     for expression in expressions:
         for part, texts in _parts(expression or ""):
             path, _, value = part.partition("==")
@@ -58,7 +58,7 @@ def _demands(expressions: Iterable[str | None]) -> Iterator[tuple[str, str | Non
 
 
 def _parts(expression: str) -> Iterator[tuple[str, list[str]]]:
-    """The parts that must all hold, their texts replaced by marks, and the texts."""
+    """The parts that must all hold, with texts replaced by marks, and their texts."""
     texts = [text[1:-1] for text in _TEXT.findall(expression)]
     bare = _TEXT.sub(_MARK, expression)
     if _UNCLEAR.search(bare) or expression.count(_MARK):
@@ -73,5 +73,5 @@ def _parts(expression: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _is_closed(text: str) -> bool:
-    """Whether each bracket that is opened is closed."""
+    """Whether all brackets are closed."""
     return all(text.count(a) == text.count(b) for a, b in ("()", "[]", "{}"))

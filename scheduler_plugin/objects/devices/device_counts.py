@@ -1,8 +1,8 @@
-"""How many devices a claim can find on one node, counted as slices come and go.
+"""The maximum number of devices for one claim, counted as slices are added and removed.
 
-A claim is allocated for one node: to the devices that only this node can use come those that
-several can use. Each slice is counted under all that a class may select by, so that to ask costs
-nothing, however many slices there are.
+A claim is allocated for one node: it can get the devices of that node, and those that several nodes
+can use. Each slice is counted for all selections that include it, so that reads have a constant
+cost.
 """
 
 from __future__ import annotations
@@ -15,15 +15,21 @@ from driver.api import DRIVER_NAME
 from scheduler_plugin.objects.devices.devices import ClassView, SliceView
 
 MAX_RESULTS = 32
-"""Most devices of one claim: AllocationResultsMaxSize of resource.k8s.io/v1."""
+"""The maximum number of devices of one claim: AllocationResultsMaxSize of resource.k8s.io/v1."""
 
 Selection: TypeAlias = tuple[str, ...]
-"""All devices: empty. Those of a driver, of a Configuration, of one Instance of it."""
+"""All devices (empty), or those of a driver, of a Configuration, of one of its Instances."""
 
 
 @dataclass(slots=True)
 class _Count:
-    """The devices of one selection; `per_node[n]` nodes have n, or as many as a claim can have."""
+    """The devices of one selection.
+
+    Attributes:
+        anywhere: Devices that several nodes can use.
+        on: Devices by node.
+        nodes: `nodes[n]` is how many nodes have n devices, or the maximum of a claim.
+    """
 
     anywhere: int = 0
     on: dict[str, int] = field(default_factory=dict)
@@ -60,7 +66,7 @@ class DeviceCounts:
         self._counts: dict[Selection, _Count] = {}
 
     def add(self, found: SliceView, sign: int = 1) -> None:
-        """Count a slice; with a sign of -1, no longer."""
+        """Add a slice; with a sign of -1, remove it."""
         for selection, devices in _selections(found).items():
             count = self._counts.setdefault(selection, _Count())
             count.add(found.node, sign * devices)
@@ -68,16 +74,16 @@ class DeviceCounts:
                 del self._counts[selection]
 
     def most(self, view: ClassView) -> int:
-        """The most devices that a claim for all of a class can get.
+        """The maximum number of devices for a claim that requests all of a class.
 
-        Which device a foreign class selects only CEL can tell; all of the drivers that it names
-        count, or of all drivers.
+        For classes that Moorage did not make, CEL is not evaluated: all devices of the drivers that
+        they name count, or of all drivers.
         """
         count = self._count(view)
         return count.most if count is not None else 0
 
     def total(self, view: ClassView) -> int:
-        """How many devices there are that may be of a class, in whatever slices."""
+        """How many devices in all slices may be of a class."""
         count = self._count(view)
         return count.total if count is not None else 0
 
@@ -96,7 +102,7 @@ def _selections(found: SliceView) -> Counter[Selection]:
 
 
 def selection_of(view: ClassView) -> Selection | None:
-    """What a class may select; None for nothing. All drivers that it names must be the device's."""
+    """The selection of a class; None if it selects nothing, as with two demanded drivers."""
     drivers = set(view.drivers)
     if not view.configuration:
         return None if len(drivers) > 1 else tuple(drivers)
@@ -104,5 +110,5 @@ def selection_of(view: ClassView) -> Selection | None:
         return None
     if view.name == str(view.configuration):
         return (DRIVER_NAME, view.configuration)
-    # One that Moorage made for an Instance bears its name.
+    # A class that Moorage made for an Instance has its name.
     return (DRIVER_NAME, view.configuration, view.name)

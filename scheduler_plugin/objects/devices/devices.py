@@ -1,4 +1,4 @@
-"""What devices there are to ask for: DeviceClasses, Configurations, Instances and slices."""
+"""Views of DeviceClasses, Instances and slices."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class ClassView:
     """A DeviceClass.
 
     Attributes:
-        created: As the API writes it, so that text sorts as time does.
-        configuration: The Configuration whose devices it selects, for a class that Moorage made;
-            "" for any other. A name of more than 63 characters appears as the label has it.
-        accounted: What its label says; None where that is neither `true` nor `false`.
+        created: Its creation time as the API writes it; the text sorts in order of time.
+        configuration: The Configuration of a class that Moorage made, as its label says (at most 63
+            characters); "" for any other class.
+        accounted: The value of its label; None if that is neither `true` nor `false`.
         extended_resource: `spec.extendedResourceName`; "" for none.
-        max_pods: How many pods may share one claim of it; None for no such rule.
-        drivers: The drivers of which its selectors demand one; () where they name none.
-        selects: The Configuration of which its selectors demand the devices, whoever made it.
-        selectors: Its CEL expressions, all of which a device satisfies; None for what is no CEL.
+        max_pods: How many pods may share one of its claims; None for no limit.
+        drivers: The drivers that its selectors demand; () for none.
+        selects: The Configuration that its selectors demand; "" for none.
+        selectors: CEL expressions that a device must satisfy; None for a selector without CEL.
     """
 
     name: ClassName
@@ -57,17 +57,17 @@ class ClassView:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it selects nothing but our driver's devices, whoever made it."""
+        """Whether it selects only devices of Moorage's driver."""
         return bool(self.configuration) or self.drivers == (DRIVER_NAME,)
 
     @property
     def may_be_ours(self) -> bool:
-        """Whether one of our driver's devices may be what it selects: only CEL can tell."""
+        """Whether it may select devices of Moorage's driver, without evaluating CEL."""
         return self.is_ours or not self.drivers
 
     @property
     def is_of_several(self) -> bool:
-        """Whether only an allocation tells of which Configuration a device of ours is."""
+        """Whether it selects devices of Moorage of any Configuration."""
         return self.is_ours and not (self.configuration or self.selects)
 
 
@@ -76,10 +76,10 @@ class SliceView:
     """A ResourceSlice: how many devices it lists, and where.
 
     Attributes:
-        node: The node that alone can use them; "" for devices that several nodes can use.
-        pool: In which their names mean them.
-        counts: Devices by Configuration and Instance; "" for other drivers' devices.
-        configurations: Of each of our driver's devices the Configuration.
+        node: The node of the devices; "" if several nodes can use them.
+        pool: The pool of the devices.
+        counts: Number of devices by Configuration and Instance; "" for devices of other drivers.
+        configurations: The Configuration of each device of Moorage's driver.
     """
 
     name: str
@@ -95,10 +95,10 @@ class InstanceView:
     """An `akri.sh/v0` Instance: the Configuration that its devices are charged to.
 
     Attributes:
-        nodes: Those that see it.
-        capacity: How many uses it has at one time.
-        held: Slots that pods hold through the device plugin, by node; "" where a slot does not say.
-        offline_since: When the last node ceased to see it, as its annotation says it; "" for none.
+        nodes: The nodes that see it.
+        capacity: How many concurrent uses it has.
+        held: Slots that pods hold through the device plugin, by node; "" for an unknown node.
+        offline_since: When the last node ceased to see it, by its annotation; "" for none.
     """
 
     name: str
@@ -164,19 +164,19 @@ def instance_view(obj: JsonObject | InstanceObject) -> InstanceView:
 
 
 def _held(usage: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
-    """How many slots each node holds. A slot of a Configuration names more than the node."""
+    """The number of slots by node. A slot of a Configuration names the node after a colon."""
     holders = (str(value).rpartition(":")[2] for value in usage.values() if value)
     return tuple(sorted(Counter(map(intern, holders)).items()))
 
 
 def _max_pods(value: str) -> int | None:
-    """A number of at least 1; anything else is no rule, since a class is not ours to refuse."""
+    """A number of at least 1; any other value is ignored, since classes are not validated."""
     plausible = value.isascii() and value.isdigit() and len(value) <= 10
     return int(value) or None if plausible else None
 
 
 def origin_of(device: Device, driver: str) -> tuple[str, str]:
-    """The Configuration and the Instance that a device of ours is of; "" for any other's."""
+    """The Configuration and the Instance of a device of Moorage; "" for other devices."""
     attributes = device.attributes or {} if driver == DRIVER_NAME else {}
     found = (attributes.get(name) or {} for name in (ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE))
     configuration, instance = (intern(attribute.get("string") or "") for attribute in found)

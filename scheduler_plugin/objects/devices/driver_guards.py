@@ -1,8 +1,8 @@
-"""Whether a policy keeps other schedulers from the devices of the classes that queues count.
+"""Whether a policy keeps other schedulers from allocating devices of accounted classes.
 
-The policy `moorage-allocations` goes by drivers, which a DeviceClass names in plain words or not at
-all. Of a driver that it was not told, whatever scheduler comes first gives the devices away, and
-nobody is charged before the pod runs, if then.
+The policy `moorage-allocations` has a list of drivers; a DeviceClass demands its driver in a simple
+form or not at all. Devices of a driver that is not on the list may be allocated by any scheduler,
+and are charged only once the pod runs, if at all.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from collections.abc import Iterable, Sequence
 from scheduler_plugin.objects.devices.devices import ClassView
 
 DRIVERS_NAMED = 5
-"""How many drivers a sentence names."""
+"""The maximum number of drivers that a sentence names."""
 
 
 def unguarded(view: ClassView, held: Iterable[str], guarded: Sequence[str]) -> str:
-    """What is not guarded of an accounted class, and what to set; "" where all of it is.
+    """Which drivers of an accounted class are not guarded, and the value to set; "" for none.
 
     Args:
         view: The class.
-        held: Drivers of which claims have devices through the class, which tell where it does not.
-        guarded: The drivers that the policy was told.
+        held: The drivers of devices that are allocated through the class, for a class that demands
+            none.
+        guarded: The drivers of the policy.
     """
     if view.accounted is False or view.configuration:
         return ""
@@ -34,6 +35,6 @@ def unguarded(view: ClassView, held: Iterable[str], guarded: Sequence[str]) -> s
     unless = "" if lacking else f" unless it is {' or '.join(guarded)}"
     value = f"accounting.drivers: [{wanted}]" if lacking else "accounting.drivers to name it, too"
     return (
-        f'DeviceClass "{view.name}" is {what}: other schedulers may give its devices away,'
+        f'DeviceClass "{view.name}" is {what}: other schedulers may allocate its devices'
         f" uncharged{unless}. Set {value}."
     )

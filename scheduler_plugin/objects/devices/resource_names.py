@@ -1,4 +1,4 @@
-"""Extended resources by name: Akri's own, and those that a class or an Instance stands behind."""
+"""Names of extended resources: those of Akri, and those of classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEGACY_PREFIX = f"{AKRI_GROUP}/"
 
 
 def resources_of_class(name: ClassName, *views: ClassView | None) -> set[str]:
-    """The extended resources that a class is behind, as these views of it say."""
+    """The extended resources of a class, by these views of it."""
     named = {view.extended_resource for view in views if view is not None}
     return {f"{IMPLICIT_PREFIX}{name}", *named} - {""}
 
@@ -22,7 +22,7 @@ def is_legacy(resource: str) -> bool:
 
 
 def named_by(*instances: InstanceView | None) -> set[str]:
-    """The resources whose meaning hangs on Instances: their own, and their Configurations'."""
+    """The resources whose meaning depends on Instances: their own, and their Configurations'."""
     known = [instance for instance in instances if instance is not None]
     names = {name for i in known for name in (i.name, str(i.configuration))}
     return {f"{LEGACY_PREFIX}{name}" for name in names}

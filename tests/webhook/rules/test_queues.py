@@ -169,10 +169,10 @@ def test_a_class_of_a_driver_that_no_policy_guards_is_odd() -> None:
 
     assert created(around, resources=resources).warnings == (
         'spec.resources[0].deviceClass: DeviceClass "gpu" is of driver gpu.example.com: other'
-        " schedulers may give its devices away, uncharged. Set accounting.drivers:"
+        " schedulers may allocate its devices uncharged. Set accounting.drivers:"
         " [moorage.dev, gpu.example.com].",
         'spec.resources[1].deviceClass: DeviceClass "any" is of a driver not known: other'
-        " schedulers may give its devices away, uncharged unless it is moorage.dev. Set"
+        " schedulers may allocate its devices uncharged unless it is moorage.dev. Set"
         " accounting.drivers to name it, too.",
     )
     settings = AccountingSettings(accounted_drivers=("moorage.dev", "gpu.example.com"))
