@@ -2,11 +2,11 @@
 
     API server ──objects──► cluster ──views──► accounting: who is charged what
     kube-scheduler ──Filter, Preempt, Bind──► extender ──► judging: may it? ──► binder
-    pods that wait ──► waiting: who goes next? ──► binder ──gates, conditions──► API server
-    a queue lacks what its quota guarantees ──► reclaiming: whose claims go? ──► binder
-    somebody leaves a claim ──► keeping: what becomes of it? ──► binder
-    programs, probes ──GET──► pages: figures, and places in line
-    people ──GET──► dashboard, a process of its own: what `kubectl moorage` reads, as one page
+    pending pods ──► waiting: the next to admit ──► binder ──gates, conditions──► API server
+    a queue below its quota ──► reclaiming: pods to evict ──► binder
+    a stale claim, an owner exit ──► keeping: the next step ──► binder
+    programs, probes ──GET──► pages: metrics, health, positions in the queue
+    users ──GET──► dashboard, a separate process: the data of `kubectl moorage` as one page
 
 Rooms import only rooms below them: `checking` and `dashboard`, `extender` and `pages`, `cluster`,
 `waiting`, `keeping` and `reclaiming`, `judging`, `accounting`, `objects`. `serve_main` and

@@ -1,13 +1,13 @@
-"""`moorage-scheduler-plugin`: what beside a kube-scheduler judges and binds its pods.
+"""`moorage-scheduler-plugin`: judges and binds pods for the kube-scheduler beside it.
 
-moorage-scheduler-plugin                answer kube-scheduler, until a signal
-moorage-scheduler-plugin print-config   what kube-scheduler's configuration must say
-moorage-scheduler-plugin print-static-pod   a control plane's kube-scheduler, the plugin beside it
-moorage-scheduler-plugin write-certificates  what these two show each other
-moorage-scheduler-plugin check          whether what runs in a cluster is whole
-moorage-scheduler-plugin dashboard      a page for people: who has which device, and what waits
-moorage-scheduler-plugin in-use         before Moorage is uninstalled: which pods use devices
-moorage-scheduler-plugin leave          once Moorage is uninstalled: take its finalizers away
+moorage-scheduler-plugin                answer kube-scheduler until a signal
+moorage-scheduler-plugin print-config   print the required configuration of kube-scheduler
+moorage-scheduler-plugin print-static-pod   print a static pod of kube-scheduler with the plugin
+moorage-scheduler-plugin write-certificates  make the certificates of these two
+moorage-scheduler-plugin check          check an installation
+moorage-scheduler-plugin dashboard      serve a page for users: devices, their users, pending pods
+moorage-scheduler-plugin in-use         list the pods that use devices, before an uninstallation
+moorage-scheduler-plugin leave          remove finalizers, after an uninstallation
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def _serve(settings: ServeSettings) -> NoReturn:
-    # `--help` and `print-config` do without all of it.
+    # Imported here, since `--help` and `print-config` need none of it.
     import uvloop
 
     from kube.api import log_to_stderr, run_process
@@ -96,14 +96,14 @@ def _leave(settings: LeaveSettings) -> NoReturn:
 
 
 def _check(settings: CheckSettings) -> int:
-    """0 if all is well, 1 if something is wrong, 2 if that cannot be told."""
+    """0 if the installation is whole, 1 if something is wrong, 2 if the check failed."""
     from scheduler_plugin.check_main import run_check
 
     return _told("check", settings.log_level, run_check(settings), good=True)
 
 
 def _in_use(settings: InUseSettings) -> int:
-    """0 if no pod uses a device, 1 if one does, 2 if that cannot be told."""
+    """0 if no pod uses a device, 1 if one does, 2 if the look failed."""
     from scheduler_plugin.in_use_main import run_in_use
 
     return _told("in-use", settings.log_level, run_in_use(settings), good=False)
@@ -139,7 +139,7 @@ def _print_static_pod(settings: PrintStaticPodSettings) -> int:
 
 
 def _why_not_asked(settings: PrintStaticPodSettings) -> str:
-    """Where that file is on this machine; elsewhere it cannot be looked at."""
+    """What is wrong with kube-scheduler's configuration, if the file is on this machine."""
     file = settings.scheduler_configuration
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))

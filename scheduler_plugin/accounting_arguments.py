@@ -1,9 +1,9 @@
-"""Options that decide who is charged: of `serve`, and read again by `kubectl moorage`.
+"""Options of `serve` that decide about charges; `kubectl moorage` reads them, too.
 
-What the plugin of a release was told is read from its Deployment, so that a view says what the
-plugin does. A view lasts a moment, and needs none of the plugin's other options.
+`kubectl moorage` reads the plugin's flags from its Deployment, so that a view follows the same
+settings. It needs none of the plugin's other options.
 
-Annotations are evaluated here: subclasses of other modules make flags of them, too.
+Annotations are evaluated in this module, since subclasses in other modules make flags of them.
 """
 
 from collections.abc import Sequence
@@ -31,19 +31,20 @@ SchedulerName = Annotated[
     parsed(
         texts.names,
         metavar="NAME[,NAME...]",
-        help_="The kube-scheduler's profiles: pods of others are not judged and not bound.",
+        help_="The kube-scheduler's profiles: pods of other schedulers are not judged or bound.",
         shown="moorage",
     ),
 ]
 QueueLabel = Annotated[
-    str, parsed(texts.label_key, metavar="KEY", help_="Names queues.", shown=QUEUE_LABEL)
+    str,
+    parsed(texts.label_key, metavar="KEY", help_="The key of the queue label.", shown=QUEUE_LABEL),
 ]
 DefaultQueue = Annotated[
     QueueName,
     parsed(
         texts.queue,
         metavar="NAME",
-        help_="Queue of pods for which nothing else names one (default: none).",
+        help_="The queue of pods without a queue of another source (default: none).",
     ),
 ]
 NonPreemptiblePriority = Annotated[
@@ -57,19 +58,18 @@ NonPreemptiblePriority = Annotated[
 ]
 ChargedForOrphans = Annotated[
     OrphanPolicy,
-    typer.Option(help="Whom an allocated claim without an owner is charged to."),
+    typer.Option(help="Which queue an allocated claim without an owner is charged to."),
 ]
 OwnersLast = Annotated[
     OwnerLifetime,
-    typer.Option(help="How long an owner that was written at a binding stays."),
+    typer.Option(help="How long an owner that a binding wrote stays."),
 ]
 PodGroups = Annotated[
     Sequence[Resource],
     parsed(
         texts.kinds,
         metavar="KINDS",
-        help_="Kinds of PodGroups, as plural.version.group, with commas between them; empty for"
-        " none.",
+        help_="Kinds of PodGroups as plural.version.group, separated by commas; empty for none.",
         shown="KAI's, the coscheduling plugin's and Kubernetes' own",
     ),
 ]
@@ -77,7 +77,7 @@ PodGroups = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseSettings:
-    """What a release was told, as far as views depend on it: a flag for each field."""
+    """The settings of a release that views depend on: a flag for each field."""
 
     scheduler_name: SchedulerName = SCHEDULERS
     queue_label: QueueLabel = QUEUE_LABEL
@@ -99,15 +99,15 @@ class ReleaseSettings:
         )
 
 
-_app = commands("serve", "What decides who is charged.")
+_app = commands("serve", "The options that decide about charges.")
 _app.command("serve")(ReleaseSettings)
 
 
 def release_settings(words: Sequence[str]) -> ReleaseSettings:
-    """What these flags say, and the defaults for all others.
+    """The settings of these flags, with defaults for all others.
 
     Raises:
-        SystemExit: With a sentence, on flags that make no sense.
+        SystemExit: A flag is invalid; the message says why.
     """
     found: ReleaseSettings = settings_of(_app, words, {})
     return found

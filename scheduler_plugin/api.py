@@ -1,4 +1,4 @@
-"""The only door into the scheduler plugin: names, shapes, queues, and what is accounted."""
+"""The public interface of the scheduler plugin; other components import only this module."""
 
 from scheduler_plugin.accounting.charges.costs import is_accounted
 from scheduler_plugin.accounting.figures.queue_status import QueueObject, queue_object

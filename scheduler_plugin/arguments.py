@@ -85,10 +85,10 @@ app = commands(
 
 
 def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
-    """Settings from the command line, the environment and a file; without a command, of `serve`.
+    """Settings from the command line, the environment and a file; the default command is `serve`.
 
     Raises:
-        SystemExit: With a sentence, on flags that make no sense.
+        SystemExit: A flag is invalid; the message says why.
     """
     flags_only = not argv or (argv[0].startswith("-") and argv[0] != "--help")
     with_command = [DEFAULT_COMMAND, *argv] if flags_only else argv
@@ -96,12 +96,12 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     return settings
 
 
-app.command("serve", help="Answer kube-scheduler until a signal; what is done without a command.")(
+app.command("serve", help="Answer kube-scheduler until a signal; the default command.")(
     ServeSettings
 )
 
 
-@app.command("print-config", help="Print what kube-scheduler's configuration must say.")
+@app.command("print-config", help="Print the configuration that kube-scheduler needs.")
 def print_config(
     lease: Lease = LEASE,
     listen_address: ListenAddress = ADDRESS,
@@ -111,14 +111,17 @@ def print_config(
     client_names: ClientNames = NAMES,
     scheduler_name: SchedulerName = SCHEDULERS,
     scheduler_cert_file: Annotated[
-        str, file_option("Certificate that kube-scheduler shows; its path there")
+        str, file_option("kube-scheduler's client certificate; a path on its machine")
     ] = "",
-    scheduler_private_key_file: Annotated[str, file_option("Its key; its path there")] = "",
+    scheduler_private_key_file: Annotated[
+        str, file_option("The key of that certificate; a path on its machine")
+    ] = "",
     server_ca_file: Annotated[
-        str, file_option("The authority of the plugin's certificate; its path there")
+        str,
+        file_option("The CA of the plugin's certificate; a path on kube-scheduler's machine"),
     ] = "",
     scheduler_kubeconfig: Annotated[
-        str, file_option("kube-scheduler's kubeconfig, if it has one; its path there")
+        str, file_option("kube-scheduler's kubeconfig, if it has one; a path on its machine")
     ] = "",
     certificates: Certificates = "",
     config: Config = "",
@@ -139,7 +142,7 @@ def print_config(
     if listening.tls and not (caller.certificate and caller.key and caller.server_ca):
         raise refuse(
             "with TLS, print-config needs --scheduler-cert-file, --scheduler-private-key-file and"
-            " --server-ca-file: what kube-scheduler shows, and whom it believes."
+            " --server-ca-file: kube-scheduler's certificate and key, and the CA that it trusts."
         )
     return PrintConfigSettings(
         listening=listening,
@@ -154,15 +157,22 @@ def print_config(
     "print-static-pod", help="Print the static pod of a kube-scheduler with the plugin beside it."
 )
 def print_static_pod(
-    image: Annotated[str, parsed(not_empty, metavar="IMAGE", help_="Of Moorage.")],
+    image: Annotated[str, parsed(not_empty, metavar="IMAGE", help_="The image of Moorage.")],
     manifest: Annotated[
-        Path, typer.Option(metavar="FILE", exists=True, dir_okay=False, help="As it is now.")
+        Path,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="The current static pod of kube-scheduler.",
+        ),
     ] = Path("/etc/kubernetes/manifests/kube-scheduler.yaml"),
     folder: StaticPodFolder = FOLDER,
     lease: Lease = CLUSTERS_LEASE,
     scheduler_name: SchedulerName = CLUSTERS_SCHEDULERS,
     plugin_config: Annotated[
-        str, file_option("What --config of `serve` names, with further settings; its path there")
+        str,
+        file_option("The file for --config of `serve`, with further settings; a path on the host"),
     ] = "",
     pages_address: PagesAddress = "",
     plain_http: PlainHttp = False,
@@ -171,8 +181,8 @@ def print_static_pod(
     address = pages_address or _pages_address_in(plugin_config) or PAGES_ADDRESS
     pages = safe(parse_pages_address(address))
     if not pages.port:
-        raise refuse(f"{PAGES_FLAG}: probes need a port that is known, and {address} has none.")
-    # Said in so many words, so that probes and plugin agree whatever the file comes to say.
+        raise refuse(f"{PAGES_FLAG}: probes need a fixed port, and {address} has none.")
+    # Explicit flags, so that probes and plugin agree even if the file changes.
     flags = [
         f"--lease={lease[0]}/{lease[1]}",
         f"--scheduler-name={','.join(scheduler_name)}",
@@ -185,32 +195,34 @@ def print_static_pod(
 
 
 def _pages_address_in(file: str) -> str:
-    """What a file of the plugin's settings says; "" where it says nothing, or is not here."""
+    """The pages address in a file of the plugin's settings; "" if there is none, or no file."""
     found = settings_in(file) if file and Path(file).is_file() else {}
     return str(found.get(PAGES_FLAG.removeprefix("--"), ""))
 
 
 @app.command(
     "write-certificates",
-    help="Make what kube-scheduler and the plugin beside it show each other, on a control plane.",
+    help="Make the certificates of kube-scheduler and the plugin beside it, on a control plane.",
 )
 def write_certificates(
     folder: Annotated[
-        Path, typer.Option(metavar="FOLDER", exists=True, file_okay=False, help="On the host.")
+        Path,
+        typer.Option(
+            metavar="FOLDER", exists=True, file_okay=False, help="The folder for the files."
+        ),
     ] = Path(FOLDER),
     config: Config = "",
 ) -> WriteCertificatesSettings:
     return WriteCertificatesSettings(folder=folder)
 
 
-@app.command(
-    help="Say whether what runs in a cluster is whole, and what mends it. Changes nothing."
-)
+@app.command(help="Check an installation, and say what mends it. It changes nothing.")
 def check(
     kubeconfig: Kubeconfig = None,
     log_level: LogLevel = "WARNING",
     namespace: Annotated[
-        str, parsed(not_empty, metavar="NAME", help_="Of the release.", shown=LEASE[0])
+        str,
+        parsed(not_empty, metavar="NAME", help_="The namespace of the release.", shown=LEASE[0]),
     ] = LEASE[0],
     lease: Annotated[
         Sequence[str] | None,
@@ -224,8 +236,8 @@ def check(
         str,
         typer.Option(
             metavar="USER",
-            help="The plugin's, as the API server names it (default: its ServiceAccount in that"
-            " namespace).",
+            help="The plugin's user as the API server names it (default: its ServiceAccount in"
+            " that namespace).",
         ),
     ] = "",
     scheduler_config: Annotated[
@@ -263,7 +275,7 @@ def check(
     )
 
 
-app.command("dashboard", help="Serve the dashboard until a signal; it changes nothing.")(
+app.command("dashboard", help="Serve the dashboard until a signal. It changes nothing.")(
     DashboardSettings
 )
 app.command("in-use", help=uninstall_arguments.IN_USE)(uninstall_arguments.in_use)

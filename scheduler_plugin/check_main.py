@@ -1,4 +1,4 @@
-"""Runs `moorage-scheduler-plugin check`: says whether what runs in a cluster is whole."""
+"""Runs `moorage-scheduler-plugin check`, which checks an installation."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from scheduler_plugin.settings import CheckSettings
 
 USER_AGENT = "moorage-check"
 AGAIN_SECONDS = 2.0
-"""How soon it is looked again."""
+"""The time between two checks."""
 
 
 async def run_check(settings: CheckSettings) -> bool:
-    """Read, judge, print; nothing is changed. True if nothing is wrong.
+    """Check and print the findings; returns whether nothing is wrong.
 
     Raises:
-        ApiError: If the API server cannot be reached.
-        OSError: If kube-scheduler's configuration cannot be read.
+        ApiError: The API server cannot be reached.
+        OSError: kube-scheduler's configuration cannot be read.
     """
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         findings = await _findings(client, settings)
@@ -33,7 +33,7 @@ async def run_check(settings: CheckSettings) -> bool:
 
 
 async def _findings(client: ApiClient, settings: CheckSettings) -> Sequence[Finding]:
-    """Those of the last look, which is the first at which nothing is wrong or no time is left."""
+    """The findings of the first check without an error, else of the last one in time."""
     now = asyncio.get_running_loop().time
     until = now() + settings.wait
     while True:

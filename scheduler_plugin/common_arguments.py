@@ -1,4 +1,4 @@
-"""Options that several commands of `moorage-scheduler-plugin` take, and what they default to."""
+"""Options of several commands of `moorage-scheduler-plugin`, and their defaults."""
 
 from __future__ import annotations
 
@@ -30,21 +30,19 @@ ListenAddress = Annotated[
     str,
     typer.Option(
         metavar="HOST:PORT",
-        help="Where kube-scheduler calls: loopback, unless there is mutual TLS.",
+        help="The address for kube-scheduler's calls: loopback, unless there is mutual TLS.",
     ),
 ]
-TlsCertFile = Annotated[str, file_option("Certificate of the server")]
-TlsPrivateKeyFile = Annotated[str, file_option("Its key")]
-ClientCaFile = Annotated[
-    str, file_option("The authority of the certificate that kube-scheduler must show")
-]
+TlsCertFile = Annotated[str, file_option("The certificate of the server")]
+TlsPrivateKeyFile = Annotated[str, file_option("The key of that certificate")]
+ClientCaFile = Annotated[str, file_option("The CA of kube-scheduler's client certificate")]
 ClientNames = Annotated[
     Sequence[str],
     parsed(
         texts.names,
         metavar="NAME[,NAME...]",
-        help_="Whom that certificate must name, as common name, DNS name or URI; others of the same"
-        " authority are not heard.",
+        help_="The names of that certificate, as common name, DNS name or URI; clients with other"
+        " names of the same CA are refused.",
         shown=KUBE_SCHEDULER,
     ),
 ]
@@ -52,7 +50,7 @@ Certificates = Annotated[
     str,
     typer.Option(
         metavar="FOLDER",
-        help="Of `write-certificates`, in place of the single files; its path there.",
+        help="The folder of `write-certificates`, in place of single files; its path there.",
     ),
 ]
 
@@ -61,8 +59,8 @@ DashboardTlsSecret = Annotated[
     parsed(
         texts.secret_name,
         metavar="NAMESPACE/NAME",
-        help_="Secret with the certificates by which the plugin and the dashboard know each other;"
-        " the elected plugin fills it.",
+        help_="The Secret with the certificates of the plugin and the dashboard for each other; the"
+        " elected plugin fills it.",
         shown="moorage-system/moorage-dashboard-tls",
     ),
 ]
@@ -77,14 +75,14 @@ NAMES = (KUBE_SCHEDULER,)
 FOLDER = "/etc/kubernetes/moorage"
 CLUSTERS_LEASE = ("kube-system", "kube-scheduler")
 CLUSTERS_SCHEDULERS = ("default-scheduler",)
-"""Of the cluster's own kube-scheduler."""
+"""The profile of the cluster's own kube-scheduler."""
 
 PagesAddress = Annotated[
     str,
     typer.Option(
         metavar="HOST:PORT",
-        help="Of `serve`; the pod's probes ask there (default: what the file of --plugin-config"
-        f" says, if it can be read here; else {PAGES_ADDRESS}).",
+        help="The address of `serve` for probes (default: that in the file of --plugin-config, if"
+        f" it can be read here; else {PAGES_ADDRESS}).",
     ),
 ]
 
@@ -92,7 +90,7 @@ PlainHttp = Annotated[
     bool,
     typer.Option(
         "--plain-http",
-        help="Without certificates: every process on the machine's network may bind pods.",
+        help="Use no certificates: every process on the machine's network may bind pods.",
     ),
 ]
 
@@ -100,7 +98,7 @@ StaticPodFolder = Annotated[
     str,
     typer.Option(
         metavar="FOLDER",
-        help="On the host, with `scheduler.yaml`, kube-scheduler's configuration,"
+        help="The folder on the host with `scheduler.yaml`, kube-scheduler's configuration,"
         " `plugin.conf`, the plugin's kubeconfig, and the files of `write-certificates`.",
     ),
 ]
@@ -110,24 +108,24 @@ Wait = Annotated[
     parsed(
         texts.seconds,
         metavar="SECONDS",
-        help_="How long it is looked again while something is wrong, as after an installation:"
-        " kube-scheduler is elected some seconds after it is ready (default: not at all).",
+        help_="How long the check is repeated while something is wrong. After an installation,"
+        " kube-scheduler is elected some seconds after it is ready (default: not repeated).",
     ),
 ]
 
 
 def safe(parsed_: Listening | Problem) -> Listening:
-    """Exits with a sentence where to listen like this is no good idea."""
+    """The address; exits with a sentence if it is unsafe or invalid."""
     if isinstance(parsed_, Problem):
         raise refuse(f"{parsed_.path}: {parsed_.message}")
     return parsed_
 
 
 def address(text: str) -> Listening:
-    """An address of any kind, or a port of all addresses.
+    """An address with a port, or a port of all addresses.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The text is neither.
     """
     found = parse_pages_address(text)
     if isinstance(found, Problem):

@@ -28,11 +28,11 @@ USER_AGENT = "moorage-dashboard"
 
 
 class ServerEndedError(Exception):
-    """Raised when no viewer is answered any more."""
+    """Raised when the server has ended."""
 
 
 async def run_dashboard(settings: DashboardSettings) -> None:
-    """Serve viewers until cancelled; requests under way are finished first."""
+    """Serve until cancelled; requests in progress are finished first."""
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         dashboard = Dashboard(client, settings)
         async with asyncio.TaskGroup() as tasks:
@@ -44,10 +44,10 @@ async def run_dashboard(settings: DashboardSettings) -> None:
 
 
 class Dashboard:
-    """All parts, put together."""
+    """All parts of the dashboard."""
 
     def __init__(self, client: ApiClient, settings: DashboardSettings) -> None:
-        # Nodes, and what all pods take of them, are read by what evicts pods only.
+        # Nodes, and what pods take of them, are needed for evictions only.
         self._cluster = cluster = ClusterWorld(
             client, settings.accounting, pod_groups=settings.pod_groups, follows_nodes=False
         )
@@ -66,11 +66,11 @@ class Dashboard:
         self.views = Views(cluster.world, self._snapshots, reviews, self._leader, why_not_ready)
 
     async def run(self) -> NoReturn:
-        """Follow the cluster, and look at it while a viewer does, until cancelled."""
+        """Follow the cluster, and take snapshots while there are viewers, until cancelled."""
         async with aclosing(self._leader), asyncio.TaskGroup() as tasks:
             tasks.create_task(self._cluster.run())
             await self._cluster.in_sync()
-            # What the stores hold lives long: looking through it would delay answers.
+            # The stores' objects live long; collecting garbage among them would delay answers.
             gc.collect()
             gc.freeze()
             self._cluster.subscribe(self._claims.changed)
@@ -78,4 +78,4 @@ class Dashboard:
             self._claims.begin()
             tasks.create_task(self._lookups.run())
             tasks.create_task(self._snapshots.run())
-        raise AssertionError("the cluster is followed until that is cancelled")
+        raise AssertionError("the cluster is followed until it is cancelled")

@@ -25,7 +25,7 @@ ADDRESS = Listening(host="127.0.0.1", port=8080, tls=None)
 class DashboardSettings(ReleaseSettings):
     """Settings of `moorage-scheduler-plugin dashboard`.
 
-    What decides who is charged has to be as the plugin is told it.
+    The settings that decide about charges must be those of the plugin.
     """
 
     kubeconfig: Kubeconfig = None
@@ -47,8 +47,8 @@ class DashboardSettings(ReleaseSettings):
         parsed(
             texts.port,
             metavar="PORT",
-            help_="The port of the plugin's --dashboard-address, where the elected plugin is asked"
-            " for places in line and for what it holds for pods; 0 asks for neither.",
+            help_="The port of the plugin's --dashboard-address, for positions in the queue and"
+            " holds of pods from the elected plugin; 0 to show neither.",
             shown=str(DASHBOARD_PORT),
         ),
     ] = DASHBOARD_PORT

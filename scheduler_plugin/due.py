@@ -14,11 +14,11 @@ K = TypeVar("K")
 
 
 class Due(Generic[K]):
-    """One moment for each thing; the latest word about it counts."""
+    """One moment for each key; the latest one that was set counts."""
 
     def __init__(self) -> None:
         self._moments: dict[K, float] = {}
-        # The count makes the first that was set the first of those that are due together.
+        # The count orders keys that are due at the same moment by when they were set.
         self._heap: list[tuple[float, int, K]] = []
         self._count = 0
 
@@ -32,11 +32,11 @@ class Due(Generic[K]):
         return iter(self._moments)
 
     def at(self, thing: K) -> float | None:
-        """When it is due; None for never."""
+        """When a key is due; None for never."""
         return self._moments.get(thing)
 
     def set(self, thing: K, moment: float) -> None:
-        """Make it due at this moment, and at no other."""
+        """Make a key due at this moment, and at no other."""
         if self._moments.get(thing) == moment:
             return
         self._moments[thing] = moment
@@ -47,17 +47,17 @@ class Due(Generic[K]):
             heapify(self._heap)
 
     def drop(self, thing: K) -> bool:
-        """Never make it due; whether it would have been."""
+        """Remove a key; returns whether it was set."""
         return self._moments.pop(thing, None) is not None
 
     def next_moment(self) -> float | None:
-        """When the next one is due; None for never."""
+        """When the next key is due; None if there is none."""
         while self._heap and not self._is_set(self._heap[0]):
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def pop(self, now: float) -> K | None:
-        """What has been due for the longest time, and is not any more; None for nothing."""
+        """Remove and return the key that has been due the longest; None if none is due."""
         moment = self.next_moment()
         if moment is None or moment > now:
             return None
@@ -66,7 +66,7 @@ class Due(Generic[K]):
         return thing
 
     def take(self, now: float) -> list[K]:
-        """All that are due, the longest due first; they are not any more."""
+        """Remove and return all keys that are due, the longest due first."""
         taken = []
         while (thing := self.pop(now)) is not None:
             taken.append(thing)

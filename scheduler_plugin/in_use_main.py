@@ -1,4 +1,4 @@
-"""Runs `moorage-scheduler-plugin in-use`: says which pods use devices, before an uninstallation."""
+"""Runs `moorage-scheduler-plugin in-use`, which lists the pods that use devices."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from scheduler_plugin.settings import InUseSettings
 USER_AGENT = "moorage-in-use"
 
 SETTLE_SECONDS = 10.0
-"""For claims of pods that were deleted to be let go."""
+"""How long claims of deleted pods may take to be released."""
 
 AGAIN_SECONDS = 1.0
 
 LISTS = 2
-"""How often a list is begun anew whose next page the API server has no more."""
+"""How often a list is restarted after its continue token expired."""
 
 
 async def run_in_use(settings: InUseSettings) -> bool:
-    """Look, and print; nothing is changed. True if a pod uses a device.
+    """Print the pods that use devices; returns whether there are any.
 
     Raises:
-        ApiError: If the API server cannot be reached, or refuses.
+        ApiError: The API server cannot be reached, or refuses.
     """
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         users = await _lasting_users(client)
@@ -55,9 +55,9 @@ async def _lasting_users(client: ApiClient) -> DeviceUsers:
 
 
 async def users_in(client: ApiClient) -> DeviceUsers:
-    """Who uses devices now; where the cluster does not have a kind, no object of it does.
+    """The current users of devices. A kind that the cluster does not serve has no users.
 
-    Objects go page by page: ten thousand claims take more memory than the Job may have.
+    Objects are read in pages: ten thousand claims exceed the memory of the Job.
     """
     for _ in range(LISTS):
         with suppress(GoneError):

@@ -1,7 +1,8 @@
-"""Runs `moorage-scheduler-plugin leave`: takes back what nobody else will, once Moorage is gone.
+"""Runs `moorage-scheduler-plugin leave`: removes what remains in the API after an uninstallation.
 
-A finalizer whose owner is gone keeps its object for ever, and kube-scheduler would go on to give
-away devices that nobody prepares. Queues, Configurations and Instances themselves stay.
+Without Moorage, its finalizers would block the deletion of their objects without a limit, and
+kube-scheduler would still allocate devices that no driver prepares. Queues, Configurations and
+Instances themselves stay.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ OURS = (QUEUES, CONFIGURATIONS, INSTANCES)
 
 
 async def run_leave(settings: LeaveSettings) -> None:
-    """Release and withdraw everything once; may be run again, and beside nobody of Moorage's.
+    """Remove finalizers, slices and classes. It may be repeated; no part of Moorage may still run.
 
     Raises:
-        ApiError: If the API server refuses a step or cannot be reached.
+        ApiError: The API server refuses a step or cannot be reached.
     """
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         await _release(client, QUEUES, CHARGES_FINALIZER)
@@ -52,7 +53,7 @@ async def run_leave(settings: LeaveSettings) -> None:
 
 
 async def _release(client: ApiClient, resource: Resource, finalizer: str) -> None:
-    """Take one finalizer off all objects that have it; others' stay."""
+    """Remove one finalizer from all objects; other finalizers stay."""
     for body in await _listed(client, resource.select()):
         metadata = body["metadata"]
         finalizers = metadata.get("finalizers", ())
@@ -62,7 +63,7 @@ async def _release(client: ApiClient, resource: Resource, finalizer: str) -> Non
             version = metadata["resourceVersion"]
             change = {"metadata": {"finalizers": kept, "resourceVersion": version}}
             await client.merge_patch(path, change)
-            logger.info("released %s from %s", path, finalizer)
+            logger.info("removed finalizer %s of %s", finalizer, path)
 
 
 async def _withdraw(client: ApiClient, selection: Selection) -> None:
@@ -80,7 +81,7 @@ async def _delete(client: ApiClient, paths: Iterable[ObjectPath]) -> None:
 
 
 async def _listed(client: ApiClient, selection: Selection) -> tuple[JsonObject, ...]:
-    """Nothing where the cluster does not have the kind."""
+    """The objects of a selection; none if the cluster does not serve their kind."""
     try:
         return tuple((await client.list(selection)).items)
     except NotFoundError:

@@ -1,9 +1,9 @@
-"""The Queue as a model: the source of its definition, and what the webhook reads Queues by.
+"""The Queue as a model: the source of its definition, and the webhook's parser of Queues.
 
-Absent and inherited are one thing in `claimSharing`, so nothing there has a default: a queue gets
-each field from its nearest ancestor that sets it. What one Queue alone can get wrong is said here.
-What takes a second object to see (a parent that is missing, cycles, children that have more than
-their parent) is the webhook's to say, and the scheduler plugin's in the conditions.
+Absent fields of `claimSharing` are inherited, so they have no defaults: a queue has each field of
+its nearest ancestor that sets it. Errors within one Queue are found here. Errors that depend on
+other objects (a missing parent, cycles, children with more than their parent) are found by the
+webhook, and by the scheduler plugin, which reports them in conditions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from kube.models import (
 from kube.shapes.times import parse_duration
 
 LONGEST_NAME = 63
-"""Of a Queue: it is a label's value."""
+"""The maximum length of a Queue's name, which is the value of a label."""
 
 Word = Literal["Allow", "Deny"]
 QueueName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=OBJECT_NAME)]
@@ -69,16 +69,16 @@ class ClaimSharing(Model):
     policy: Word | None = None
     """Whether pods of other queues may use this queue's claims. Absent in a root means Allow."""
     queues: Annotated[list[QueueName] | None, Field(max_length=1000), extra(list_type="set")] = None
-    """Queues that Deny does not keep off, each with its descendants. Absent in a root means
+    """Queues that are exceptions to Deny, each with its descendants. Absent in a root means
     none."""
     on_owner_exit: Literal["Keep", "Evict"] | None = None
-    """What becomes of pods of other queues that outlive the last pod of this one on a claim. Absent
+    """What happens to pods of other queues that outlive the last pod of this one on a claim. Absent
     in a root means Keep."""
     owner_exit_grace_period: Duration | None = None
     """How long pods of other queues may outlive the last pod of this one before they are evicted,
     such as 30s or 5m. Absent in a root means 5m."""
     evict_foreign: Word | None = None
-    """Whether the annotation moorage.dev/evict-foreign of a claim may ask for the eviction of other
+    """Whether the annotation moorage.dev/evict-foreign of a claim may request the eviction of other
     queues' pods. Absent in a root means Allow."""
     label_at_create: Word | None = None
     """Whether users may name this queue on a claim that they create. Absent in a root means
@@ -93,25 +93,25 @@ class Share(Model):
             validations=[
                 rule(
                     "self.limit == -1 || self.quota <= self.limit",
-                    "the limit must be -1, which is none, or at least the quota"
-                    " (of which -1 is the limit)",
+                    "the limit must be -1 (unlimited), or at least the quota"
+                    " (a quota of -1 is the limit)",
                     ".limit",
                 )
             ]
         )
     )
     device_class: Annotated[str, Field(min_length=1, max_length=253, pattern=OBJECT_NAME)]
-    """The DeviceClass, or the Configuration whose devices it is about, by name."""
+    """The name of the DeviceClass, or of the Configuration whose devices it is about."""
     quota: Ceiling = 0
-    """Uses that are guaranteed, and the ceiling of use by pods that are not preemptible. -1 is the
-    limit, and where there is none unlimited."""
+    """Uses that are guaranteed, and the ceiling of use by pods that are not preemptible. -1 stands
+    for the limit."""
     limit: Ceiling = -1
-    """The ceiling of all use. -1 is none."""
+    """The ceiling of all use. -1 is unlimited."""
     over_quota_weight: (
         Annotated[int, Field(ge=0, le=1_000_000, json_schema_extra={"format": "int32"})] | None
     ) = None
-    """How much of what is left beyond all quotas the queue gets beside its siblings: twice as much
-    with 2 as with 1. With 0 it never goes beyond its quota. Absent, it is 1."""
+    """The queue's weight among its siblings for devices beyond all quotas: with 2 it gets twice as
+    much as with 1. With 0 it never exceeds its quota. Absent, it is 1."""
 
     @field_validator("limit")
     @classmethod
@@ -123,13 +123,13 @@ class Share(Model):
 
 
 class QueueSpec(Model):
-    """What the queue may use, and who may use what it owns."""
+    """What the queue may use, and which queues may use its claims."""
 
     parent: Annotated[str, Field(max_length=LONGEST_NAME, pattern=OBJECT_NAME_OR_NONE)] | None = (
         None
     )
-    """The queue that this one is a part of. Absent or empty, it is the root of a tree. A parent
-    that does not exist makes it a root, too, and a condition says so."""
+    """The parent queue. Absent or empty, the queue is the root of a tree. With a parent that does
+    not exist it is a root, too, and a condition says so."""
     namespace_selector: Annotated[LabelSelector | None, extra(map_type="atomic")] = None
     """Labels of the namespaces whose pods and claims may use this queue. Empty selects all
     namespaces. Absent selects none: such a queue is a parent of others."""
@@ -137,23 +137,22 @@ class QueueSpec(Model):
     priority: Annotated[
         int, Field(ge=0, le=1_000_000_000, json_schema_extra={"format": "int32"})
     ] = 100
-    """Among siblings, who is first to get what is left beyond all quotas, and the last from whom it
-    is taken back: the larger. Weights count among those of one priority."""
+    """The priority among siblings for devices beyond all quotas: queues of larger priority get them
+    first, and give them back last. Weights count among queues of one priority."""
     preempt_min_runtime: Duration | None = None
     """How long a pod of the queue runs before pods of a higher priority of the same queue, or of
-    queues above it, may take its devices, such as 30s or 5m. Absent, it is inherited; in a root it
-    is 0."""
+    its ancestors, may preempt it, such as 30s or 5m. Absent, it is inherited; in a root it is 0."""
     reclaim_min_runtime: Duration | None = None
     """How long a pod of the queue runs before pods of other queues that are under their quota may
-    take its devices. Towards a pod of another branch that queue counts in which the two branches
-    part, or else the nearest above it that says something; absent in all of them, it is 0."""
+    take its devices. Against a pod of another branch, the setting counts of the ancestor below the
+    lowest common ancestor, else the nearest setting above; absent in all of them, it is 0."""
     resources: Annotated[
         list[Share] | None,
         Field(max_length=1000),
         extra(list_type="map", list_map_keys=["deviceClass"]),
     ] = None
-    """What the queue is given. A class that is not listed has quota 0 and no limit here; an
-    ancestor's limit counts all the same."""
+    """Quotas and limits. A class that is not listed has quota 0 and no limit here; limits of
+    ancestors count nevertheless."""
 
     @field_validator("resources")
     @classmethod
@@ -168,15 +167,15 @@ class QueueSpec(Model):
 
 
 class ClaimCounts(Model):
-    """How many claims the queue has to do with."""
+    """Numbers of claims that the queue owns or uses."""
 
     owned: Counter | None = None
-    """Allocated claims that the queue owns, its descendants' not counted."""
+    """Allocated claims that the queue owns, without its descendants."""
     shared_out: Counter | None = None
-    """Those of them that pods of other queues use, too."""
+    """Owned claims that pods of other queues use, too."""
     orphans: Counter | None = None
-    """Claims that pods of the queue use and that nobody owns or is charged for; absent where there
-    are none."""
+    """Claims that pods of the queue use, that have no owner and are charged to no queue; absent if
+    there are none."""
 
 
 class QueueStatus(Model):
@@ -188,37 +187,37 @@ class QueueStatus(Model):
     """What the queue and its descendants are charged, by class. A claim counts once, however many
     pods use it."""
     usage_non_preemptible: dict[str, Counter] | None = None
-    """The part of the usage that pods hold which are not preemptible."""
+    """The part of the usage by pods that are not preemptible."""
     requested: dict[str, Counter] | None = None
     """The usage and what waiting pods ask for, together."""
     share: dict[str, Counter] | None = None
-    """What the queue and its descendants would have of what they ask for if devices were given
-    anew: quota first, then what is left, by priority and overQuotaWeight. What ends it are limits;
-    how many devices there are is not looked at. Some seconds old."""
+    """The fair share of the queue and its descendants, up to what they ask for: quota first, then
+    the rest by priority and overQuotaWeight. Only limits end it; the number of devices is not
+    considered. It is some seconds old."""
     reclaimable: dict[str, Counter] | None = None
-    """The part of the usage that is beyond the quota and held by preemptible pods: what queues
-    under their quota may take back."""
+    """The part of the usage that is beyond the quota and used by preemptible pods: what queues
+    under their quota may reclaim."""
     held: dict[str, Counter] | None = None
-    """What is held for waiting pods for which others were evicted, by class; absent where there is
+    """What is held for pending pods that others were evicted for, by class; absent if there is
     nothing."""
     claims: ClaimCounts | None = None
     summary: str | None = None
-    """Usage, quota and limit of each class for people, such as camera 3/4/8, gpu 0/2/-, where a
-    dash is no end. What is in use comes first; the last entry tells how many classes more there
-    are. Programs read usage and spec.resources."""
+    """Usage, quota and limit of each class for users, such as camera 3/4/8, gpu 0/2/-, where a dash
+    means unlimited. Classes in use come first; the last entry may be the number of further classes.
+    Programs read usage and spec.resources."""
     waiting: Counter | None = None
     """Pods of the queue and its descendants that ask for devices and have no node yet."""
     conditions: Conditions = None
     """The state in detail. Accepted: the spec is in force. ParentMissing: the queue counts as a
-    root. ParentCycle: the ceilings of the cycle hold for all that are in it or below it.
-    Unattributed: pods that got their nodes without a verdict name this queue, which is not charged
-    for what they use; nor is any other. QuotaUnmet: pods wait within the quota, and nobody can make
-    room: the message says why. QuotaExceedsDevices: for five minutes or longer its quota, or the
-    quotas of its level together, have been more than the published devices can serve."""
+    root. ParentCycle: the ceilings of the cycle hold for all queues in it or below it.
+    Unattributed: pods that were bound without a verdict name this queue, and are charged to no
+    queue. QuotaUnmet: pods wait within the quota, and no pod can be evicted for them; the message
+    says why. QuotaExceedsDevices: for five minutes or longer its quota, or the sum of the quotas of
+    its level, has exceeded the published devices."""
 
 
 class QueueModel(Model):
-    """Whom the use of devices is charged to.
+    """An account that the use of devices is charged to.
 
     Queues form trees: what is charged to a queue is charged to its ancestors, too.
     """
@@ -247,12 +246,12 @@ class QueueModel(Model):
     def _fits_its_name(self) -> Self:
         name = self.metadata.name
         if len(name) > LONGEST_NAME:
-            raise flaw(f"{len(name)} characters; as a label it may have 63.", ".metadata.name")
+            raise flaw(f"{len(name)} characters; it may have at most 63.", ".metadata.name")
         if self.spec and self.spec.parent == name:
             raise flaw("A queue cannot be its own parent.", ".spec.parent")
         return self
 
 
 def queue_problems(body: object) -> tuple[Problem, ...]:
-    """All that is wrong with a Queue by itself."""
+    """The errors within a Queue."""
     return tuple(Problem(path, sentence) for path, sentence in flaws(QueueModel, body))

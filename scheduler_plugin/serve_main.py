@@ -64,28 +64,28 @@ logger = logging.getLogger(__name__)
 USER_AGENT = "moorage-scheduler-plugin"
 
 EXPIRE = "expire"
-"""The only key of what looks at decisions that nothing came of."""
+"""The key of the expiry of decisions."""
 
 EXPIRE_SECONDS = 5.0
 
 START_THRESHOLDS = (100_000, 10, 10)
-"""Of the garbage collector while everything is read: nearly all of it stays, and looking through it
-again and again is a third of the work."""
+"""Thresholds of the garbage collector while all objects are read. Nearly all of them stay; with the
+default thresholds, collections were a third of the work."""
 
 THRESHOLDS = (50_000, 20, 100)
-"""Of the garbage collector from then on. Little of what comes and goes is a circle: with Python's
-own thresholds looking for them took 6 % of the work of binding pods."""
+"""Thresholds of the garbage collector afterwards. Few objects are in reference cycles; with the
+default thresholds, collections were 6 % of the work of binding pods."""
 
 
 class ServerEndedError(Exception):
-    """Raised when nobody answers kube-scheduler any more."""
+    """Raised when a server has ended."""
 
 
 async def run_serve(settings: ServeSettings) -> None:
     """Serve the kube-scheduler beside this process until cancelled.
 
-    It is answered from the first moment, with the reason why nothing is judged yet. What fails for
-    good ends everything; when this is cancelled, requests under way are finished first.
+    Calls are answered from the start, at first with the reason why no pod is judged yet. A failed
+    task ends the process; when this is cancelled, requests in progress are finished first.
     """
     trace_to(settings.tracing_endpoint, USER_AGENT)
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
@@ -104,7 +104,7 @@ async def run_serve(settings: ServeSettings) -> None:
 
 
 class Plugin:
-    """All parts, put together."""
+    """All parts of the plugin."""
 
     def __init__(self, client: ApiClient, settings: ServeSettings) -> None:
         accounting = settings.accounting
@@ -146,7 +146,7 @@ class Plugin:
         self._answers = LeaderAnswers(client, place.address, secret, self._lease) if place else None
 
     def pages(self) -> ASGIApp:
-        """What programs and probes read."""
+        """The pages for programs and probes."""
         cluster, gates, why_not_ready = self._cluster, self._gates, self.extender.why_not_ready
         world, failures = cluster.world, cluster.watch_failures
         counted = (CALLS, RECLAIM_FIGURES, WORK_QUEUE_FIGURES)
@@ -154,7 +154,7 @@ class Plugin:
         return pages_app(why_not_ready, gates, FiguresPage(figures.page))
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
-        """Start what runs beside the server."""
+        """Start the tasks beside the servers."""
         for run in (self._cluster.run, self._lease.run, self._events.run):
             tasks.create_task(run())
         if self._answers is not None:
@@ -163,7 +163,7 @@ class Plugin:
         tasks.create_task(self._run_writers(tasks))
 
     async def _run_writers(self, tasks: asyncio.TaskGroup) -> None:
-        """Start what writes by itself; before everything is known it would write nonsense."""
+        """Start the controllers once all stores are in sync."""
         with _collecting_seldom():
             await self._cluster.in_sync()
         self._reclaimer.begin()
@@ -197,7 +197,7 @@ class Plugin:
         self._statuses.changed()
 
     async def _expire(self, _: str) -> Result:
-        """Each verdict does so as well; but the keeper of claims waits for this, too."""
+        """Expire decisions: verdicts do, too, but the controller of claims depends on this."""
         self._cluster.world.assumptions.expire(wall_clock())
         await self.extender.look_at_unknown_binds()
         return After(EXPIRE_SECONDS)
@@ -205,7 +205,7 @@ class Plugin:
 
 @contextmanager
 def _collecting_seldom() -> Iterator[None]:
-    """Afterwards what is there is never looked through again: that would delay answers."""
+    """Collect garbage seldom inside; freeze all objects afterwards, so that answers are fast."""
     gc.set_threshold(*START_THRESHOLDS)
     try:
         yield
@@ -216,7 +216,7 @@ def _collecting_seldom() -> Iterator[None]:
 
 
 def _telling(keeper: ClaimController, world: World) -> Callable[[WorldChange], None]:
-    """Add the claims that a change concerns to their controller."""
+    """A subscriber that adds the claims that a change concerns to their controller."""
 
     def take(change: WorldChange) -> None:
         match change:
@@ -228,6 +228,6 @@ def _telling(keeper: ClaimController, world: World) -> Callable[[WorldChange], N
             case QueueChanged():
                 keeper.queues_changed()
             case NamespaceChanged() | GroupChanged() | OtherChanged():
-                pass  # The next look at all claims sees it.
+                pass  # The next resync considers it.
 
     return take

@@ -68,8 +68,8 @@ class ServeSettings(ReleaseSettings):
         parsed(
             not_empty,
             metavar="NAME",
-            help_="What the Lease's holder begins with, before `_`: kube-scheduler's host name,"
-            " which is the pod's (default: this host's name).",
+            help_="The Lease's holder before `_`: kube-scheduler's host name, which is that of the"
+            " pod (default: this host's name).",
         ),
     ] = socket.gethostname()
     listen_address: ListenAddress = ADDRESS
@@ -77,7 +77,8 @@ class ServeSettings(ReleaseSettings):
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="Serve figures, health and places in line here; :PORT is all addresses.",
+            help="The address for metrics, health and positions in the queue; :PORT is all"
+            " addresses.",
         ),
     ] = PAGES_ADDRESS
     dashboard_address: Annotated[
@@ -85,8 +86,8 @@ class ServeSettings(ReleaseSettings):
         parsed(
             lambda text: address(text) if text else None,
             metavar="HOST:PORT",
-            help_="Answer the dashboard here, over mutual TLS; :PORT is all addresses (default:"
-            " nowhere).",
+            help_="The address for the dashboard's requests, over mutual TLS; :PORT is all"
+            " addresses (default: none).",
         ),
     ] = None
     dashboard_tls_secret: DashboardTlsSecret = DASHBOARD_SECRET
@@ -100,13 +101,13 @@ class ServeSettings(ReleaseSettings):
         parsed(
             lambda text: timedelta(seconds=texts.seconds(text)),
             metavar="SECONDS",
-            help_="How long an allocation that nobody uses, and pods that ended, stay on a claim.",
+            help_="How long an unused allocation, and pods that ended, stay on a claim.",
             shown=f"{LEFTOVER_GRACE.total_seconds():.0f}",
         ),
     ] = LEFTOVER_GRACE
     reclaim: Annotated[
         ReclaimPolicy,
-        typer.Option(help="Whether pods are evicted for pods to whose queues it is guaranteed."),
+        typer.Option(help="Whether pods are evicted for queues below their quota."),
     ] = ReclaimPolicy.QUOTA
     evictions_per_minute: Annotated[int, texts.EVICTIONS] = texts.MOST_EVICTIONS
     stale_gang_grace: Annotated[timedelta | None, texts.GRACE] = texts.STALE_GANG_GRACE
@@ -116,12 +117,12 @@ class ServeSettings(ReleaseSettings):
 
     @property
     def instance(self) -> str:
-        """This process's name in Events."""
+        """The name of this process in Events."""
         return self.pod_name or f"{socket.gethostname()}_{os.getpid()}"
 
     @property
     def listening(self) -> Listening:
-        """Where kube-scheduler calls."""
+        """The address for kube-scheduler's calls."""
         tls = TlsFiles(
             certificate=self.tls_cert_file,
             key=self.tls_private_key_file,
@@ -132,7 +133,7 @@ class ServeSettings(ReleaseSettings):
 
     @property
     def pages(self) -> Listening:
-        """Where programs and probes read."""
+        """The address for programs and probes."""
         return safe(parse_pages_address(self.pages_address))
 
     @property
@@ -143,7 +144,7 @@ class ServeSettings(ReleaseSettings):
 
     @property
     def dashboard_secret(self) -> ObjectPath:
-        """With the certificates for the dashboard."""
+        """The Secret with the certificates for the dashboard."""
         namespace, name = self.dashboard_tls_secret
         return SECRETS.at(name, namespace)
 

@@ -1,4 +1,4 @@
-"""Settings of `moorage-scheduler-plugin`, as its commands are told them; see `arguments`."""
+"""Settings of the commands of `moorage-scheduler-plugin`; `arguments` parses them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class PrintStaticPodSettings:
     """Settings of `moorage-scheduler-plugin print-static-pod`.
 
     Attributes:
-        manifest: Of the static pod as it is.
-        plain_http: Whether kube-scheduler asks without TLS.
+        manifest: The file with the current static pod.
+        plain_http: Whether kube-scheduler calls without TLS.
     """
 
     manifest: Path
@@ -24,7 +24,7 @@ class PrintStaticPodSettings:
 
     @property
     def scheduler_configuration(self) -> Path:
-        """kube-scheduler's, which must ask as the plugin listens."""
+        """kube-scheduler's configuration; it must call the address that the plugin listens on."""
         return Path(self.sidecar.folder, "scheduler.yaml")
 
 
@@ -41,12 +41,12 @@ class CheckSettings:
 
     Attributes:
         kubeconfig: None for the ServiceAccount of the pod; outside of a pod the user's own.
-        namespace: Of the release.
-        account: The plugin's, as the API server names it.
+        namespace: The namespace of the release.
+        account: The plugin's user as the API server names it.
         scheduler_config: kube-scheduler's configuration; None for that of the release.
-        wait: How many seconds it is looked again while something is wrong.
-        as_json: Whether programs read what is printed.
-        expected: What kube-scheduler's configuration must say.
+        wait: How many seconds the check is repeated while something is wrong.
+        as_json: Whether to print JSON.
+        expected: The required configuration of kube-scheduler.
     """
 
     kubeconfig: Path | None
@@ -65,7 +65,7 @@ class InUseSettings:
 
     Attributes:
         kubeconfig: None for the ServiceAccount of the pod.
-        remedy: What is printed last where a pod uses a device.
+        remedy: A text to print last if a pod uses a device.
     """
 
     kubeconfig: Path | None
@@ -79,7 +79,7 @@ class LeaveSettings:
 
     Attributes:
         kubeconfig: None for the ServiceAccount of the pod.
-        purge: Whether the definitions of Moorage's kinds go, and with them all their objects.
+        purge: Whether to delete the definitions of Moorage's kinds, and so all their objects.
     """
 
     kubeconfig: Path | None

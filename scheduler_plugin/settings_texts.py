@@ -1,4 +1,4 @@
-"""Texts of settings, parsed; each raises a ValueError that says what is wrong with the text."""
+"""Parsers of the texts of settings; each raises a ValueError that says what is wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
 _LABEL_KEY = re.compile(rf"({NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
 _LONGEST_SECONDS = 86_400
 _LARGEST_PRIORITY = 2_000_001_000
-"""That of system-node-critical: no pod has more."""
+"""The priority of system-node-critical, the maximum of pods."""
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ ACCOUNTED_DRIVERS = parsed(
     names,
     metavar="NAME[,NAME...]",
     help_="The drivers that the policy moorage-allocations names; a Queue that lists a class of"
-    " another says so.",
+    " another driver has a condition.",
     shown=DRIVER_NAME,
 )
 
@@ -44,26 +44,26 @@ def secret_name(text: str) -> tuple[str, str]:
 def _namespace_and_name(text: str, kind: str) -> tuple[str, str]:
     namespace, _, name = text.partition("/")
     if not (is_name(namespace) and is_name(name)):
-        raise ValueError(f"{text!r} is no namespace/name of a {kind}")
+        raise ValueError(f"{text!r} is not a namespace/name of a {kind}")
     return namespace, name
 
 
 def port(text: str) -> int:
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else -1
     if not 0 <= number <= 65535:
-        raise ValueError(f"{text!r} is no port from 0 to 65535")
+        raise ValueError(f"{text!r} is not a port from 0 to 65535")
     return number
 
 
 def label_key(text: str) -> str:
     if not _LABEL_KEY.fullmatch(text):
-        raise ValueError(f"{text!r} is no key of a label, such as {QUEUE_LABEL}")
+        raise ValueError(f"{text!r} is not a key of a label, such as {QUEUE_LABEL}")
     return text
 
 
 def queue(text: str) -> QueueName:
     if text and not is_name(text, LONGEST_LABEL):
-        raise ValueError(f"{text!r} is no name of a Queue")
+        raise ValueError(f"{text!r} is not a name of a Queue")
     return QueueName(text)
 
 
@@ -73,7 +73,7 @@ def priority(text: str) -> int:
     except ValueError:
         number = None
     if number is None or abs(number) > _LARGEST_PRIORITY:
-        raise ValueError(f"{text!r} is no priority that a pod can have")
+        raise ValueError(f"{text!r} is not a priority of pods, up to {_LARGEST_PRIORITY}")
     return number
 
 
@@ -83,16 +83,16 @@ def seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 < seconds <= _LONGEST_SECONDS:
-        raise ValueError(f"{text!r} is no number of seconds up to a day")
+        raise ValueError(f"{text!r} is not a number of seconds up to {_LONGEST_SECONDS}")
     return seconds
 
 
 STALE_GANG_GRACE = timedelta(seconds=60)
-"""As KAI's."""
+"""The default of KAI."""
 
 
 def grace(text: str) -> timedelta | None:
-    """Seconds, at once for 0; None for never."""
+    """A grace period in seconds, possibly 0; None for never."""
     if text == "Never":
         return None
     return timedelta(seconds=0 if text == "0" else seconds(text))
@@ -101,7 +101,7 @@ def grace(text: str) -> timedelta | None:
 GRACE = parsed(
     grace,
     metavar="SECONDS",
-    help_="How long a PodGroup may have fewer pods than it needs before what is left of it is"
+    help_="How long a PodGroup may have fewer pods than it needs before its remaining pods are"
     " evicted; Never.",
     shown=f"{STALE_GANG_GRACE.total_seconds():.0f}",
 )
@@ -111,7 +111,7 @@ MOST_EVICTIONS = 600
 
 def evictions(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= 100_000):
-        raise ValueError(f"{text!r} is no number of pods from 1 to 100000")
+        raise ValueError(f"{text!r} is not a number of pods from 1 to 100000")
     return int(text)
 
 
@@ -140,5 +140,5 @@ def _kind(text: str) -> Resource:
     is_version = re.fullmatch(r"v[0-9]+((alpha|beta)[0-9]+)?", version)
     if not (is_version and is_name(plural) and is_name(group)):
         example = "podgroups.v2alpha2.scheduling.run.ai"
-        raise ValueError(f"{text!r} is no plural.version.group such as {example}")
+        raise ValueError(f"{text!r} is not a plural.version.group such as {example}")
     return Resource(group, version, plural)

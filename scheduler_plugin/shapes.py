@@ -1,9 +1,9 @@
 """The fields of a Queue that are read, as the API writes them, see `kube.shapes`.
 
-What may be written is said by `models`, which pays for pydantic.
+`models` has the definition of a Queue; importing it costs pydantic.
 """
 
-# No annotations from __future__: msgspec would have to evaluate each text in every process.
+# No annotations from __future__: msgspec would evaluate each text in every process.
 
 import msgspec
 
@@ -12,14 +12,14 @@ from kube.shapes.selection import LabelSelector
 
 
 class QueueMetadata(NamedMetadata, frozen=True, kw_only=True, rename="camel"):
-    """Of `metadata` of a Queue."""
+    """`metadata` of a Queue."""
 
     generation: int | None = None
     finalizers: list[str] | None = None
 
 
 class SharingFields(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `spec.claimSharing`; what is absent is inherited."""
+    """`spec.claimSharing`; absent fields are inherited."""
 
     policy: str | None = None
     queues: list[str] | None = None
@@ -39,7 +39,7 @@ class ShareFields(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class QueueSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `spec` of a Queue."""
+    """`spec` of a Queue."""
 
     parent: str | None = None
     namespace_selector: LabelSelector | None = None
@@ -51,7 +51,7 @@ class QueueSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class QueueStatus(msgspec.Struct, frozen=True):
-    """Of `status` of a Queue, which the plugin writes."""
+    """`status` of a Queue, which the plugin writes."""
 
     conditions: list[Condition] | None = None
 

@@ -1,4 +1,4 @@
-"""The command line of what is run around an uninstallation; `arguments` has the rest."""
+"""The command line of the commands for an uninstallation; `arguments` has the others."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from kube.api import Config, Kubeconfig, LogLevel
 from scheduler_plugin.settings import InUseSettings, LeaveSettings
 
 IN_USE = (
-    "Say which pods use devices, before Moorage is uninstalled; the exit status is 1 then. Changes"
-    " nothing."
+    "List the pods that use devices, before Moorage is uninstalled; the exit status is 1 if there"
+    " are any. It changes nothing."
 )
-LEAVE = "Take back what nobody else will, once Moorage is uninstalled."
+LEAVE = "Remove finalizers, slices and classes of Moorage, once it is uninstalled."
 
 
 def in_use(
     kubeconfig: Kubeconfig = None,
     log_level: LogLevel = "WARNING",
     remedy: Annotated[
-        str, typer.Option(metavar="TEXT", help="What is printed last where a pod uses a device.")
+        str, typer.Option(metavar="TEXT", help="A text to print last if a pod uses a device.")
     ] = "",
     config: Config = "",
 ) -> InUseSettings:
@@ -34,7 +34,7 @@ def leave(
         bool,
         typer.Option(
             "--purge",
-            help="Delete the definitions, and so all Queues, Configurations and Instances.",
+            help="Delete the definitions, and so all Queues, Configurations and Instances, too.",
         ),
     ] = False,
     config: Config = "",

@@ -1037,7 +1037,7 @@ RIGHT_QUEUES: Mapping[str, JsonObject] = {
 WRONG_QUEUES: Mapping[str, tuple[JsonObject, str]] = {
     "limit below quota": (
         {"resources": [{"deviceClass": "onvif", "quota": 4, "limit": 3}]},
-        "the limit must be -1, which is none, or at least the quota",
+        "the limit must be -1 (unlimited), or at least the quota",
     ),
     "quota below -1": (
         {"resources": [{"deviceClass": "onvif", "quota": -2}]},

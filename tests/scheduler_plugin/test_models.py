@@ -90,7 +90,7 @@ def test_all_problems_are_found_at_once() -> None:
 def test_name_that_is_no_label_is_refused() -> None:
     (problem,) = queue_problems(a_queue_object("a" * 64))
 
-    assert str(problem) == "metadata.name: 64 characters; as a label it may have 63."
+    assert str(problem) == "metadata.name: 64 characters; it may have at most 63."
 
 
 @given(NAMES, SPECS)

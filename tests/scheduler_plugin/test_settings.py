@@ -124,7 +124,7 @@ def test_a_grace_that_makes_no_sense_is_refused(
     with pytest.raises(SystemExit):
         serve("--leftover-grace", text)
 
-    assert "is no number of seconds up to a day" in capsys.readouterr().err
+    assert "is not a number of seconds up to 86400" in capsys.readouterr().err
 
 
 def test_pod_groups_may_be_none() -> None:
@@ -134,18 +134,18 @@ def test_pod_groups_may_be_none() -> None:
 @pytest.mark.parametrize(
     ("flag", "sentence"),
     [
-        ("--lease=no-namespace", "'no-namespace' is no namespace/name of a Lease"),
-        ("--lease=a/b/c", "'a/b/c' is no namespace/name of a Lease"),
+        ("--lease=no-namespace", "'no-namespace' is not a namespace/name of a Lease"),
+        ("--lease=a/b/c", "'a/b/c' is not a namespace/name of a Lease"),
         ("--scheduler-identity=", "must not be empty"),
-        ("--queue-label=a/b/c", "'a/b/c' is no key of a label, such as moorage.dev/queue"),
-        ("--queue-label=", "'' is no key of a label"),
-        ("--default-queue=Not_A_Name", "'Not_A_Name' is no name of a Queue"),
-        ("--non-preemptible-priority=high", "'high' is no priority that a pod can have"),
-        ("--non-preemptible-priority=9999999999", "is no priority that a pod can have"),
+        ("--queue-label=a/b/c", "'a/b/c' is not a key of a label, such as moorage.dev/queue"),
+        ("--queue-label=", "'' is not a key of a label"),
+        ("--default-queue=Not_A_Name", "'Not_A_Name' is not a name of a Queue"),
+        ("--non-preemptible-priority=high", "'high' is not a priority of pods"),
+        ("--non-preemptible-priority=9999999999", "is not a priority of pods"),
         ("--orphan-policy=Nobody", "'Nobody' is not one of"),
         ("--owner-lifetime=Ever", "'Ever' is not one of"),
-        ("--pod-groups=podgroups", "'podgroups' is no plural.version.group"),
-        ("--pod-groups=podgroups.v1.a.example,", "'' is no plural.version.group"),
+        ("--pod-groups=podgroups", "'podgroups' is not a plural.version.group"),
+        ("--pod-groups=podgroups.v1.a.example,", "'' is not a plural.version.group"),
         ("--listen-address=somewhere", '"somewhere" is not an IP address and a port'),
         ("--listen-address=0.0.0.0:1", "is no loopback address: it needs mutual TLS"),
         ("--tls-cert-file=t.crt", "TLS takes certificate, key and client CA"),
