@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.elsewhere import goes_elsewhere
 from scheduler_plugin.judging.gangs import is_of_gang
-from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.judging.turns import Turn, asked, turn_of
-from scheduler_plugin.objects.names import QUOTA_GATE, ClaimUid, PodUid, QueueName, Reason
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.decisions import Place, Wait
 from scheduler_plugin.waiting.lines.claim_names import ClaimKey, NamedClaims
 from scheduler_plugin.waiting.lines.lines import Line, Signature, claim_uids, signature_of
+from scheduler_plugin.waiting.lines.ready_pods import is_ready
 
 GroupKey: TypeAlias = tuple[str, str]
 """Namespace and name of a PodGroup."""
@@ -36,16 +35,6 @@ class _Member:
     turn: Turn
     signature: Signature | None
     claims: tuple[ClaimKey, ...]
-
-
-def is_ready(pod: PodView, world: WorldView) -> bool:
-    """Whether nothing but the quota keeps the pod: its claims are there, and no other gate.
-
-    One of another scheduler that asks for devices takes nobody's turn.
-    """
-    if goes_elsewhere(pod, world.facts):
-        return False
-    return set(pod.gates) <= {QUOTA_GATE} and not missing_claims(pod, world.facts)
 
 
 class WaitingPods:

@@ -1,0 +1,19 @@
+"""Whether a waiting pod can be judged."""
+
+from __future__ import annotations
+
+from scheduler_plugin.accounting.world_views import WorldView
+from scheduler_plugin.judging.elsewhere import goes_elsewhere
+from scheduler_plugin.judging.missing_claims import missing_claims
+from scheduler_plugin.objects.names import QUOTA_GATE
+from scheduler_plugin.objects.pods import PodView
+
+
+def is_ready(pod: PodView, world: WorldView) -> bool:
+    """Whether nothing but the quota keeps the pod: its claims are there, and no other gate.
+
+    One of another scheduler that asks for devices takes nobody's turn.
+    """
+    if goes_elsewhere(pod, world.facts):
+        return False
+    return set(pod.gates) <= {QUOTA_GATE} and not missing_claims(pod, world.facts)
