@@ -16,6 +16,7 @@ from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.reclaiming.heads import Head, head_of
 from scheduler_plugin.reclaiming.standings import Standings
+from scheduler_plugin.reclaiming.victims.protections import protection
 from scheduler_plugin.reclaiming.victims.victims import (
     Asker,
     Away,
@@ -23,7 +24,6 @@ from scheduler_plugin.reclaiming.victims.victims import (
     Victim,
     held_by_claim,
     held_by_pod,
-    protection,
     whole,
 )
 

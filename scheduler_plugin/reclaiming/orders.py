@@ -17,6 +17,7 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.steps import STRIDE, Steps
 from scheduler_plugin.reclaiming.standings import Standings
+from scheduler_plugin.reclaiming.victims.protections import protection
 from scheduler_plugin.reclaiming.victims.victims import (
     Asker,
     Protection,
@@ -24,7 +25,6 @@ from scheduler_plugin.reclaiming.victims.victims import (
     held_by_claim,
     held_by_pod,
     in_order,
-    protection,
     whole,
 )
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from enum import StrEnum
 
-from kube.shapes.times import read_time
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.gangs import is_of_gang, living_members
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
@@ -198,89 +196,6 @@ def _as_one(
     gone = {*gone, *users}
     claims = tuple(claim for claim in known if is_left_without(claim, gone, world))
     return replace(found, claims=claims)
-
-
-def protection(victim: Victim, asker: Asker, world: WorldView, now: datetime) -> Protection | None:
-    """Why these users stay although nothing else speaks for them; None where they may go."""
-    away = asker.away
-    if any(pod.uid in away.stuck for pod in victim.users):
-        return Protection.STUCK
-    going = [pod for pod in victim.users if not pod.deleting and pod.uid not in away.evicted]
-    if not going:
-        return Protection.UNUSED
-    if any(_is_its_own(pod, victim) for pod in asker.pods):
-        return Protection.ITS_OWN
-    if why := _is_as_urgent(victim, going, asker, world):
-        return why
-    least = _min_runtime(victim, asker, world)
-    if least and any(_is_young(_started_at(pod, world), least, now) for pod in going):
-        return Protection.YOUNG
-    if any(pod.uid in away.held_back for pod in going):
-        return Protection.HELD_BACK
-    return None
-
-
-def _is_as_urgent(
-    victim: Victim, going: Collection[PodView], asker: Asker, world: WorldView
-) -> Protection | None:
-    """Where the asker's own queue is what is asked, only what is less urgent goes."""
-    if _was_left_to_others(victim, asker, world):
-        return None
-    within = asker.queue in world.facts.tree.path(victim.owner)
-    if within and any(pod.priority >= asker.priority for pod in going):
-        return Protection.PRIORITY
-    before = any(_goes_before(pod, asker, world) for pod in going)
-    return Protection.ITS_OWN if before else None
-
-
-def _was_left_to_others(victim: Victim, asker: Asker, world: WorldView) -> bool:
-    """Whether a claim is the asker's queue's, and no pod of that queue uses it or is about to."""
-    if victim.claim is None or victim.owner != asker.queue:
-        return False
-    uids = {*victim.claim.reserved_for, *world.assumptions.pods(victim.claim.uid)}
-    pods = [pod for uid in uids if (pod := world.facts.pod(uid)) is not None]
-    own = (p for p in pods if world.facts.queue_of(p) == victim.owner)
-    return all(pod.ended or pod.deleting for pod in own)
-
-
-def _min_runtime(victim: Victim, asker: Asker, world: WorldView) -> timedelta:
-    tree = world.facts.tree
-    if asker.queue in tree.path(victim.owner):
-        return tree.preempt_min_runtime(victim.owner)
-    return tree.reclaim_min_runtime(victim.owner, asker.queue)
-
-
-def _started_at(pod: PodView, world: WorldView) -> str:
-    """When a pod began; one of a PodGroup when as many of that were bound as it needs.
-
-    A pod that came later, in place of one that failed, does not make the others young again.
-    """
-    if not is_of_gang(pod, world.facts):
-        return pod.arrived_at
-    group = world.facts.group(pod.namespace, pod.group)
-    bound = sorted(m.arrived_at for m in living_members(pod, world.facts) if m.is_bound)
-    least = (group.min_member if group is not None else None) or len(bound)
-    return bound[min(least, len(bound)) - 1] if bound else pod.arrived_at
-
-
-def _is_young(since: str, least: timedelta, now: datetime) -> bool:
-    """Whether less time has passed; of a time that cannot be read nobody knows."""
-    started = read_time(since)
-    return started is None or now < started + least
-
-
-def _is_its_own(pod: PodView, victim: Victim) -> bool:
-    """Whether a pod that waits uses it as well, or those who do are of its own group."""
-    claim = victim.claim
-    if claim is not None and claim.namespace == pod.namespace and claim.name in pod.claim_names:
-        return True
-    group = (pod.namespace, pod.group)
-    return bool(pod.group) and any((user.namespace, user.group) == group for user in victim.users)
-
-
-def _goes_before(pod: PodView, asker: Asker, world: WorldView) -> bool:
-    """Whether a foreign user is of the asker's queue, and no less urgent than it."""
-    return pod.priority >= asker.priority and world.facts.queue_of(pod) == asker.queue
 
 
 def in_order(victims: Collection[Victim]) -> Iterator[Victim]:
