@@ -1,7 +1,8 @@
-"""Who goes next: pods at the gate, or refused without one, in fair lines.
+"""Admission of waiting pods: pods at the gate and refused pods without a gate, in fair order.
 
-In come pods that wait and changes of the world; out comes who may go now and what the others wait
-for. Room `lines` says who waits for what, room `turns` which line goes next, room `away` who is out
-of line for a while. A line that cannot go is kept (`kept_lines`) and asked again only when its
-blockade may have fallen. Start reading at `gates`.
+Input: pods that wait, and changes of the world. Output: the pods to admit now, and what each other
+pod waits for. Room `lines` groups pods into equivalence classes, room `turns` sorts these,
+and room `away` keeps the pods that are assumed or back off. An inadmissible class is blocked
+(`kept_lines`) and judged again only when its limiting quota may have room.
+Start reading at `gates`.
 """

@@ -1,4 +1,4 @@
-"""What is answered about one pod that is asked for by its name."""
+"""The answer to a question about one waiting pod, by its name."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def asked_pod(
     waiting: WaitingPods,
     as_it_waits: Callable[[PodUid], PodView | None],
 ) -> WaitingPod | str:
-    """What is known of a waiting pod now; a sentence where it is none that waits.
+    """The state of a waiting pod now; a sentence where the pod does not wait.
 
     Args:
         named: Its namespace and name.
-        world: What is known.
-        waiting: All that wait.
-        as_it_waits: A pod as it waits; None for one that does not.
+        world: The known objects.
+        waiting: The waiting pods.
+        as_it_waits: Returns a waiting pod as it is to be judged, and None for any other.
     """
     pod = world.facts.pod_named(*named)
     if pod is None:
-        return f"Pod {'/'.join(named)} does not exist, or asks for no devices."
+        return f"Pod {'/'.join(named)} does not exist, or requests no devices."
     if (waits := as_it_waits(pod.uid)) is None:
         return f"{pod} does not wait: it has no gate {QUOTA_GATE}, and was not refused."
     line, place = waiting.line_of(pod.uid), waiting.place(pod.uid)

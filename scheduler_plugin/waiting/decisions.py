@@ -1,4 +1,4 @@
-"""What is decided of pods that wait, at the gate or refused, and what their conditions say."""
+"""Decisions about waiting pods, at the gate or refused, and the conditions that report them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scheduler_plugin.objects.pods import PodView
 
 
 class Wait(StrEnum):
-    """Why a pod waits beside what its verdict says."""
+    """Reasons to wait that are not reasons of a verdict."""
 
     OTHER_SCHEDULER = "OtherScheduler"
     CLAIM_NOT_FOUND = "ClaimNotFound"
@@ -29,36 +29,35 @@ class Wait(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """What the pod waits for, in Markdown: a row of the documentation's table."""
+        """What the pod waits for, in Markdown, for a row of the documentation's table."""
         return _MEANINGS[self]
 
 
 _MEANINGS: Mapping[Wait, str] = {
     Wait.OTHER_SCHEDULER: (
-        "Nothing here: it asks for devices that queues count, and its `spec.schedulerName` is"
-        " another scheduler's. It stands in no line, no pod is evicted for it, and its gate stays:"
+        "Nothing here: it requests devices that queues count, and its `spec.schedulerName` names"
+        " another scheduler. It is in no queue, no pod is evicted for it, and its gate stays:"
         " create it anew."
     ),
     Wait.CLAIM_NOT_FOUND: (
-        "A ResourceClaim that it names, or one that is still to be made of a template; or one that"
-        " is being deleted, to be gone and made again."
+        "A ResourceClaim that it names and that does not exist: it is to be created, from a"
+        " template perhaps; or it is terminating, and is to be created again."
     ),
     Wait.OTHER_GATES: (
-        "Other scheduling gates, which other controllers remove. Only then does it stand in line."
+        "Other scheduling gates, which other controllers remove. It joins the queue after that."
     ),
     Wait.ROOM_IS_LEFT: (
-        "A larger pod that came earlier, for which room is left: it would fit itself."
+        "A larger pod that came earlier and for which room is left. It would fit itself."
     ),
     Wait.NO_DEVICE_FREE: (
-        "Devices: all rules pass, and fewer devices that would do are free than it needs. A pod"
-        " that goes with others of its PodGroup has a condition of this reason where too few are"
-        " free for all of them; any other pod has none, and only `kubectl moorage why`, `simulate`"
-        " and the dashboard say so."
+        "Devices: all rules pass, and it needs more matching devices than are free. A pod of a"
+        " gang has a condition of this reason where too few are free for the whole gang. Any other"
+        " pod has none; `kubectl moorage why`, `simulate` and the dashboard show this reason."
     ),
     Wait.UNSCHEDULABLE: (
-        "A node: all rules pass, and kube-scheduler found no node for it when it tried last. Its"
+        "A node: all rules pass, and kube-scheduler found no node in its last attempt. The"
         " condition `PodScheduled` says why; `kubectl moorage why`, `simulate` and the dashboard"
-        " say this reason."
+        " show this reason."
     ),
 }
 
@@ -68,7 +67,7 @@ class GateRemoval:
     """A pod whose gate is to be removed.
 
     Attributes:
-        queue: Its queue; "" where it asks for nothing that queues count.
+        queue: Its queue; "" where it requests nothing that queues count.
     """
 
     namespace: str
@@ -79,7 +78,7 @@ class GateRemoval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """A pod without the gate that was refused and fits: kube-scheduler is to try it again."""
+    """A refused pod without a gate that fits by now: kube-scheduler is to try it again."""
 
     namespace: str
     name: str
@@ -92,11 +91,11 @@ LetGo = GateRemoval | Retry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateCondition:
-    """What a pod's condition is to say.
+    """The condition to write on a pod.
 
     Attributes:
-        since: Since when it is so, in RFC 3339: a pod waits from its creation on.
-        fits: Whether the condition is True.
+        since: The transition time, in RFC 3339: a pod waits from its creation on.
+        fits: Whether the condition's status is True.
     """
 
     namespace: str
@@ -110,7 +109,7 @@ class GateCondition:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A pod's place in line: the first is 1. It says nothing about when its turn comes."""
+    """A pod's position in its queue; the head has 1. It does not tell when the pod is judged."""
 
     queue: QueueName
     number: int
@@ -122,11 +121,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingPod:
-    """What is answered about a waiting pod, as things are now.
+    """The state of a waiting pod now.
 
     Attributes:
-        place: None while it is in no line: it waits for more than its quota.
-        reason: Why it does not go; "" where it is about to.
+        place: None while it is in no queue: it waits for more than its quota.
+        reason: Why it is not admitted; "" where it is about to be.
     """
 
     namespace: str
@@ -138,21 +137,21 @@ class WaitingPod:
 
 
 class KnownWaits(Protocol):
-    """What is known of the pods that wait, by whatever decides about them."""
+    """Answers about waiting pods, from the component that decides about them."""
 
     def why_not_told(self) -> str:
-        """Why it is not known here which pods wait; "" where it is."""
+        """Why this process does not know which pods wait; "" where it does."""
 
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:
-        """What is known of a waiting pod now; a sentence where it is none that waits."""
+        """The state of a waiting pod now; a sentence where the pod does not wait."""
 
 
 def waiting_pod(
     pod: PodView, place: Place | None, world: WorldView, *, kept: str = ""
 ) -> WaitingPod:
-    """Judge a pod that waits; its condition may be older, and is written once for each reason.
+    """Judge a waiting pod anew. Its condition may be older: one is written for each new reason.
 
-    `kept` says for whom it leaves room although it fits.
+    `kept` says for which pod it leaves room although it fits.
     """
     reason, message = _why(pod, world, kept)
     return WaitingPod(
@@ -161,23 +160,23 @@ def waiting_pod(
         queue=world.facts.queue_of(pod),
         place=place,
         reason=reason,
-        message=message or "It fits, and goes when its turn comes.",
+        message=message or "It fits, and is admitted once it is the head of its queue.",
     )
 
 
 def has_stale_condition(pod: PodView) -> bool:
-    """Whether a condition says that a pod waits which does not, as it is out of the gate."""
+    """Whether a pod without the gate still has a condition that says that it waits."""
     return bool(pod.admission) and QUOTA_GATE not in pod.gates and not pod.deleting
 
 
 def gate_condition(pod: PodView, world: WorldView, *, kept: str = "") -> GateCondition | None:
-    """What a waiting pod is to be told; None where it fits, and its turn will come."""
+    """The condition to write on a waiting pod; None where it fits and is to be admitted."""
     reason, message = _why(pod, world, kept)
     return condition_of(pod, reason, message) if reason else None
 
 
 def condition_of(pod: PodView, reason: str, message: str) -> GateCondition:
-    """A pod is told why it waits."""
+    """The condition that says why a pod waits."""
     return GateCondition(
         namespace=pod.namespace,
         name=pod.name,
@@ -189,9 +188,9 @@ def condition_of(pod: PodView, reason: str, message: str) -> GateCondition:
 
 
 def fits_condition(pod: PodView, now: datetime) -> GateCondition:
-    """What a pod is told that was refused and fits by now, so that it is tried again.
+    """The condition of a refused pod that fits by now, so that kube-scheduler tries it again.
 
-    A write that changes nothing is no change: the moment makes each another one.
+    The message holds the time: a write that changes nothing would cause no event.
     """
     return GateCondition(
         namespace=pod.namespace,
@@ -199,18 +198,18 @@ def fits_condition(pod: PodView, now: datetime) -> GateCondition:
         uid=pod.uid,
         since=timestamp(now),
         reason="Fits",
-        message=f"It was refused and fits since {milli_time(now)}: it is about to be tried again.",
+        message=f"It was refused and fits since {milli_time(now)}: kube-scheduler tries it again.",
         fits=True,
     )
 
 
 def _why(pod: PodView, world: WorldView, kept: str) -> tuple[str, str]:
     if why_not := goes_elsewhere(pod, world.facts):
-        return Wait.OTHER_SCHEDULER, f"It waits in no line. {why_not} Create the pod anew."
+        return Wait.OTHER_SCHEDULER, f"The pod is in no queue. {why_not} Create the pod anew."
     others = [gate for gate in pod.gates if gate != QUOTA_GATE]
     if others:
         named = ", ".join(f'"{gate}"' for gate in others)
-        return Wait.OTHER_GATES, f"It waits in line once its other gates are gone: {named}."
+        return Wait.OTHER_GATES, f"The pod joins its queue after its other gates are gone: {named}."
     if missing := missing_claims(pod, world.facts):
         return Wait.CLAIM_NOT_FOUND, _why_missing(pod, missing, world)
     refused = waiting_refusal(pod, world)
@@ -221,6 +220,6 @@ def _why(pod: PodView, world: WorldView, kept: str) -> tuple[str, str]:
 
 def _why_missing(pod: PodView, missing: Sequence[str], world: WorldView) -> str:
     for going in going_claims(pod, world.facts.claims_of(pod)):
-        return f"It waits until {going}, which is being deleted, is gone and made again."
+        return f"The pod waits until {going}, which is terminating, is gone and created again."
     named = ", ".join(f"{pod.namespace}/{name}" for name in missing)
-    return f"It waits for a claim that is not there yet: {named}."
+    return f"The pod waits for a claim that does not exist yet: {named}."

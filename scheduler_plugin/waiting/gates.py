@@ -1,19 +1,19 @@
-"""Who waits and may go now, in a fair order: at the gate, or refused without one.
+"""Admission of waiting pods in a fair order: pods at the gate, and refused pods without a gate.
 
-    changes ──► lines woken ──► first of each line judged, fairest queue first
-                                   ├─ admitted ──► assumed, to be let go
-                                   └─ refused  ──► the line waits: at a bottleneck, or for a change
+    changes ──► classes requeued ──► head of each class judged, fairest queue first
+                                        ├─ admitted ──► assumed, to be written
+                                        └─ refused  ──► the class waits: for its limiting quota
+                                                        to have room, or for a change
 
-Letting a pod go is a decision like Filter's: the pod holds an assumption from then on, so that no
-more go than fit. At the gate it means that the gate is removed; that cannot be put back: when the
-assumption lapses, the pod is kube-scheduler's to try again. A pod without a gate is told that it
-fits, so that kube-scheduler tries it again; one that it does not ask about keeps its room for a
-while, and then rests. A pod that does not fit lets those behind it pass that do, since devices may
-be in use without a limit.
+An admitted pod is assumed from then on, as after Filter, so that no more pods are admitted than
+fit. The gate of a pod at the gate is removed. No gate can be added again: when the assumption
+lapses, kube-scheduler tries the pod. A condition on a pod without a gate makes kube-scheduler try
+it again. If it does not, the pod keeps its room for `TRIED_SECONDS` and then backs off. A pod that
+does not fit does not block smaller pods, since devices may be in use without a time limit.
 
-A decision costs the lines that were woken, not the pods that wait: of pods that are alike only
-the first is judged, and one that a ceiling refused is left alone until there is room. It is made
-in small steps; only when all that changed is taken in is the next line's turn.
+The cost of a decision grows with the number of requeued classes, not of waiting pods: only the
+head of a class is judged, and a class that a quota refused waits until that has room. All changes
+are processed before the next class is judged.
 """
 
 from __future__ import annotations
@@ -39,11 +39,7 @@ from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.asked_pods import asked_pod
 from scheduler_plugin.waiting.away.away_pods import AwayPods
-from scheduler_plugin.waiting.decisions import (
-    LetGo,
-    Place,
-    WaitingPod,
-)
+from scheduler_plugin.waiting.decisions import LetGo, Place, WaitingPod
 from scheduler_plugin.waiting.judged_lines import JudgedLines, TooFew
 from scheduler_plugin.waiting.kept_lines import KeptLines
 from scheduler_plugin.waiting.lines.blockades import Blockades, Bottleneck
@@ -58,17 +54,18 @@ from scheduler_plugin.waiting.turns.rounds import Round
 from scheduler_plugin.waiting.untold_pods import UntoldPods
 
 RECHECK_SECONDS = 60.0
-"""How often lines are judged anew although no change seems to matter to them."""
+"""How often each class is judged anew without a change that concerns it."""
 
 LOOK_SECONDS = 0.25
-"""How long lines take their turns before all that changed meanwhile is taken in."""
+"""How long classes are judged before the changes of that time are processed."""
 
 PATIENCE = 20
-"""How many times as long that may take itself: with thousands of lines it does."""
+"""The longest time to process them, as a multiple of `LOOK_SECONDS`; thousands of classes need
+that."""
 
 
 class GateKeeper:
-    """Decides about the waiting pods of one world. Tell it each change after the world took it.
+    """Decides about the waiting pods of one world. Pass it each change after the world took it.
 
     Moments are seconds of the monotonic clock.
     """
@@ -82,14 +79,14 @@ class GateKeeper:
         first_turn: timedelta = timedelta.max,
         too_few: TooFew = lambda _: "",
     ) -> None:
-        """Nothing is decided yet.
+        """Create a keeper that has decided nothing.
 
         Args:
-            world: What is known.
-            refused: The pods without a gate that wait; say so when one comes or goes.
-            look_seconds: How long lines take their turns before changes are taken in.
-            first_turn: How long it is until room is left for a pod, for the first time.
-            too_few: Looks at devices, for pods that go together.
+            world: The known objects.
+            refused: The waiting pods without a gate; call `tried` when one comes or goes.
+            look_seconds: How long classes are judged before changes are processed.
+            first_turn: The waiting time until room is left for a pod for the first time.
+            too_few: Says whether a gang lacks devices.
         """
         self._world = world
         self._as_it_waits = partial(as_it_waits, world, refused)
@@ -97,7 +94,7 @@ class GateKeeper:
         self._waiting = WaitingPods(world, self._as_it_waits)
         self._blockades = Blockades()
         self._round = Round(self._waiting.lines, world)
-        # What is to be looked at: pods, lines, bottlenecks; and whether to do so once more.
+        # Pods, classes and limiting quotas to process; and whether there may be more.
         self._unseen = OrderedDict[PodUid, None]((pod.uid, None) for pod in world.facts.pods())
         self._rechecked, self._stale = list[Signature](), list[Signature]()
         self._bottlenecks: list[Bottleneck] = []
@@ -122,9 +119,9 @@ class GateKeeper:
         return iter(self._waiting)
 
     def note(self, change: WorldChange) -> None:
-        """Take a change. One that no waiting pod has to do with costs next to nothing.
+        """Take a change. A change that concerns no waiting pod costs little.
 
-        A decision elsewhere that assumes a claim, or no longer does, counts as its change.
+        A claim counts as changed when another decision assumes it, or assumes it no longer.
         """
         self._again = True
         facts = self._world.facts
@@ -145,40 +142,40 @@ class GateKeeper:
                 self._unseen |= dict.fromkeys(self._waiting)
 
     def look_again(self) -> None:
-        """What is assumed changed: there may be room, for any pod."""
+        """The assumptions changed: there may be room for any pod."""
         self._again = True
 
     def tried(self, uid: PodUid, moment: float) -> None:
-        """kube-scheduler asked about a pod without a gate: what was decided of it is over."""
+        """kube-scheduler tried a pod without a gate: the decision about it has ended."""
         self._again = True
         self._moved.tried(uid, moment)
 
     def is_going(self, uid: PodUid, moment: float) -> bool:
-        """Whether it is decided, and holds until then, that the pod is let go."""
+        """Whether the pod is admitted, and stays assumed until `moment`."""
         return self.away.is_going(uid, moment)
 
     def failed(self, uid: PodUid, moment: float, *, is_servers: bool = False) -> None:
-        """A pod could not be let go: nothing is assumed of it, and it rests (`AwayPods.rest`)."""
+        """The write for an admitted pod failed: the pod is forgotten, and backs off."""
         self._again |= self._moved.failed(uid, moment, is_servers=is_servers)
 
     @property
     def has_more(self) -> bool:
-        """Whether the last decision stopped before its end: ask again."""
+        """Whether the last decision stopped before its end: call `decide` again."""
         return self._again or self.is_busy
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is known that a pod or line has to be looked at."""
+        """Whether a pod, class or limiting quota is known to need processing."""
         found = self._unseen or self._rechecked or self._stale or self._bottlenecks
         return bool(found or self._waiting.woken or self._round)
 
     @property
     def is_reviewing(self) -> bool:
-        """Whether pods have to be looked at because something changed that is not theirs."""
+        """Whether pods are still to be processed after a change of another object."""
         return bool(self._unseen)
 
     def next_look(self) -> float | None:
-        """When to decide again even though nothing changes; None where no pod waits."""
+        """The moment to decide again without a change; None where no pod waits."""
         back, soon = self.away.next_moment(), self._soon.next_moment
         if not len(self._waiting):
             return back
@@ -186,12 +183,12 @@ class GateKeeper:
         return ours if back is None else min(back, ours)
 
     def decide(self, now: datetime, moment: float, most: int | None = None) -> tuple[LetGo, ...]:
-        """The pods that go now, in the order of their turns; each is assumed to be bound.
+        """The pods to admit now, in order; each is assumed to be bound.
 
         Args:
-            now: What clocks show.
+            now: The wall-clock time.
             moment: The same moment on the monotonic clock.
-            most: How many steps it takes at the most, about 0.1 ms each; None for all.
+            most: The largest number of steps, of about 0.1 ms each; None for all.
         """
         for pod in self._world.assumptions.expire(now):
             self._moved.wake_claims_of(pod)
@@ -206,7 +203,7 @@ class GateKeeper:
         return tuple(chain.from_iterable(islice(self._steps(now, moment), most)))
 
     def _look(self, moment: float) -> None:
-        """Take in what changed: where there is room by now, and who stands how."""
+        """Begin to process the changes: quotas that have room by now, and a new order."""
         self._again = self._has_judged = False
         self._next_look = moment + PATIENCE * self._look_seconds
         self._bottlenecks = self._blockades.bottlenecks()
@@ -216,7 +213,7 @@ class GateKeeper:
         self._round = Round(self._waiting.lines, self._world)
 
     def _steps(self, now: datetime, moment: float) -> Iterator[tuple[LetGo, ...]]:
-        """What changed is taken in first, then one line after the other is judged."""
+        """Process the changes, then judge one class after another."""
         while True:
             if self._takes_in(now):
                 yield ()
@@ -232,7 +229,7 @@ class GateKeeper:
                 return
 
     def _takes_in(self, now: datetime) -> bool:
-        """Take in one thing that changed; False where there is none."""
+        """Process one change; False where there is none."""
         if self._unseen:
             self._look_at_pod(self._unseen.popitem(last=False)[0])
         elif self._rechecked:
@@ -276,20 +273,20 @@ class GateKeeper:
         if self._kept.is_due(signature, first, now):
             self._waiting.wake_lines((signature,))
 
-    # What people are told.
+    # Queries.
 
     def state(self, uid: PodUid) -> PodState:
-        """Where a pod stands; `MOVES` says what brings it elsewhere."""
+        """The state of a pod; `MOVES` lists the transitions."""
         return self._moved.state(uid)
 
     def place(self, uid: PodUid) -> Place | None:
-        """A pod's place in line; None for one that is not in any."""
+        """A pod's position in its queue; None for a pod that is in no queue."""
         return self._waiting.place(uid)
 
     def lacking_room(self) -> list[PodUid]:
-        """The pods of lines that were refused for a limit; of a gang one stands for all."""
+        """The pods of classes that a limit or a lack of devices refused; one for each gang."""
         return self._waiting.lacking_room()
 
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:
-        """What is known of a waiting pod now; a sentence where it is none that waits."""
+        """The state of a waiting pod now; a sentence where the pod does not wait."""
         return asked_pod((namespace, name), self._world, self._waiting, self._as_it_waits)

@@ -1,4 +1,4 @@
-"""The verdict on a line: on its first pod, or on all that have to go together with that."""
+"""The verdict on an equivalence class: on its head, or on the whole gang of that pod."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from scheduler_plugin.waiting.lines.soon_lines import SoonLines
 from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
 
 TooFew = Callable[[Sequence[PodView]], str]
-"""Why there are too few devices for pods that go together; "" where there may be enough."""
+"""Why there are too few devices for the pods of a gang; "" where there may be enough."""
 
 Going: TypeAlias = tuple[tuple[PodView, Admitted], ...]
-"""Pods that go now, each with its verdict, which counts those before it."""
+"""The pods to admit now, each with its verdict, which counts the pods before it."""
 
 
 class JudgedLines:
-    """Judges lines, and says of those that are kept why."""
+    """Judges classes, and records why a class is blocked."""
 
     def __init__(
         self,
@@ -41,13 +41,21 @@ class JudgedLines:
         may_come: MayCome,
         too_few: TooFew,
     ) -> None:
-        """`find` tells of a pod that waits as it is to be judged; `may_come` of one of a group."""
+        """Create.
+
+        Args:
+            world: The known objects.
+            lines: All classes, the blocked ones, and those that are polled.
+            find: Returns a waiting pod as it is to be judged, and None for any other.
+            may_come: The same for a pod of a PodGroup, whether it waits or not.
+            too_few: Says whether a gang lacks devices.
+        """
         self._world = world
         self._waiting, self._kept, self._soon = lines
         self._find, self._may_come, self._too_few = find, may_come, too_few
 
     def judge(self, line: Line, now: datetime) -> Going:
-        """The pods of a line that are to be let go; none where the line is kept."""
+        """The pods of a class to admit; none where the class is blocked."""
         pod = self._find(self._waiting.next_of(line))
         assert pod is not None, "a pod that waits is known"
         going = self._together if line.signature.gang else self._alone
@@ -70,7 +78,7 @@ class JudgedLines:
         return ((pod, verdict),)
 
     def _together(self, line: Line, pod: PodView, now: datetime) -> Going:
-        """The same for all that have to go with a pod. Others that do may have no line."""
+        """The same for a whole gang. Some of its pods may be in no class."""
         trial = self._world.trial()
         found = tried_together(pod, trial, self._may_come)
         lacks = lacks_together(found, trial)
@@ -90,7 +98,7 @@ class JudgedLines:
         return any(each.uid in self._world.assumptions.holds for each, _ in found.admitted)
 
     def _is_kept(self, line: Line, found: Together, now: datetime) -> bool:
-        """Whether pods that fit together wait: for devices, or since they leave room."""
+        """Whether a gang that fits waits: for devices, or because it leaves room."""
         if why := self._too_few([each for each, _ in found.admitted]):
             self._soon.add(line.signature)
             self._kept.wait(line, Wait.NO_DEVICE_FREE, why)

@@ -1,4 +1,4 @@
-"""The keeper of the pods that wait in one cluster."""
+"""Creates the gate keeper of one cluster."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from scheduler_plugin.waiting.turns.aging import FIRST_TURN
 
 
 def gate_keeper(world: World, stock: Stock, refusals: RefusedPods) -> GateKeeper:
-    """One that has decided nothing yet.
+    """Create a keeper that has decided nothing.
 
     Args:
-        world: What is known.
-        stock: Nodes and devices: groups of pods that need more than there is wait.
-        refusals: The pods without a gate that kube-scheduler was refused.
+        world: The known objects.
+        stock: Nodes and devices: a gang that needs more devices than are free waits.
+        refusals: The pods without a gate that Filter or Bind refused.
     """
     too_few = partial(too_few_for, world=world, accepted=AcceptedDevices(stock))
     return GateKeeper(world, refusals, first_turn=FIRST_TURN, too_few=too_few)

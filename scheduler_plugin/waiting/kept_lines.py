@@ -1,4 +1,4 @@
-"""Lines whose first pod does not go: it does not fit, or leaves room for one that waits longer."""
+"""Blocked classes: the head does not fit, or leaves room for a pod that has waited longer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scheduler_plugin.waiting.untold_pods import UntoldPods
 
 
 class KeptLines:
-    """Says of lines why they are kept, and wakes those for which that ends."""
+    """Records why classes are blocked, and requeues those for which that ends."""
 
     def __init__(
         self, waiting: WaitingPods, untold: UntoldPods, blockades: Blockades, aged: AgedPods
@@ -30,18 +30,18 @@ class KeptLines:
     def block(
         self, line: Line, refused: Refused, bottleneck: tuple[Bottleneck, int] | None
     ) -> None:
-        """Its first pod was refused; without a bottleneck it waits for a change."""
+        """The head was refused. Without a limiting quota the class waits for a change."""
         if bottleneck is not None:
             self._blockades.put(line.signature, *bottleneck)
         self.wait(line, refused.reason, refused.sentence)
 
     def wait(self, line: Line, reason: str, sentence: str) -> None:
-        """Its first pod does not go, for a reason that is none of a verdict."""
+        """The head is not admitted, for a reason that no verdict has."""
         line.refusal = sentence
         self._say(line, reason)
 
     def grow_old(self, line: Line, pod: PodView, needs: Charges, now: datetime) -> None:
-        """Others leave room for the first of a line from now on, or no longer."""
+        """Other classes leave room for the head of this one from now on, or no longer."""
         if self._blockades.has(line.signature):
             aged = Aged(line.signature, line.turns[0], needs, str(pod), pod.created)
             self._waiting.wake_lines(self._aged.put(aged, now))
@@ -49,7 +49,7 @@ class KeptLines:
             self._waiting.wake_lines(self._aged.drop(line.signature))
 
     def leaves_room(self, line: Line, admitted: Iterable[Admitted], now: datetime) -> bool:
-        """Whether the first of a line waits although it fits. If not, it grows no older."""
+        """Whether the head waits although it fits. If not, no class leaves room for it any more."""
         aged = self._aged.leave_room(line, admitted, now)
         if aged is not None:
             self._say(line, Wait.ROOM_IS_LEFT, str(aged))
@@ -59,11 +59,11 @@ class KeptLines:
         return False
 
     def free(self, signature: Signature) -> None:
-        """No pod leaves room for a line any more."""
+        """No class leaves room for this one any more."""
         self._waiting.wake_lines(self._aged.drop(signature))
 
     def is_due(self, signature: Signature, first: PodView | None, now: datetime) -> bool:
-        """Whether a line may go by what no change tells: others' decisions that lapsed, and age."""
+        """Whether a class may fit without a change: by lapsed assumptions, or by its age."""
         hangs_on_others = signature.gang or any(claim_uids(signature))
         if hangs_on_others or not self._blockades.has(signature):
             return True

@@ -1,6 +1,6 @@
-"""The moves of single pods: into line and out of it, let go, backed off, and back in line.
+"""The transitions of single pods: queued, admitted, backed off, and queued again.
 
-Which they are stands in `pod_states`.
+`pod_states` lists them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scheduler_plugin.waiting.untold_pods import UntoldPods
 
 
 class MovedPods:
-    """Moves one pod at a time. Moments are seconds of the monotonic clock."""
+    """Carries out the transitions of one pod at a time. Moments are of the monotonic clock."""
 
     def __init__(
         self,
@@ -31,13 +31,14 @@ class MovedPods:
         find: Callable[[PodUid], PodView | None],
         moved_up: Callable[[Line], object],
     ) -> None:
-        """No pod is moved yet.
+        """Create.
 
         Args:
-            world: What is known.
-            places: Where pods may be: in line, out of it, and among those with conditions to write.
-            find: Tells of a pod that waits as it is to be judged, and None of any other.
-            moved_up: Called with a line that has another first pod.
+            world: The known objects.
+            places: The collections of pods: queued, assumed or in backoff, and with conditions to
+                write.
+            find: Returns a waiting pod as it is to be judged, and None for any other.
+            moved_up: Called with a class that has a new head.
         """
         self._world, self._moved_up = world, moved_up
         self._waiting, self._away, self._untold = places
@@ -47,7 +48,7 @@ class MovedPods:
         return state_of(uid, self._waiting, self._away)
 
     def note(self, uid: PodUid) -> None:
-        """The pod came, changed or went."""
+        """The pod was created, changed or deleted."""
         self._take(uid)
         self._waiting.note_group(uid)
 
@@ -66,7 +67,7 @@ class MovedPods:
             self._untold.note((uid,))
 
     def let_go(self, pod: PodView, admitted: Admitted, now: datetime, moment: float) -> LetGo:
-        """Assume that the pod is bound: its gate is removed, or it is told that it fits."""
+        """Admit the pod: assume that it is bound. The result says what is to be written."""
         assume(pod, admitted, self._world, now)
         self._away.go(pod, moment)
         self._waiting.leave(pod.uid)
@@ -76,14 +77,17 @@ class MovedPods:
         return kind(namespace=pod.namespace, name=pod.name, uid=pod.uid, queue=admitted.queue)
 
     def tried(self, uid: PodUid, moment: float) -> None:
-        """kube-scheduler asked about a pod without a gate: what was decided of it is over."""
+        """kube-scheduler tried a pod without a gate: the decision about it has ended."""
         if self._away.going.drop(uid) and self._find(uid) is not None:
             self._away.rest(uid, moment)
         elif uid not in self._waiting or self._find(uid) is None:
             self.note(uid)
 
     def failed(self, uid: PodUid, moment: float, *, is_servers: bool = False) -> bool:
-        """Whether a pod backs off that could not be let go: nothing is assumed of it then."""
+        """The write for an admitted pod failed: it is forgotten, and backs off.
+
+        Returns False for a pod that is not assumed any more.
+        """
         if not self._away.going.drop(uid):
             return False
         self._forget(uid)
@@ -91,18 +95,18 @@ class MovedPods:
         return True
 
     def come_back(self, moment: float) -> bool:
-        """Take pods back that should have gone by now, and those whose back-off is over.
+        """Take back pods whose assumption or back-off has ended.
 
-        Returns whether nothing is assumed any more of one of them.
+        Returns whether an assumption was forgotten.
         """
         has_room = False
         for uid in self._away.going.take(moment):
             pod = self._find(uid)
             if pod is not None:
-                self._forget(uid)  # By a clock that was set back its time may not be over.
+                self._forget(uid)  # It may not have lapsed where the wall clock was set back.
                 has_room = True
             if pod is not None and not pod.is_gated:
-                self._away.rest(uid, moment)  # Not asked about: no node may have room for it.
+                self._away.rest(uid, moment)  # It was not tried: perhaps no node has room for it.
             else:
                 self.note(uid)
         for uid in self._away.resting.take(moment):
@@ -110,7 +114,7 @@ class MovedPods:
         return has_room
 
     def may_come(self, pod: PodView) -> PodView | None:
-        """A pod as it would go with others: it stands in line, or could go and does not wait."""
+        """A pod as it would join its gang: it is queued, or it does not wait and could be bound."""
         match self.state(pod.uid):
             case PodState.QUEUED | PodState.INADMISSIBLE:
                 return self._find(pod.uid)
@@ -120,7 +124,7 @@ class MovedPods:
                 return None
 
     def wake_claims_of(self, uid: PodUid) -> None:
-        """What is assumed of a pod changed: others may join its claims, or have to pay."""
+        """The assumption of a pod changed: requeue the pods that share its claims or its gang."""
         facts = self._world.facts
         for claim in facts.claims_of(pod) if (pod := facts.pod(uid)) is not None else ():
             self._waiting.note_claim(claim.uid)

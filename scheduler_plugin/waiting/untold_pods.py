@@ -1,4 +1,4 @@
-"""The waiting pods whose condition may say something else than why they wait."""
+"""Conditions to write: waiting pods whose written condition may name an outdated reason."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scheduler_plugin.waiting.decisions import GateCondition, condition_of, gate
 from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
 
 MOST_LOOKED_AT = 10
-"""How many pods are looked at in one go for those that have to be told something."""
+"""How many pods one call of `take` looks at."""
 
 
 class UntoldPods:
-    """Who has to be looked at. True while there may be conditions to write."""
+    """The pods to look at. It is true while there may be conditions to write."""
 
     def __init__(self, world: WorldView, waiting: WaitingPods) -> None:
         self._world = world
@@ -26,22 +26,22 @@ class UntoldPods:
         return bool(self._uids or self._waiting.moved)
 
     def note(self, uids: Iterable[PodUid]) -> None:
-        """Why these wait may be another reason than the one that is written."""
+        """The reason of these pods may differ from their written condition."""
         self._uids |= dict.fromkeys(uids)
 
     def drop(self, uid: PodUid) -> None:
-        """The pod goes."""
+        """The pod is admitted."""
         self._uids.pop(uid, None)
 
     def failed(self, uid: PodUid) -> None:
-        """A condition could not be written: it is told again."""
+        """The write of a condition failed: it is to be written again."""
         if uid in self._waiting:
             self._uids[uid] = None
 
     def take(self, most: int) -> tuple[GateCondition, ...]:
-        """Conditions to write: of pods whose reason is another than the one that is written.
+        """At most `most` conditions to write, of pods whose reason differs from the written one.
 
-        Ask again, even if there were none, as long as this is true.
+        Call it again while this object is true, even after an empty answer.
         """
         found: list[GateCondition] = []
         self._uids |= self._waiting.moved
@@ -62,11 +62,11 @@ class UntoldPods:
             kept = line.kept if line is not None else ""
             condition = gate_condition(pod, self._world, kept=kept)
         else:
-            # It was judged as a whole: to judge it for each of its pods would cost their square.
+            # The gang was judged as a whole: to judge it once for each pod would cost the square.
             said = (line.reason, line.kept or line.refusal)
             condition = condition_of(pod, *said) if line.reason else None
         if condition is None:
-            # Another pod may get the room before it: then it has to be told after all.
+            # Another pod may get the room first: then this pod needs a condition after all.
             self._uids[uid] = None
         elif condition.reason != pod.admission:
             yield condition

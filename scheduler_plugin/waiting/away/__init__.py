@@ -1,5 +1,5 @@
-"""Pods that are out of their line for a while.
+"""Pods that are not in the queue for a while: assumed pods, and pods that back off.
 
-Those that were let go and those that rest (`away_pods`), because their binding failed again and
-again (`resting_pods`), and those that an earlier process let go (`untried_pods`).
+`away_pods` holds both, `resting_pods` computes the back-off after failures, and `untried_pods`
+restores the assumptions of an earlier process.
 """

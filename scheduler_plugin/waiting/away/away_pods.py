@@ -1,6 +1,6 @@
-"""Pods that are out of their line until a moment: those that were let go, and those that rest.
+"""Pods that are not in the queue until a moment: assumed pods, and pods that back off.
 
-Moments are those of the monotonic clock.
+Moments are seconds of the monotonic clock.
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ from scheduler_plugin.waiting.away.resting_pods import (
 )
 
 TRIED_SECONDS = 15.0
-"""How long it holds that a pod fits which was told so: longer than kube-scheduler backs off."""
+"""How long a pod without a gate stays assumed: longer than kube-scheduler's longest back-off."""
 
 
 class AwayPods:
-    """Nothing is decided of these before their moment, or before something is heard of them."""
+    """The pods that are not judged before their moment, or before an event concerns them.
+
+    Attributes:
+        going: The assumed pods.
+        resting: The pods in backoff.
+        failures: The failures of each pod, from which its back-off follows.
+    """
 
     def __init__(self) -> None:
         self.going: Due[PodUid] = Due()
@@ -31,27 +37,27 @@ class AwayPods:
         return uid in self.going or uid in self.resting
 
     def forget(self, uid: PodUid) -> None:
-        """It waits no more."""
+        """The pod does not wait any more."""
         self.going.drop(uid)
         self.resting.drop(uid)
         self.failures.forget(uid)
 
     def go(self, pod: PodView, moment: float) -> None:
-        """It is let go: its gate is removed, or it is told that it fits."""
+        """The pod is admitted: it is assumed until its gate is gone or kube-scheduler tries it."""
         seconds = LAPSE.total_seconds() if pod.is_gated else TRIED_SECONDS
         self.going.set(pod.uid, moment + seconds)
 
     def rest(self, uid: PodUid, moment: float, *, is_servers: bool = False) -> None:
-        """It failed again; `is_servers` says whether the fault may be the API server's."""
+        """The pod failed, and backs off; `is_servers`: the API server may be at fault."""
         longest = LONGEST_FOR_OTHERS_SECONDS if is_servers else LONGEST_SECONDS
         self.resting.set(uid, self.failures.failed(uid, moment, longest))
 
     def is_going(self, uid: PodUid, moment: float) -> bool:
-        """Whether it is decided, and holds until then, that the pod is let go."""
+        """Whether the pod stays assumed until after `moment`."""
         until = self.going.at(uid)
         return until is not None and until > moment
 
     def next_moment(self) -> float | None:
-        """When the first of them is over; None where there is none."""
+        """When the first assumption or back-off ends; None where there is none."""
         moments = (self.going.next_moment(), self.resting.next_moment())
         return min((moment for moment in moments if moment is not None), default=None)

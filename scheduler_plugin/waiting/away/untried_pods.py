@@ -1,8 +1,8 @@
-"""Pods that an earlier process let go: out of the gate, and not tried by kube-scheduler yet.
+"""Pods that an earlier process admitted: without the gate, and not tried by kube-scheduler yet.
 
-What was assumed of them went with that process. Believed in anew before the first decision, they
-keep the room for which they were let go, for as long as any decision is believed. Of one that was
-tried nothing is believed: it may wait for something else, for ever.
+The assumptions of that process are lost. They are restored before the first decision, so that the
+pods keep their room, for as long as any assumption lasts. A pod that kube-scheduler tried is not
+assumed again: it may wait for another reason, without a time limit.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 
 def untried_pods(world: World) -> list[PodUid]:
-    """The pods that kube-scheduler is about to try, in the order of their turns."""
+    """The pods without the gate that kube-scheduler has not tried yet, in queue order."""
     turns = [turn_of(pod) for pod in world.facts.pods() if _is_on_its_way(pod, world)]
     return [turn[-1] for turn in sorted(turns)]
 
 
 def believe(uid: PodUid, world: World, now: datetime) -> None:
-    """Assume a pod's binding if it would be admitted; when it is asked about, it is judged anew."""
+    """Restore a pod's assumption if it would be admitted now; Filter judges the pod anew."""
     pod = world.facts.pod(uid)
     if pod is None or not _is_on_its_way(pod, world):
         return

@@ -1,6 +1,6 @@
-"""Who waits, and for what: pods that every verdict treats alike stand in one line.
+"""Equivalence classes of waiting pods: every verdict is the same for all pods of a class.
 
-In come pods at the gate (`waiting_pods`) and refused ones without a gate (`refused_pods`); out come
-lines (`lines`), and the one sum or ceiling that each waits for (`blockades`). Start reading at
-`lines`.
+Input: pods at the gate (`waiting_pods`) and refused pods without a gate (`refused_pods`). Output:
+the classes (`lines`), and the limiting quota of each inadmissible one (`blockades`).
+Start reading at `lines`.
 """

@@ -1,8 +1,8 @@
-"""What a line waits for: the one sum that has to fall, or the one ceiling that has to rise.
+"""Inadmissible classes, and the limiting quota of each: usage has to fall, or the quota to rise.
 
-A pod that would pass a limit or a quota is refused at one *bottleneck*: a queue, a resource and a
-kind of ceiling. As long as that has no room for it no verdict is needed, whatever else happens; to
-look whether it has costs a few sums, however many pods wait there.
+A pod that would exceed a limit or a quota is refused at one *limiting quota*: a queue, a resource
+and a kind of ceiling. While that has no room for the pod, no verdict is needed, whatever else
+changes. The check costs a few sums for each limiting quota, and not for each waiting pod.
 """
 
 from __future__ import annotations
@@ -24,14 +24,20 @@ _CEILINGS = (Reason.OVER_LIMIT, Reason.NON_PREEMPTIBLE_OVER_QUOTA)
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """Where there is no room: a limit, or a quota for non-preemptible use."""
+    """A limit, or a quota for non-preemptible usage, that has no room.
+
+    Attributes:
+        place: The queue that has the limit or quota.
+        key: The resource.
+        reason: The kind of ceiling: `OVER_LIMIT` or `NON_PREEMPTIBLE_OVER_QUOTA`.
+    """
 
     place: QueueName
     key: ResourceKey
     reason: Reason
 
     def room(self, world: WorldView) -> int | None:
-        """How much more fits; None for any amount."""
+        """The amount that still fits; None for any amount."""
         share = world.facts.tree.share(self.place, self.key) or Share()
         if self.reason is Reason.OVER_LIMIT:
             most, charged, assumed = share.most.most, world.ledger.usage, world.assumptions.usage
@@ -44,7 +50,7 @@ class Bottleneck:
 
 
 class Blockades:
-    """The lines that wait at bottlenecks, and how much each of them needs there."""
+    """The inadmissible classes by limiting quota, each with the amount that it needs there."""
 
     def __init__(self) -> None:
         self._lines: dict[Bottleneck, dict[Signature, int]] = {}
@@ -66,11 +72,11 @@ class Blockades:
         return signature in self._bottlenecks
 
     def bottlenecks(self) -> list[Bottleneck]:
-        """Where lines wait."""
+        """The limiting quotas of all inadmissible classes."""
         return list(self._lines)
 
     def opened(self, bottleneck: Bottleneck, world: WorldView) -> list[Signature]:
-        """The lines for whose first pod there is room by now."""
+        """The classes to requeue: there is room for the head of each by now."""
         lines, room = self._lines.get(bottleneck, {}), bottleneck.room(world)
         if room is not None and room <= 0:
             return []
@@ -80,7 +86,10 @@ class Blockades:
 def bottleneck_of(
     pod: PodView, refused: Refused, world: WorldView
 ) -> tuple[Bottleneck, int] | None:
-    """Where a pod was refused and how much it needs there; None where it is no ceiling."""
+    """The limiting quota of a refused pod, and the amount that it needs there.
+
+    None where the pod was refused for another reason.
+    """
     if refused.reason not in _CEILINGS:
         return None
     case = case_of(pod, world.facts.claims_of(pod), world, at_bind=False)
@@ -98,7 +107,7 @@ def _overrun(case: Case, reason: Reason) -> Overrun | None:
 def lacks_together(
     found: Together | NotTogether, world: WorldView
 ) -> tuple[Bottleneck, int] | None:
-    """Where they do not fit, and how much more they would need there; while they are tried."""
+    """The limiting quota of a gang, and its shortfall there, with part of the gang assumed."""
     if not isinstance(found, NotTogether) or found.pod is None or found.alone is None:
         return None
     there = bottleneck_of(found.pod, found.alone, world)
@@ -108,5 +117,5 @@ def lacks_together(
 def needed_together(
     lacks: tuple[Bottleneck, int] | None, world: WorldView
 ) -> tuple[Bottleneck, int] | None:
-    """How much room they need there in all; when they are no longer tried."""
+    """The same with the whole amount that the gang needs, with nothing of it assumed."""
     return lacks and (lacks[0], lacks[1] + (lacks[0].room(world) or 0))

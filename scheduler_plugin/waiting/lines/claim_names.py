@@ -1,4 +1,4 @@
-"""Claims by the names that waiting pods give them."""
+"""Claims by the names under which waiting pods reference them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _NO_PODS: Mapping[PodUid, None] = {}
 
 
 class NamedClaims:
-    """Which pods name a claim, and which claim a name stands for."""
+    """The pods that reference a claim name, and the claim that has this name."""
 
     def __init__(self, world: WorldView) -> None:
         self._world = world
         self._pods: dict[ClaimKey, dict[PodUid, None]] = {}
-        # By name, the claim that it stands for, and whether that is being deleted.
+        # By name, the claim of this name, and whether it is terminating.
         self._known: dict[ClaimKey, tuple[ClaimUid, bool]] = {}
         self._keys: dict[ClaimUid, ClaimKey] = {}
 
     def pods(self, key: ClaimKey) -> KeysView[PodUid]:
-        """The pods that name it, in the order in which they came; it shows later changes."""
+        """The pods that reference the name, oldest entry first; the view shows later changes."""
         return self._pods.get(key, _NO_PODS).keys()
 
     def key_of(self, uid: ClaimUid) -> ClaimKey | None:
-        """The name of a claim that a pod names, though the claim be gone since."""
+        """The name of a referenced claim, even of a claim that is gone."""
         return self._keys.get(uid)
 
     def add(self, pod: PodUid, keys: Iterable[ClaimKey]) -> None:
@@ -45,7 +45,7 @@ class NamedClaims:
                 self._unlearn(key)
 
     def learn(self, key: ClaimKey) -> bool:
-        """See which claim the name stands for; returns whether that is news."""
+        """Look up the claim of a name; returns whether it differs from the last look-up."""
         claim, before = self._world.facts.claim_named(*key), self._known.get(key)
         found = (claim.uid, claim.is_deleting) if claim is not None else None
         if found == before:

@@ -1,10 +1,10 @@
-"""Pods that wait in line: those that every verdict treats alike stand in one line.
+"""Equivalence classes of waiting pods: every verdict is the same for all pods of a class.
 
-A verdict depends on a pod's *signature*: its queue and namespace, whether it is non-preemptible,
-what it requests, and its claims. A claim that nobody else names or uses is known by what it asks
-for, any other by its UID. So only the first pod of a line needs a verdict: what refuses it refuses
-all behind it. Order within a line, and among the lines of a queue: priority, then age.
-Pods of a PodGroup that go together stand in one line, whatever they ask for.
+A verdict depends on the *key* of a pod: its queue and namespace, whether it is non-preemptible,
+its requests, and its claims. A claim that only this pod references counts by its requests, any
+other claim by its UID. So only the head of a class needs a verdict: a refusal of the head holds
+for the whole class. The order in a class, and among the classes of a queue: priority, then age.
+The pods of a gang are one class, whatever they request.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from scheduler_plugin.objects.names import ClaimUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 
 PlainClaim: TypeAlias = tuple[QueueName, tuple[Request, ...]]
-"""Label and requests of a claim that only one pod has to do with."""
+"""Label and requests of a claim that only one pod references."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a verdict depends on; of pods that go together only who they are, and `gang`."""
+    """The properties on which a verdict depends; for a gang only queue, namespace and `gang`."""
 
     queue: QueueName
     namespace: str
@@ -39,7 +39,7 @@ class Signature:
 
 
 def signature_of(pod: PodView, facts: FactsView) -> Signature:
-    """The signature of a pod whose claims are all known."""
+    """The key of a pod whose claims all exist."""
     if is_of_gang(pod, facts):
         return Signature(facts.queue_of(pod), pod.namespace, False, (), (), gang=pod.group)
     return Signature(
@@ -58,13 +58,14 @@ def _known_by(claim: ClaimView, facts: FactsView) -> ClaimUid | PlainClaim:
 
 @dataclass(slots=True)
 class Line:
-    """The pods of one signature, in the order of their turns.
+    """The pods with the same key, in order.
 
     Attributes:
-        asks: What each of them asks for.
-        reason: Why the first was refused the last time; "" where it has not been.
-        refusal: The sentence of that refusal.
-        kept: A sentence, where it fits and leaves room for somebody else; "" where it does not.
+        asks: The requests of each pod.
+        reason: Why the head was not admitted last time; "" where it was not judged yet.
+        refusal: The same as a sentence.
+        kept: For which pod the head leaves room although it fits, as a sentence; "" for none.
+        turns: The sort keys of the pods, sorted.
     """
 
     signature: Signature
@@ -81,10 +82,10 @@ class Line:
         del self.turns[bisect_left(self.turns, turn)]
 
     def ahead_of(self, turn: Turn) -> int:
-        """How many have their turn before."""
+        """The number of pods before this sort key."""
         return bisect_left(self.turns, turn)
 
 
 def claim_uids(signature: Signature) -> Iterator[ClaimUid]:
-    """The claims that others have to do with as well."""
+    """The claims of the class that other pods reference as well."""
     return (known for known in signature.claims if isinstance(known, str))

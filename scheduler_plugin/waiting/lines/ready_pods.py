@@ -10,9 +10,9 @@ from scheduler_plugin.objects.pods import PodView
 
 
 def is_ready(pod: PodView, world: WorldView) -> bool:
-    """Whether nothing but the quota keeps the pod: its claims are there, and no other gate.
+    """Whether the pod can be judged: its claims exist, and it has no gate but the quota gate.
 
-    One of another scheduler that asks for devices takes nobody's turn.
+    A pod of another scheduler that requests devices is never ready.
     """
     if goes_elsewhere(pod, world.facts):
         return False

@@ -1,9 +1,8 @@
-"""The pods without a gate that wait: kube-scheduler asked about them, and they were refused.
+"""Waiting pods without a gate: kube-scheduler tried them, and Filter or Bind refused them.
 
-kube-scheduler tries such a pod again when something changes that it looks at. It looks at no Queues
-and at no decisions that lapse, and it may hear of a change before this process does. So refused
-pods are kept here until it asks about them anew: whoever decides about those that wait at the gate
-decides about them as well.
+kube-scheduler tries such a pod again after an event that it watches. It watches neither Queues nor
+assumptions that lapse, and it may see an event before this process does. So refused pods are kept
+here until kube-scheduler tries them again, and the gate keeper decides about them as well.
 """
 
 from __future__ import annotations
@@ -15,20 +14,21 @@ from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
 
 MOST = 10_000
-"""Pods; of more, those that were refused the longest ago are left to kube-scheduler."""
+"""The largest number of pods. Beyond it the pods that were refused first are dropped, and only
+kube-scheduler retries them."""
 
 
 def _unheard(_: PodUid) -> None:
-    """Nobody minds."""
+    """Ignore a change."""
 
 
 class RefusedPods:
-    """The pods that were refused when kube-scheduler asked about them last."""
+    """The pods that were refused in kube-scheduler's last attempt."""
 
     def __init__(self) -> None:
         self.changed: Callable[[PodUid], None] = _unheard
-        """Called with each pod that is asked about, or is left to kube-scheduler."""
-        # As an ordered set, the longest ago first.
+        """Called with each pod that is tried, and with each that is dropped."""
+        # An ordered set, the pod that was refused first at its head.
         self._pods: dict[PodUid, None] = {}
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class RefusedPods:
         return iter(self._pods)
 
     def answered(self, pod: PodUid, *, refused: bool) -> None:
-        """kube-scheduler asked about a pod and was answered."""
+        """kube-scheduler tried a pod; `refused` is the answer."""
         known = pod in self._pods
         self._pods.pop(pod, None)
         if refused:
@@ -52,16 +52,16 @@ class RefusedPods:
             self.answered(next(iter(self._pods)), refused=False)
 
     def forget(self, pod: PodUid) -> None:
-        """It is gone or runs: nobody will ask about it."""
+        """The pod is gone or runs: kube-scheduler will not try it again."""
         self._pods.pop(pod, None)
 
 
 def as_it_waits(world: WorldView, refused: Container[PodUid], uid: PodUid) -> PodView | None:
-    """A pod that waits, at the gate or because it was refused; None for any other."""
+    """A waiting pod, at the gate or refused, as it is to be judged; None for any other."""
     pod = world.facts.pod(uid)
     if pod is None or pod.is_gated:
         return pod
     if uid not in refused or pod.gates or not pod.may_be_bound:
         return None
-    # A claim for its extended resources is of an attempt that failed.
+    # The claim for its extended resources belongs to an attempt that failed.
     return pod.without_extended_claim() if pod.extended_claim else pod

@@ -1,7 +1,6 @@
-"""Lines whose turn comes by what no change tells: they are judged anew every few seconds.
+"""Classes that are judged anew every few seconds, since no event says when they may fit.
 
-That there are devices for those that go together is one such thing, that a back-off is over
-another.
+Examples: free devices for a whole gang, and the end of a back-off.
 """
 
 from __future__ import annotations
@@ -12,32 +11,31 @@ SOON_SECONDS = 5.0
 
 
 class SoonLines:
-    """Which lines those are, and when they are judged next, by the monotonic clock."""
+    """These classes, and when they are judged next, by the monotonic clock."""
 
     def __init__(self) -> None:
-        """There is none yet."""
         self._lines: dict[Signature, None] = {}
         self._at = float("-inf")
 
     def add(self, signature: Signature) -> None:
-        """A line is to be judged anew soon."""
+        """Judge a class anew soon."""
         self._lines[signature] = None
 
     def hurry(self) -> None:
-        """Something changed that may matter to them."""
+        """Judge these classes at the next decision: a change may concern them."""
         self._at = float("-inf")
 
     @property
     def next_moment(self) -> float | None:
-        """When they are judged next; None without any."""
+        """When they are judged next; None where there is none."""
         return self._at if self._lines else None
 
     def are_due(self, moment: float) -> bool:
-        """Whether there are any, and their time has come."""
+        """Whether there are classes to judge at `moment`."""
         return bool(self._lines) and moment >= self._at
 
     def take(self, moment: float) -> tuple[Signature, ...]:
-        """Those that are due; they are no longer among these."""
+        """Remove and return the classes that are due."""
         if moment < self._at:
             return ()
         self._at = moment + SOON_SECONDS

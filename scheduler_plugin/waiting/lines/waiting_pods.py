@@ -1,10 +1,10 @@
-"""Who waits, at the gate or refused without one; and which lines a change may mean something to.
+"""The waiting pods with their classes, and the classes to requeue after a change.
 
-A change costs what it touches: one pod its own claims, one claim the lines of the pods that name
-it, a namespace or a PodGroup its pods. Only what all lines may depend on (classes, say) makes all
-be looked at, some at a time: until a pod's turn to be looked at comes, it stands where it stood.
-Whatever happens to one pod of a group that goes together, the others may go by now, or no longer:
-it came, it may be judged by now, it was let go or bound, it ended.
+The cost of a change grows with what it concerns: for a pod its claims, for a claim the classes of
+the pods that reference it, for a namespace or a PodGroup its pods. A change on which all classes
+may depend (of a DeviceClass, for example) makes all pods be reviewed, some at a time. Until its
+review a pod stays in its class. Any change of one pod of a gang (created, ready to be judged,
+admitted, bound, ended) requeues the gang.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GroupKey: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A waiting pod; without a signature it cannot be judged yet."""
+    """A waiting pod. A pod without a class cannot be judged yet."""
 
     turn: Turn
     signature: Signature | None
@@ -38,16 +38,16 @@ class _Member:
 
 
 class WaitingPods:
-    """The lines, and the pods in them or about to be.
+    """The classes with their pods, and the pods that cannot be judged yet.
 
     Attributes:
-        lines: By signature; none is empty.
-        woken: Lines that came, changed or went, or that a change may matter to.
-        moved: Pods that wait for something else than before, perhaps.
+        lines: The classes, by key; none is empty.
+        woken: The requeued classes: created, changed or deleted, or a change may concern them.
+        moved: Pods whose reason to wait may have changed.
     """
 
     def __init__(self, world: WorldView, find: Callable[[PodUid], PodView | None]) -> None:
-        """`find` tells of a pod that waits as it is to be judged, and None of any other."""
+        """`find` returns a waiting pod as it is to be judged, and None for any other."""
         self._world = world
         self._find = find
         self.lines: dict[Signature, Line] = {}
@@ -57,7 +57,7 @@ class WaitingPods:
         self._claims = NamedClaims(world)
         self._lines_of: dict[ClaimUid, dict[Signature, None]] = {}
         self._turns = world.assumptions.holds.turns
-        # How many lines are of pods that go together, and the groups of all such pods.
+        # The number of classes that are gangs, and the PodGroup of each pod of a gang.
         self._gangs = 0
         self._groups: dict[PodUid, GroupKey] = {}
 
@@ -71,12 +71,12 @@ class WaitingPods:
         return iter(self._members)
 
     def line_of(self, pod: PodUid) -> Line | None:
-        """The line of a pod; None for one that does not wait or cannot be judged yet."""
+        """The class of a pod; None for a pod that does not wait or cannot be judged yet."""
         member = self._members.get(pod)
         return self.lines[member.signature] if member and member.signature else None
 
     def place(self, uid: PodUid) -> Place | None:
-        """A pod's place among those of its queue; None for one that is not in any line."""
+        """A pod's position in its queue; None for a pod that is in no class."""
         member = self._members.get(uid)
         if member is None or member.signature is None:
             return None
@@ -86,14 +86,14 @@ class WaitingPods:
         return Place(queue, ahead + 1, sum(len(line.turns) for line in lines))
 
     def counts(self) -> Counter[QueueName]:
-        """How many wait in line, by queue."""
+        """The number of queued pods, by queue."""
         found: Counter[QueueName] = Counter()
         for signature, line in self.lines.items():
             found[signature.queue] += len(line.turns)
         return found
 
     def lacking_room(self) -> list[PodUid]:
-        """The pods of lines that lack room or devices; of a gang the first stands for all."""
+        """The pods of classes that lack room or devices; for a gang only its head."""
         return [
             turn[-1]
             for signature, line in self.lines.items()
@@ -102,9 +102,10 @@ class WaitingPods:
         ]
 
     def wake_held(self) -> None:
-        """The lines of pods that room is held for: at their bottleneck it counts as used.
+        """Requeue the classes of pods for which something is held.
 
-        And those that wait until others have their devices, once some do.
+        Their limiting quota counts what is held as used. When holds changed, the classes that wait
+        for held devices are requeued as well.
         """
         turns = self._world.assumptions.holds.turns
         if turns != self._turns:
@@ -116,7 +117,7 @@ class WaitingPods:
                 self.woken[line.signature] = None
 
     def next_of(self, line: Line) -> PodUid:
-        """Whose turn it is: the pod that room is held for, else the first."""
+        """The pod of a class to judge: one for which room is held, else the head."""
         held = (hold.pod for hold in self._world.assumptions.holds)
         mine = (uid for uid in held if self.line_of(uid) is line)
         return next(mine, line.turns[0][-1])
@@ -124,7 +125,7 @@ class WaitingPods:
     # Changes.
 
     def note_pod(self, uid: PodUid) -> None:
-        """A pod came, changed or went: any pod that may use devices."""
+        """A pod that may use devices was created, changed or deleted."""
         waiting, pod = self._find(uid), self._world.facts.pod(uid)
         if waiting is not None:
             self._enter(waiting)
@@ -135,7 +136,7 @@ class WaitingPods:
         self.wake(self._world.facts.claims_consumed_by(uid))
 
     def note_group(self, uid: PodUid) -> None:
-        """A pod of those that go together may have come, changed, gone, or been decided about."""
+        """A pod of a gang may have been created, changed, deleted, or decided about."""
         pod, before = self._world.facts.pod(uid), self._groups.pop(uid, None)
         key = before
         if pod is not None and is_of_gang(pod, self._world.facts):
@@ -144,7 +145,7 @@ class WaitingPods:
             self._wake_gangs(self._world.facts.pods_in_group(key))
 
     def note_claim(self, uid: ClaimUid) -> None:
-        """A claim came, changed or went, or a decision was made that uses it."""
+        """A claim was created, changed or deleted, or a decision uses it."""
         claim = self._world.facts.claim(uid)
         key = claim.key if claim is not None else self._claims.key_of(uid)
         if key is None or not (pods := self._claims.pods(key)):
@@ -155,14 +156,14 @@ class WaitingPods:
         self.wake((uid,))
 
     def review(self, uid: PodUid) -> None:
-        """Something changed that a member's signature or verdict may follow from."""
+        """Another object changed on which a pod's class or verdict may depend."""
         self._place(uid)
         line = self.line_of(uid)
         if line is not None:
             self.woken[line.signature] = None
 
     def line_to_judge(self, signature: Signature) -> Line | None:
-        """A line with what its pods ask for by now; None for none."""
+        """A class with the present requests of its pods; None where it is gone."""
         line = self.lines.get(signature)
         first = self._find(line.turns[0][-1]) if line is not None else None
         if line is not None and first is not None:
@@ -170,25 +171,25 @@ class WaitingPods:
         return line
 
     def take_woken(self) -> Signature | None:
-        """One of the lines that were woken and not taken since; it may be gone."""
+        """Remove and return a requeued class; it may be gone."""
         signature = next(iter(self.woken), None)
         if signature is not None:
             del self.woken[signature]
         return signature
 
     def wake_lines(self, signatures: Iterable[Signature]) -> None:
-        """These are to be looked at."""
+        """Requeue these classes."""
         self.woken |= dict.fromkeys(signatures)
 
     def wake(self, claims: Iterable[ClaimUid]) -> None:
-        """Something about these claims changed that no signature shows."""
+        """Requeue the classes that use these claims: a change that no class key shows."""
         for uid in claims:
             self.woken |= self._lines_of.get(uid, {})
             if self._gangs and (key := self._claims.key_of(uid)) is not None:
                 self._wake_gangs(self._claims.pods(key))
 
     def _wake_gangs(self, pods: Iterable[PodUid]) -> None:
-        """Something about these pods, or others of their groups, changed."""
+        """Requeue the gangs of these pods."""
         found = (self._members.get(pod) for pod in pods)
         signatures = (member.signature for member in found if member and member.signature)
         self.wake_lines(signature for signature in signatures if signature.gang)
@@ -209,7 +210,7 @@ class WaitingPods:
         self._look_at_neighbours(pod.uid, claims)
 
     def leave(self, uid: PodUid) -> None:
-        """Take a pod out, if it is there, without a trace."""
+        """Remove a pod, if it is here."""
         member = self._members.pop(uid, None)
         self.moved.pop(uid, None)
         if member is None:
@@ -219,7 +220,10 @@ class WaitingPods:
         self._look_at_neighbours(uid, member.claims)
 
     def _look_at_neighbours(self, uid: PodUid, claims: Iterable[ClaimKey]) -> None:
-        """A claim that is a pod's alone is known by its signature, and no longer if two name it."""
+        """Classify the other pods of these claims again: a claim of one pod counts by its requests.
+
+        It does so no longer once two pods reference it.
+        """
         for key in claims:
             pods = self._claims.pods(key)
             if len(pods) <= 2:
@@ -227,7 +231,7 @@ class WaitingPods:
                     self._place(other)
 
     def _place(self, uid: PodUid) -> None:
-        """Put a member into the line where it belongs by now."""
+        """Put a pod into its present class."""
         before, pod = self._members[uid], self._find(uid)
         if pod is None:
             return

@@ -1,7 +1,7 @@
-"""Whose turn it is: which line goes next.
+"""The order in which classes are judged.
 
-In come lines and what each queue has; out come the lines that may go, the fairest first (`rounds`):
-at each level of the tree the queue that is farthest below its share (`fairness`), and who has
-waited for so long that others leave room for it (`aging`). Which pod of a queue is first, `lines`
-says. Start reading at `rounds`.
+Input: the requeued classes, and the usage of each queue. Output: one class after another, the
+fairest first (`rounds`): at each level of the tree the queue that is farthest below its share
+(`fairness`). Other classes leave room for a pod that has waited long enough (`aging`). Room
+`lines` orders the pods of one queue. Start reading at `rounds`.
 """

@@ -1,16 +1,17 @@
-"""Who has waited for so long that others leave room for it: an end to being passed.
+"""Aging: other pods leave room for a pod that has waited long, so that it does not starve.
 
-A pod that does not fit lets those pass that do. If that went on for ever, small pods would keep a
-large one waiting without end. So its time is cut into turns, free ones and kept ones, each pair
-twice as long as the one before:
+A pod that does not fit does not block later pods that do. Without a limit to that, small pods
+could keep a large one waiting without end. So its waiting time is divided into free and kept
+periods; each pair is twice as long as the one before:
 
     free 5m, kept 5m, free 10m, kept 10m, free 20m, kept 20m, ...
 
-In its kept turns nobody who comes after it takes room that it needs, at any ceiling of its queue
-and above; nobody but queues that stand better, which are under their quota, say, while its own is
-over its. Devices may be in use for ever, so half of the time others may go all the same. Where no
-pod runs for longer than some time, a kept turn of that length ends within eight times that time,
-and in it the pod goes.
+In a kept period no later pod takes room that the aged pod needs, at any ceiling of its queue and
+of the queues above. The exception is a pod of a queue with a better rank: for example one below
+its quota, where the queue of the aged pod is above its own. Devices may be in use without a time
+limit, so in half of the time other pods are admitted all the same. If no pod runs for longer than
+some time, a kept period of that length ends within eight times that time, and the aged pod is
+admitted in it.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from scheduler_plugin.waiting.lines.lines import Line, Signature
 from scheduler_plugin.waiting.turns.fairness import Rank, own_rank, rank
 
 FIRST_TURN = timedelta(minutes=5)
-"""How long the first free turn is, and the first kept one."""
+"""The length of the first free period, and of the first kept one."""
 
 Place: TypeAlias = tuple[QueueName, ResourceKey]
 
 
 def is_kept(waited: timedelta, first: timedelta = FIRST_TURN) -> bool:
-    """Whether others leave room for who has waited for so long."""
+    """Whether this waiting time is in a kept period."""
     if waited < first:
         return False
     turn = first
@@ -50,10 +51,11 @@ def is_kept(waited: timedelta, first: timedelta = FIRST_TURN) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Aged:
-    """The first pod of a line that was refused at a ceiling.
+    """The head of a class that was refused at a ceiling.
 
     Attributes:
-        needs: The most that it can be charged, with those that go with it if there are any.
+        turn: Its sort key.
+        needs: The most that can be charged for it, or for its gang.
         name: For a sentence.
         created: As the API writes it.
     """
@@ -65,7 +67,7 @@ class Aged:
     created: str
 
     def is_kept(self, now: datetime, first: timedelta) -> bool:
-        """Whether others leave room for it; for nobody of whom it is not known since when."""
+        """Whether other pods leave room for it; False where its creation time is not known."""
         since = read_time(self.created)
         return since is not None and is_kept(now - since, first)
 
@@ -74,10 +76,10 @@ class Aged:
 
 
 class AgedPods:
-    """For whom room is left, and which lines leave it."""
+    """The aged pods, and the classes that leave room for them."""
 
     def __init__(self, world: WorldView, lines: Mapping[Signature, Line], first: timedelta) -> None:
-        """`first` is the length of the first turns."""
+        """`first` is the length of the first two periods."""
         self._world = world
         self._lines = lines
         self._first = first
@@ -86,9 +88,9 @@ class AgedPods:
         self._leaving: dict[Signature, dict[Signature, None]] = {}
 
     def put(self, aged: Aged, now: datetime) -> Iterable[Signature]:
-        """A pod was refused: leave room for it, if it is its turn and it could fit at all.
+        """A pod was refused: leave room for it in its kept periods, if it could fit at all.
 
-        Returns the lines that need to leave none any more.
+        Returns the classes that do not need to leave room any more.
         """
         if not aged.is_kept(now, self._first):
             return self.drop(aged.signature)
@@ -102,7 +104,7 @@ class AgedPods:
         return ()
 
     def drop(self, signature: Signature) -> Iterable[Signature]:
-        """A line's first goes, or another is the first: the lines that left room for it."""
+        """The head of a class is admitted or another; returns the classes that left room for it."""
         self._take_out(signature)
         return self._leaving.pop(signature, ())
 
@@ -121,12 +123,12 @@ class AgedPods:
                     yield (place, key), share.most.most
 
     def is_turned(self, line: Line, created: str, now: datetime) -> bool:
-        """Whether a line that waits at a ceiling has another turn than it had."""
+        """Whether an inadmissible class has begun another period."""
         aged = Aged(line.signature, line.turns[0], line.asks, "", created)
         return aged.is_kept(now, self._first) != (line.signature in self._aged)
 
     def leave_room(self, line: Line, admitted: Iterable[Admitted], now: datetime) -> Aged | None:
-        """For whom a line's first, which would fit, leaves room; None where it may go."""
+        """The aged pod for which a head that fits leaves room; None where it may be admitted."""
         if not self._aged:
             return None
         added = Totals(self._world.facts.tree.path)
@@ -143,14 +145,14 @@ class AgedPods:
         return None
 
     def _takes(self, place: QueueName, key: ResourceKey, amount: int) -> bool:
-        """Whether a ceiling has no room for both."""
+        """Whether a ceiling has no room for this amount."""
         ledger, assumed = self._world.ledger.usage, self._world.assumptions.usage
         share = self._world.facts.tree.share(place, key)
         used = ledger.amount(place, key) + assumed.amount(place, key)
         return share is not None and not share.most.allows(used + amount)
 
     def _first_at(self, place: Place, line: Line, now: datetime) -> Aged | None:
-        """The first that is kept room for there, if it comes before the line and stands as well."""
+        """The first aged pod at a ceiling that is before the class and has no worse rank."""
         for turn, aged in self._at.get(place, ()):
             if turn >= line.turns[0] or aged.signature == line.signature:
                 return None
@@ -161,7 +163,7 @@ class AgedPods:
         return None
 
     def _stands_better(self, line: Line, aged: Aged) -> bool:
-        """Where the ways to both part: under its quota, say, or in a queue of higher priority."""
+        """Whether the class ranks better, at the level where the paths of both queues divide."""
         mine, other = line.signature.queue, aged.signature.queue
         if mine == other:
             return False

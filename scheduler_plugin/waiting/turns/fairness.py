@@ -1,12 +1,12 @@
-"""Whose queue goes next: of siblings the one that is furthest below its share, at each level.
+"""The order of sibling queues: the queue farthest below its share first, at each level.
 
-It is the order in which `shares` deals devices, one pod at a time:
+It is the order in which `shares` divides devices, one pod at a time:
 
-    1  under their quota     the larger priority of the queue first, then the smaller part used
-    2  quotas without an end the larger priority first, then the less used for its weight
-    3  over their quota      the larger priority first, then the less surplus for its weight
+    1  below quota      higher queue priority first, then the smaller used part of the quota
+    2  unlimited quota  higher priority first, then the smaller usage per weight
+    3  above quota      higher priority first, then the smaller usage above quota per weight
 
-What is charged to a queue itself stands among its children as one without a quota.
+The usage of a queue itself is ordered among its children, like a child without a quota.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, QueueName
 
 Standing: TypeAlias = tuple[int, int]
-"""Which of the three it is, and the priority, turned round: the smaller goes first."""
+"""The tier of the three, and the negative priority: the smaller goes first."""
 
 Rank: TypeAlias = tuple[int, int, float]
-"""A standing, and how much of its part a queue has of that."""
+"""A standing, and the used part: the smaller goes first."""
 
 _QUOTA, _ENDLESS_QUOTA, _REST = range(3)
 _NOTHING_ASKED: Rank = (_QUOTA - 1, 0, 0.0)
 
 
 def rank(place: QueueName, asked: Charges, world: WorldView) -> Rank:
-    """How a queue stands towards pods that ask for this; the scarcest resource counts.
+    """The rank of a queue for pods with these requests; the scarcest resource counts.
 
-    The smaller goes first. It only grows while more is charged or assumed. Pods that ask for
+    The smaller goes first. It only grows while more is charged or assumed. Pods that request
     nothing go before all others.
     """
     return max((_rank(place, key, world) for key, _ in asked), default=_NOTHING_ASKED)
 
 
 def own_rank(queue: QueueName, asked: Charges, world: WorldView) -> Rank:
-    """The same of what is charged to a queue itself, beside its children."""
+    """The same for the usage of a queue itself, among its children."""
     own = ((_REST, -DEFAULT_PRIORITY, _dealt(_own(queue, key, world), 1)) for key, _ in asked)
     return max(own, default=_NOTHING_ASKED)
 
@@ -58,7 +58,7 @@ def _rank(place: QueueName, key: ResourceKey, world: WorldView) -> Rank:
 
 
 def _dealt(amount: int, weight: int) -> float:
-    """Whose turn the next one is, by Webster's rule."""
+    """The quotient of Webster's method: the smaller gets the next one."""
     return (2 * amount + 1) / weight if weight else inf
 
 

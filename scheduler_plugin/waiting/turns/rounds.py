@@ -1,12 +1,12 @@
-"""One round of decisions: the lines that may go, the fairest first.
+"""The order of the classes to judge in one cycle, the fairest first.
 
-The lines hang on the tree of queues. At each queue the child goes next that stands best
-(`fairness`); of those that stand equally, the one whose next pod has the earlier turn.
+The classes are leaves of the tree of queues. At each queue the child with the best rank is next
+(`fairness`); among equal ranks, the child whose head has the smaller sort key.
 
-    above the roots ──► root ──► child ──► … ──► the queue's own lines, by turn
+    above the roots ──► root ──► child ──► … ──► the queue's own classes, by sort key
 
-Each queue keeps its children in order, each once. While pods are admitted ranks change on the
-paths that are charged alone; so these are looked at again, and whatever is the first of a queue.
+Each queue keeps its children sorted, each once. An admission changes ranks only on the paths of
+the charged queues; so only these, and the head of each queue, are ranked again.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from scheduler_plugin.waiting.lines.lines import Line, Signature
 from scheduler_plugin.waiting.turns.fairness import Rank, own_rank, rank
 
 _Entry: TypeAlias = tuple[Rank, Turn, QueueName]
-"""A child of a queue, as it stood when somebody looked; the name of none: its own lines."""
+"""A child of a queue with the rank of the last look; `NO_QUEUE` stands for the own classes."""
 
 _TOP = NO_QUEUE
 _OWN = NO_QUEUE
 
 
 class Round:
-    """The lines that take part, each until its turn comes."""
+    """The classes that are not judged yet in this cycle."""
 
     def __init__(self, lines: Mapping[Signature, Line], world: WorldView) -> None:
         self._lines = lines
@@ -40,11 +40,11 @@ class Round:
         self._children: dict[QueueName, list[_Entry]] = {}
         self._known: dict[tuple[QueueName, QueueName], _Entry] = {}
         self._own: dict[QueueName, list[tuple[Turn, int, Signature]]] = {}
-        # A pod that goes from one line to another stands in the heap twice, with one turn.
+        # A pod that changes its class is in the heap twice, with the same sort key.
         self._numbers = count()
 
     def add(self, signatures: Iterable[Signature]) -> None:
-        """Let these lines take part, each once; one that does already is looked at anew."""
+        """Add these classes, each once; a class that is here already is ranked again."""
         for signature in signatures:
             line = self._lines.get(signature)
             if line is not None:
@@ -52,12 +52,12 @@ class Round:
                 self._hang(line)
 
     def moved_up(self, line: Line) -> None:
-        """Somebody came who is the first of a line now, which may be its turn earlier."""
+        """The class has a new head, and may be earlier in the order."""
         if line.signature in self._signatures:
             self._hang(line)
 
     def __bool__(self) -> bool:
-        """Whether there may be a line whose turn has not come."""
+        """Whether there may be a class that is not judged yet."""
         return bool(self._signatures)
 
     def _hang(self, line: Line) -> None:
@@ -67,7 +67,7 @@ class Round:
         self.charged((queue,))
 
     def _put(self, place: QueueName, child: QueueName, line: Line) -> None:
-        """What stands there may be better than the child is by now, never worse."""
+        """Rank a child for this class. An entry may be too good for the present, never too bad."""
         entry, known = self._entry(place, child, line), self._known.get((place, child))
         if known is None or entry < known:
             self._replace(place, child, entry)
@@ -80,11 +80,11 @@ class Round:
             self._known[place, child] = entry
             insort(entries, entry)
         elif not entries:
-            # Piece by piece: to drop a round at its end takes no time then.
+            # Lists are dropped one by one, so that the end of a cycle takes no time.
             del self._children[place]
 
     def _path(self, queue: QueueName) -> Iterable[tuple[QueueName, QueueName]]:
-        """Each place on the way down to a queue's own lines, and the child that the way takes."""
+        """Each queue on the path down to a queue's own classes, with the next child."""
         places = (_TOP, *reversed(self._world.facts.tree.path(queue)))
         return zip(places, (*places[1:], _OWN), strict=True)
 
@@ -95,7 +95,7 @@ class Round:
         return stands, line.turns[0], child
 
     def next(self) -> Line | None:
-        """The line whose turn it is; it is out of the round then. None at the round's end."""
+        """Remove and return the next class; None at the end of the cycle."""
         line = self._first(_TOP)
         if line is None:
             self._signatures.clear()
@@ -105,10 +105,10 @@ class Round:
         return line
 
     def charged(self, queues: Iterable[QueueName]) -> None:
-        """What these queues are charged changed, or a line came to them.
+        """The usage of these queues changed, or a class was added to them.
 
-        Another line of theirs may be the next now, and not only the one that came: where that
-        makes its queue stand worse, the turn is a sibling's, which may be earlier than before.
+        Not only the added class may be next: where it gives its queue a worse rank, a sibling may
+        move forward.
         """
         for queue in queues:
             for place, child in reversed(list(self._path(queue))):
@@ -145,5 +145,5 @@ class Round:
         return None
 
     def rest(self) -> Iterable[Signature]:
-        """The lines whose turn has not come."""
+        """The classes that are not judged yet."""
         return self._signatures

@@ -502,7 +502,7 @@ async def test_a_place_and_the_reason_of_now_are_told_on_request(scene: Scene) -
         assert isinstance(found, WaitingPod)
         assert str(found.place) == '2 of 2 pods that wait in queue "a"'
         assert found.reason == Reason.OVER_LIMIT
-        unknown = "Pod default/px does not exist, or asks for no devices."
+        unknown = "Pod default/px does not exist, or requests no devices."
         assert scene.writer.waiting("default", "px") == unknown
         gone = (
             "Pod default/p0 does not wait: it has no gate moorage.dev/quota, and was not refused."

@@ -652,7 +652,8 @@ def test_who_names_a_claim_that_is_being_deleted_is_told_and_goes_once_it_is_mad
     (told,) = keeper.untold.take(9)
     assert told.reason == Wait.CLAIM_NOT_FOUND
     assert told.message == (
-        "It waits until ResourceClaim default/p, which is being deleted, is gone and made again."
+        "The pod waits until ResourceClaim default/p, which is terminating, is gone and created"
+        " again."
     )
     world.delete_claim(claim.uid)
     keeper.note(ClaimChanged(claim.uid))
@@ -766,8 +767,8 @@ def test_a_pod_of_another_scheduler_takes_nobodys_turn_and_is_told_why_it_waits(
     (condition,) = keeper.untold.take(9)
     assert (condition.name, condition.reason) == ("other", Wait.OTHER_SCHEDULER)
     assert condition.message == (
-        'It waits in no line. Pod default/other: spec.schedulerName: is "kai-scheduler", and this'
-        ' is the scheduler "moorage". Create the pod anew.'
+        'The pod is in no queue. Pod default/other: spec.schedulerName: is "kai-scheduler", and'
+        ' this is the scheduler "moorage". Create the pod anew.'
     )
 
 
