@@ -1,7 +1,8 @@
-"""Who has to give up what for a pod to which it is guaranteed.
+"""Preemption for guaranteed quota: the targets to evict for a pod that waits.
 
-In come the world and a pod that waits; out comes which claims are to be freed for it, each with all
-its users as one set, or why nobody has to go. `wants` and `device_wants` say what the pod lacks,
-room `victims` who could go and in which order, room `places` whether that would help the pod. The
-binder asks and evicts. Start reading at `room`, and at `devices` for devices.
+Input: the world, and the pods that wait. Output for each: the targets, each a claim with all of
+its users, or why there are no candidates. `wants` computes what a pod would be charged,
+`standings` what each queue has and what is guaranteed to it. Room `victims` says which pods are
+protected and in which order others are evicted; room `places` whether the pod would then find
+devices and a node. The binder evicts. Start reading at `cycles`.
 """

@@ -1,12 +1,12 @@
-"""Who goes for pods that wait: one head after the other, of all who wait at one time.
+"""One preemption cycle over all pods that wait, head by head.
 
-    head ──► lacks nothing ──► OnItsWay
-       └───► who may go, in order, until it is enough ──► Take: whoever was not needed stays
-                                    └── not enough ─────► Nobody, and why
+    head ──► lacks nothing ──► `OnItsWay`
+       └───► candidates in order, until they are enough ──► `Take`, without unneeded targets
+                                    └── not enough ───────► `Nobody`, with the reason
 
-What one head takes, and what it will be charged, counts for all after it: so a whole line is served
-in one cycle. Nobody looks for the smallest set: greedily in order, and what turned out not to be
-needed stays, the last one first.
+The targets of one head, and what it will be charged, count for all heads after it: so one cycle
+serves all pods of a queue. The search is greedy and does not find the smallest set. Afterwards
+targets that are not needed are put back, the last one first.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from scheduler_plugin.reclaiming.victims.victims import Away
 from scheduler_plugin.reclaiming.wants import Nobody
 
 PutOff = Callable[[QueueName, int], str]
-"""Why no pods are evicted for a queue now, of how many; "" where they are."""
+"""Takes a queue and a number of pods: why these are not evicted now; "" where they may be."""
 
 
 FEW = 16
-"""After how many pods there is a pause."""
+"""The number of pods between two pauses."""
 
 
 class Cycle:
-    """One look at all that wait. Pods are served in the order in which they are given.
+    """Decisions for all pods that wait, in the order of the calls.
 
-    The world may go on while `steps` pauses: its sums are read through. What was decided is looked
-    at once more before it is carried out (`due_takes`).
+    The world may change while `steps` pauses: its sums are read each time. Each decision is checked
+    again before it is carried out (`due_takes`).
     """
 
     def __init__(
@@ -60,7 +60,15 @@ class Cycle:
         supply: Supply,
         put_off: PutOff = lambda queue, pods: "",
     ) -> None:
-        """`put_off` is asked before anybody is taken."""
+        """Create.
+
+        Args:
+            world: The known objects.
+            now: The wall-clock time.
+            away: Pods that are no candidates.
+            supply: Finds nodes and devices.
+            put_off: Says whether evictions for a queue have to wait.
+        """
         self._put_off = put_off
         self._world = world.trial()
         self._away = away
@@ -68,16 +76,16 @@ class Cycle:
         self._standings = Standings(self._world, away)
         self._takings = Takings(self._world, now, away, supply, self._standings)
         self._in_vain: dict[object, InVain] = {}
-        # Those that have what they need by what was decided.
+        # The pods that have what they need by a decision of this cycle.
         self._served_pods: set[PodUid] = set()
 
     @property
     def standings(self) -> Standings:
-        """What each queue has by now, with all that was taken and given in this cycle."""
+        """The usage and shares of each queue, with the decisions of this cycle."""
         return self._standings
 
     def prepare(self, pods: Iterable[PodView]) -> Iterator[None]:
-        """Find out the shares of what these ask for, before anybody's turn is asked about."""
+        """Compute the shares of the requested resources in steps, before the pods are ordered."""
         keys: dict[ResourceKey, None] = {}
         for number, pod in enumerate(pods, start=1):
             keys |= {key: None for key, _ in asked(pod, self._world.facts)}
@@ -86,13 +94,13 @@ class Cycle:
         yield from self._standings.prepare(keys)
 
     def serve(self, pod: PodView) -> Decision:
-        """As `steps`, for who does not pause."""
+        """As `steps`, without pauses."""
         return next(found for found in self.steps(pod) if found is not None)
 
     def steps(self, pod: PodView) -> Iterator[Decision | None]:
-        """Who goes for a pod and those that go with it; that counts for whoever comes after it.
+        """Decide about a pod and its gang; the decision counts for all later ones.
 
-        It is None while there is more to look at, and the decision last.
+        It yields None at each pause, and the decision last.
         """
         if pod.uid in self._served_pods:
             yield OnItsWay()
@@ -110,7 +118,7 @@ class Cycle:
         head = errand.head
         yield from self._supply.look(head, self._takings.gone)
         if doubt := self._supply.doubt(head, self._takings.gone):
-            what = "room" if head.lacks_room else "a device"
+            what = "room below a limit" if head.lacks_room else "a device"
             unmet = head.queue if self._standings.is_below_quota(head) else None
             yield Nobody(f"{head} waits for {what}, and {doubt}.", unmet)
         elif (found := (yield from self._take_enough(errand))) is not None:
@@ -120,7 +128,7 @@ class Cycle:
             yield self._decided(pod, errand)
 
     def _take_enough(self, errand: Errand) -> Steps[Nobody | None]:
-        """Take until nothing is lacking; if that cannot be, all stay, and it says why."""
+        """Take targets until nothing is lacking; else put all back and return the reason."""
         takings = self._takings
         while True:
             yield from self._supply.look(errand.head, takings.gone)
@@ -148,7 +156,7 @@ class Cycle:
         return Take(pod, holds, errand.victims, said, places, is_device=not head.lacks_room)
 
     def _keep(self, head: Head) -> tuple[Place, ...]:
-        """The head will be charged, and what it finds is its."""
+        """Assume the head, and reserve for it what it finds."""
         self._served_pods |= head.uids
         places = tuple(self._supply.keep(head, self._takings.gone))
         for case in head.cases:
@@ -156,7 +164,7 @@ class Cycle:
             assume(case.pod, admitted, self._world, AT_ONCE)
         return places
 
-    # What is said.
+    # Messages.
 
     def _nobody(self, errand: Errand, lacking: tuple[ResourceKey, ...]) -> Nobody:
         head, orders = errand.head, self._takings.orders(errand, lacking)
@@ -173,6 +181,6 @@ class Cycle:
         return found
 
     def _held_back_by(self, orders: Iterable[Order]) -> str:
-        """What one of those says who may not be evicted now; "" where there is none."""
+        """Why one of the pods may not be evicted now; "" where there is none."""
         uids = (uid for order in orders for uid in order.held_back)
         return next((self._away.held_back[uid] for uid in uids), "")

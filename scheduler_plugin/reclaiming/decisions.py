@@ -1,4 +1,4 @@
-"""What is decided about a pod that waits for what its queue is guaranteed: who goes, if anybody."""
+"""The decision about a pod that waits for its queue's guaranteed quota: targets, or none."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from scheduler_plugin.reclaiming.wants import Nobody
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """These are to go, all of them, and what they leave is the pod's.
+    """The targets to evict for a pod, all or none; what they release is held for the pod.
 
     Attributes:
-        pod: Who waits.
-        holds: What is to be held for it, and for those that go with it.
-        sentence: Who, for whom, and why these.
-        places: Where each that waits would be then, where that was looked at.
-        is_device: Whether it lacks a device, and not only room below a limit.
+        pod: The preemptor: the pod that waits.
+        holds: What is to be held for the pod and for its gang.
+        victims: The targets.
+        sentence: The targets, the preemptor and the reason, for people.
+        places: The placement of each pod of the gang; empty where it was not computed.
+        is_device: Whether the pod lacks a device, and not only room below a limit.
     """
 
     pod: PodView
@@ -34,24 +35,24 @@ class Take:
 
     @property
     def hold(self) -> Hold:
-        """The first of them: all are for one queue, and all for room or all for devices."""
+        """The first hold: all are of one queue, and either all for room or all for devices."""
         return self.holds[0]
 
     @property
     def pods(self) -> tuple[PodView, ...]:
-        """Who is to be evicted, each once; those on their way out are left out."""
+        """The pods to evict, each once, without those that are terminating."""
         users = chain.from_iterable(victim.users for victim in self.victims)
         return tuple({pod.uid: pod for pod in users if not pod.deleting}.values())
 
 
 @dataclass(frozen=True, slots=True)
 class OnItsWay:
-    """What the pod lacks is free, or about to be.
+    """Preemption in progress: what the pod lacks is free, or terminating pods are releasing it.
 
     Attributes:
-        holds: What it and those that go with it would have, and where; none where a limit keeps
-            them from it until others have ended.
-        is_guaranteed: Whether that is within its queue's quota: it goes before those that borrow.
+        holds: What the pod and its gang would get, and where; empty where a limit has no room
+            until other pods have ended.
+        is_guaranteed: Whether that is within its queue's quota: it goes before borrowing pods.
     """
 
     holds: tuple[Hold, ...] = ()

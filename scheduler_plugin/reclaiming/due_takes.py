@@ -1,7 +1,7 @@
-"""Whether what was decided a moment ago is still to be carried out.
+"""Whether a decision is still valid when it is carried out.
 
-Between decision and eviction the API server is asked, and the world goes on. What is looked at
-again is what makes an eviction wrong: who waits, who would go, and what their queues have.
+Between decision and eviction there are calls to the API server, and the world changes. Checked
+again is what could make an eviction wrong: the waiting pods, the targets, and their queues' usage.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from scheduler_plugin.reclaiming.victims.victims import (
 
 
 def is_due(take: Take, world: WorldView, now: datetime, away: Away, standings: Standings) -> bool:
-    """Whether exactly these are still to go, for the same pods.
+    """Whether exactly these targets are still to be evicted, for the same pods.
 
-    `standings` are those of the cycle: shares follow from what all ask for, and not from this.
+    `standings` is that of the cycle: shares follow from all requests, not from this decision.
     """
     waits = [world.facts.pod(hold.pod) for hold in take.holds]
     if not all(pod is not None and pod.may_be_bound for pod in waits):
@@ -51,7 +51,7 @@ def _charges(holds: tuple[Hold, ...]) -> Iterator[tuple[PodUid, QueueName, Charg
 
 
 def _may_go(victim: Victim, asker: Asker, world: WorldView, now: datetime) -> bool:
-    """Whether all of its users may go, and it has no other."""
+    """Whether all of its users may be evicted, and it has no other user."""
     held = _held(victim, world)
     found = held if isinstance(held, Protection) else whole(held, (), asker.away.evicted, world)
     if isinstance(found, Protection) or found.pods - victim.pods:
@@ -66,7 +66,7 @@ def _held(victim: Victim, world: WorldView) -> Victim | Protection:
 
 
 def _is_above(victim: Victim, head: Head, world: WorldView, standings: Standings) -> bool:
-    """Whether its queue, and each above it that the head's is not below, is above its share."""
+    """Whether the queues of the victim that are not above the head's are above their shares."""
     path = world.facts.tree.path(head.queue)
     if victim.owner in path:
         return True

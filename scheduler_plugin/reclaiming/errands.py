@@ -1,4 +1,4 @@
-"""One head while it is served: who was chosen for it until now, and what ends with them."""
+"""The search for targets for one head: the targets chosen so far, and what each releases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from scheduler_plugin.reclaiming.victims.victims import Victim
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Who goes, with those that were not gone before, and what ends with them."""
+    """A chosen target.
+
+    Attributes:
+        victim: The target.
+        pods: Its pods that were not gone before.
+        freed: What it releases, by queue.
+    """
 
     victim: Victim
     pods: tuple[PodUid, ...]
@@ -22,12 +28,13 @@ class Taken:
 
 @dataclass(slots=True)
 class Errand:
-    """One head, and who was chosen for it until now.
+    """A head, and the targets chosen for it so far.
 
     Attributes:
-        path: Of a queue, it and those above it.
+        path: Returns a queue and the queues above it.
         reach: See `Standings.reach`.
-        guaranteed: The keys of which the queues so far have a quota.
+        guaranteed: The resources of which the queues up to `reach` have a quota.
+        taken: The chosen targets, in order.
     """
 
     head: Head
@@ -42,7 +49,7 @@ class Errand:
 
     @property
     def to_evict(self) -> frozenset[PodUid]:
-        """Those of them that are not on their way out already."""
+        """The pods of the targets that are not terminating already."""
         users = (pod for each in self.taken for pod in each.victim.users)
         return frozenset(pod.uid for pod in users if not pod.deleting)
 
@@ -50,7 +57,7 @@ class Errand:
         return key in self.guaranteed
 
     def left_by_others(self, place: QueueName, key: ResourceKey) -> int:
-        """What those below a queue leave of a key who are not below the head's own."""
+        """The amount that targets below `place` release, without those below the head's queue."""
         return sum(
             amounts[key]
             for taken in self.taken

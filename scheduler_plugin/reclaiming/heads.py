@@ -1,4 +1,4 @@
-"""Who waits for what its queue is guaranteed: the first of a line, alone or with its PodGroup."""
+"""Heads: a pod that waits for guaranteed quota, alone or with its gang."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from scheduler_plugin.reclaiming.wants import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Pods that wait, and go at one time or not at all.
+    """Pods that wait and are admitted together or not at all.
 
     Attributes:
-        pods: Whose turn it is, and those that go with it.
-        holds: What is to be held for each of those that pay.
-        cases: Each of them as if those before it were bound.
-        lacks_room: Whether a limit keeps them, and not a device.
-        kind: Equal for heads that the same would serve; None for one like no other.
+        pods: The pod and its gang.
+        holds: What is to be held for each pod that is charged.
+        cases: The case of each pod, with the pods before it bound.
+        lacks_room: Whether they lack room below a limit, and not only a device.
+        kind: Equal for heads that the same targets serve; None for a head like no other.
     """
 
     pods: tuple[PodView, ...]
@@ -42,17 +42,17 @@ class Head:
 
     @property
     def queue(self) -> QueueName:
-        """The queue that would be charged for all that they add."""
+        """The queue to charge."""
         return self.holds[0].queue
 
     @property
     def adds(self) -> Charges:
-        """What it would be charged."""
+        """The amounts to charge."""
         return summed(hold.usage for hold in self.holds)
 
     @property
     def priority(self) -> int:
-        """None of them goes without the others: the least of them says what they may take."""
+        """The lowest priority of the pods: none of them is admitted without the others."""
         return min(pod.priority for pod in self.pods)
 
     @property
@@ -60,7 +60,7 @@ class Head:
         return frozenset(pod.uid for pod in self.pods)
 
     def counted(self, place: QueueName, key: ResourceKey) -> int:
-        """What is counted for these pods already: they are judged as if that were not there."""
+        """What a queue is already charged for these pods; the judgement does not count it."""
         return sum(case.counted_usage.amount(place, key) for case in self.cases)
 
     def __str__(self) -> str:
@@ -68,9 +68,9 @@ class Head:
 
 
 def head_of(pod: PodView, world: WorldView, served: Collection[PodUid] = ()) -> Head | Nobody:
-    """What a waiting pod, and those that go with it, would add; or why nothing goes for them.
+    """The head of a waiting pod and its gang; or why nothing is evicted for them.
 
-    `served` as for `together_with`.
+    `served` is as for `together_with`.
     """
     pods = together_with(pod, world, served)
     if isinstance(pods, Nobody):
@@ -82,7 +82,7 @@ def head_of(pod: PodView, world: WorldView, served: Collection[PodUid] = ()) -> 
         return Nobody(why)
     holds = holds_of([case for case, _ in cases])
     if not holds:
-        return Nobody(f"{names_of(pods)} would be charged to several queues.")
+        return Nobody(f"{names_of(pods)} would be charged to several queues; one is supported.")
     return Head(
         pods=tuple(pods),
         holds=holds,

@@ -1,8 +1,8 @@
-"""Devices that are held for pods, and others that would get them.
+"""Devices that are held for pods, and refusals for the other pods.
 
-Filter sees no devices: it keeps a pod off a node only where what is free there and not held is not
-enough for it. Where kube-scheduler picks a held device all the same, Bind refuses it, and the pod
-is kept off that node for as long as something is held there.
+Filter sees no devices: it refuses a node to a pod only where the free devices that are not held
+are not enough. If kube-scheduler picks a held device all the same, Bind refuses it, and Filter
+refuses that node to the pod for as long as something is held there.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from scheduler_plugin.reclaiming.places.stock import Stock
 
 
 class HeldDevices:
-    """Which pods are kept off which nodes for the sake of what is held."""
+    """The nodes that are refused to a pod because of holds."""
 
     def __init__(self, world: WorldView, stock: Stock) -> None:
         self._world = world
         self._stock = stock
-        # Nodes where a pod was given what is held, by pod.
+        # By pod, the nodes where kube-scheduler picked a held device for it.
         self._picked: dict[PodUid, dict[str, Hold]] = {}
 
     def kept_off(self, pod: PodView) -> Mapping[str, str]:
-        """The nodes to which a pod may not go now, each with the reason, and why as a sentence."""
+        """The nodes that are refused to a pod now, each with the reason and a sentence."""
         holds = self._others(pod)
         if not holds:
             self._picked.pop(pod.uid, None)
@@ -43,9 +43,9 @@ class HeldDevices:
         return self._refusals(seekers[0], wanted) | found if wanted else found
 
     def why_taken(self, pod: PodView, claims: Sequence[ClaimView], node: str) -> str:
-        """Why a pod may not have the devices that it was given; "" where it may.
+        """Why a pod may not have the devices that kube-scheduler picked; "" where it may.
 
-        A claim that others use is theirs already: whoever joins it gets nothing that is held.
+        A claim in use is allocated already: a pod that joins it gets nothing that is held.
         """
         given = [claim for claim in claims if not self._is_used(claim)]
         for hold in self._others(pod):
@@ -57,9 +57,9 @@ class HeldDevices:
         return ""
 
     def _others(self, pod: PodView) -> list[Hold]:
-        """What is held for others, but for those that could as well have what is held for it.
+        """The holds of other pods, without pods that could use what is held for this one.
 
-        kube-scheduler chooses which of its devices each of several pods gets that are alike.
+        kube-scheduler decides which of several equal pods gets which of the held devices.
         """
         holds = self._world.assumptions.holds
         of_devices = (h for h in holds.of_devices() if h.devices or h.resources)
@@ -70,7 +70,7 @@ class HeldDevices:
         return [hold for hold in others if not self._may_have(hold.pod, own)]
 
     def _may_have(self, uid: PodUid, hold: Hold) -> bool:
-        """Whether a pod could use all that is held for another."""
+        """Whether a pod could use everything of another pod's hold."""
         pod = self._world.facts.pod(uid)
         seekers = seekers_of([pod], self._world) if pod is not None else ""
         if isinstance(seekers, str):
@@ -86,7 +86,7 @@ class HeldDevices:
             name in names for name, _ in hold.resources
         )
 
-    # Nodes where a pod was given what is held.
+    # Nodes where kube-scheduler picked a held device.
 
     def _picked_before(self, pod: PodView, holds: Sequence[Hold]) -> dict[str, str]:
         picked = self._picked.get(pod.uid, {})
@@ -98,7 +98,7 @@ class HeldDevices:
             if not any(hold.pod in holds for hold in picked.values()):
                 del self._picked[uid]
 
-    # Nodes where too little is left beside what is held.
+    # Nodes where too little is free beside what is held.
 
     def _refusals(self, seeker: Seeker, holds: Sequence[Hold]) -> dict[str, str]:
         places = Places(self._stock, DeviceUse(self._world, (), ()), ())
@@ -113,7 +113,7 @@ class HeldDevices:
         return found
 
     def _nodes_with(self, holds: Sequence[Hold]) -> dict[str, None]:
-        """The nodes that can use anything that is held."""
+        """The nodes that can use any held device."""
         devices = dict.fromkeys(device for hold in holds for device, _ in hold.devices)
         own = {hold.node: None for hold in holds if hold.resources}
         return self._stock.nodes_of(devices) | own
@@ -121,11 +121,10 @@ class HeldDevices:
     def _alike(
         self, seeker: Seeker, node: str, holds: Sequence[Hold], places: Places
     ) -> tuple[object, Callable[[Sequence[Place]], bool]]:
-        """Equal for nodes with one answer; and whether one has enough beside what others have.
+        """A key that is equal for nodes with the same answer, and a test of one such node.
 
-        Where a node has nothing of its own that is asked for, it is the devices that several nodes
-        can use that count, whatever else it has: kube-scheduler asks only about nodes that have
-        that.
+        For a node without matching devices of its own only devices count that several nodes can
+        use. Its other resources do not count: kube-scheduler asks only about nodes that have them.
         """
         has_own = any(self._accepts(seeker, device) for device in self._stock.devices.on(node))
         if has_own or any(hold.node == node and hold.resources for hold in holds):
@@ -136,10 +135,10 @@ class HeldDevices:
     def _kept(
         self, fits: Callable[[Sequence[Place]], bool], node: str, holds: Sequence[Hold]
     ) -> Hold | None:
-        """For whose sake: where a pod fits a node, and not beside what is held."""
+        """The hold because of which a pod does not fit a node; None where there is none."""
         before = [_place(hold, node) for hold in holds]
         try:
-            # Where it does not fit anyway kube-scheduler knows, or something is on its way.
+            # Without holds it has to fit: otherwise kube-scheduler refuses the node itself.
             is_kept = fits(()) and not fits(before)
         except InDoubtError:
             return None
@@ -153,7 +152,7 @@ class HeldDevices:
                 return hold
         return None
 
-    # Devices that a pod was given.
+    # Devices that kube-scheduler picked.
 
     def _is_used(self, claim: ClaimView) -> bool:
         return any(pod.is_bound and not pod.ended for pod in self._world.facts.consumers(claim))
@@ -161,7 +160,7 @@ class HeldDevices:
     def _is_taken(
         self, claims: Sequence[ClaimView], device: DeviceId, slots: int, hold: Hold
     ) -> bool:
-        """Whether claims have a device, and what is left of it is less than what is held."""
+        """Whether claims have a device, and less of it is free than is held."""
         results = [r for claim in claims for r in claim.results or () if r.device_id == device]
         if not any(not result.admin_access for result in results):
             return False
@@ -171,7 +170,7 @@ class HeldDevices:
         return self._used(device, offer.slots, hold) + slots > offer.slots
 
     def _used(self, device: DeviceId, all_slots: int, hold: Hold) -> int:
-        """How many slots, but for those whose users leave them for the hold."""
+        """The used slots of a device, without claims whose users release them for the hold."""
         return sum(
             all_slots if result.slots is None else result.slots
             for claim in self._world.facts.claims_with(device)
@@ -182,12 +181,12 @@ class HeldDevices:
 
 
 def _place(hold: Hold, node: str) -> Place:
-    """What is held, as a place on whatever node can use it."""
+    """The hold as a placement on a node that can use it."""
     own = hold.resources if hold.node == node else ()
     return Place(hold.pod, node, hold.devices, own, {name: 1000 * n for name, n in own})
 
 
 def _refusal(pod: PodView, hold: Hold, device: DeviceId | None = None) -> str:
     what = str(device) if device is not None else "a device of this node"
-    said = f"{what} is held for {hold.name}: {pod} gets another, or waits until that has it."
+    said = f"{what} is held for {hold.name}: {pod} gets another, or waits until {hold.name} has it."
     return f"{Reason.DEVICE_HELD}: {said}"

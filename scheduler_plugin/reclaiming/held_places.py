@@ -1,4 +1,4 @@
-"""What is held for a pod: how it is named, read back, and whether it is there to be taken."""
+"""Holds with their placements: made from targets, read back from conditions, and their outlook."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scheduler_plugin.reclaiming.wants import hold_of_case
 def with_places(
     holds: Iterable[Hold], places: Sequence[Place], victims: Iterable[Victim], world: WorldView
 ) -> tuple[Hold, ...]:
-    """The holds, each with what its pod finds, for which all of these have to go first."""
+    """The holds, each with the placement of its pod and with the targets that have to end first."""
     found = {place.pod: place for place in places}
     claims: dict[ClaimUid, None] = {}
     pods: dict[PodUid, None] = {}
@@ -58,7 +58,7 @@ def _with_place(
 
 
 def _with_users(devices: Collection[DeviceId], world: WorldView) -> Iterable[ClaimUid]:
-    """The claims that have any of these devices to themselves now, or are about to leave it."""
+    """The claims that have one of these devices exclusively now, or are about to release it."""
     for device in devices:
         for claim in world.facts.claims_with(device):
             has_all = any(r.device_id == device and r.slots is None for r in claim.results or ())
@@ -67,16 +67,16 @@ def _with_users(devices: Collection[DeviceId], world: WorldView) -> Iterable[Cla
 
 
 def _leaving_node(hold: Hold, node: str, world: WorldView) -> Iterable[PodUid]:
-    """The pods that leave what a node's device plugin has for the pod."""
+    """The terminating pods on a node that release resources of its device plugin."""
     _, pods = on_its_way([key for key, _ in hold.usage], world)
     found = (world.facts.pod(uid) for uid in pods)
     return (pod.uid for pod in found if pod is not None and pod.node == node)
 
 
 def hold_of(pod: PodView, world: WorldView) -> Hold | None:
-    """What a pod's condition says is held for it; None where nothing can be.
+    """The hold that a pod's condition states; None where nothing can be held.
 
-    An earlier version did not write which device it is: it may be any on its way to be free.
+    Conditions of an earlier version do not name the device: it may be any that is being released.
     """
     if why_not_ours(pod, world.facts.settings):
         return None
@@ -93,9 +93,9 @@ def hold_of(pod: PodView, world: WorldView) -> Hold | None:
 
 
 def _read_back(hold: Hold, held: Held, pod: PodView, world: WorldView) -> Hold:
-    """No more than the pod asks for, whoever wrote it.
+    """The hold of a condition, limited to the pod's requests: any user may write a condition.
 
-    Whoever leaves room for it, and not its devices, is among those that are on their way out.
+    Pods that release room and not the devices are among the terminating ones.
     """
     devices = held.devices[: most_devices(pod, world)]
     asked = dict(pod.requests)
@@ -115,21 +115,21 @@ def _read_back(hold: Hold, held: Held, pod: PodView, world: WorldView) -> Hold:
 
 
 class Outlook(Enum):
-    """What becomes of what is held for a pod."""
+    """The state of what is held for a pod: being released, free, or in use by a pod that stays."""
 
     COMES = auto()
     IS_THERE = auto()
     IS_KEPT = auto()
-    """By a pod that does not end, or was not asked to after all."""
+    """In use by a pod that does not end, or was not evicted after all."""
 
 
 def outlook(hold: Hold, world: WorldView, stuck: Collection[PodUid]) -> Outlook:
-    """Whether what is held for a pod is there to be taken, or will be."""
+    """Whether what is held for a pod is free, or will be."""
     users = users_left(hold, world.facts)
     if not users:
         return Outlook.IS_THERE
     found = ((uid, world.facts.pod(uid)) for uid in users - {*stuck})
     leaving = {uid for uid, pod in found if pod is not None and pod.deleting}
-    # Where nobody knows which device it is, any of them may leave it.
+    # For a hold of any device each terminating user may release it.
     comes = bool(leaving) if hold.is_of_any else leaving == users
     return Outlook.COMES if comes else Outlook.IS_KEPT

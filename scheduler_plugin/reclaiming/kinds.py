@@ -1,4 +1,4 @@
-"""Which pods that wait are alike: what is decided about one of them holds for the others."""
+"""Equivalence of waiting pods: a decision about one of them holds for the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler_plugin.objects.pods import PodView
 
 
 def kind_of(pod: PodView, world: WorldView) -> Hashable | None:
-    """Equal for pods that the same would serve now; None for one like no other."""
+    """Equal for pods that the same targets serve now; None for a pod like no other."""
     facts, assumptions = world.facts, world.assumptions
     claims = facts.claims_of(pod)
     is_counted = assumptions.is_assumed(pod.uid) or pod.uid in assumptions.holds

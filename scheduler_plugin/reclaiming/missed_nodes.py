@@ -1,8 +1,8 @@
-"""Where room was free in vain: what is not looked at kept the pod from it.
+"""Missed nodes: room was free there, and the pod was not bound, for a reason that is not modelled.
 
-Of pods that are alike none has anything evicted on such a node for a while. One that asks for what
-is not looked at goes first, alone, where none of its kind was bound: so that costs one eviction for
-each kind of pods and each node, and not one for each pod of a line, in every minute.
+For a while nothing is evicted on such a node for pods of the same placement class. Where no pod of
+a class with requests that are not modelled was bound yet, one pod of the class is tried first. So
+the cost is one eviction for each class and node, and not one for each pod and minute.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
 
 LEFT_OUT = timedelta(minutes=10)
-"""How long."""
-
+"""How long a missed node is left out."""
 
 MOST_KINDS = 10_000
-"""Of how many kinds it is remembered where they were bound."""
+"""The largest number of placement classes for which the nodes of bound pods are kept."""
 
 
 class MissedNodes:
-    """By the placement class of pods, the nodes that are left out, each until when."""
+    """For each placement class the nodes that are left out, and until when."""
 
     def __init__(self) -> None:
         self._until: dict[Hashable, dict[str, datetime]] = {}
@@ -34,51 +33,51 @@ class MissedNodes:
         return len(self._until)
 
     def miss(self, kind: Hashable, nodes: Iterable[str], now: datetime) -> Mapping[str, datetime]:
-        """Room on nodes was free for such a pod in vain; returns all that are left out now."""
+        """A pod of the class missed these nodes; returns all nodes that are left out now."""
         for node in nodes:
             self._bound.get(kind, {}).pop(node, None)
             self.note(kind, node, now + LEFT_OUT)
         return {name: self._until[kind][name] for name in self.of(kind, now)}
 
     def note(self, kind: Hashable, node: str, until: datetime) -> None:
-        """The same, as somebody said it before."""
+        """Leave a node out until a moment, as a condition says."""
         nodes = self._until.setdefault(kind, {})
         nodes[node] = max(until, nodes.get(node, until))
 
     def bound(self, kind: Hashable, node: str) -> None:
-        """Such a pod got what was held for it on a node: others will."""
+        """A pod of the class was bound on a node: so can others be."""
         self._until.get(kind, {}).pop(node, None)
         self._bound.setdefault(kind, {})[node] = None
         if len(self._bound) > MOST_KINDS:
             del self._bound[next(iter(self._bound))]
 
     def is_proven(self, kind: Hashable, node: str) -> bool:
-        """Whether such a pod was bound there, and none missed it since."""
+        """Whether a pod of the class was bound there, and none missed the node since."""
         return node in self._bound.get(kind, {})
 
     def of(self, kind: Hashable, now: datetime) -> Collection[str]:
         """The nodes that are left out for pods of this class.
 
-        A clock that was set back leaves none out for longer than once more the time.
+        After a clock was set back, no node is left out for longer than `LEFT_OUT` from now.
         """
         nodes = self._until.get(kind, {})
         return tuple(n for n, until in nodes.items() if now < until <= now + LEFT_OUT)
 
     def forget_old(self, now: datetime) -> None:
-        """Drop what is over."""
+        """Drop entries that have ended."""
         for kind in list(self._until):
             if not self.of(kind, now):
                 del self._until[kind]
 
 
 class LeftOut:
-    """Where no room is looked for, by one cycle."""
+    """The nodes that one cycle leaves out, for each pod."""
 
     def __init__(self, world: WorldView, missed: MissedNodes, now: datetime) -> None:
         self._world = world
         self._missed = missed
         self._now = now
-        # By kind and node, those that are to be bound there.
+        # By class and node, the pods that are to be bound there.
         self._tried: dict[Hashable, dict[str, set[PodUid]]] = {}
         for hold in world.assumptions.holds.of_devices():
             pod = world.facts.pod(hold.pod)
@@ -86,16 +85,16 @@ class LeftOut:
                 self.tries(pod, hold.node)
 
     def missed(self, pod: PodView) -> Collection[str]:
-        """Where pods like it were not bound."""
+        """The nodes that pods of its class missed."""
         return self._missed.of(self._kind(pod), self._now)
 
     def tried(self, pod: PodView, own: Collection[PodUid]) -> Collection[str]:
-        """Where another pod like it is to be bound first; `own` are those that go with it."""
+        """The nodes where another pod of its class is tried first; `own` is its gang."""
         tried = self._tried.get(self._kind(pod), {})
         return tuple(node for node, pods in tried.items() if not pods <= set(own))
 
     def tries(self, pod: PodView, node: str) -> None:
-        """It is to be bound there."""
+        """The pod is to be bound there."""
         kind = self._kind(pod)
         in_doubt = pod.needs is not None and pod.needs.has_more
         if in_doubt and not self._missed.is_proven(kind, node):

@@ -1,8 +1,8 @@
-"""Who may go for pods of one queue, for want of one resource: the first in order first.
+"""Candidates for eviction for pods of one queue that lack one resource, in order.
 
-Owners are asked by how far each queue between them and the common ancestor is above its share, then
-by the Queue's priority; the asker's own queue comes last, since what goes there asks again. Of an
-owner the lowest pod priority goes first, then the youngest.
+Queues are ordered by how far each queue between them and the common ancestor is above its share,
+then by the Queue's priority. The preemptor's own queue is last, since evicted pods of it would
+wait in it again. In a queue the pods with the lowest priority are first, then the youngest.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from scheduler_plugin.reclaiming.victims.victims import (
 )
 
 Rank: TypeAlias = tuple[tuple[int, int], ...]
-"""Of each queue from the common ancestor down: how much it is above its share, its priority. The
-smaller is asked first: both are turned round."""
-
+"""For each queue from the common ancestor down: the negative amount above its share, and its
+negative priority. The smaller rank is first."""
 
 FEW = 4
-"""After how many that may go there is a pause: each takes longer than most things."""
+"""The number of candidates between two pauses; the check of one is expensive."""
 
 OWN: Rank = ((0, 0),)
-"""That of what is the asker's queue's, or charged to one above it: all others are above a share."""
+"""The rank of the preemptor's own queue and the queues above it: all others have amounts above a
+share."""
 
 
 class Order:
-    """The owners of one resource, and what each of them has that may go."""
+    """The queues that own a resource, and the candidates of each."""
 
     def __init__(
         self, asker: Asker, reach: int, key: ResourceKey, standings: Standings, now: datetime
     ) -> None:
-        """`reach` is as `Standings.reach` says it of the asker."""
+        """`reach` is that of the preemptor, see `Standings.reach`."""
         self._asker = asker
         self._reach = reach
         self._key = key
@@ -57,13 +57,13 @@ class Order:
         self._held: dict[QueueName, list[Victim]] = {}
         self._next: dict[QueueName, int] = {}
         self.protected: dict[str, Protection] = {}
-        """Who stays, by what it uses."""
+        """Why candidates are protected, by what they use."""
         self.held_back: dict[PodUid, None] = {}
-        """Those of them that may not be evicted now."""
+        """The protected pods that may not be evicted now."""
         self._heap: list[tuple[Rank, QueueName]] = []
 
     def line_up(self) -> Steps[None]:
-        """Find out who may be asked, which takes its time where many have something."""
+        """Rank the queues in steps; there may be many."""
         for number, owner in enumerate(self._owners(), start=1):
             if (rank := self._rank(owner)) is not None:
                 self._heap.append((rank, owner))
@@ -74,9 +74,9 @@ class Order:
     def next(
         self, gone: Collection[PodUid], helps: Callable[[Victim], bool]
     ) -> Steps[Victim | None]:
-        """The first that may go beside those who are gone, with whoever goes with it.
+        """The first candidate that is not gone and that helps, with its whole gangs.
 
-        It pauses between owners.
+        None where there is none. It pauses between queues.
         """
         while self._heap:
             rank, owner = self._heap[0]
@@ -92,24 +92,24 @@ class Order:
         return None
 
     def back(self, owners: Iterable[QueueName]) -> None:
-        """Something of these stays after all: they may be asked again."""
+        """Targets of these queues were put back: they are candidates again."""
         asked = {owner for _, owner in self._heap}
         for owner in owners:
             self._next.pop(owner, None)
             if owner not in asked and (rank := self._rank(owner)) is not None:
                 heappush(self._heap, (rank, owner))
 
-    # Owners.
+    # Queues.
 
     def _owners(self) -> Iterator[QueueName]:
-        """Those that are charged for any of it and may be asked."""
+        """The queues that are charged for the resource and within reach."""
         levels = [n for n in range(self._reach + 1) if self._is_taken_for(n)]
         for owner, path in self._standings.owners(self._key):
             if self._level(path) in levels:
                 yield owner
 
     def _level(self, above: tuple[QueueName, ...]) -> int:
-        """How many queues of the asker's path are below the one that both have in common."""
+        """The number of queues on the preemptor's path below the common ancestor."""
         for number, place in enumerate(self._path):
             if place in above:
                 return number
@@ -119,7 +119,7 @@ class Order:
         return not level or self._standings.is_guaranteed(self._path[:level], self._key)
 
     def _rank(self, owner: QueueName) -> Rank | None:
-        """None where a queue on the way is not above its share."""
+        """The rank of a queue; None where a queue on its path is not above its share."""
         found = []
         for place, priority in self._standings.way(owner, self._key):
             if place in self._path:
@@ -130,7 +130,7 @@ class Order:
             found.append((-above, priority))
         return tuple(reversed(found)) or OWN
 
-    # What they have.
+    # Candidates of a queue.
 
     def _next_of(
         self, owner: QueueName, gone: Collection[PodUid], helps: Callable[[Victim], bool]

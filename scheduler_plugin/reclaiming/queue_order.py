@@ -1,7 +1,7 @@
-"""Whose turn it is among pods that wait: the queue farthest below its share first.
+"""The order of waiting pods in a cycle: the queue farthest below its share first.
 
-Within a queue priority goes first, then age. What a cycle gives to a queue counts at once, so that
-of two queues that are below their shares neither is served alone.
+In a queue the order is priority, then age. What a cycle gives to a queue counts at once, so that
+two queues below their shares are served alternately.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.standings import Standings
 
 Rank: TypeAlias = tuple[int, Turn]
-"""How much a queue is below its share, turned round, and the turn of its first pod."""
+"""The negative amount below the queue's share, and the sort key of its head."""
 
 
 class QueueOrder:
-    """The pods that wait, one after the other; each once."""
+    """An iterator over waiting pods; each is yielded once."""
 
     def __init__(self, pods: Iterable[PodView], standings: Standings) -> None:
         self._standings = standings
@@ -52,7 +52,7 @@ class QueueOrder:
         return -sum(self._below(queue, pod)), turn
 
     def _below(self, queue: QueueName, pod: PodView) -> Iterator[int]:
-        """How much is left of its share of each resource that the pod asks for."""
+        """The free part of the queue's share, for each resource that the pod requests."""
         for key, _ in asked(pod, self._facts):
             has = self._standings.has(queue, key) + self._standings.comes(queue, key)
             yield max(0, self._standings.share(queue, key) - has)

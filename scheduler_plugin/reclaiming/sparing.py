@@ -1,7 +1,8 @@
-"""Whoever was taken and turned out not to be needed stays.
+"""Put back targets that turned out not to be needed.
 
-Many may have been taken until one node had what a head needs: of these only those stay away who
-leave what it finds there, or room that is lacking; of them each is tried, the last one first.
+Many targets may have been taken before one node had what a head needs. Of these only the targets
+remain that release what the head finds there, or room that is lacking. Then each remaining target
+is tried without, the last one first.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from scheduler_plugin.reclaiming.takings import Takings
 from scheduler_plugin.reclaiming.victims.victims import Victim
 
 FEW = 16
-"""After how many that go there is a pause."""
+"""The number of targets between two pauses."""
 
 
 def spare(errand: Errand, takings: Takings, supply: Supply) -> Steps[None]:
-    """Give back who is not needed; without the very last it was short."""
+    """Put back the targets that are not needed; the last one always is."""
     if len(errand.taken) > 1:
         useful = yield from _useful(errand, takings, supply)
         yield from _keep_alone(errand, useful, takings)
@@ -30,7 +31,7 @@ def spare(errand: Errand, takings: Takings, supply: Supply) -> Steps[None]:
 
 
 def _useful(errand: Errand, takings: Takings, supply: Supply) -> Steps[list[Victim]]:
-    """Who leaves what the head would find now, and who is needed at limits beside these."""
+    """The targets that release what the head would find now, and those needed at limits."""
     devices, nodes = supply.used(errand.head, takings.gone)
     before = takings.give_back(errand)
     for victim in before:
@@ -48,7 +49,7 @@ def _useful(errand: Errand, takings: Takings, supply: Supply) -> Steps[list[Vict
 
 
 def _keep_alone(errand: Errand, victims: Sequence[Victim], takings: Takings) -> Steps[None]:
-    """All others stay, unless one of them is needed."""
+    """Keep only these targets, unless another one is needed."""
     before = takings.give_back(errand)
     yield from _take_all(errand, victims, takings)
     if not takings.is_enough(errand):

@@ -1,8 +1,7 @@
-"""What each queue has beside what is guaranteed to it, while one cycle takes and gives.
+"""The usage of each queue and its guaranteed share, during one cycle.
 
-A *standing* is read from the world once; whatever the cycle takes from a queue, or gives to one,
-counts from then on. Shares do not change by that: they follow from what all have and ask for, and
-whoever is evicted asks again.
+What the cycle takes from a queue, or gives to one, counts at once. Shares do not change by that:
+they follow from the usage and requests of all queues, and an evicted pod requests the same again.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Way: TypeAlias = tuple[tuple[QueueName, int], ...]
 
 
 class Standings:
-    """The queues of one cycle. What the world takes in meanwhile may be seen late."""
+    """The queues of one cycle. It may see changes of the world late."""
 
     def __init__(self, world: WorldView, away: Away) -> None:
         self.world = self._world = world
@@ -41,20 +40,20 @@ class Standings:
             self.take(owner, what, -1)
 
     def take(self, owner: QueueName, what: Charges, sign: int = 1) -> None:
-        """This is on its way out, beside what was so before; with -1, it stays after all."""
+        """A target of this queue releases these amounts; with `sign` -1 it is put back."""
         self._taken.add(owner, what, sign)
         for place in self._tree.path(owner):
             for key, _ in what:
                 self._above.pop((place, key), None)
 
     def has(self, place: QueueName, key: ResourceKey) -> int:
-        """What is charged to a queue and those below it, but for what is on its way out."""
+        """The usage of a queue and the queues below it, without what is being released."""
         ledger = self._world.ledger
         stays = ledger.usage.amount(place, key) - ledger.leaving.amount(place, key)
         return stays - self._taken.amount(place, key)
 
     def comes(self, place: QueueName, key: ResourceKey) -> int:
-        """What will be charged to it: by decisions in flight, and those of this cycle."""
+        """The assumed usage: decisions in flight, and those of this cycle."""
         return self._world.assumptions.usage.amount(place, key)
 
     def share(self, place: QueueName, key: ResourceKey) -> int:
@@ -64,27 +63,27 @@ class Standings:
         return self._shares[key].get(place, 0)
 
     def prepare(self, keys: Iterable[ResourceKey]) -> Steps[None]:
-        """Find out the shares of these, which takes its time where there are many queues."""
+        """Compute the shares of these resources in steps; there may be many queues."""
         for key in keys:
             if key not in self._shares:
                 self._shares[key] = yield from self._look(key)
 
     def above_share(self, place: QueueName, key: ResourceKey) -> int:
-        """How much of what a queue has others may take back."""
+        """The usage of a queue above its share, which other queues may take back."""
         found = self._above.get((place, key))
         if found is None:
             found = self._above[place, key] = self.has(place, key) - self.share(place, key)
         return found
 
     def owners(self, key: ResourceKey) -> Sequence[tuple[QueueName, tuple[QueueName, ...]]]:
-        """The queues that are charged for any of a resource themselves, each with its path."""
+        """The queues that have usage of their own of a resource, each with its path."""
         if key not in self._owners:
             owners = self._world.ledger.usage.own_of(key)
             self._owners[key] = [(owner, self._tree.path(owner)) for owner in owners]
         return self._owners[key]
 
     def way(self, owner: QueueName, key: ResourceKey) -> Way:
-        """A queue and those above it that say anything of a resource, from below."""
+        """A queue and the queues above it that list a resource, from below."""
         if (owner, key) not in self._ways:
             queues = ((place, self._tree.get(place)) for place in self._tree.path(owner))
             self._ways[owner, key] = tuple(
@@ -105,16 +104,17 @@ class Standings:
             self._tree, key, asked, lambda place: ledger.non_preemptible.amount(place, key)
         )
 
-    # Who may take.
+    # The preemptor.
 
     def lists(self, place: QueueName, key: ResourceKey) -> bool:
-        """Whether a queue says anything of a resource: an ancestor that does not checks nothing."""
+        """Whether a queue lists a resource; an ancestor that does not has no limit for it."""
         return self._tree.share(place, key) is not None
 
     def reach(self, head: Head) -> int:
-        """How many queues of its path, from its own up, have what it adds within their shares.
+        """The number of queues on its path, from its own up, whose shares have room for the head.
 
-        Up to there others may be asked: with 0 only those below its own queue, with all everybody.
+        Candidates may be in the queues below the next one on the path: with 0 only below its own
+        queue, with the whole path in every queue.
         """
         queue = head.queue
         path = self._tree.path(queue)
@@ -130,7 +130,7 @@ class Standings:
         return len(path)
 
     def is_below_quota(self, head: Head) -> bool:
-        """Whether its own queue stays within its quota with what it adds, where it has any."""
+        """Whether its own queue has a quota and stays within it with the head."""
         guaranteed = [k for k, _ in head.adds if self._tree.guaranteed(head.queue, k) != 0]
         return bool(guaranteed) and all(
             share.quota.allows(self._with(head, key))
@@ -144,7 +144,7 @@ class Standings:
         return has + head.adds[key]
 
     def is_guaranteed(self, places: tuple[QueueName, ...], key: ResourceKey) -> bool:
-        """Whether any of these queues has a quota of it; else nothing is taken for it."""
+        """Whether any of these queues has a quota of the resource; else nothing is evicted."""
         return any(self._tree.guaranteed(place, key) != 0 for place in places)
 
     def _allows(self, place: QueueName, key: ResourceKey, more: int, *, own: QueueName) -> bool:

@@ -1,4 +1,4 @@
-"""What a cycle asks of nodes and devices, and the answers of who does not look at them."""
+"""The interface through which a cycle sees nodes and devices; one version looks at limits only."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from scheduler_plugin.reclaiming.victims.victims import Victim
 
 
 class Supply(Protocol):
-    """Where devices are, and who has them."""
+    """Finds nodes and devices for heads, with some pods gone."""
 
     def look(self, head: Head, gone: Collection[PodUid]) -> Steps[None]:
-        """Look at many nodes, which takes its time: whatever is asked of them next does not."""
+        """Look at the nodes for a head in steps, so that the other methods answer fast."""
 
     def lacks(self, head: Head, gone: Collection[PodUid]) -> tuple[ResourceKey, ...]:
-        """Of what a head finds too little once these pods are gone."""
+        """The resources of which a head finds too little with these pods gone."""
 
     def used(
         self, head: Head, gone: Collection[PodUid]
     ) -> tuple[frozenset[DeviceId], frozenset[str]]:
-        """The devices that it finds then, and the nodes where these and itself would be."""
+        """The devices that the head finds, and the nodes of its placements."""
 
     def helps(self, head: Head, victim: Victim) -> bool:
-        """Whether what it holds is anything that the head could have."""
+        """Whether the head could use anything that the victim uses."""
 
     def keep(self, head: Head, gone: Collection[PodUid]) -> Sequence[Place]:
-        """What the head finds then is its: nobody after it finds it. Returns the places."""
+        """Reserve for the head what it finds, so that later heads do not; returns the places."""
 
     def doubt(self, head: Head, gone: Collection[PodUid]) -> str:
-        """Why nothing is taken for it, for the end of a sentence; "" where something may be."""
+        """Why nothing is evicted for it, for the end of a sentence; "" where it may be."""
 
     def why_not(self, head: Head) -> str:
-        """Why nodes with devices that would do are none for it, for the end of a sentence."""
+        """Why nodes with matching devices do not fit it, for the end of a sentence."""
 
 
 class LimitsAlone:
-    """Devices are not looked at: limits are all that is."""
+    """Ignores devices: only limits count."""
 
     def look(self, head: Head, gone: Collection[PodUid]) -> Steps[None]:
         return

@@ -1,4 +1,4 @@
-"""What one cycle takes, and gives back: who is gone by it, and what is lacking then."""
+"""Simulated evictions of one cycle: targets taken and put back, and what is lacking then."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from scheduler_plugin.reclaiming.wants import Shortage
 
 
 class Takings:
-    """Those who go by what one cycle decided, for all heads together.
+    """The targets of one cycle, of all heads.
 
     Attributes:
-        gone: Those, and whoever was evicted before and is not seen to go yet.
+        gone: Their pods, and pods that were evicted before and are not seen to terminate yet.
     """
 
     def __init__(
@@ -38,17 +38,17 @@ class Takings:
         self._standings = standings
         self._orders: dict[object, Order] = {}
 
-    # Who may be asked.
+    # Reach.
 
     def errand(self, head: Head) -> Errand:
-        """What is to be done for a head; nobody was chosen yet."""
+        """A new search for a head, without targets."""
         reach, path = self._standings.reach(head), self._world.facts.tree.path
         so_far = path(head.queue)[:reach]
         keys = (key for key, _ in head.adds if self._standings.is_guaranteed(so_far, key))
         return Errand(head, path, reach, frozenset(keys))
 
     def goes_further(self, errand: Errand) -> bool:
-        """Whether more queues may be asked than before, now that some of those nearer go."""
+        """Whether the targets so far extend the reach to more queues; if so, extend it."""
         found = self.errand(errand.head)
         if found.reach <= errand.reach:
             return False
@@ -56,7 +56,7 @@ class Takings:
         return True
 
     def is_enough(self, errand: Errand) -> bool:
-        """Whether a head has all that it needs, its queues may take it, and no gang is torn."""
+        """Whether a head lacks nothing, its shares have room for it, and no gang is split."""
         has_all = not self.lacking(errand) and all(map(self._is_whole, errand.victims))
         return has_all and self._standings.reach(errand.head) >= errand.reach
 
@@ -67,18 +67,18 @@ class Takings:
     # What is lacking.
 
     def lacking(self, errand: Errand) -> tuple[ResourceKey, ...]:
-        """Of what a head has too little: room below limits, or devices."""
+        """The resources that a head lacks: room below limits, or devices."""
         short = (shortage.key for shortage in self.shortages(errand))
         return tuple(dict.fromkeys((*short, *self._supply.lacks(errand.head, self.gone))))
 
     def shortages(self, errand: Errand) -> Iterator[Shortage]:
-        """At which limits what a head adds does not fit, the nearest first."""
+        """The limits at which a head does not fit, the nearest first."""
         for key, place, most in self._limits(errand.head):
             if (missing := self._used(errand, place, key) - most) > 0:
                 yield Shortage(place, key, missing)
 
     def has_to_spare(self, errand: Errand, victim: Victim) -> bool:
-        """Whether there is as much to spare at each limit as ends with somebody who was taken."""
+        """Whether the head fits each limit even if this target is put back."""
         freed = next(each.freed for each in errand.taken if each.victim is victim)
         path = self._world.facts.tree.path
         for key, place, most in self._limits(errand.head):
@@ -94,20 +94,21 @@ class Takings:
                     yield key, place, share.most.most
 
     def _used(self, errand: Errand, place: QueueName, key: ResourceKey) -> int:
-        """What a queue uses with the head, once those are gone that were chosen.
+        """The usage of a queue with the head and without its targets.
 
-        What they leave of a key that is not guaranteed was not taken for the head: of such a key
-        enough has to be free. Two that are guaranteed one key each would take both in turns.
+        Of a resource that is not guaranteed, what the targets release does not count: enough has
+        to be free. Otherwise two heads with one guaranteed resource each would evict each other
+        alternately.
         """
         head = errand.head
         stays = self._standings.has(place, key) + self._standings.comes(place, key)
         left = 0 if errand.is_guaranteed(key) else errand.left_by_others(place, key)
         return stays + left - head.counted(place, key) + head.adds[key]
 
-    # Who goes.
+    # Targets.
 
     def next(self, errand: Errand, lacking: tuple[ResourceKey, ...]) -> Steps[Victim | None]:
-        """The first that may go and leaves anything that is lacking; None where nobody does."""
+        """The first candidate that releases anything that is lacking; None where none does."""
         lacks_devices = bool(self._supply.lacks(errand.head, self.gone))
         for key in lacking:
             order = yield from self._lined_up(errand, key)
@@ -117,7 +118,7 @@ class Takings:
         return None
 
     def orders(self, errand: Errand, lacking: tuple[ResourceKey, ...]) -> list[Order]:
-        """Those that were asked for want of each."""
+        """The candidates for each lacking resource."""
         return [self._orders[self._order_name(errand, key)] for key in lacking]
 
     def _helps(self, errand: Errand, lacks_devices: bool, victim: Victim) -> bool:
@@ -125,7 +126,7 @@ class Takings:
         return is_lacking or self.gives_room(errand, victim)
 
     def gives_room(self, errand: Errand, victim: Victim) -> bool:
-        """Whether anything is lacking at a limit that ends with somebody."""
+        """Whether a candidate releases anything that is lacking at a limit."""
         freed = [*ends_with(victim.pods, self.gone, self._world, self._away.stuck)]
         path = self._world.facts.tree.path
         return any(
@@ -149,7 +150,7 @@ class Takings:
         return kind, head.lacks_room, errand.reach, key
 
     def take(self, errand: Errand, victim: Victim) -> None:
-        """Somebody goes for a head."""
+        """Take a target for a head."""
         freed = tuple(ends_with(victim.pods, self.gone, self._world, self._away.stuck))
         pods = tuple(uid for uid in victim.pods if uid not in self.gone)
         errand.taken.append(Taken(victim, pods, freed))
@@ -158,7 +159,7 @@ class Takings:
             self._standings.take(owner, amounts)
 
     def give_back(self, errand: Errand) -> list[Victim]:
-        """All that were taken for a head stay; returns them in their order."""
+        """Put back all targets of a head; returns them in their order."""
         victims = list(errand.victims)
         for each in reversed(errand.taken):
             for uid in each.pods:

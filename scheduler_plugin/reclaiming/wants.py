@@ -1,4 +1,4 @@
-"""What pods would be charged that wait: each alone, or with those that it goes together with."""
+"""What waiting pods would be charged, each alone or with its gang."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """How much is missing at a limit.
+    """The shortfall at a limit.
 
     Attributes:
-        place: The queue whose limit it is.
+        place: The queue that has the limit.
     """
 
     place: QueueName
@@ -41,10 +41,11 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Nobody:
-    """Nobody has to go: why, as a sentence.
+    """No candidates: nothing is evicted for a pod.
 
     Attributes:
-        unmet: The queue whose quota is not met by that; None where it has all of it.
+        sentence: Why.
+        unmet: The queue whose quota is unmet for this reason; None where it is met.
     """
 
     sentence: str
@@ -52,7 +53,7 @@ class Nobody:
 
 
 def hold_of_case(case: Case) -> Hold | None:
-    """What a pod would be charged; None where that is not one queue."""
+    """What a pod would be charged, as a hold; None where not exactly one queue is charged."""
     payers = {owner: None for _, owner, adds in usage_added(case) if adds}
     if len(payers) != 1:
         return None
@@ -65,9 +66,9 @@ def hold_of_case(case: Case) -> Hold | None:
 def together_with(
     pod: PodView, world: WorldView, served: Collection[PodUid] = ()
 ) -> list[PodView] | Nobody:
-    """The pod, and those without which it does not go; nobody goes for another scheduler's.
+    """The pod and its gang; nothing is evicted for a pod of another scheduler.
 
-    `served` are pods that have what they need already, beside those for which something is held.
+    `served` are pods that have what they need, in addition to those with holds.
     """
     if why := why_not_ours(pod, world.facts.settings):
         return Nobody(why)
@@ -82,29 +83,29 @@ def together_with(
 def _tried_together(
     pod: PodView, world: WorldView, served: Collection[PodUid]
 ) -> list[PodView] | Nobody:
-    """The pod, and as many of its group as have to find devices with it: others have theirs.
+    """The pod, and as many pods of its PodGroup as still need devices.
 
-    What is assumed of the others is not enough here: they were let go, and found nothing.
+    Assumed pods count among these: they were admitted, and found no device.
     """
     facts = world.facts
     group = facts.group(pod.namespace, pod.group)
     if group is None:
-        return Nobody(f"{pod} goes with its PodGroup {pod.namespace}/{pod.group}, not there yet.")
+        return Nobody(f"{pod} waits for its PodGroup {pod.namespace}/{pod.group} to be created.")
     members, holds = list(living_members(pod, facts)), world.assumptions.holds
     have = {m.uid for m in members if m.is_bound or m.uid in served or m.uid in holds} - {pod.uid}
     least = (group.min_member or len(members)) - len(have)
     others = [m for m in members if m.uid not in {pod.uid, *have} and could_come(m, world)]
     if len(others) + 1 < least:
-        goes = f"PodGroup {pod.namespace}/{pod.group} goes as a whole"
-        return Nobody(f"{goes}: {least} pods more, and {len(others) + 1} wait for devices.")
+        goes = f"PodGroup {pod.namespace}/{pod.group} is bound as a whole"
+        return Nobody(f"{goes}: it needs {least} more pods, and {len(others) + 1} are waiting.")
     turns = sorted(others, key=lambda m: (not m.unschedulable, -m.priority, m.created, m.name))
     return [pod, *turns[: max(0, least - 1)]]
 
 
 def tried_cases(pods: Sequence[PodView], world: WorldView) -> list[tuple[Case, bool]] | Nobody:
-    """Each as if those before it were bound, and whether it lacks room.
+    """The case of each pod with the pods before it bound, and whether it lacks room.
 
-    Nobody wants anything where one of them waits for something else.
+    `Nobody` where one of them waits for another reason.
     """
     found, trial = [], world.trial()
     for pod in pods:
@@ -114,7 +115,7 @@ def tried_cases(pods: Sequence[PodView], world: WorldView) -> list[tuple[Case, b
             return Nobody(verdict.sentence)
         case = case_of(pod, claims, trial, at_bind=False)
         refusals = chain(NON_PREEMPTIBLE_FITS.refusals(case), MAY_BORROW.refusals(case))
-        if why := next(refusals, ""):  # However much room there is.
+        if why := next(refusals, ""):  # More room would not help.
             return Nobody(why)
         found.append((case, isinstance(verdict, Refused)))
         admitted = Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
@@ -123,25 +124,25 @@ def tried_cases(pods: Sequence[PodView], world: WorldView) -> list[tuple[Case, b
 
 
 def served_with_another(pods: Sequence[PodView], world: WorldView) -> str:
-    """Why nothing is taken for pods whose claim another gets: they will share it; "" else."""
+    """Why nothing is evicted for pods that share a claim with a pod that has a hold; "" else."""
     facts, uids = world.facts, {pod.uid for pod in pods}
     for pod in pods:
         for claim in (found for found in facts.claims_of(pod) if not found.is_allocated):
             for other in facts.pods_naming(claim):
                 if other.uid not in uids and other.uid in world.assumptions.holds:
-                    return f"{pod} waits for {claim}, which is on its way to {other}."
+                    return f"{pod} waits for {claim}, which is about to be allocated for {other}."
     return ""
 
 
 def holds_of(cases: Sequence[Case]) -> tuple[Hold, ...]:
-    """What is to be held for each that pays; none where several queues would."""
+    """The hold of each pod that is charged; empty where several queues would be charged."""
     if len({owner for case in cases for _, owner, adds in usage_added(case) if adds}) != 1:
         return ()
     return tuple(hold for case in cases if (hold := hold_of_case(case)) is not None)
 
 
 def names_of(pods: Sequence[PodView]) -> str:
-    """Who waits, for a sentence."""
+    """The name of the pod or gang, for a sentence."""
     if len(pods) == 1:
         return str(pods[0])
     return f"PodGroup {pods[0].namespace}/{pods[0].group} ({len(pods)} pods)"

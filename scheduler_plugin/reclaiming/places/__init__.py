@@ -1,7 +1,7 @@
-"""Where a pod with devices would fit, from what is watched anyway: nodes, their pods, and slices.
+"""Placements: where a pod with devices would fit, from watched nodes, pods and ResourceSlices.
 
-`stock` is all of it: `nodes` keeps nodes and the sums that their pods ask for, `offered_devices`
-the devices as slices publish them (`published_slices`), `answers` what CEL said of devices.
-`places` says whether a pod would find devices and room on a node, `supply` where the heads of one
-cycle do.
+`stock` is the inventory: `nodes` keeps the nodes with the sums of their pods' requests,
+`offered_devices` the devices of ResourceSlices (`published_slices`), `answers` the results of CEL
+selectors. `seekers` reads what a pod needs, and `places` says whether a node fits it.
+`supply` finds nodes for the heads of one cycle. Start reading at `places`.
 """

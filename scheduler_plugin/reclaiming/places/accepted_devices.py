@@ -1,7 +1,7 @@
-"""Which devices would do for what is asked, kept for each pool as long as that is the same.
+"""The devices that match a request, cached for each pool while the pool does not change.
 
-Thousands of devices that would not do cost nothing when it is asked again; at first no more than
-some of them are looked at in one call.
+The cache makes devices that do not match free in later calls. The first calls look at `MOST_NEW`
+devices each.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from scheduler_plugin.reclaiming.places.seekers import Ask
 from scheduler_plugin.reclaiming.places.stock import Stock
 
 MOST_NEW = 1_000
-"""Devices that one call looks at for the first time."""
+"""The largest number of devices that one call looks at for the first time."""
 
 MOST_ASKS = 64
-"""For how many kinds it is kept."""
+"""The largest number of requests in the cache."""
 
 
 class _Known(NamedTuple):
-    """What is known of one pool.
+    """The cache entry of one pool.
 
     Attributes:
-        answers: How much CEL had said by then; None where nothing more can come.
+        answers: The version of the CEL results used; None where the entry is final.
+        offers: The devices that match.
     """
 
     pool: Pool
@@ -35,14 +36,14 @@ class _Known(NamedTuple):
 
 
 class AcceptedDevices:
-    """The devices that may fit, for the asks that somebody asked about last."""
+    """The matching devices for the requests that were used last."""
 
     def __init__(self, stock: Stock) -> None:
         self._stock = stock
         self._known: dict[Ask, dict[tuple[str, str], _Known]] = {}
 
     def of(self, ask: Ask) -> Iterator[Offer | None]:
-        """Those that may fit, were they free; None in place of the rest that it did not look at."""
+        """The devices that match, free or not; at the end None for devices not looked at yet."""
         known = self._known[ask] = self._known.pop(ask, {})
         if len(self._known) > MOST_ASKS:
             del self._known[next(iter(self._known))]

@@ -1,9 +1,9 @@
-"""What CEL says of devices: for some expressions, and a device as CEL sees it, the last answer.
+"""Cache of CEL results: for expressions, and a device as CEL sees it, the last result.
 
-Devices that CEL cannot tell apart share an answer, and so do requests with the same expressions.
-Expressions of the class and of the request are answered apart: what one user writes costs nobody
-else's. A device may fit while there is no answer: where none was asked for yet, where it cannot be
-evaluated, and where it takes too long.
+Devices that look equal to CEL share a result, and so do requests with the same expressions. The
+expressions of the DeviceClass and of the request are evaluated apart, so that one user's request
+does not make another's slower. A device may match while there is no result: before evaluation,
+where evaluation fails, and where it takes too long.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import NamedTuple, TypeAlias
 from scheduler_plugin.reclaiming.places.offers import DeviceRequest, Offer
 
 MOST_ANSWERS = 1_000_000
-"""How many are kept at one time, at about 100 bytes each."""
+"""The largest number of results, of about 100 bytes each."""
 
 CHARACTERS = 100
-"""Of expressions that take the room of one answer."""
+"""The number of characters of expressions that count as one result."""
 
 Selectors: TypeAlias = tuple[str | None, ...]
-"""CEL, and None for what is no CEL."""
+"""CEL expressions; None stands for a selector of another kind."""
 
 Expressions: TypeAlias = tuple[str, ...]
 
 
 class Unanswered(NamedTuple):
-    """Expressions to be evaluated, and for each device that CEL can tell apart an offer of one."""
+    """Expressions to evaluate, with one device for each group that looks equal to CEL."""
 
     expressions: Expressions
     offers: tuple[Offer, ...]
@@ -35,10 +35,10 @@ class Unanswered(NamedTuple):
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of some expressions.
+    """The results of some expressions.
 
     Attributes:
-        answers: By digest of a device; None where they cannot be evaluated.
+        answers: By digest of a device; None where the evaluation fails.
     """
 
     is_too_slow: bool = False
@@ -49,37 +49,37 @@ _NOTHING = _Known()
 
 
 class Answers:
-    """The answers; beyond their number those go whose expressions were not needed for longest."""
+    """The results. When there are too many, the least recently used expressions are dropped."""
 
     def __init__(self, most: int = MOST_ANSWERS) -> None:
         self._most = most
         self._room = 0
-        # Those needed last are last.
+        # The most recently used expressions are last.
         self._known: dict[Selectors, _Known] = {}
 
     def __len__(self) -> int:
         return sum(len(known.answers) for known in self._known.values())
 
     def accepts(self, request: DeviceRequest, offer: Offer) -> bool:
-        """Whether a device may fit a request, were it free.
+        """Whether a device may match a request, free or not.
 
-        False for a device that no request gets: its pool is not complete, or it is tainted.
+        False where its pool is incomplete, or the request does not tolerate a taint.
         """
         if not request.may_have(offer):
             return False
         return not any(self._refuses(each, offer) for each in request.selectors)
 
     def answer(self, selectors: Selectors, offer: Offer) -> bool | None:
-        """What selectors say of a device; None where there is no answer."""
+        """The result of selectors for a device; None where there is none."""
         return self._known_of(selectors).answers.get(offer.digest)
 
     def known(self, request: DeviceRequest) -> int:
-        """Another number once more is known of a request's selectors."""
+        """The version of the results for a request: another number after each new result."""
         found = [self._known_of(selectors) for selectors in request.selectors]
         return sum(2 * len(known.answers) + known.is_too_slow for known in found)
 
     def is_too_slow(self, selectors: Selectors) -> bool:
-        """Whether evaluating them takes too long, as far as is known."""
+        """Whether the evaluation of these selectors is known to take too long."""
         return self._known_of(selectors).is_too_slow
 
     def missing(
@@ -88,14 +88,14 @@ class Answers:
         offers: Iterable[Offer],
         skipped: Collection[Expressions] = (),
     ) -> Unanswered | None:
-        """What is to be evaluated next, so that it is known which devices fit; None for nothing.
+        """What to evaluate next for a request; None for nothing.
 
-        Expressions of the request are about devices that those of the class do not refuse: so they
-        come once the others are answered.
+        The expressions of the request concern only devices that the class accepts, so they come
+        after those of the class.
 
         Args:
-            request: For what.
-            offers: Of these devices.
+            request: The request.
+            offers: The devices to look at.
             skipped: Expressions that are not to be evaluated for this request.
         """
         left = [offer for offer in offers if request.may_have(offer)]
@@ -109,7 +109,7 @@ class Answers:
         return None
 
     def put(self, asked: Unanswered, answers: Iterable[bool | None]) -> None:
-        """Enter what came of evaluating: an answer for each offer, in their order."""
+        """Enter results: one for each offer of `asked`, in the same order."""
         known = self._entered(asked.expressions)
         before = len(known.answers)
         digests = (offer.digest for offer in asked.offers)
@@ -118,7 +118,7 @@ class Answers:
         self._drop()
 
     def put_too_slow(self, expressions: Expressions) -> None:
-        """Evaluating these takes too long: they are missing no more."""
+        """The evaluation of these takes too long: `missing` does not return them any more."""
         self._entered(expressions).is_too_slow = True
         self._drop()
 
@@ -142,7 +142,7 @@ class Answers:
         return self._touch(expressions)
 
     def _drop(self) -> None:
-        """Make room; what is too much by itself goes, too."""
+        """Drop the least recently used expressions until the size is allowed."""
         while self._room > self._most:
             expressions = next(iter(self._known))
             known = self._known.pop(expressions)
@@ -150,7 +150,7 @@ class Answers:
 
 
 def evaluable(request: DeviceRequest) -> Iterator[Expressions]:
-    """Those of the class and of the request, where all are CEL, and there are any."""
+    """The expressions of the class, and those of the request, where all of them are CEL."""
     for selectors in request.selectors:
         expressions = tuple(text for text in selectors if text is not None)
         if expressions and len(expressions) == len(selectors):

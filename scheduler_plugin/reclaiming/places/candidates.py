@@ -1,7 +1,7 @@
-"""Which nodes are looked at for a pod: where something that would do may be free.
+"""Candidate nodes for a pod: nodes where something that it needs may be free.
 
-A node that did not do is looked at again only when a pod leaves it, so that of pods that are alike
-each costs what it changes.
+A node that did not fit is looked at again only after a pod leaves it. So for equal pods each costs
+only what it changes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from scheduler_plugin.reclaiming.places.stock import Stock
 T = TypeVar("T")
 
 Nodes: TypeAlias = Iterator[str | None]
-"""Nodes one after the other, and None where there is a pause."""
+"""Yields nodes, and None at each pause."""
 
 
 @dataclass(slots=True)
 class _OfKind:
-    """The nodes that were found for a kind until now, and where the others come from."""
+    """The nodes found for a kind so far, and the iterator of the others."""
 
     found: list[str]
     more: Nodes
@@ -48,7 +48,7 @@ class _OfKind:
 
 
 class Candidates:
-    """The nodes of one cycle; kinds are numbers of pods that the same nodes serve."""
+    """The candidate nodes of one cycle. A kind is a number for pods that fit the same nodes."""
 
     def __init__(self, world: WorldView, stock: Stock, left_out: LeftOut) -> None:
         self._world = world
@@ -62,9 +62,9 @@ class Candidates:
     def of(
         self, kind: int, seeker: Seeker, own: Sequence[Place], gone: Collection[PodUid]
     ) -> Nodes:
-        """Nodes where something may be free once these are gone; those the pod names go first.
+        """Nodes where something may be free with these pods gone; nodes that the pod names first.
 
-        `own` are the places of those that go with it.
+        `own` are the placements of its gang.
         """
         if seeker.beside:
             yield from [place.node for place in own if place.pod == seeker.beside]
@@ -77,7 +77,7 @@ class Candidates:
         yield from (node for node in left if node not in missed)
 
     def failed(self, kind: int, gone: Collection[PodUid]) -> dict[str, None]:
-        """Nodes that did not do, but for those that a pod left since; to be added to."""
+        """The nodes that did not fit, without those that a pod left since; callers add to it."""
         failed, now = self._failed.setdefault(kind, {}), frozenset(gone)
         for uid in now - self._seen.get(kind, frozenset()):
             for node in self._left_by(uid):
@@ -86,7 +86,7 @@ class Candidates:
         return failed
 
     def free_for(self, seeker: Seeker) -> Nodes:
-        """Nodes with something that is free as it is, is held for the pod, or on its way."""
+        """Nodes with something that is free now, held for the pod, or being released."""
         seen = dict.fromkeys(self._left_out.missed(seeker.pod))
         for nodes in self._sources(seeker):
             yield None
@@ -94,7 +94,7 @@ class Candidates:
             seen |= dict.fromkeys(nodes)
 
     def _sources(self, seeker: Seeker) -> Iterator[Collection[str]]:
-        """A few at a time."""
+        """The groups of nodes to look at, in order."""
         if not seeker.choices:
             return
         needs = seeker.pod.needs
@@ -126,7 +126,7 @@ class Candidates:
         return self._left[uid]
 
     def _leaves(self, uid: PodUid) -> Iterator[str]:
-        """Where something is free once a pod is gone: on its node, and where its devices are."""
+        """The nodes where a pod releases something: its own, and those that reach its devices."""
         pod = self._world.facts.pod(uid)
         if pod is not None and pod.node:
             yield pod.node

@@ -1,7 +1,7 @@
-"""Whether there are as many free devices as pods need that go together: a necessary condition.
+"""Whether there are enough free devices for a gang: a necessary condition for its admission.
 
-Where they are is not looked at: kube-scheduler finds out. But of pods that go together none is let
-go as long as there are too few of them anywhere, since those that went would hold theirs in vain.
+The nodes of the devices are not looked at; kube-scheduler does that. While there are too few in
+the whole cluster, no pod of the gang is admitted: the first pods would hold theirs in vain.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scheduler_plugin.reclaiming.places.seekers import Ask, Seeker, seekers_of
 
 
 def too_few_for(pods: Sequence[PodView], world: WorldView, accepted: AcceptedDevices) -> str:
-    """Why pods of one PodGroup do not go together; "" where there may be enough for them."""
+    """Why there are too few devices for the pods of a PodGroup; "" where they may be enough."""
     seekers = seekers_of(pods, world)
     needs = _asked(seekers if not isinstance(seekers, str) else ())
     before = _asked(_on_their_way(pods, world)) if needs else needs
@@ -29,14 +29,14 @@ def too_few_for(pods: Sequence[PodView], world: WorldView, accepted: AcceptedDev
         free = _count(_free(accepted.of(ask), ask, pods, world), most) - before[ask]
         if free < needed:
             group = f"PodGroup {pods[0].namespace}/{pods[0].group}"
-            asks = f"{len(pods)} of its pods ask for {needed} of {ask.alternative.device_class}"
-            there = f"{max(0, free):.0f} that would do are free"
+            asks = f"{len(pods)} of its pods request {needed} of {ask.alternative.device_class}"
+            there = f"{max(0, free):.0f} matching devices are free"
             return f"{group} goes as a whole: {asks}, and {there}."
     return ""
 
 
 def _on_their_way(pods: Sequence[PodView], world: WorldView) -> Iterator[Seeker]:
-    """What those look for that were let go before; what is held for them is counted as held."""
+    """The demands of admitted pods that are not bound; pods with holds are counted as held."""
     passed_by = {*(pod.uid for pod in pods), *(hold.pod for hold in world.assumptions.holds)}
     claims: set[tuple[str, str]] = set()
     for uid in world.assumptions.admitted():
@@ -51,9 +51,9 @@ def _on_their_way(pods: Sequence[PodView], world: WorldView) -> Iterator[Seeker]
 
 
 def _asked(seekers: Iterable[Seeker]) -> Counter[Ask]:
-    """How many devices they ask for in all, of each kind that is counted.
+    """The number of requested devices, by request.
 
-    Nothing of who has a choice, and of who wants all devices of a node, however many these are.
+    Pods with alternatives are not counted, nor requests for all devices of a node.
     """
     found: Counter[Ask] = Counter()
     for seeker in seekers:
@@ -64,7 +64,7 @@ def _asked(seekers: Iterable[Seeker]) -> Counter[Ask]:
 
 
 def _of_any_claim(ask: Ask) -> Ask:
-    """Equal for what asks for the same, in whatever claim and under whatever name."""
+    """The request without the names of its claim and of the request itself."""
     alternative = replace(ask.alternative, name="", count=1)
     return replace(
         ask, claim="", alternative=alternative, request=replace(ask.request, constraints=())
@@ -72,7 +72,7 @@ def _of_any_claim(ask: Ask) -> Ask:
 
 
 def _count(free: Iterator[float], needed: int) -> float:
-    """How many there are; no more are looked at than are needed."""
+    """The sum of `free`, stopped at `needed`."""
     total = 0.0
     for each in free:
         total += each
@@ -84,9 +84,9 @@ def _count(free: Iterator[float], needed: int) -> float:
 def _free(
     offers: Iterable[Offer | None], ask: Ask, pods: Sequence[PodView], world: WorldView
 ) -> Iterator[float]:
-    """Of each device that would do, how many requests it has room for as it is.
+    """For each matching device, the number of requests that it has room for now.
 
-    There may be any number among those that were not looked at.
+    Infinite for the devices that were not looked at yet.
     """
     uids = {pod.uid for pod in pods}
     holds = (h for h in world.assumptions.holds.of_devices() if h.pod not in uids)

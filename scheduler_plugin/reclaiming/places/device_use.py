@@ -1,4 +1,4 @@
-"""Which claims have which devices, and what of a device is left once pods are gone."""
+"""The users of devices by claim, and the room on a device once pods are gone."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from scheduler_plugin.reclaiming.victims.effects import is_left_without
 
 
 class DeviceUse:
-    """Who has what, as the claims say.
+    """The users of devices, by claims and holds.
 
-    What another pod's hold names is that pod's, whether it is free by now or not.
+    A device that is held for another pod counts as used, free or not.
     """
 
     def __init__(
@@ -30,10 +30,10 @@ class DeviceUse:
         """Create.
 
         Args:
-            world: What is known.
-            holds: Those of others.
-            stuck: Pods that are being deleted, and do not end.
-            own: What is held for who looks: whoever else was given that does not get it.
+            world: The known objects.
+            holds: The holds of other pods.
+            stuck: Pods that are terminating, and do not end.
+            own: The holds of the pod to place: another claim for these devices is refused.
         """
         self._own = frozenset[DeviceId]().union(*(names_of(hold.devices) for hold in own))
         self._world = world
@@ -43,17 +43,17 @@ class DeviceUse:
             self._promised.update(dict(hold.devices))
 
     def is_promised(self, offer: Offer, slots: int) -> bool:
-        """Whether so much of it is held for other pods that as many slots are not left."""
+        """Whether holds of other pods leave fewer slots than `slots`."""
         held = self._promised[offer.device]
         return bool(held) and (offer.slots is None or held + slots > offer.slots)
 
     def has_room(
         self, offer: Offer, slots: int, gone: Collection[PodUid] | None, taken: int = 0
     ) -> bool:
-        """Whether a device has as many slots free, or all of it, once these are gone.
+        """Whether a device has `slots` free, or is free as a whole, with these pods gone.
 
-        And those that are on their way out; None for what is free as it is. `taken` are slots that
-        are somebody's already.
+        Terminating pods count as gone too; `gone` None is for what is free now. `taken` slots are
+        in use in addition.
         """
         taken += self._promised[offer.device]
         stay = [
@@ -69,9 +69,9 @@ class DeviceUse:
         return used + taken + slots <= offer.slots
 
     def _is_left(self, claim: ClaimView, gone: Collection[PodUid]) -> bool:
-        """Whether a claim ends with these: one that nobody has reserved does not.
+        """Whether a claim ends with these pods; a claim without a reservation does not.
 
-        But for one that was given what is held: Bind refuses it.
+        An exception is a claim for a held device: Bind refuses it.
         """
         if not claim.reserved_for:
             return not self._own.isdisjoint(claim.devices)

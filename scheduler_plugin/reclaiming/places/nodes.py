@@ -1,11 +1,11 @@
-"""The nodes, and what all pods that are bound to them take of them.
+"""The nodes, and the sums of the requests of the pods that are bound to them.
 
     Node ──► put_node, delete_node ─┐
                                     ├─► get, pods_on, leaving, lacks
     Pod  ──► put_pod, delete_pod ───┘
 
-Facts come in any order: a pod may be known before its node is, and longer. Sums are kept, so no
-answer costs more with more pods on the node.
+Events come in any order: a pod may be known before its node, and after its node is deleted. Sums
+are kept, so the cost of an answer does not grow with the number of pods.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ _NO_PODS: frozenset[PodUid] = frozenset()
 
 @dataclass(slots=True)
 class _Place:
-    """What is known of one node.
+    """The state of one node.
 
     Attributes:
-        view: None while the node itself is not known, or is gone.
-        used: The sum of what its pods ask for.
+        view: None before the node is known, and after it is deleted.
+        used: The sum of its pods' requests.
+        leaving: Its terminating pods.
     """
 
     view: NodeView | None = None
@@ -38,10 +39,10 @@ class _Place:
 
 
 class Nodes:
-    """All nodes, by name; iterating yields the names of those that exist.
+    """All nodes, by name; iterating yields the names of the nodes that exist.
 
     Attributes:
-        changes: How often a node itself changed: equal numbers mean that all are the same.
+        changes: The number of changes of Nodes; equal numbers mean equal nodes.
     """
 
     def __init__(self) -> None:
@@ -49,17 +50,17 @@ class Nodes:
         self._places: dict[str, _Place] = {}
         self._pods: dict[PodUid, PodOnNode] = {}
 
-    # What happened.
+    # Events.
 
     def put_node(self, view: NodeView) -> None:
-        """Enter a node, or what it has become."""
+        """Enter or replace a node."""
         place = self._places.setdefault(view.name, _Place())
         if place.view != view:
             place.view = view
             self.changes += 1
 
     def delete_node(self, name: str) -> None:
-        """Take a node out; its pods stay until each of them is gone."""
+        """Remove a node; its pods stay until each of them is removed."""
         place = self._places.get(name)
         if place is not None:
             place.view = None
@@ -67,7 +68,7 @@ class Nodes:
             self._drop_empty(name, place)
 
     def put_pod(self, pod: PodOnNode) -> None:
-        """Enter a pod that is bound, or what it has become."""
+        """Enter or replace a bound pod."""
         before = self._pods.get(pod.uid)
         if before == pod:
             return
@@ -76,7 +77,7 @@ class Nodes:
         self._enter(pod)
 
     def delete_pod(self, uid: PodUid) -> None:
-        """Take a pod out that is gone, or has ended; one that is not known changes nothing."""
+        """Remove a pod that is gone or has ended; no effect on an unknown one."""
         before = self._pods.get(uid)
         if before is not None:
             self._remove(before)
@@ -103,28 +104,28 @@ class Nodes:
         if place.view is None and not place.pods:
             del self._places[name]
 
-    # What follows.
+    # Queries.
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, place in self._places.items() if place.view is not None)
 
     def get(self, name: str) -> NodeView | None:
-        """A node; None for one that does not exist."""
+        """A node; None where it does not exist."""
         place = self._places.get(name)
         return place.view if place is not None else None
 
     def pods_on(self, name: str) -> Collection[PodUid]:
-        """The pods that take of a node, those that are leaving too."""
+        """The pods that use a node, terminating ones included."""
         place = self._places.get(name)
         return place.pods.keys() if place is not None else ()
 
     def leaving(self, name: str) -> frozenset[PodUid]:
-        """Those of them that are being deleted."""
+        """The terminating pods of a node."""
         place = self._places.get(name)
         return place.leaving if place is not None else _NO_PODS
 
     def used(self, name: str) -> Thousandths:
-        """What the pods of a node ask for together."""
+        """The sum of the requests of a node's pods."""
         place = self._places.get(name)
         return dict(place.used) if place is not None else NOTHING
 
@@ -135,13 +136,13 @@ class Nodes:
         gone: Collection[PodUid] = (),
         beside: Sequence[Thousandths] = (),
     ) -> str:
-        """Of what a node has too little; "" for nothing.
+        """The resource of which a node has too little; "" for none.
 
         Args:
             name: The node.
-            asked: What more is asked of it.
-            gone: Pods that count as gone; those that are not on it change nothing. Best a set.
-            beside: What is asked of it by others that come.
+            asked: The additional requests.
+            gone: Pods that count as gone, best a set; pods of other nodes have no effect.
+            beside: The requests of other pods to place there.
         """
         place = self._places.get(name, _Place())
         left = [self._pods[uid].asked for uid in place.pods.keys() & gone]

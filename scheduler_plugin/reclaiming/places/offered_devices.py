@@ -1,9 +1,9 @@
-"""The devices of all slices, kept as the watch brings the slices one by one.
+"""The devices of all ResourceSlices, updated slice by slice from the watch.
 
     slices ──► put_slice, delete_slice ──► pools ──► offer, on, of_driver
 
-Of a pool only the slices of its newest generation count, as for kube-scheduler. A slice that comes,
-changes or goes costs what its pool costs, and nothing of any other.
+Only the slices of a pool's newest generation count, as in kube-scheduler. The cost of a changed
+slice grows with the size of its pool, and not with other pools.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scheduler_plugin.reclaiming.places.offers import Offer
 from scheduler_plugin.reclaiming.places.published_slices import PublishedDevice, PublishedSlice
 
 SEVERAL = ""
-"""Stands for a node where devices are listed that several nodes can use."""
+"""The key under which devices are listed that several nodes can use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Pool:
     """A pool of one driver.
 
     Attributes:
-        slices: Those of older generations too, by name.
-        devices: Those of the newest generation, by name.
-        is_complete: Whether all slices of that generation are there.
+        slices: The slices of all generations, sorted by name.
+        devices: The devices of the newest generation, by name.
+        is_complete: Whether all slices of the newest generation are known.
     """
 
     slices: tuple[PublishedSlice, ...] = ()
@@ -39,57 +39,57 @@ _NO_POOL = Pool()
 
 
 class OfferedDevices:
-    """All devices that slices offer. A read sees every earlier write, and keeps what it returns."""
+    """All devices in slices. A read sees every earlier write, and later ones do not change it."""
 
     def __init__(self) -> None:
         self.changes = 0
-        """How often anything changed: equal numbers mean that every answer is the same."""
+        """The number of changes; equal numbers mean equal answers."""
         self._slices: dict[str, PublishedSlice] = {}
         self._pools: dict[str, dict[str, Pool]] = {}
         self._on: Index[str, DeviceId] = {}
-        # Those that several nodes can use, by what selects these.
+        # The devices that several nodes can use, by node selector.
         self._selected: Index[str | None, DeviceId] = {}
-        # Those that one claim has as a whole, and those that several share.
+        # The devices for one claim each, and the devices that claims share.
         self._whole: dict[DeviceId, None] = {}
         self._shared: dict[DeviceId, None] = {}
         self._listed_whole: tuple[DeviceId, ...] | None = None
-        # Of nodes that were asked about: several decisions ask for the same ones.
+        # A cache by node: several decisions look at the same nodes.
         self._listed: dict[str, tuple[DeviceId, ...]] = {}
 
     def put_slice(self, found: PublishedSlice) -> None:
-        """Enter a slice, in place of the one that had its name."""
+        """Enter or replace a slice, by its name."""
         if self._slices.get(found.name) != found:
             self._replace(found.name, found)
 
     def delete_slice(self, name: str) -> None:
-        """Take a slice out; it need not be there."""
+        """Remove a slice, if it is known."""
         if name in self._slices:
             self._replace(name, None)
 
     def offer(self, device: DeviceId) -> Offer | None:
-        """A device as it is offered now; None where no slice that counts has it."""
+        """A device as it is offered now; None where no slice of the newest generation has it."""
         pool = self._pool(device.driver, device.pool)
         found = pool.devices.get(device.name)
         return Offer(found, pool.is_complete) if found is not None else None
 
     def on(self, node: str) -> Sequence[DeviceId]:
-        """The devices that this node alone can use; for `SEVERAL` those that several can."""
+        """The devices that only this node can use; for `SEVERAL`, those that several nodes can."""
         if node not in self._listed and node in self._on:
             self._listed[node] = tuple(self._on[node])
         return self._listed.get(node, ())
 
     def selectors(self) -> Collection[str | None]:
-        """What selects the nodes of devices that several can use, each text once; None: all."""
+        """The node selectors of devices that several nodes can use, as text; None for all nodes."""
         return self._selected.keys()
 
     def selected_by(self, selector: str | None) -> Collection[DeviceId]:
-        """The devices that are for several nodes by such a text."""
+        """The devices with this node selector."""
         return self._selected.get(selector, ())
 
     def pools(self, drivers: Collection[str]) -> Iterator[tuple[tuple[str, str], Pool]]:
-        """The pools of some drivers, by driver and name; of all where none is named.
+        """The pools of these drivers, by driver and name; of all drivers where none is named.
 
-        A pool is another object whenever anything of it changed.
+        After each change a pool is a new object.
         """
         for driver in drivers or self._pools:
             for name, pool in self._pools.get(driver, {}).items():
@@ -101,11 +101,11 @@ class OfferedDevices:
         return [found.device for pool in pools for found in pool.devices.values()]
 
     def of_drivers(self, drivers: Collection[str]) -> Sequence[DeviceId]:
-        """All devices of some drivers; of all where none is named."""
+        """All devices of these drivers; of all drivers where none is named."""
         return [device for driver in drivers or self._pools for device in self.of_driver(driver)]
 
     def whole(self) -> Sequence[DeviceId]:
-        """The devices that one claim has as a whole."""
+        """The devices that only one claim at a time can have."""
         if self._listed_whole is None:
             self._listed_whole = tuple(self._whole)
         return self._listed_whole
@@ -134,7 +134,7 @@ class OfferedDevices:
     def _change_pool(
         self, key: tuple[str, str], name: str, instead: tuple[PublishedSlice, ...]
     ) -> None:
-        """Replace the slice of this name in a pool, where there is one."""
+        """Replace the slice of this name in a pool, or remove it where `instead` is empty."""
         before = self._pool(*key)
         others = (found for found in before.slices if found.name != name)
         slices = sorted((*others, *instead), key=lambda found: found.name)
@@ -168,7 +168,7 @@ class OfferedDevices:
 
 
 def _pool_of(slices: Sequence[PublishedSlice]) -> Pool:
-    """The pool of some slices, at least one. They are in the order in which a list has them."""
+    """The pool of these slices, at least one, sorted by name."""
     newest = max(found.generation for found in slices)
     now = [found for found in slices if found.generation == newest]
     devices = {each.device.name: each for found in now for each in found.devices}
@@ -176,7 +176,7 @@ def _pool_of(slices: Sequence[PublishedSlice]) -> Pool:
 
 
 def _only_in(pool: Pool, other: Pool) -> Iterator[PublishedDevice]:
-    """Devices of a pool that are not on the same node in another version of it."""
+    """The devices of a pool that `other` does not have, or has for other nodes."""
     for name, found in pool.devices.items():
         same = other.devices.get(name)
         if same is None or (same.node, same.selector) != (found.node, found.selector):

@@ -1,7 +1,7 @@
-"""Devices as slices offer them, and whether one of them would do for a request.
+"""Devices as ResourceSlices offer them, and what a request asks of one device.
 
-Only slices of a pool's newest generation count, and of a pool only when all of them are there, as
-for kube-scheduler; whoever asks for all devices has to wait until they are.
+Only the slices of a pool's newest generation count, and only when all of them are known, as in
+kube-scheduler. A request for all devices waits until they are.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from scheduler_plugin.reclaiming.places.published_slices import (
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A device of a slice, as its pool is at one moment. It costs little: nothing is decoded.
+    """A device of a slice, with the state of its pool. It costs little: nothing is decoded.
 
     Attributes:
-        is_complete: Whether all slices of its pool are there.
+        is_complete: Whether all slices of its pool are known.
     """
 
     published: PublishedDevice
@@ -47,18 +47,18 @@ class Offer:
 
     @property
     def node(self) -> str:
-        """The node that alone can use it; "" where it is not one."""
+        """The only node that can use it; "" where several nodes can."""
         return self.published.node
 
     @property
     def nodes(self) -> NodeTerms:
-        """Those that can use it."""
+        """The nodes that can use it."""
         published = self.published
         return on_node(published.node) if published.node else selected_nodes(published.selector)
 
     @property
     def slots(self) -> int | None:
-        """How many several requests share at one time; None where one request has all of it."""
+        """The number of slots that requests share; None where one request gets the whole device."""
         return self.published.slots
 
     @property
@@ -67,15 +67,15 @@ class Offer:
 
     @property
     def digest(self) -> int:
-        """Equal for devices that CEL cannot tell apart, in this process.
+        """Equal for devices that look equal to CEL, in this process only.
 
-        Python keys this hash anew in every process, so no user can make two texts that share it.
+        Python seeds the hash in each process, so no user can construct a collision.
         """
         return hash(self.published.text)
 
     @property
     def attributes(self) -> Mapping[str, JsonObject]:
-        """As the slice has them; to be read only."""
+        """The attributes as in the slice; read-only."""
         return seen_in(self.published.text).attributes
 
     @property
@@ -84,9 +84,9 @@ class Offer:
         return _body(seen_in(self.published.text))
 
     def value_of(self, attribute: str) -> tuple[str, object] | None:
-        """What devices have to agree about, with its type; None where it has no such value.
+        """The type and value of an attribute, for `matchAttribute`; None where it has none.
 
-        A name without a domain is of its driver's.
+        A name without a domain belongs to the driver's domain.
         """
         domain, _, name = attribute.partition("/")
         attributes = self.attributes
@@ -98,7 +98,7 @@ class Offer:
 
 
 class Constraint(NamedTuple):
-    """What devices of one claim have to agree about: as the claim numbers it, and the attribute."""
+    """A `matchAttribute` constraint of a claim: its index in the claim, and the attribute."""
 
     number: int
     attribute: str
@@ -106,14 +106,16 @@ class Constraint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRequest:
-    """What is asked of one device.
+    """The criteria that one device has to meet.
 
     Attributes:
-        selectors: CEL, of the class and of the request, which are evaluated apart: what one user
-            writes costs nobody else's. None for what is no CEL.
-        slots: How many of a device that has slots.
-        names_slots: Whether it says so, which only a device with slots can satisfy.
-        constraints: What the devices have to agree about, with those of other requests.
+        selectors: The CEL expressions of the class, and those of the request. They are evaluated
+            apart, so that one user's request does not make another's slower. None stands for a
+            selector of another kind.
+        slots: The number of slots of a device with slots.
+        names_slots: Whether the request names slots; only a device with slots can satisfy that.
+        tolerations: The taints that the request tolerates.
+        constraints: The `matchAttribute` constraints, shared with other requests of the claim.
     """
 
     selectors: tuple[tuple[str | None, ...], ...]
@@ -123,7 +125,7 @@ class DeviceRequest:
     constraints: tuple[Constraint, ...] = ()
 
     def may_have(self, offer: Offer) -> bool:
-        """Whether any request of this kind gets a device, apart from what selectors say of it."""
+        """Whether a device meets the criteria, apart from the selectors."""
         if offer.slots is None and self.names_slots:
             return False
         return offer.is_complete and not untolerated(offer.taints, self.tolerations)
@@ -132,10 +134,10 @@ class DeviceRequest:
 def request_of(
     claim: ClaimView, alternative: Alternative, class_selectors: tuple[str | None, ...]
 ) -> DeviceRequest:
-    """What a claim asks of each device by one of its alternatives.
+    """The criteria of one alternative of a claim's request.
 
     What is not modelled is assumed to fit: other capacity than slots, constraints of other kinds
-    than `matchAttribute`, and constraints where all devices are asked for.
+    than `matchAttribute`, and constraints of requests for all devices.
     """
     return DeviceRequest(
         selectors=(class_selectors, alternative.selectors),
@@ -148,7 +150,7 @@ def request_of(
 
 
 def _agreements(claim: ClaimView, alternative: Alternative) -> tuple[Constraint, ...]:
-    """Those of a claim that are about an alternative, or its request."""
+    """The constraints of a claim that concern an alternative, or its request."""
     if alternative.count is None:
         return ()
     names = {alternative.name, alternative.name.partition("/")[0]}
@@ -160,13 +162,13 @@ def _agreements(claim: ClaimView, alternative: Alternative) -> tuple[Constraint,
 
 
 def class_request(class_selectors: tuple[str | None, ...]) -> DeviceRequest:
-    """What is asked of a device that stands for an extended resource."""
+    """The criteria for a device that provides an extended resource."""
     return DeviceRequest(selectors=(class_selectors,), slots=1, names_slots=False, tolerations=())
 
 
 @lru_cache(maxsize=4_096)
 def selected_nodes(selector: str | None) -> NodeTerms:
-    """The nodes of devices that several can use, by the selector's text; None for all."""
+    """The nodes of a node selector, given as text; None for all nodes."""
     return EVERYWHERE if selector is None else node_terms(msgspec.json.decode(selector))
 
 
@@ -181,7 +183,7 @@ def _body(seen: Seen) -> dict[str, Any]:
 
 
 def _by_domain(driver: str, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """A name without a domain is of its driver's."""
+    """Values by domain; a name without a domain belongs to the driver's domain."""
     found: dict[str, dict[str, Any]] = {driver: {}}
     for name, value in values.items():
         domain, slash, rest = name.partition("/")
@@ -197,5 +199,5 @@ def _value(attribute: JsonObject) -> Any:
 
 
 def _opaque(value: object) -> bytes:
-    """What the library has no type for: no text and no number equals it."""
+    """A value for which the CEL library has no type: it equals no text and no number."""
     return repr(value).encode()

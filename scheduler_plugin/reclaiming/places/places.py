@@ -1,7 +1,7 @@
-"""Whether pods would find a node with devices and room once others are gone.
+"""Whether a pod fits a node, with its devices and other resources, once other pods are gone.
 
-As kube-scheduler looks: any devices of the node will do that satisfy the requests, each for one,
-and have the same value where a claim's constraints say so (`matchAttribute`).
+As in kube-scheduler: any devices of the node that satisfy the requests, one for each, with equal
+attribute values where a claim's constraints say so (`matchAttribute`).
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from scheduler_plugin.reclaiming.places.seekers import MOST_DEVICES, Ask, Seeker
 from scheduler_plugin.reclaiming.places.stock import Stock
 
 MOST_VARIANTS = 256
-"""How many combinations of values are looked at that devices have to agree about."""
+"""The largest number of combinations of constrained attribute values to look at."""
 
 Value = tuple[str, object] | None
 
 Gone = Collection[PodUid] | None
-"""Pods that are gone, and all that are on their way out; None for what is there as it is."""
+"""Pods that count as gone, in addition to terminating ones; None for what is free now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pod would be.
+    """A placement of a pod.
 
     Attributes:
-        node: "" for any of those that can use the devices.
-        devices: With how many slots of each.
-        own: The resources that the node has for it.
-        asked: What of the node would be its.
+        node: The node; "" for any node that can use the devices.
+        devices: The devices, with the number of slots of each.
+        own: The extended resources from the node's device plugin.
+        asked: The requests of the pod on the node.
     """
 
     pod: PodUid
@@ -53,7 +53,7 @@ class Place:
 
 
 class InDoubtError(Exception):
-    """Raised inside a search where it cannot be said what would serve the pod: why."""
+    """Raised inside a search where the pod's request is not modelled; the message says why."""
 
 
 class Places:
@@ -65,12 +65,12 @@ class Places:
         self._use = use
 
     def fit(self, seeker: Seeker, node: str, gone: Gone, before: Sequence[Place]) -> Place | str:
-        """A pod's place on a node beside the places of others; else why there is none.
+        """The pod's placement on a node, in addition to the placements of others; else why not.
 
-        That is "" where it lacks devices. Raises InDoubtError.
+        The reason is "" where devices are lacking. Raises InDoubtError.
         """
         if seeker.beside and all((p.pod, p.node) != (seeker.beside, node) for p in before):
-            return f'node "{node}" is not where those are that share its claims'
+            return f'node "{node}" is not the node of the pods that share its claims'
         if why := self._why_not(seeker, node):
             return f'node "{node}" {why}'
         why = ""
@@ -82,7 +82,7 @@ class Places:
         return why
 
     def has_devices(self, seeker: Seeker, node: str, gone: Gone, before: Sequence[Place]) -> bool:
-        """Whether a node has devices for a pod, whatever else it has. Raises InDoubtError."""
+        """Whether a node has the devices for a pod; nothing else counts. Raises InDoubtError."""
         by_class, _ = self._divided(seeker, node)
         return any(
             self._matched([*choice, *by_class], node, gone, before) is not None
@@ -90,7 +90,7 @@ class Places:
         )
 
     def _why_not(self, seeker: Seeker, node: str) -> str:
-        """Why the pod may not come to a node however empty it is; "" where it may."""
+        """Why the pod does not fit a node even if that is empty; "" where it does."""
         view, needs = self._stock.nodes.get(node), seeker.pod.needs
         if view is None:
             return "is not known"
@@ -115,19 +115,19 @@ class Places:
         if lacks in {a.name for a in own}:
             return ""
         if lacks:
-            return f'node "{node}" has not enough {lacks} for it'
+            return f'node "{node}" has too little {lacks} for it'
         slots = tuple((a.name, a.count or 0) for a in own)
         return Place(seeker.pod.uid, node, devices, slots, asked)
 
     def _lacks(self, node: str, asked: Thousandths, gone: Gone, before: Sequence[Place]) -> str:
-        """Of what the node itself has too little; "" for nothing."""
+        """The resource of which the node itself has too little; "" for none."""
         nodes = self._stock.nodes
         there = () if gone is None else {*gone, *(nodes.leaving(node) - self._stuck)}
         beside = [other.asked for other in before if other.node == node]
         return nodes.lacks(node, asked, there, beside)
 
     def _divided(self, seeker: Seeker, node: str) -> tuple[list[Ask], Thousandths]:
-        """What devices of a class stand for, and what the node itself has to have."""
+        """The extended resources that devices provide, and the requests of the node itself."""
         view, needs = self._stock.nodes.get(node), seeker.pod.needs
         has = view.allocatable if view is not None else NOTHING
         by_class = [ask for ask in seeker.resources if not has.get(ask.alternative.name)]
@@ -144,7 +144,7 @@ class Places:
         gone: Gone,
         before: Sequence[Place],
     ) -> tuple[tuple[DeviceId, int], ...] | None:
-        """A device for each that is asked for; None where some are lacking."""
+        """A device for each requested one; None where some are lacking."""
         taken = _taken(before)
         reachable = list(self._stock.reachable(node)) if asks else []
         wanted = [self._wanted(ask, reachable, gone, taken) for ask in asks]
@@ -161,10 +161,10 @@ class Places:
     def _wanted(
         self, ask: Ask, reachable: Sequence[DeviceId], gone: Gone, taken: Counter[DeviceId]
     ) -> list[Sequence[DeviceId]]:
-        """Each device that is asked for, as those that it may be."""
+        """For each requested device, the devices that may be it."""
         if ask.alternative.count is not None:
             return [self._options(ask, reachable, gone, taken)] * ask.alternative.count
-        # As kube-scheduler means it: all that match, of shared ones those that have room.
+        # As in kube-scheduler: all devices that match, and of shared devices those with room.
         fits = [device for device in reachable if self._stock.accepts(ask, device)]
         free = frozenset(self._options(ask, fits, gone, taken))
         units = [
@@ -177,7 +177,7 @@ class Places:
     def _variants(
         self, asks: Sequence[Ask], wanted: list[list[Sequence[DeviceId]]]
     ) -> list[list[list[Sequence[DeviceId]]]]:
-        """What is asked for, once for each value that those may have that have to agree."""
+        """The requested devices, once for each combination of constrained attribute values."""
         agreeing: dict[tuple[str, Constraint], list[int]] = {}
         for number, ask in enumerate(asks):
             for constraint in ask.request.constraints:
@@ -190,13 +190,16 @@ class Places:
                 for variant in self._of_each_value(before, members, constraint.attribute)
             ]
             if len(variants) > MOST_VARIANTS:
-                raise InDoubtError("so many values of what has to agree are not looked at")
+                raise InDoubtError(
+                    f"its constraints allow more than {MOST_VARIANTS} combinations of values,"
+                    " which are not looked at"
+                )
         return variants
 
     def _of_each_value(
         self, wanted: list[list[Sequence[DeviceId]]], members: Sequence[int], attribute: str
     ) -> Iterator[list[list[Sequence[DeviceId]]]]:
-        """The same for each value that some have; where nobody has any, they are lacking."""
+        """The same for each value of an attribute; without any value the devices are lacking."""
         found = {n: self._by_value(wanted[n], attribute) for n in members}
         if sum(len(wanted[n]) for n in members) == 1:  # One device agrees with itself.
             found = {n: {None: [*chain(*each.values())]} for n, each in found.items()}
@@ -209,7 +212,7 @@ class Places:
     def _by_value(
         self, units: list[Sequence[DeviceId]], attribute: str
     ) -> dict[Value, list[DeviceId]]:
-        """Devices that have a value, by it: each unit may be any of the same devices."""
+        """The devices by their value; each unit may be any of the same devices."""
         found: dict[Value, list[DeviceId]] = {}
         for device in units[0] if units else ():
             if (value := self._offer(device).value_of(attribute)) is not None:
@@ -217,7 +220,7 @@ class Places:
         return found
 
     def _offer(self, device: DeviceId) -> Offer:
-        """One that is offered; nothing changes while places are looked for."""
+        """An offered device; the inventory does not change during a search."""
         offer = self._stock.devices.offer(device)
         assert offer is not None, "it was offered a moment ago"
         return offer
@@ -233,7 +236,7 @@ class Places:
         ]
 
     def would_do(self, seeker: Seeker, device: DeviceId) -> bool:
-        """Whether a device would do for something that is asked for, were it free."""
+        """Whether a device matches any request of the pod, free or not."""
         offer = self._stock.devices.offer(device)
         return offer is not None and any(
             self._stock.accepts(ask, device)
@@ -255,7 +258,7 @@ def _assign(
     holder: dict[DeviceId, int],
     tried: set[DeviceId],
 ) -> bool:
-    """Find a device for one more unit; those that have one may change to another."""
+    """Find a device for one more unit; other units may change theirs."""
     for device in units[unit]:
         if device in tried:
             continue

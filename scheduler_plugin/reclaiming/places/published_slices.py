@@ -1,6 +1,6 @@
-"""ResourceSlices with their devices, each device as small as it can be kept.
+"""ResourceSlices with their devices, in a compact form.
 
-What CEL and constraints look at stays JSON text until somebody looks: decoded it takes several
+The fields for CEL and constraints stay JSON text until they are needed: decoded they take several
 times the memory, and of 160,000 devices few are looked at. Equal texts are one string.
 """
 
@@ -25,15 +25,14 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class PublishedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A device of a slice. Nothing of it leads back to it, so the garbage collector skips it.
+    """A device of a slice. It has no reference cycles, so the garbage collector skips it.
 
     Attributes:
         text: What CEL sees, as JSON: see `Seen`.
-        node: The node that alone can use it; "" where it is not one.
-        selector: The JSON of the node selector of those that can, where it is not one; None for
-            all nodes.
-        slots: How many several requests share at one time; None where one request has all of it.
-        taint_times: When each of the taints was added, as the slice says it; "" where it does not.
+        node: The only node that can use it; "" where several nodes can.
+        selector: The node selector of those nodes, as JSON; None for all nodes, or for one node.
+        slots: The number of slots that requests share; None where one request gets all of it.
+        taint_times: When each taint was added, as in the slice; "" where the slice does not say.
     """
 
     device: DeviceId
@@ -49,9 +48,9 @@ class PublishedSlice(NamedTuple):
     """A ResourceSlice.
 
     Attributes:
-        view: What accounting counts of it.
-        generation: That of its pool which it is of.
-        slice_count: How many slices the pool has in that generation; None where it does not say.
+        view: The part that accounting reads.
+        generation: The generation of its pool.
+        slice_count: The number of slices in that generation; None where the slice does not say.
     """
 
     view: SliceView
@@ -71,7 +70,7 @@ class PublishedSlice(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What CEL sees of a device: not its name.
+    """What CEL sees of a device, without its name.
 
     Attributes:
         attributes: As the slice has them.
@@ -129,7 +128,7 @@ def _device(device_id: DeviceId, device: Device, place: tuple[str, str | None]) 
 
 
 def _place(place: Place) -> tuple[str, str | None]:
-    """The one node, or the selector of those that can use what is here."""
+    """The node, and the node selector as text."""
     node = intern(place.node_name or "")
     if node or place.all_nodes:
         return node, None
@@ -137,7 +136,7 @@ def _place(place: Place) -> tuple[str, str | None]:
 
 
 def _slots(quantities: Mapping[str, Any]) -> int | None:
-    """The slots of a device that shares nothing else; None of any other."""
+    """The slots of a device with no other capacity; None for any other device."""
     if len(quantities) != 1:
         return None
     ((name, quantity),) = quantities.items()
@@ -146,5 +145,5 @@ def _slots(quantities: Mapping[str, Any]) -> int | None:
 
 @lru_cache(maxsize=1_024)
 def seen_in(text: str) -> Seen:
-    """What the text of a device says; it is shared, so nobody changes it."""
+    """The decoded text of a device; it is shared and read-only."""
     return Seen(*msgspec.json.decode(text))

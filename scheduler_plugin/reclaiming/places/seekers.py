@@ -1,8 +1,8 @@
-"""What pods have to find on nodes: devices, of their own requests or of their claims.
+"""The demands of pods on nodes: devices for their claims and for their own requests.
 
-kube-scheduler never asks about a pod that lacks a device, since its own filter comes first. So the
-pod itself tells: that it was tried, and that it has claims or asks for slots. Why it was refused
-only a text says, which is not looked at: whether a device is lacking is seen from the devices.
+kube-scheduler does not call the extender about a pod that lacks a device, since its own filter
+comes first. So the pod's status is used: it was tried, and it has claims or requests slots. The
+reason of the refusal is only a text and is not read; the devices show what is lacking.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.places.offers import DeviceRequest, class_request, request_of
 
 MOST_CHOICES = 16
-"""How many combinations of a pod's alternatives are looked at."""
+"""The largest number of combinations of a pod's alternatives to look at."""
 
 MOST_DEVICES = 32
-"""How many devices of one pod."""
+"""The largest number of devices of one pod to look for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Devices of one kind.
+    """A request for devices of one kind.
 
     Attributes:
-        claim: The name of the claim that asks for them; "" for a request of the pod's own.
-        alternative: For a request of the pod's own it bears the resource's name.
-        request: What is asked of each device.
-        drivers: The drivers of which it may be one; () for all.
+        claim: The name of the claim; "" for a request of the pod's own.
+        alternative: The alternative; a request of the pod's own has the resource's name here.
+        request: The criteria that each device has to meet.
+        drivers: The drivers whose devices may match; () for all.
     """
 
     claim: str
@@ -46,15 +46,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeker:
-    """A pod that has to find a node with devices.
+    """The demand of a pod: it has to find a node with these devices.
 
     Attributes:
-        choices: Of these one is enough: devices that claims ask for. None at all where a class
-            that a claim names does not exist: kube-scheduler tries no such pod.
-        resources: What it asks for beside its claims. A node has it, or a device of the class
-            stands for it; without a class only the former.
+        choices: The requests of its claims, once for each combination of alternatives; one is
+            enough. Empty where a DeviceClass does not exist: kube-scheduler tries no such pod.
+        resources: Its extended resources. A device plugin of the node provides them, or a device
+            of the DeviceClass, where there is one.
         beside: The pod on whose node it has to be; "" for none.
-        selections: Where those of its claims can be used that are allocated already.
+        selections: The nodes of its claims that are allocated already.
     """
 
     pod: PodView
@@ -74,19 +74,19 @@ class Seeker:
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """All kinds of devices that may serve it."""
+        """All requests for devices, of all alternatives."""
         of_claims = (ask for choice in self.choices for ask in choice)
         by_class = (ask for ask in self.resources if ask.alternative.device_class)
         return tuple(dict.fromkeys((*of_claims, *by_class)))
 
 
 def _agrees_in(claims: list[str], ask: Ask) -> int | None:
-    """The number of the claim whose other devices have to agree; None for none."""
+    """The index of the claim whose constraints the request shares; None without constraints."""
     return claims.index(ask.claim) if ask.request.constraints else None
 
 
 def may_want_device(pod: PodView) -> bool:
-    """Whether a pod was tried, and waits with a claim or a request of its own."""
+    """Whether kube-scheduler tried a pod, and it waits with a claim or a request of its own."""
     asks = pod.claims or pod.requests
     return pod.unschedulable and pod.may_be_bound and not pod.gates and bool(asks)
 
@@ -95,13 +95,13 @@ def _open_claims(pod: PodView, world: WorldView) -> list[ClaimView]:
     return [claim for claim in world.facts.claims_of(pod) if not claim.is_allocated]
 
 
-# What each has to find.
+# The demand of each pod.
 
 
 def seekers_of(pods: Sequence[PodView], world: WorldView) -> tuple[Seeker, ...] | str:
-    """What each pod has to find; or what keeps from saying so, for the end of a sentence.
+    """The demand of each pod; or why it is not modelled, for the end of a sentence.
 
-    A claim that several of them share has its devices once, and all of them are where these are.
+    A claim that several pods share has its devices once, and all these pods are on one node.
     """
     found: list[Seeker] = []
     shared: dict[str, PodUid] = {}
@@ -117,7 +117,7 @@ def seekers_of(pods: Sequence[PodView], world: WorldView) -> tuple[Seeker, ...] 
 
 def _seeker(pod: PodView, shared: dict[str, PodUid], world: WorldView) -> Seeker | str:
     if pod.extended_claim:
-        return f"a claim was made for the extended resources of {pod}: that is not looked at."
+        return f"{pod} has a claim for its extended resources: that is not looked at."
     claims = _open_claims(pod, world)
     beside = dict.fromkeys(shared[claim.name] for claim in claims if claim.name in shared)
     if len(beside) > 1:
@@ -148,7 +148,7 @@ def _ask(claim: ClaimView, alternative: Alternative, world: WorldView) -> Ask:
 
 
 def _of_class(name: ClassName, world: WorldView) -> tuple[tuple[str | None, ...], tuple[str, ...]]:
-    """A class's selectors and drivers. One that is not known selects what nobody can say."""
+    """A DeviceClass's selectors and drivers; an unknown class may select any device."""
     found = world.facts.catalog.class_named(name)
     return ((None,), ()) if found is None else (found.selectors, found.drivers)
 
@@ -169,12 +169,15 @@ def _doubt(claims: Sequence[ClaimView]) -> str:
     most = sum(max(a.count or 0 for a in request.alternatives) for _, request in requests)
     choices = prod(len(request.alternatives) for _, request in requests)
     if most > MOST_DEVICES or choices > MOST_CHOICES:
-        return "so many devices and alternatives are not looked at."
+        return (
+            f"more than {MOST_DEVICES} devices or {MOST_CHOICES} combinations of alternatives"
+            " are not looked at."
+        )
     return ""
 
 
 def most_devices(pod: PodView, world: WorldView) -> int | None:
-    """How many devices a pod asks for at the most; None where that is not known."""
+    """The largest number of devices that a pod requests; None where that is not known."""
     seekers = seekers_of([pod], world)
     if isinstance(seekers, str):
         return None
@@ -186,7 +189,7 @@ def most_devices(pod: PodView, world: WorldView) -> int | None:
 
 
 def nodes_of_resources(seeker: Seeker, world: WorldView) -> Iterator[str]:
-    """Nodes whose device plugin may have some of what the pod asks for beside claims."""
+    """Nodes whose device plugin may have some of the pod's extended resources."""
     names = {ask.alternative.name for ask in seeker.resources}
     for instance in world.facts.catalog.instances() if names else ():
         has = f"{LEGACY_PREFIX}{instance.configuration}", f"{LEGACY_PREFIX}{instance.name}"

@@ -1,4 +1,4 @@
-"""All that is known of nodes and devices: what is watched anyway, and what CEL said of devices."""
+"""The inventory: watched nodes and devices, and the results of CEL selectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scheduler_plugin.reclaiming.places.seekers import Ask
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """Nodes, devices, and which devices would do for what."""
+    """Nodes, devices, and the results that say which devices match which requests."""
 
     nodes: Nodes = field(default_factory=Nodes)
     devices: OfferedDevices = field(default_factory=OfferedDevices)
@@ -25,9 +25,9 @@ class Stock:
     )
 
     def accepts(self, ask: Ask, device: DeviceId) -> bool:
-        """Whether a device may fit what is asked for, were it free.
+        """Whether a device may match a request, free or not.
 
-        Devices of other drivers than those of the class are never asked about.
+        Devices of drivers that the class excludes are not evaluated.
         """
         if ask.drivers and device.driver not in ask.drivers:
             return False
@@ -41,7 +41,7 @@ class Stock:
             yield from self.devices.selected_by(selector)
 
     def selectors_of(self, node: str) -> tuple[str | None, ...]:
-        """What selects a node of those that can use the same devices."""
+        """The node selectors of shared devices that select this node."""
         view = self.nodes.get(node)
         if view is None:
             return ()
@@ -60,7 +60,7 @@ class Stock:
         return found | dict.fromkeys(name for s in selectors for name in self._selected(s))
 
     def _selected(self, selector: str | None) -> tuple[str, ...]:
-        """All nodes are looked at once, as long as none changes."""
+        """The nodes of a selector, cached until a node changes."""
         changes, found = self._by_selector.get(selector, (-1, ()))
         if changes != self.nodes.changes:
             terms, views = selected_nodes(selector), ((n, self.nodes.get(n)) for n in self.nodes)

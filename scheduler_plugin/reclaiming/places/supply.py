@@ -1,7 +1,8 @@
-"""Where heads would find devices and a node, once those are gone whom a cycle lets go.
+"""Placements for the heads of one cycle, with the targets of the cycle gone.
 
-What one head finds is promised to it: the next looks beside it. A node that did not do is looked at
-again only when a pod leaves it, so that of pods that are alike each costs what it changes.
+What one head finds is reserved for it, and the next head looks for something else. A node that did
+not fit is looked at again only after a pod leaves it. So for equal pods each costs only what it
+changes.
 """
 
 from __future__ import annotations
@@ -30,19 +31,21 @@ from scheduler_plugin.reclaiming.places.stock import Stock
 from scheduler_plugin.reclaiming.victims.victims import Away, Victim
 
 FEW = 16
-"""After how many nodes there is a pause."""
+"""The number of nodes between two pauses."""
 
 ANYWHERE = ""
-"""Stands for the node of what is promised of devices that several nodes can use, and for that of
-pods of which nobody can say where they would be."""
+"""The node under which reservations are kept for devices that several nodes can use, and for pods
+whose placement is not modelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class _AtWork:
-    """The head that is looked at now.
+    """What was computed once for the present head.
 
     Attributes:
-        turns: How often anything began or ceased to be held until then.
+        turns: The number of changes of holds at that time.
+        seekers: The demands of its pods, or why they are not modelled.
+        looking: The search, with the holds of that time.
     """
 
     head: Head
@@ -70,7 +73,7 @@ class NodeSupply:
         self._hopeless: dict[tuple[int, str], str | None] = {}
 
     def look(self, head: Head, gone: Collection[PodUid]) -> Steps[None]:
-        """Find out in steps which nodes do not do for the first of its pods."""
+        """Find the nodes that do not fit the first pod of the head, in steps."""
         for seeker in self._seekers(head)[:1]:
             with suppress(InDoubtError):
                 yield from self._look(head, seeker, gone)
@@ -90,21 +93,20 @@ class NodeSupply:
     def used(
         self, head: Head, gone: Collection[PodUid]
     ) -> tuple[frozenset[DeviceId], frozenset[str]]:
-        """The devices that it finds then, and the nodes where these and itself would be."""
+        """The devices that the head finds, and the nodes of its placements."""
         places = self.places(head, gone) or ()
         devices = frozenset(device for place in places for device, _ in place.devices)
         return devices, frozenset(place.node for place in places)
 
     def lacks(self, head: Head, gone: Collection[PodUid]) -> tuple[ResourceKey, ...]:
-        """Of what a head finds too little once these pods are gone."""
+        """The resources of which a head finds too little with these pods gone."""
         found = self.places(head, gone)
         return tuple(key for key, _ in head.adds) if found is None else ()
 
     def places(self, head: Head, gone: Collection[PodUid]) -> list[Place] | None:
-        """Where each of its pods would be; None where one of them finds no place.
+        """The placement of each pod of a head; None where one of them has none.
 
-        What is not modelled is assumed to fit: of a head about which nothing can be said, that is
-        no place at all.
+        A head whose demand is not modelled is assumed to fit: its list is empty.
         """
         try:
             return self._places(head, gone)
@@ -121,10 +123,10 @@ class NodeSupply:
         return places
 
     def doubt(self, head: Head, gone: Collection[PodUid]) -> str:
-        """Why nothing is taken for it, for the end of a sentence; "" where something may be.
+        """Why nothing is evicted for it, for the end of a sentence; "" where it may be.
 
-        Where only room is lacking that is tried once in a while although nobody can say what would
-        serve it.
+        For a head that lacks only room below a limit, eviction is tried once in a while although
+        its demand is not modelled.
         """
         is_left_out = ANYWHERE in self._left_out.missed(head.pods[0])
         if head.lacks_room and not is_left_out:
@@ -138,7 +140,7 @@ class NodeSupply:
         return ""
 
     def free_nodes(self, pod: PodView) -> Iterator[str | None]:
-        """The nodes where a pod would fit as things are, each with None before it to pause at."""
+        """The nodes that a pod fits now; it yields None before each, for a pause."""
         seekers = seekers_of([pod], self._world)
         others = (h for h in self._world.assumptions.holds.of_devices() if h.pod != pod.uid)
         places = Places(self._stock, DeviceUse(self._world, others, ()), ())
@@ -155,7 +157,7 @@ class NodeSupply:
                     yield node
 
     def keep(self, head: Head, gone: Collection[PodUid]) -> Sequence[Place]:
-        """What the head finds then is its: nobody after it finds it. Returns the places."""
+        """Reserve for the head what it finds, so that later heads do not; returns the places."""
         places = self.places(head, gone) or ()
         for place in places:
             is_anywhere = any(self._is_of_several(device) for device, _ in place.devices)
@@ -171,11 +173,11 @@ class NodeSupply:
         return offer is not None and not offer.node
 
     def _promised_at(self, node: str) -> Iterator[Place]:
-        """What counts at a node: what is promised there, and devices of several nodes."""
+        """The reservations that count at a node, with those of devices of several nodes."""
         return chain(self._promised.get(node, ()), self._promised.get(ANYWHERE, ()))
 
     def helps(self, head: Head, victim: Victim) -> bool:
-        """Whether what it holds is anything that the head could have."""
+        """Whether the head could use anything that the victim uses."""
         return any(
             self._why_hopeless(head, seeker, node) is None
             for seeker in self._seekers(head)
@@ -183,7 +185,7 @@ class NodeSupply:
         )
 
     def why_not(self, head: Head) -> str:
-        """Why nodes with devices that would do are none for it, for the end of a sentence."""
+        """Why nodes with matching devices do not fit it, for the end of a sentence."""
         kinds = {self._kind(seeker) for seeker in self._seekers(head)}
         whys = Counter(
             why.removeprefix(f'node "{node}" ')
@@ -204,12 +206,12 @@ class NodeSupply:
             yield f"{are} left out, where such pods were not bound"
         if tried:
             on = "1 node" if len(tried) == 1 else f"{len(tried)} nodes"
-            yield f"on {on} another pod like it is to be bound first"
+            yield f"on {on} an equal pod is to be bound first"
 
     # Places.
 
     def _of(self, head: Head) -> _AtWork:
-        """What is found out once for a head, as long as nothing else is held."""
+        """What is computed once for a head, while the holds do not change."""
         holds = self._world.assumptions.holds
         found = self._at_work
         if found is None or found.head is not head or found.turns != holds.turns:
@@ -229,7 +231,7 @@ class NodeSupply:
         return () if isinstance(found, str) else found
 
     def _kind(self, seeker: Seeker) -> int:
-        """The same for pods that the same devices and nodes serve, whatever their queues."""
+        """A number that is equal for pods that fit the same devices and nodes, in any queue."""
         own = seeker.pod.uid if seeker.pod.uid in self._world.assumptions.holds else NO_POD
         kind = seeker.kind, frozenset(self._left_out.missed(seeker.pod)), own
         return self._kinds.setdefault(kind, len(self._kinds))
@@ -238,7 +240,7 @@ class NodeSupply:
         self, head: Head, seeker: Seeker, gone: Collection[PodUid], own: Sequence[Place]
     ) -> Place | None:
         kind, looking = self._kind(seeker), self._of(head).looking
-        # Where it does not fit alone, it does not beside those that go with it.
+        # A node that the pod does not fit alone does not fit it with its gang.
         failed = self._candidates.failed(kind, gone)
         tried = self._left_out.tried(seeker.pod, head.uids)
         for node in self._candidates.of(kind, seeker, own, gone):
@@ -257,15 +259,15 @@ class NodeSupply:
 
     @cached_property
     def _users_elsewhere(self) -> set[PodUid]:
-        """Who could be asked of those that use devices of several nodes, wherever they run."""
+        """The preemptible users of devices that several nodes can use."""
         facts = self._world.facts
         claims = (c for d in self._stock.devices.on(SEVERAL) for c in facts.claims_with(d))
         return self._preemptible(uid for claim in claims for uid in claim.reserved_for)
 
-    # Who would leave one.
+    # The effect of a victim.
 
     def _left_by(self, head: Head, seeker: Seeker, victim: Victim) -> Iterator[str]:
-        """Where it leaves something that would do."""
+        """The nodes where the victim releases something that matches the demand."""
         looking, own = self._of(head).looking, dict.fromkeys(pod.node for pod in victim.users)
         for device in victim.devices:
             if looking.would_do(seeker, device):
@@ -275,7 +277,7 @@ class NodeSupply:
             yield from own
 
     def _why_hopeless(self, head: Head, seeker: Seeker, node: str) -> str | None:
-        """Why a node would not do even if all were gone whom anybody could ask; None: it would."""
+        """Why a node does not fit even without all preemptible pods; None where it does."""
         key = self._kind(seeker), node
         if key not in self._hopeless:
             gone = self._preemptible(self._stock.nodes.pods_on(node)) | self._users_elsewhere

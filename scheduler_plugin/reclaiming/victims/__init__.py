@@ -1,6 +1,6 @@
-"""Who uses what, who of them is protected, and in which order they may be asked to go.
+"""Candidates for eviction: the users of devices, their protection, and the effect of eviction.
 
-In come the world and whom something is lacking to; out come sets of a claim with all its users
-(`victims`), those of the queues farthest over their shares first (`candidates`), and what an
-eviction frees and whose quota it would touch (`effects`). Start reading at `candidates`.
+Input: the world and the preemptor. Output: victims, each a claim or a pod's own requests with all
+of its users, or why they are protected (`victims`); and what an eviction releases, by queue
+(`effects`). Start reading at `victims`.
 """

@@ -1,4 +1,4 @@
-"""What ends with pods: what is released once they are gone."""
+"""The effect of an eviction: what is released once pods are gone."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def ends_with(
     world: WorldView,
     stuck: Collection[PodUid] = frozenset(),
 ) -> Iterator[tuple[QueueName, Charges]]:
-    """What is released once these are gone, too, beside those that are gone before.
+    """What these pods release in addition to the pods that are `gone`, by queue.
 
-    What is on its way out anyway is not among it, nor what those use that are `stuck`.
+    It does not include what terminating pods release anyway, nor what `stuck` pods use.
     """
     all_of_them = {*gone, *pods}
     claims: dict[ClaimUid, None] = {}
@@ -37,7 +37,7 @@ def ends_with(
 
 
 def stays_with(stuck: Collection[PodUid], world: WorldView) -> Iterator[tuple[QueueName, Charges]]:
-    """What is on its way out as far as anybody can say, and is not: these do not end."""
+    """What stuck pods use, by queue: the ledger counts it as being released, and it is not."""
     claims = {name: None for uid in stuck for name in world.facts.claims_consumed_by(uid)}
     for charged in (world.ledger.claim(name) for name in claims):
         if charged is not None and charged.is_charged and charged.leaving:
@@ -53,9 +53,9 @@ def is_left_without(
     world: WorldView,
     stuck: Collection[PodUid] = frozenset(),
 ) -> bool:
-    """Whether nobody uses a claim once these are gone, and those that are on their way out.
+    """Whether a claim has no user left without these pods and the terminating ones.
 
-    Who is not bound uses nothing: it cannot join what is held for another.
+    A pod that is not bound is no user: it cannot join what is held for another pod.
     """
     return not claim.other_consumers and all(
         uid in pods or _is_going(uid, world, stuck) for uid in claim.reserved_for
@@ -72,7 +72,7 @@ def _is_going(uid: PodUid, world: WorldView, stuck: Collection[PodUid]) -> bool:
 def on_its_way(
     keys: Collection[ResourceKey], world: WorldView
 ) -> tuple[tuple[ClaimUid, ...], tuple[PodUid, ...]]:
-    """The claims, and the pods with slots, that end with pods which are being deleted."""
+    """The claims, and the pods with slots, that terminating pods release."""
     leaving = world.facts.pods_leaving()
     names = dict.fromkeys(c for uid in leaving for c in world.facts.claims_consumed_by(uid))
     claims = ((uid, world.ledger.claim(uid)) for uid in names)

@@ -13,7 +13,7 @@ from scheduler_plugin.reclaiming.victims.victims import Asker, Protection, Victi
 
 
 def protection(victim: Victim, asker: Asker, world: WorldView, now: datetime) -> Protection | None:
-    """Why these users stay although nothing else speaks for them; None where they may go."""
+    """Why these users are protected from this preemptor now; None where they may be evicted."""
     away = asker.away
     if any(pod.uid in away.stuck for pod in victim.users):
         return Protection.STUCK
@@ -35,7 +35,7 @@ def protection(victim: Victim, asker: Asker, world: WorldView, now: datetime) ->
 def _is_as_urgent(
     victim: Victim, going: Collection[PodView], asker: Asker, world: WorldView
 ) -> Protection | None:
-    """Where the asker's own queue is what is asked, only what is less urgent goes."""
+    """Why users in the preemptor's own queue are protected: they have no lower priority."""
     if _was_left_to_others(victim, asker, world):
         return None
     within = asker.queue in world.facts.tree.path(victim.owner)
@@ -46,7 +46,7 @@ def _is_as_urgent(
 
 
 def _was_left_to_others(victim: Victim, asker: Asker, world: WorldView) -> bool:
-    """Whether a claim is the asker's queue's, and no pod of that queue uses it or is about to."""
+    """Whether the preemptor's queue owns a claim that no pod of it uses or is assumed to use."""
     if victim.claim is None or victim.owner != asker.queue:
         return False
     uids = {*victim.claim.reserved_for, *world.assumptions.pods(victim.claim.uid)}
@@ -63,9 +63,9 @@ def _min_runtime(victim: Victim, asker: Asker, world: WorldView) -> timedelta:
 
 
 def _started_at(pod: PodView, world: WorldView) -> str:
-    """When a pod began; one of a PodGroup when as many of that were bound as it needs.
+    """When a pod began; for a gang, when as many pods were bound as it needs.
 
-    A pod that came later, in place of one that failed, does not make the others young again.
+    A pod that was bound later, as a replacement, does not make the gang young again.
     """
     if not is_of_gang(pod, world.facts):
         return pod.arrived_at
@@ -76,13 +76,13 @@ def _started_at(pod: PodView, world: WorldView) -> str:
 
 
 def _is_young(since: str, least: timedelta, now: datetime) -> bool:
-    """Whether less time has passed; of a time that cannot be read nobody knows."""
+    """Whether less than `least` has passed; True where the time cannot be read."""
     started = read_time(since)
     return started is None or now < started + least
 
 
 def _is_its_own(pod: PodView, victim: Victim) -> bool:
-    """Whether a pod that waits uses it as well, or those who do are of its own group."""
+    """Whether a waiting pod uses the victim's claim as well, or is of the same PodGroup."""
     claim = victim.claim
     if claim is not None and claim.namespace == pod.namespace and claim.name in pod.claim_names:
         return True
@@ -91,5 +91,5 @@ def _is_its_own(pod: PodView, victim: Victim) -> bool:
 
 
 def _goes_before(pod: PodView, asker: Asker, world: WorldView) -> bool:
-    """Whether a foreign user is of the asker's queue, and no less urgent than it."""
+    """Whether a user is of the preemptor's queue, and has no lower priority."""
     return pod.priority >= asker.priority and world.facts.queue_of(pod) == asker.queue

@@ -1,6 +1,7 @@
-"""Who uses what: a claim with all its users, or a bound pod with devices of its own requests.
+"""Victims: a claim with all its users, or a bound pod with devices of its own requests.
 
-They go together or not at all. Whoever is protected says why; in doubt everybody is.
+The users are evicted together or not at all. `Protection` says why users are protected; in doubt
+they are.
 """
 
 from __future__ import annotations
@@ -18,31 +19,32 @@ from scheduler_plugin.reclaiming.victims.effects import is_left_without
 
 
 class Protection(StrEnum):
-    """Why users stay, for a sentence about several of them."""
+    """Why users are protected, for a sentence about several claims or pods."""
 
-    ITS_OWN = "are used by whoever waits, or by pods of its queue that go before it"
+    ITS_OWN = "are used by the waiting pod, or by pods of its queue that go before it"
     UNKNOWN = "have users that are not known, or are not bound yet"
-    STUCK = "have users that are being deleted, and do not end"
-    UNUSED = "are used by nobody who could go"
+    STUCK = "have users that are terminating, and do not end"
+    UNUSED = "are used by no pod that could be evicted"
     NON_PREEMPTIBLE = "have users that are not preemptible"
     PRIORITY = "have users of the same or a higher priority"
-    YOUNG = "have users that have not run for the least time that their queue gives them"
+    YOUNG = "have users that have not run for the minimum runtime of their queue"
     HELD_BACK = "have users that may not be evicted now (a budget, or a policy)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victim:
-    """What one set of users holds.
+    """A claim, or a pod's own requests, with all users.
 
     Attributes:
         what: The claim, or the pod, for a sentence.
+        owner: The queue that is charged.
         claim: None where it is the pod's own requests.
-        claims: All that end with these users.
-        users: All pods that use it and have not ended, those on their way out included; and those
-            that go with them, since of their PodGroup too few would be left.
-        is_begun: Whether some of them are on their way out already.
-        priority: The highest among them.
-        since: When the last of them began, as the API writes it.
+        claims: All claims that end with these users.
+        users: All pods that use it and have not ended, terminating ones included; and the rest of
+            their gangs, where too few pods of a PodGroup would be left.
+        is_begun: Whether some users are terminating already.
+        priority: The highest priority of the users.
+        since: When the last user began, as the API writes it.
     """
 
     what: str
@@ -56,7 +58,7 @@ class Victim:
 
     @property
     def devices(self) -> tuple[DeviceId, ...]:
-        """Those of the claims that end."""
+        """The devices of the claims that end."""
         return tuple(device for claim in self.claims for device in claim.devices)
 
     @property
@@ -66,12 +68,12 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Pods that are not to be asked.
+    """Pods that are no candidates.
 
     Attributes:
-        evicted: Those that were evicted and are not seen to go yet.
-        held_back: Those that may not be evicted now, each with what the API server said of that.
-        stuck: Those that are being deleted, and do not end.
+        evicted: Pods that were evicted and are not seen to terminate yet.
+        held_back: Pods that may not be evicted now, each with the API server's reason.
+        stuck: Pods that are terminating, and do not end.
     """
 
     evicted: Collection[PodUid] = frozenset()
@@ -84,11 +86,12 @@ NOBODY_AWAY = Away()
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """For whom somebody is to go.
+    """The preemptor: the pods for which targets are evicted.
 
     Attributes:
-        pods: They go together or not at all.
-        away: Pods that are not to be asked.
+        pods: A pod and its gang, which are bound together or not at all.
+        away: Pods that are no candidates.
+        priority: The lowest priority of the pods.
     """
 
     pods: tuple[PodView, ...]
@@ -97,12 +100,12 @@ class Asker:
     priority: int = field(init=False)
 
     def __post_init__(self) -> None:
-        # None of them goes without the others: the least of them says what they may take.
+        # No pod is bound without the others, so the lowest priority counts.
         object.__setattr__(self, "priority", min(pod.priority for pod in self.pods))
 
 
 def held_by_claim(uid: ClaimUid, world: WorldView) -> Victim | Protection:
-    """What a claim's users hold, all of which have to be known; who is not bound uses nothing."""
+    """A claim as a victim; all of its users have to be known. Pods that are not bound are none."""
     claim, charged = world.facts.claim(uid), world.ledger.claim(uid)
     if claim is None or charged is None:
         return Protection.UNUSED
@@ -115,7 +118,7 @@ def held_by_claim(uid: ClaimUid, world: WorldView) -> Victim | Protection:
 
 
 def held_by_pod(uid: PodUid, world: WorldView) -> Victim | Protection:
-    """What a bound pod's own requests hold."""
+    """A bound pod's own requests as a victim."""
     pod, entry = world.facts.pod(uid), world.ledger.pod(uid)
     if pod is None or entry is None:
         return Protection.UNUSED
@@ -150,15 +153,15 @@ def _victim(
 def whole(
     victim: Victim, gone: Collection[PodUid], evicted: Collection[PodUid], world: WorldView
 ) -> Victim | Protection:
-    """The same with all of those PodGroups of which too few would be left.
+    """The victim, extended by the whole gangs of which too few pods would be left.
 
-    Who is not bound spares nobody: bound a moment later, it is what is left of its PodGroup.
+    A pod that is not bound does not count as left: bound later, it would be alone of its PodGroup.
 
     Args:
-        victim: What some users hold.
+        victim: The victim.
         gone: Pods that go anyway, by this decision or an earlier one.
-        evicted: The latter.
-        world: What is known.
+        evicted: The pods of earlier decisions.
+        world: The known objects.
     """
     if not any(pod.group for pod in victim.users):
         return victim
@@ -169,7 +172,7 @@ def whole(
             continue
         group = world.facts.group(pod.namespace, pod.group)
         if group is None:
-            continue  # No longer there; one that never was would spare whoever names it.
+            continue  # A PodGroup that does not exist protects no pod that names it.
         members = [m for m in living_members(pod, world.facts) if m.uid not in evicted]
         left = [m for m in members if m.uid not in (users.keys() | gone) and m.is_bound]
         if left and (group.min_member is None or len(left) < group.min_member):
@@ -199,9 +202,9 @@ def _as_one(
 
 
 def in_order(victims: Collection[Victim]) -> Iterator[Victim]:
-    """Those whose eviction was begun, then the lowest priority, the youngest, the smallest.
+    """In the order of eviction: terminating ones, then lowest priority, youngest, smallest.
 
-    What began within one second is of one age: then fewer devices go first, and fewer pods.
+    Ages are compared in whole seconds. The smallest has the fewest devices, then the fewest pods.
     """
     smallest = sorted(victims, key=_size)
     youngest = sorted(smallest, key=lambda victim: victim.since, reverse=True)

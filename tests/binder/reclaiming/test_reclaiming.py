@@ -229,7 +229,7 @@ async def test_one_that_never_ends_lets_another_go_once_and_then_the_queue_says_
 
     assert scene.evicted == ["r2", "r1"]
     assert (scene.held, scene.condition()) == ([], ("False", "TimeOver"))
-    why = "2 claims or pods have users that are being deleted, and do not end"
+    why = "2 claims or pods have users that are terminating, and do not end"
     assert why in scene.world.unmet[QueueName("mine")]
 
 

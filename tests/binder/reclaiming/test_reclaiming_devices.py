@@ -257,7 +257,7 @@ async def test_a_device_that_is_never_given_back_lets_the_next_go_and_the_queue_
         await scene.at(182)
         assert (scene.evicted, scene.held) == (["r1"], [])
         why = scene.world.unmet[QueueName("mine")]
-        assert "1 claims or pods have users that are being deleted, and do not end" in why
+        assert "1 claims or pods have users that are terminating, and do not end" in why
         scene.offer("d1", "d2")
         scene.use_device("r2", "d2")
         await scene.at(190)

@@ -194,6 +194,6 @@ async def test_for_one_that_never_ends_another_goes_once_and_the_queue_says_why(
         await scene.until_condition("w", "False", "TimeOver")
         await scene.until(lambda: scene.world.unmet)
         (why,) = scene.world.unmet.values()
-        assert "2 claims or pods have users that are being deleted" in why
+        assert "2 claims or pods have users that are terminating" in why
         assert (scene.evicted, [*scene.world.assumptions.holds]) == ([gone, left], [])
         await scene.let_end()

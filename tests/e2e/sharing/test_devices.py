@@ -184,7 +184,7 @@ def test_a_device_is_taken_back_from_all_who_run_on_it_and_who_waited_runs(story
     story.wait_running("w")
     assert story.bound() == {"w"}
     why = story.wait_told("foreign", "Reclaimed")
-    assert "is given up by all who use it (2 pods)" in why
+    assert "is given up by all its users (2 pods)" in why
     assert why.endswith(f'on node "{NODE}".')
     assert story.wait_told("owner", "Reclaimed") == why
     story.wait_figures({mine: 1, robots: 0})

@@ -157,7 +157,7 @@ def test_a_group_waits_at_its_gate_while_there_are_too_few_devices_for_all(story
     waiting = members(story, "train", range(3))
 
     sentence = wait_told(story, "train-0", "NoDeviceFree: ")
-    assert "3 of its pods ask for 3 of " in sentence
+    assert "3 of its pods request 3 of " in sentence
     assert story.bound() == set()
     story.devices(1, node=OTHER_NODE)
     story.wait_bound(*waiting)

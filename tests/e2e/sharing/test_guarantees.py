@@ -69,7 +69,7 @@ def test_pods_of_five_queues_leave_a_claim_and_one_that_does_not_hear_is_waited_
     ask(story, mine)
 
     why = story.wait_told("f3", "Reclaimed")
-    assert "is given up by all who use it (5 pods)" in why
+    assert "is given up by all its users (5 pods)" in why
     story.until("one does not hear", lambda: story.bound() == {"f3"})
     assert condition(story, "w")[0] == "True"
     story.wait_running("w")

@@ -126,7 +126,7 @@ def test_a_claim_goes_with_all_its_users_and_foreign_ones_only_where_no_other_se
     story.wait_bound("w2")
     assert story.bound() == {"w1", "w2"}
     why = story.wait_told("f1", "Reclaimed")
-    assert "is given up by all who use it (3 pods)" in why
+    assert "is given up by all its users (3 pods)" in why
     assert story.wait_told("f2", "Reclaimed") == why
     assert story.wait_told("shared", "Reclaimed") == why
 

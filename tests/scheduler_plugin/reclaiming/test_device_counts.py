@@ -37,7 +37,7 @@ def test_devices_of_all_nodes_count() -> None:
     cluster = a_cluster(*heads(3), slices=TWO)
 
     assert missing(cluster, "w0", "w1") == ""
-    assert "3 of its pods ask for 3 of onvif, and 2 that" in missing(cluster, "w0", "w1", "w2")
+    assert "3 of its pods request 3 of onvif, and 2 matching" in missing(cluster, "w0", "w1", "w2")
 
 
 def test_what_is_in_use_is_not_free() -> None:

@@ -81,8 +81,8 @@ def test_a_queue_within_its_quota_gets_a_device_of_one_that_is_over_it() -> None
     assert [pod.name for pod in decision.pods] == ["r1"]
     assert decision.sentence == (
         'Pod default/w of queue "mine" is within the share of onvif that is guaranteed to its'
-        ' queue. So ResourceClaim default/r1 of queue "robots" (priority 0) is given up by all who'
-        ' use it (1 pod), which leaves it device moorage.dev/n/d1 on node "n".'
+        ' queue. So ResourceClaim default/r1 of queue "robots" (priority 0) is given up by all its'
+        ' users (1 pod), which leaves it device moorage.dev/n/d1 on node "n".'
     )
     assert (decision.hold.devices, decision.hold.node) == (((device("d1"), 1),), "n")
     assert cluster.is_due(decision)
@@ -160,7 +160,7 @@ def test_where_nobody_could_go_it_is_said_why(quota: int, users: Any) -> None:
     decision = cluster.decide()
 
     assert isinstance(decision, Nobody)
-    assert "no device that would do is free (onvif)" in decision.sentence
+    assert "no matching device is free (onvif)" in decision.sentence
     assert "would be over its quota" in decision.sentence
 
 
@@ -171,7 +171,7 @@ def test_where_those_beyond_their_quota_are_protected_it_is_said_why() -> None:
     decision = cluster.decide()
 
     assert isinstance(decision, Nobody)
-    assert "nobody else has anything above the share of a queue" in decision.sentence
+    assert "no pod of another queue uses more than the queue's share" in decision.sentence
     assert decision.unmet == "mine"
 
 
@@ -229,7 +229,7 @@ def test_the_pod_has_to_have_room_on_the_node_once_they_are_gone() -> None:
 
     decision = cluster.decide()
     assert isinstance(decision, Nobody)
-    assert "1 node has not enough cpu for it" in decision.sentence
+    assert "1 node has too little cpu for it" in decision.sentence
 
 
 def asking(cpu: str) -> dict[str, Any]:
@@ -627,7 +627,7 @@ def test_nobody_goes_for_room_that_the_pod_could_not_use() -> None:
 
     assert isinstance(decision, Nobody)
     assert decision.unmet == "mine"
-    assert "has not enough cpu" in decision.sentence
+    assert "has too little cpu" in decision.sentence
 
 
 # Pods that do not end.
@@ -644,7 +644,7 @@ def test_a_pod_that_never_ends_is_not_waited_for() -> None:
 
     decision = cluster.decide(away=stuck)
     assert isinstance(decision, Nobody)
-    assert "1 claims or pods have users that are being deleted, and do not end" in decision.sentence
+    assert "1 claims or pods have users that are terminating, and do not end" in decision.sentence
 
 
 def test_nor_is_it_for_room() -> None:

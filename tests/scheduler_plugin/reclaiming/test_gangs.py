@@ -132,7 +132,7 @@ def test_of_a_group_that_needs_them_all_no_one_is_taken_alone() -> None:
     (victim,) = decision.victims
     assert {claim.name for claim in victim.claims} == {"g1", "g2"}
     assert "with all of PodGroup default/job" in decision.sentence
-    assert decision.sentence.endswith("is given up by all who use it (2 pods).")
+    assert decision.sentence.endswith("is given up by all its users (2 pods).")
     assert is_still_due(decision, world)
 
 

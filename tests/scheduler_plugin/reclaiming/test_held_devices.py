@@ -66,7 +66,7 @@ def test_where_only_the_held_device_is_free_others_are_kept_off() -> None:
 
     assert kept_off(cluster, asks(cluster)) == {
         "n": "DeviceHeld: a device of this node is held for Pod default/w: Pod default/next gets"
-        " another, or waits until that has it."
+        " another, or waits until Pod default/w has it."
     }
 
 
@@ -141,7 +141,7 @@ def test_bind_refuses_the_held_device_and_filter_keeps_the_pod_off_that_node() -
 
     assert why == (
         "DeviceHeld: device moorage.dev/n/d1 is held for Pod default/w: Pod default/next gets"
-        " another, or waits until that has it."
+        " another, or waits until Pod default/w has it."
     )
     put(cluster.world, a_claim("next"))
     assert set(devices.kept_off(pod)) == {"n"}

@@ -43,8 +43,8 @@ def test_a_queue_within_its_quota_gets_a_claim_of_one_that_is_over_it() -> None:
     assert len(decision.pods) == 1
     assert decision.sentence == (
         'Pod default/w of queue "mine" is within the share of onvif that is guaranteed to its'
-        ' queue. So ResourceClaim default/r1 of queue "robots" (priority 0) is given up by all who'
-        " use it (1 pod)."
+        ' queue. So ResourceClaim default/r1 of queue "robots" (priority 0) is given up by all its'
+        " users (1 pod)."
     )
 
 
@@ -124,9 +124,9 @@ def test_whoever_is_protected_stays_and_the_sentence_says_why() -> None:
     assert decision.unmet == "mine"
     assert decision.sentence == (
         'Pod default/w waits: queue "root" has no room below its limit for 1 onvif more, and'
-        " nobody else can go: 1 claims or pods have users that are not preemptible; 1 claims or"
-        " pods have users that are not known, or are not bound yet; 1 claims or pods are used by"
-        " whoever waits, or by pods of its queue that go before it; A budget needs it."
+        " no other pod can be evicted: 1 claims or pods have users that are not preemptible; 1"
+        " claims or pods have users that are not known, or are not bound yet; 1 claims or pods are"
+        " used by the waiting pod, or by pods of its queue that go before it; A budget needs it."
     )
 
 
@@ -211,8 +211,8 @@ def test_nobody_goes_where_not_enough_can() -> None:
     assert decision.unmet == "mine"
     assert decision.sentence == (
         'Pod default/w waits: queue "root" has no room below its limit for 3 onvif more, queue'
-        ' "mine" would have more than its part of what is guaranteed to the queue above it, to'
-        " which the quotas below it add up to more than that, and nobody of it has less priority."
+        ' "mine" would have more than its share: the quotas below the queue above it add up to more'
+        " than is guaranteed to that, and no pod of this queue has a lower priority."
     )
 
 

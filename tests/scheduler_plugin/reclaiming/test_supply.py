@@ -145,7 +145,7 @@ def test_who_asks_for_what_is_not_looked_at_goes_alone_where_none_was_bound(
     assert sorted(nodes) == (["n0", "n1"] if spec else ["n0", "n0", "n1", "n1"])
     if spec:
         assert isinstance(found[-1], Nobody)
-        assert "on 2 nodes another pod like it is to be bound first" in found[-1].sentence
+        assert "on 2 nodes an equal pod is to be bound first" in found[-1].sentence
 
 
 def test_several_devices_are_of_one_node_and_whoever_was_not_needed_stays() -> None:

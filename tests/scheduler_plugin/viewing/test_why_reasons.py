@@ -329,7 +329,7 @@ def test_who_would_be_evicted_for_a_pod_is_told() -> None:
     assert told is not None
     assert told.reason == "OverLimit"
     assert "ResourceClaim default/cam" in told.reclaim
-    assert "is given up by all who use it (1 pods)" in told.reclaim.replace("1 pod)", "1 pods)")
+    assert "is given up by all its users (1 pods)" in told.reclaim.replace("1 pod)", "1 pods)")
 
 
 def test_rules_on_what_a_pod_names_are_looked_at_though_one_of_them_refuses() -> None:

@@ -384,8 +384,8 @@ def test_a_group_waits_until_there_are_devices_for_all_of_it() -> None:
     assert scene.keeper.lacking_room() == [pod_uid("g0")]
     assert scene.why("g1") == (
         "NoDeviceFree",
-        "PodGroup default/g goes as a whole: 3 of its pods ask for 3 of onvif, and 2 that would do"
-        " are free.",
+        "PodGroup default/g goes as a whole: 3 of its pods request 3 of onvif, and 2 matching"
+        " devices are free.",
     )
     scene.claim(a_claim("other"))
     assert sorted(scene.gone()) == ["g0", "g1", "g2"]
