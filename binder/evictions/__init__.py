@@ -1,4 +1,5 @@
 """Evictions: all pods of a set, or none of them.
 
-`apiserver_evictions` asks, and evicts; `disruption_budgets` says which pods may go together.
+`apiserver_evictions` does the dry run and evicts. `disruption_budgets` says which pods may be
+evicted together.
 """

@@ -1,9 +1,9 @@
 """Evictions on the API server: all pods of a set, or none of them.
 
-    ask: all would be let go? (dry run) ─► budgets let them go together? ─► evict each
+    ask: dry run of each eviction ─► do budgets allow all together? ─► evict each
 
-What is asked first makes a half-evicted set rare and does not rule it out: a budget may change
-between the question and the eviction, and then those that are left are tried again later.
+The dry run makes a half-evicted set rare and does not rule it out: a budget may change between the
+dry run and the eviction. Then the rest is tried again later.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from scheduler_plugin.api import Fence, PodToEvict, check_fence
 BUDGET_CAUSE = "DisruptionBudget"
 
 EVICTED_SECONDS = 10.0
-"""How long evicted pods may take to be seen as such before they are evicted again."""
+"""How long the watch may take to show an evicted pod; after that it is evicted again."""
 
 HELD_BACK = Backoff(first_seconds=4.0, cap_seconds=60.0)
-"""How long it takes until pods are asked about again that may not be evicted now."""
+"""The back-off of pods that may not be evicted now."""
 
 
 class HeldBackError(Exception):
-    """Raised where a pod of the set may not be evicted now, as a sentence.
+    """Raised where a pod of the set may not be evicted now; the message says why.
 
     Attributes:
-        pod: Which one; None where it is all of them together.
+        pod: The pod; None where only all pods together may not be evicted.
     """
 
     def __init__(self, sentence: str, pod: PodToEvict | None = None) -> None:
@@ -51,10 +51,10 @@ class HeldBackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Evictor:
-    """Evicts sets of pods: fenced, limited in time, each with its UID as precondition.
+    """Evicts sets of pods: fenced, with a time limit, and each with its UID as precondition.
 
     Attributes:
-        write_seconds: How long one call may take.
+        write_seconds: The time limit of one call.
     """
 
     client: ApiClient
@@ -63,10 +63,10 @@ class Evictor:
     write_seconds: float
 
     async def ask(self, pods: Sequence[PodToEvict]) -> None:
-        """Ask whether all of them would be let go.
+        """Check by a dry run whether all of these pods may be evicted now.
 
         Raises:
-            HeldBackError: A budget or a policy does not let one of them go.
+            HeldBackError: A budget or a policy does not allow it.
             ApiError, FencedError: It is not known.
         """
         there = [pod for pod in pods if await self.evict(pod, dry_run=True)]
@@ -90,7 +90,7 @@ class Evictor:
         return (await self.client.list(found, timeout_seconds=self.write_seconds)).items
 
     async def evict(self, pod: PodToEvict, *, dry_run: bool = False) -> bool:
-        """Evict one of them; False where it is gone, or another one has its name.
+        """Evict a pod; False where it is gone, or another pod has its name.
 
         Raises as `ask` does.
         """
@@ -127,9 +127,9 @@ def _eviction(pod: PodToEvict) -> JsonObject:
 
 
 def _is_refusal(error: ApiError) -> bool:
-    """Whether that is an answer about the pod; a server that is busy or broken gives none.
+    """Whether the API server refused the eviction, and did not fail.
 
-    A pod of more than one budget is refused with an error of the server that has no reason.
+    It refuses a pod with several budgets by a status 500 without a reason.
     """
     if any(cause.get("reason") == BUDGET_CAUSE for cause in error.causes):
         return True

@@ -1,8 +1,8 @@
-"""PodDisruptionBudgets, and whether they let a whole set of pods go.
+"""PodDisruptionBudgets, and whether they allow the eviction of a whole set of pods.
 
-The API server asks one budget for one pod at a time, so that a budget for one pod lets the first
-of two go and not the second. Here the set is counted first. Pods that are not ready count for no
-budget: the API server has rules of its own for those.
+The API server checks one pod at a time: a budget for one pod allows the eviction of the first of
+two pods, and not of the second. Here the whole set is counted first. Pods that are not ready do
+not count: the API server has other rules for those.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class DisruptionBudget:
     """A PodDisruptionBudget.
 
     Attributes:
-        allowed: How many ready pods may be evicted at this moment.
+        allowed: The number of ready pods that may be evicted now.
     """
 
     name: str
@@ -32,7 +32,7 @@ class DisruptionBudget:
 
 @dataclass(frozen=True, slots=True)
 class CoveredPod:
-    """A pod as budgets see it."""
+    """The properties of a pod that count for budgets."""
 
     name: str
     labels: Mapping[str, str]
@@ -57,13 +57,13 @@ def covered_pod(obj: JsonObject | Pod) -> CoveredPod:
 
 
 def too_many(budgets: Iterable[DisruptionBudget], pods: Iterable[CoveredPod]) -> str:
-    """Which budget does not let all of these pods go at one time, as a sentence; "" for none."""
+    """The budget that does not allow the eviction of all these pods, as a sentence; "" for none."""
     ready = [pod for pod in pods if pod.is_ready]
     for budget in budgets:
         count = sum(budget.selector.matches(pod.labels) for pod in ready)
         if count > budget.allowed:
             return (
-                f'PodDisruptionBudget "{budget.name}" lets {budget.allowed} of its pods go now,'
-                f" and {count} would have to go together."
+                f'PodDisruptionBudget "{budget.name}" allows eviction of {budget.allowed} of its'
+                f" pods now, and {count} would have to be evicted together."
             )
     return ""

@@ -1,6 +1,6 @@
-"""Quota is guaranteed: who was chosen is evicted, and what was taken is held for whom it is.
+"""Preemption for guaranteed quota: targets are evicted, and what they release is held.
 
-In come pods that wait; who has to go is the scheduler plugin's decision, by what is watched anyway
-(`apiserver_supplies`). Out go evictions (`apiserver_takes`) and the conditions of the waiting pods
-(`apiserver_holds`, `apiserver_misses`). Start reading at `apiserver_reclaims`.
+Input: pods that wait. The scheduler plugin decides about the targets, from watched nodes and
+devices (`apiserver_supplies`). Output: evictions (`apiserver_takes`), and conditions of the
+waiting pods (`apiserver_holds`, `apiserver_misses`). Start reading at `apiserver_reclaims`.
 """

@@ -1,4 +1,4 @@
-"""Has a process evaluate CEL for devices about which answers are missing, a few at a time."""
+"""Evaluates missing CEL results in a separate process, some devices at a time."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from scheduler_plugin.api import (
 )
 
 IN_ONE_CALL = 500
-"""Devices of one call. The process may use 0.3 s of CPU for them; we decode them in 5 ms."""
+"""The largest number of devices of one call. The process may use 0.3 s of CPU for them, and this
+process decodes them in 5 ms."""
 
 EVALUATE_SECONDS = 10.0
-"""How long evaluating goes on before it is left for the next time."""
+"""How long one evaluation goes on; the rest is left for the next one."""
 
 
 class Evaluated(NamedTuple):
-    """What came of it.
+    """The result of an evaluation.
 
     Attributes:
-        too_slow: Digests of the expressions that take too long.
-        is_complete: Whether all devices were looked at.
+        too_slow: The digests of expressions that take too long.
+        is_complete: Whether all devices were evaluated.
     """
 
     too_slow: frozenset[str]
@@ -37,7 +38,7 @@ class Evaluated(NamedTuple):
 
 
 class SelectorEvaluator:
-    """Fills in answers about devices."""
+    """Evaluates selectors, and enters the results in `Answers`."""
 
     def __init__(
         self,
@@ -57,18 +58,18 @@ class SelectorEvaluator:
         devices: Sequence[DeviceId],
         reported: Collection[str] = (),
     ) -> Evaluated:
-        """Have everything evaluated that a request needs to know of some devices.
+        """Evaluate all selectors of a request for some devices.
 
-        What takes too long is not evaluated again. What is not evaluated in time is missing still,
-        so that the devices may fit.
+        Expressions that take too long are not evaluated again. Results that are not computed in
+        time stay missing, so that the devices may match.
 
         Args:
-            request: For what.
-            devices: Those that are offered no more are left out.
-            reported: Digests of expressions that the pods' own conditions say take too long.
+            request: The request.
+            devices: The devices; those that are not offered any more are left out.
+            reported: Digests of expressions that take too long, by the conditions of the pods.
 
         Raises:
-            NotEvaluatedError: No process evaluates. What was answered until then is kept.
+            NotEvaluatedError: The process does not run. Earlier results are kept.
         """
         loop, skipped = asyncio.get_running_loop(), _reported_of(request, reported)
         end, is_complete = loop.time() + self._seconds, True
@@ -77,7 +78,7 @@ class SelectorEvaluator:
                 break
             await self._evaluate(request, part, skipped)
             is_complete = loop.time() < end
-            # Where all is answered, nothing above lets others go on.
+            # Without missing results nothing above yields to other tasks.
             await asyncio.sleep(0)
         return Evaluated(self._too_slow(request, skipped), is_complete)
 

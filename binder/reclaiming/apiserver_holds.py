@@ -1,11 +1,12 @@
-"""What is held for pods, as their conditions say it: taken up, and ended.
+"""Holds for pods, as the pods' conditions state them: restored, and ended.
 
-    condition of a pod ──► hold ──► bound ────────────► told, over
-                                ├─► gone ─────────────► over
-                                └─► its time is over ─► whoever has it does not leave ─► told, over
-                                                    └─► it was there all the time ─► missed, told,
-                                                                                     over
-A hold follows the condition in every process and after every restart, so whoever leads next finds
+    condition of a pod ──► hold ──► bound ─────────────► condition written, hold ended
+                                ├─► deleted ───────────► hold ended
+                                └─► deadline passed ─┬─► still in use ─► condition written, ended
+                                                     └─► free all the time ─► missed, condition
+                                                                              written, ended
+
+A hold follows the condition in every process and after every restart, so the next leader finds
 what was begun.
 """
 
@@ -29,11 +30,11 @@ from scheduler_plugin.api import (
 )
 
 LOOK_SECONDS = 5.0
-"""How often it is looked at whether what is held is there to be taken."""
+"""How often the outlook of a hold is checked."""
 
 
 class HoldKeeper:
-    """Keeps the world's holds at what the pods' conditions say; `run` ends those that are over."""
+    """Keeps the holds of the world equal to the pods' conditions; `run` ends holds."""
 
     def __init__(
         self,
@@ -42,38 +43,39 @@ class HoldKeeper:
         misses: MissKeeper,
         stuck: Callable[[], Collection[PodUid]],
     ) -> None:
-        """`stuck` tells which pods are being deleted and do not end."""
+        """`stuck` returns the pods that are terminating and do not end."""
         self._around = around
         self._world = around.world
         self._missed = missed
         self._misses = misses
         self._stuck = stuck
-        # When the time of a hold is over, and when it was looked at last.
+        # The deadline of each hold, and the time of the last check.
         self._deadlines: dict[PodUid, tuple[float, float]] = {}
-        # Of pods for which something is held, which are alike: once they are bound it is not seen.
+        # The placement classes of pods with holds: a bound pod does not show its class any more.
         self._kinds: dict[PodUid, Hashable] = {}
         self._being_told: frozenset[PodUid] = frozenset()
-        # Those for which what is free is kept, and of which no condition says so.
+        # Pods with a hold on what is free, which no condition states.
         self._untold: set[PodUid] = set()
         self._queue: Reconciler[PodUid] = Reconciler(
             "holds", self._reconcile, why_not=around.why_not
         )
 
     async def run(self) -> NoReturn:
-        """End what is over until cancelled."""
+        """End holds until cancelled."""
         await self._queue.run()
 
     def begin(self, holds: Collection[Hold]) -> None:
-        """Hold this from now on; until `told` no condition has to say so."""
+        """Begin these holds; their conditions are written before `told` is called."""
         self._being_told |= frozenset(hold.pod for hold in holds)
         for hold in holds:
             self._untold.discard(hold.pod)
             self._hold(hold)
 
     def keep_free(self, holds: Iterable[Hold]) -> None:
-        """What is free as it is goes to these first, before those that borrow.
+        """Hold what is free for these pods, before borrowing pods get it.
 
-        No condition says so: a pod has it for a minute, and if it is not bound it misses it.
+        No condition states these holds. They last for `FREE_SECONDS`; a pod that is not bound by
+        then misses its node.
         """
         stuck = self._stuck()
         for hold in holds:
@@ -83,13 +85,13 @@ class HoldKeeper:
                 self._hold(hold)
 
     def told(self, holds: Collection[Hold]) -> None:
-        """The conditions were written, or could not be: they say from now on what is held."""
+        """The writes of the conditions have ended: holds follow the conditions from now on."""
         self._being_told -= frozenset(hold.pod for hold in holds)
         for hold in holds:
             self.follow(hold.pod)
 
     def follow(self, uid: PodUid) -> None:
-        """A pod came, changed or went."""
+        """A pod was created, changed or deleted."""
         pod = self._world.facts.pod(uid)
         if pod is not None and pod.missed:
             self._misses.read(pod)
@@ -103,7 +105,7 @@ class HoldKeeper:
             self._hold(hold)
 
     def _over(self, uid: PodUid, pod: PodView | None) -> None:
-        """Nothing is held for a pod any more; one that was bound tells where such pods are."""
+        """End a pod's hold. The node of a bound pod proves that pods of its class fit there."""
         self._untold.discard(uid)
         kind = self._kinds.pop(uid, None)
         if pod is not None and pod.is_bound and kind is not None:
@@ -120,7 +122,7 @@ class HoldKeeper:
         self._deadlines.pop(hold.pod, None)
         self._queue.add(hold.pod)
 
-    # How it ends.
+    # The end of holds.
 
     async def _reconcile(self, uid: PodUid) -> Result:
         pod, hold = self._world.facts.pod(uid), self._world.assumptions.holds.get(uid)
@@ -136,10 +138,10 @@ class HoldKeeper:
         return Done()
 
     def _left(self, uid: PodUid, found: Outlook) -> float:
-        """How much time a pod has left to take what is held for it.
+        """The seconds until the deadline of a hold.
 
-        It begins when that is there, and with each process that leads: nobody could be bound
-        before.
+        The time begins when what is held is free, and anew in each leading process: without a
+        leader no pod is bound.
         """
         now = self._around.monotonic()
         deadline, looked = self._deadlines.get(uid, (now, float("-inf")))
@@ -153,11 +155,11 @@ class HoldKeeper:
             self._untold.remove(pod.uid)
             self._world.end_hold(pod.uid)
             return
-        why = "What was to be free for it is not: who has it does not leave."
+        why = "What is held for it is still in use: its users were not evicted, or do not end."
         if found is Outlook.IS_THERE:
             why = f"It was held for {FREE_SECONDS:.0f} s, and the pod was not bound."
             await self._misses.miss(pod, [hold.node])
-        # Ended first, the condition would have it taken up again where the write fails.
+        # The condition first: if its write fails, it would restore an ended hold.
         await self._tell_over(pod, "TimeOver", why)
         self._world.end_hold(pod.uid)
 

@@ -1,7 +1,7 @@
-"""Where room was free in vain, as pods' conditions say it: found out, told, and read back.
+"""Missed nodes, as the pods' conditions state them: found, written, and read back.
 
-a pod that was tried could go to a node as things are ──a minute──► told; all such nodes are
-what was held for a pod was there, and it was not bound ──────────►  left out for ten minutes
+a tried pod fits a node as it is, and is not bound ──a minute──► condition written; all such
+what is held for a pod is free, and it is not bound ───────────► nodes are left out for 10 min
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 FREE_SECONDS = 60.0
-"""How long a pod has to take what is free for it, held or not."""
+"""How long a pod has to be bound to what is free for it, held or not."""
 
 MOST_NAMED = 300
-"""How many nodes a condition names; whoever leads next finds out about the others anew."""
+"""The largest number of nodes in a condition; the next leader finds the others anew."""
 
 FreeNodes = Callable[[PodView], Awaitable[Collection[str]]]
-"""The nodes where a pod would fit as things are."""
+"""Returns the nodes that a pod fits now."""
 
 
 class MissKeeper:
-    """Tells where pods miss what is free; `run` finds those for which nothing is held."""
+    """Writes the missed nodes of pods; `run` finds missed nodes of pods without holds."""
 
     def __init__(self, around: Surroundings, missed: MissedNodes, free_nodes: FreeNodes) -> None:
         self._around = around
         self._world = around.world
         self._missed = missed
         self._free_nodes = free_nodes
-        # Since when there is something free for a pod for which nothing is held.
+        # For pods without holds, since when something is free for them.
         self._free: dict[PodUid, float] = {}
         self._queue: Reconciler[PodUid] = Reconciler(
             "misses", self._reconcile, why_not=around.why_not
         )
 
     async def run(self) -> NoReturn:
-        """Look at those for which something is free until cancelled."""
+        """Find missed nodes until cancelled."""
         await self._queue.run()
 
     def read(self, pod: PodView) -> None:
-        """Take up what a pod's condition says."""
+        """Read a pod's condition."""
         kind = placement_class(pod, self._world.facts)
         for node, until in read_missed(pod.missed):
             self._missed.note(kind, node, until)
 
     def note_free(self, holds: Iterable[Hold], stuck: Collection[PodUid]) -> None:
-        """All that pods could have now although kube-scheduler tried them in vain."""
+        """Take what is free for pods that kube-scheduler tried and did not bind."""
         before, self._free = self._free, {}
         self._missed.forget_old(self._around.clock())
         kept, now = self._kept_nodes(), self._around.monotonic()
@@ -72,16 +72,16 @@ class MissKeeper:
                 self._queue.add_after(hold.pod, since + FREE_SECONDS - now)
 
     def _kept_nodes(self) -> dict[str, set[PodUid]]:
-        """For whom something is held on nodes: for another that may be what keeps a pod off."""
+        """The pods with holds, by node: a hold of another pod may keep a pod off its node."""
         found: dict[str, set[PodUid]] = {}
         for hold in self._world.assumptions.holds.of_devices():
             found.setdefault(hold.node, set()).add(hold.pod)
         return found
 
     async def _reconcile(self, uid: PodUid) -> Result:
-        """Where nothing was held, a pod misses all that it might have had all the same.
+        """A pod without a hold misses all nodes that it fits.
 
-        kube-scheduler tries a pod on all nodes at one time: so none of them does.
+        kube-scheduler tries a pod on all nodes in one attempt: so it fits none of them.
         """
         pod, since = self._world.facts.pod(uid), self._free.get(uid)
         if pod is None or since is None or self._around.monotonic() < since + FREE_SECONDS:
@@ -93,9 +93,12 @@ class MissKeeper:
         return Done()
 
     async def miss(self, pod: PodView, nodes: Collection[str]) -> None:
-        """Leave nodes out for all pods like this one, and tell it. Raises ApiError, FencedError.
+        """Leave nodes out for all pods of the class, and write the pod's condition.
 
-        Where the API server does not take the condition, whoever leads next does not know of it.
+        If the API server refuses the condition, the next leader does not know of it.
+
+        Raises:
+            ApiError, FencedError: The condition was not written.
         """
         now = self._around.clock()
         told = {node for node, until in read_missed(pod.missed) if now < until}
@@ -105,5 +108,5 @@ class MissKeeper:
         try:
             await self._around.writes.tell_missed(pod, dict([*found.items()][-MOST_NAMED:]))
         except PermanentError as error:
-            logger.warning("missed nodes are not written pod=%s: %s", pod, error)
+            logger.warning("condition of missed nodes not written pod=%s: %s", pod, error)
         self._around.tell(apiserver_events.reclaim_missed(pod, sorted(nodes)))

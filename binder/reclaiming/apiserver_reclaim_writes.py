@@ -1,4 +1,4 @@
-"""What is written for pods that something is taken back for: their condition."""
+"""Writes of preemption: the conditions of waiting pods."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReclaimWrites:
-    """Conditions of waiting pods, and evictions.
+    """Writes conditions of waiting pods, and holds the evictor.
 
     Attributes:
-        note_pod: Told each pod that the API server answers with.
+        note_pod: Called with each pod in an answer of the API server.
+        write_seconds: The time limit of one write.
     """
 
     client: ApiClient
@@ -40,26 +41,26 @@ class ReclaimWrites:
     write_seconds: float
 
     async def tell(self, pod: PodView, *, holds: bool, reason: str, message: str) -> None:
-        """Write the condition of a waiting pod. Raises ApiError or FencedError."""
+        """Write the condition `moorage.dev/Reclaiming`. Raises ApiError or FencedError."""
         fields = {"status": str(holds), "reason": reason, "message": message}
         await self._write(pod, {"type": RECLAIMING_CONDITION, **fields})
 
     async def tell_missed(self, pod: PodView, nodes: Mapping[str, datetime]) -> None:
-        """Write where room was held for a pod in vain, each until when. As `tell`."""
+        """Write the missed nodes of a pod, each with its end. Raises as above."""
         fields = {"status": "True", "reason": "NotBound", "message": missed_text(nodes)}
         await self._write(pod, {"type": MISSED_CONDITION, **fields})
 
     async def tell_stale(self, pod: PodView, since: str | None, message: str) -> None:
-        """Write since when its PodGroup has had too few pods; None for no more. As `tell`."""
+        """Write since when a PodGroup has too few pods; None for complete. Raises as above."""
         fields = {"status": "False", "reason": "Complete", "message": message}
         if since is not None:
             fields |= {"status": "True", "reason": "TooFewPods", "lastTransitionTime": since}
         await self._write(pod, {"type": STALE_CONDITION, **fields})
 
     async def tell_slow(self, pod: PodView, digests: Sequence[str]) -> None:
-        """Write which selectors of a waiting pod take too long: whoever leads next goes by it.
+        """Write which selectors of a waiting pod take too long, for the next leader.
 
-        What cannot be written is found out anew then.
+        A failed write is logged; the next leader then finds it out anew.
         """
         message = (
             "Evaluating the CEL selectors of its claims takes too long. They count as satisfied"
@@ -69,7 +70,7 @@ class ReclaimWrites:
         try:
             await self._write(pod, {"type": SELECTORS_CONDITION, **fields})
         except (ApiError, FencedError) as error:
-            logger.warning("not told that selectors are too slow pod=%s: %s", pod, error)
+            logger.warning("condition of slow selectors not written pod=%s: %s", pod, error)
 
     async def _write(self, pod: PodView, condition: JsonObject) -> None:
         check_fence(self.fence, self.write_seconds)

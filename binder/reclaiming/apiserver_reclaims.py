@@ -1,11 +1,11 @@
-"""Quota is guaranteed: one cycle for all pods that wait for what their queues are guaranteed.
+"""The preemption cycle: one cycle for all pods that wait for guaranteed quota.
 
-    who waits ─► whose turn it is ─► who goes for each (scheduler_plugin.reclaiming) ─► carried out
-        └──────────────────────── again when something changes, or after a while ◄──────────┘
+    waiting pods ─► order ─► targets of each (scheduler_plugin.reclaiming) ─► carried out
+        └───────────────── again after a change, or after a while ◄──────────────┘
 
-A cycle is decided in small steps, so that kube-scheduler is answered in between, and what it
-decides is looked at once more right before it is carried out (`apiserver_takes`). What is held for
-whom, and how that ends, is `apiserver_holds`.
+A cycle is computed in small steps, so that kube-scheduler is answered in between. Each decision is
+checked again right before it is carried out (`apiserver_takes`). `apiserver_holds` keeps and ends
+the holds.
 """
 
 from __future__ import annotations
@@ -45,39 +45,39 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 CYCLE = "cycle"
-"""The only key: who goes for one pod depends on all that wait."""
+"""The only key: the targets of one pod depend on all waiting pods."""
 
 TICK_SECONDS = 0.2
 """How long changes are gathered."""
 
 REST = 5
-"""How many times as long as a cycle took there is none."""
+"""The pause after a cycle, as a multiple of its duration."""
 
 RECHECK_SECONDS = 5.0
-"""How soon there is another although nothing changed."""
+"""The time to the next cycle without a change."""
 
 SLICE_SECONDS = 0.001
-"""How long a decision goes on before others have as much time."""
+"""How long a cycle computes before it sleeps for the same time."""
 
 MOST_TAKES = 256
-"""For how many heads a cycle takes; the next one serves those after them."""
+"""The largest number of heads with targets in a cycle; the next cycle serves the rest."""
 
 MOST_EVICTIONS = 600
-"""For one queue, within a minute."""
+"""The largest number of evictions for one queue within a minute."""
 
 STUCK = timedelta(seconds=60)
-"""How long after its grace a pod may still be on its way out; then it counts as one that stays."""
+"""How long after its grace period a pod counts as terminating; then it counts as stuck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReclaimConfig:
-    """What is known of who waits and of what there is, and how far it goes.
+    """The inputs and limits of preemption.
 
     Attributes:
-        lacking: The pods that lack room.
+        lacking: Returns the pods that lack room below a limit.
         stock: Nodes and devices.
-        is_off: Whether quota is not taken back.
-        most_in_a_minute: How many pods may be evicted for one queue.
+        is_off: Whether preemption for quota is off.
+        most_in_a_minute: The largest number of pods to evict for one queue within a minute.
     """
 
     lacking: Callable[[], Sequence[PodUid]]
@@ -87,11 +87,11 @@ class ReclaimConfig:
 
 
 class Reclaimer:
-    """Takes back what is guaranteed while `run` runs; to be run once the world is in sync."""
+    """Evicts pods for guaranteed quota while `run` runs; to be run once the world is in sync."""
 
     def __init__(self, around: Surroundings, config: ReclaimConfig) -> None:
         self.told: Callable[[], None] = lambda: None
-        """Called when what Queues say of themselves changed."""
+        """Called when the condition `QuotaUnmet` of a Queue changed."""
         self._around = around
         self._world = around.world
         self._config = config
@@ -100,7 +100,7 @@ class Reclaimer:
         self._misses = MissKeeper(around, missed, self._supplies.free_nodes)
         self.holds = HoldKeeper(around, missed, self._misses, self._now_stuck)
         self._taker = Taker(around, self.holds, self._now_stuck, config.most_in_a_minute)
-        # Those that were tried in vain, and when the grace of those is over that are being deleted.
+        # Pods that were tried and not bound; and the end of the grace period of terminating pods.
         self._tried: dict[PodUid, None] = {}
         self._leaving: dict[PodUid, datetime] = {}
         self._not_before = 0.0
@@ -108,10 +108,10 @@ class Reclaimer:
             "reclaim", self._reconcile, why_not=self._around.why_not
         )
 
-    # What is heard.
+    # Events.
 
     def begin(self) -> None:
-        """Take up what is held for pods: before anybody else may get it."""
+        """Restore the holds of all pods, before other pods may get what is held."""
         for pod in list(self._world.facts.pods()):
             self._follow(pod.uid)
         self._look_in(0.0)
@@ -140,14 +140,14 @@ class Reclaimer:
         self.holds.follow(uid)
 
     def _now_stuck(self) -> frozenset[PodUid]:
-        """Pods that are being deleted and whose grace is long over: nobody waits for their end."""
+        """Terminating pods whose grace period ended more than `STUCK` ago."""
         last = self._around.clock() - STUCK
         return frozenset(uid for uid, moment in self._leaving.items() if moment < last)
 
-    # What is done.
+    # The cycle.
 
     async def run(self) -> NoReturn:
-        """Reclaim until cancelled."""
+        """Run cycles until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.holds.run())
             if not self._config.is_off:
@@ -167,11 +167,11 @@ class Reclaimer:
         self._not_before = self._around.monotonic() + REST * (self._around.monotonic() - began)
         self._tell_unmet(unmet)
         await self._taker.carry_out(takes, cycle.standings)
-        # Whoever waits may be known a moment later, and no change tells that.
+        # A waiting pod may become known without a change.
         return After(self._tick() if takes else RECHECK_SECONDS)
 
     def _waiting(self) -> list[PodView]:
-        """The pods that lack room, and those that were tried in vain."""
+        """The pods that lack room, and those that were tried and not bound."""
         uids = dict.fromkeys((*self._config.lacking(), *self._tried))
         found = (self._world.facts.pod(uid) for uid in uids)
         return [pod for pod in found if pod is not None and pod.may_be_bound]
@@ -179,7 +179,7 @@ class Reclaimer:
     async def _decided(
         self, cycle: Cycle, order: Iterator[PodView]
     ) -> tuple[list[Take], dict[QueueName, str]]:
-        """Who goes, and why for some queues nobody does."""
+        """The targets, and for queues with unmet quota the reason."""
         takes: list[Take] = []
         free: list[Hold] = []
         guaranteed: list[Hold] = []
@@ -208,30 +208,30 @@ class Reclaimer:
     def _still_unmet(
         self, left: Iterable[PodView], unmet: Mapping[QueueName, str]
     ) -> dict[QueueName, str]:
-        """What was said of queues whose pods the next cycle looks at."""
+        """The earlier reasons of queues whose pods the next cycle looks at."""
         queues = {self._world.facts.queue_of(pod) for pod in left}
         before = self._world.unmet.items()
         return {queue: why for queue, why in before if queue in queues and queue not in unmet}
 
     async def _found(self, cycle: Cycle, pod: PodView) -> Decision:
-        """An odd pod must not keep others from what is theirs."""
+        """Decide about a pod; an unexpected error must not stop the cycle for other pods."""
         try:
             return await self._stepped(self._steps(cycle, pod))
         except Exception as error:
             logger.exception("reclaim failed pod=%s", pod)
-            return Nobody(f"{pod} waits, and deciding about it failed: {error!r}.")
+            return Nobody(f"{pod} waits: the decision about it failed: {error!r}.")
 
     def _steps(self, cycle: Cycle, pod: PodView) -> Iterator[Decision | None]:
         queue = self._world.facts.queue_of(pod)
         if self._taker.backs_off(pod.uid):
             failed = "the API server failed at evictions for it a moment ago"
-            return iter([Nobody(f"{pod} waits: {failed}, and is asked again.", queue)])
+            return iter([Nobody(f"{pod} waits: {failed}; they are tried again.", queue)])
         if (why := self._supplies.why_not_known(pod)) is not None:
             return iter([Nobody(why, queue if why else None)])
         return cycle.steps(pod)
 
     async def _stepped(self, steps: Iterator[Decision | None]) -> Decision:
-        """Decide in steps, with as much time for others in between."""
+        """Run steps that yield, and sleep in between for the time that they took."""
         began = self._around.monotonic()
         for step in steps:
             if step is not None:

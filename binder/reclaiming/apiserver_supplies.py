@@ -1,7 +1,7 @@
-"""Where devices are, for each cycle: the stock, once it is known what CEL says of its devices.
+"""Nodes and devices for each cycle, with evaluated CEL selectors.
 
-A pod is decided about when its selectors were evaluated for all devices once. Later changes of
-devices are evaluated beside the decisions: until then a device may fit.
+A pod takes part in a cycle after its selectors were evaluated for all devices once. Later changes
+of devices are evaluated concurrently; until then a changed device may match.
 """
 
 from __future__ import annotations
@@ -39,24 +39,23 @@ from scheduler_plugin.api import (
 )
 
 MOST_TOLD = 100
-"""How many pods are told at one time that a selector of theirs takes too long."""
-
+"""The largest number of pods with a condition of slow selectors, for each evaluation."""
 
 MOST_SELECTIONS = 10_000
-"""Of how many it is remembered that they were evaluated."""
+"""The largest number of evaluated selections to remember."""
 
 BEFORE_ALL = -1
-"""Stands for the change of devices as of which some were evaluated, and not all of them."""
+"""The version of the devices after an evaluation that did not reach all devices."""
 
 
 class Selection(NamedTuple):
-    """What is to be evaluated.
+    """Selectors to evaluate.
 
     Attributes:
-        request: What is asked of each device.
-        drivers: Of these drivers; () for all.
-        reported: Digests of what takes too long, as the pods' own conditions say that ask for it:
-            what one pod's says is true of no other.
+        request: The criteria for each device.
+        drivers: The drivers of the devices; () for all.
+        reported: Digests of expressions that take too long, by the conditions of the requesting
+            pods; a pod's condition does not count for another pod.
     """
 
     request: DeviceRequest
@@ -65,7 +64,7 @@ class Selection(NamedTuple):
 
 
 class StockSupplies:
-    """Has selectors evaluated while `run` runs."""
+    """Provides nodes and devices for cycles, and evaluates selectors while `run` runs."""
 
     def __init__(self, around: Surroundings, stock: Stock, missed: MissedNodes) -> None:
         self._writes = around.writes
@@ -75,7 +74,7 @@ class StockSupplies:
         self._missed = missed
         self._cel = CelProcess()
         self._evaluator = SelectorEvaluator(self._cel, stock.devices, stock.answers)
-        # As of which change of the devices each was evaluated, and for which pods it is asked.
+        # The version of the devices that was evaluated last, and the pods to evaluate for.
         self._known: dict[Selection, int] = {}
         self._asked_for: dict[Selection, dict[PodUid, None]] = {}
         self._problem = ""
@@ -89,9 +88,9 @@ class StockSupplies:
             await self._cel.close()
 
     def why_not_known(self, pod: PodView) -> str | None:
-        """Why it is not known yet which devices would do for a pod; None where it is.
+        """Why a pod's selectors are not evaluated yet; None where they are.
 
-        "" where it is being found out.
+        "" while they are being evaluated.
         """
         pods = together_with(pod, self._world)
         seekers = () if isinstance(pods, Nobody) else seekers_of(pods, self._world)
@@ -110,7 +109,7 @@ class StockSupplies:
         return NodeSupply(self._world, self._stock, away, left_out)
 
     async def free_nodes(self, pod: PodView) -> list[str]:
-        """The nodes where a pod would fit as things are."""
+        """The nodes that a pod fits now."""
         found: list[str] = []
         for number, node in enumerate(self.supply(NOBODY_AWAY).free_nodes(pod)):
             if node is not None:
@@ -122,7 +121,7 @@ class StockSupplies:
     def _is_known(self, selection: Selection, pod: PodView) -> bool:
         known = self._known.pop(selection, None)
         if known is not None:
-            self._known[selection] = known  # Those asked for last are last.
+            self._known[selection] = known  # The most recently used are last.
         if known != self._stock.devices.changes:
             self._asked_for.setdefault(selection, {})[pod.uid] = None
             self._queue.add(selection)
@@ -135,7 +134,7 @@ class StockSupplies:
         try:
             found = await self._evaluator.evaluate(request, devices, reported)
         except NotEvaluatedError as error:
-            self._problem = f"What would serve a pod cannot be evaluated: {error}"
+            self._problem = f"The CEL selectors of a pod cannot be evaluated: {error}"
             return Failed(error)
         self._problem = ""
         self._known[selection] = changes if found.is_complete else BEFORE_ALL
@@ -152,7 +151,7 @@ class StockSupplies:
 
 
 def _selection(ask: Ask, pod: PodView) -> Selection | None:
-    """What is to be evaluated for what a pod asks for; None for nothing."""
+    """The selectors to evaluate for a pod's request; None where it has none."""
     digests = [digest_of(expressions) for expressions in evaluable(ask.request)]
     if not digests:
         return None

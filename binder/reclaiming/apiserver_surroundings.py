@@ -1,4 +1,4 @@
-"""What those need who take something back."""
+"""The shared context of preemption: writes, world, recorder and clocks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from scheduler_plugin.api import World
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What those need who take something back.
+    """The shared context of preemption.
 
     Attributes:
         record: Takes Events and returns at once.
-        clock: The time now.
-        monotonic: The seconds of a clock that nobody sets.
+        clock: The wall-clock time.
+        monotonic: The monotonic clock, in seconds.
     """
 
     writes: ReclaimWrites
@@ -29,9 +29,9 @@ class Surroundings:
     monotonic: Callable[[], float]
 
     def tell(self, event: Event) -> None:
-        """Log an Event, and have it written."""
+        """Log an Event, and pass it to the recorder."""
         apiserver_events.tell(event, self.record)
 
     def why_not(self) -> str:
-        """Why nothing may be written now; "" where it may."""
+        """Why no write may begin now; "" where one may."""
         return self.writes.fence.why_not(self.writes.write_seconds)

@@ -1,9 +1,9 @@
-"""What was decided is carried out: asked, held, told, and evicted one pod after the other.
+"""Carries out targets: checked, held, condition written, and evicted pod by pod.
 
-    would all of them go? (dry run, budgets) ─► still due? ─► hold, condition ─► evict each ─► told
+    dry run and budgets ─► still due? ─► hold, condition ─► evict each ─► Events
 
-Killed anywhere: nothing is evicted before the condition says for whom, so whoever leads next holds
-what was begun, and decides afresh about what is missing.
+The process may be killed at any step: no pod is evicted before the condition names the preemptor,
+so the next leader restores the hold, and decides anew about the rest.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 AT_ONE_TIME = 8
-"""How many sets are asked for and evicted at one time."""
+"""How many sets of targets are checked and evicted concurrently."""
 
 MINUTE = 60.0
 
@@ -46,7 +46,7 @@ _FAILED = Backoff(first_seconds=2.0, cap_seconds=60.0)
 
 
 class Taker:
-    """Carries out what was decided; whoever may not be evicted now is remembered for a while."""
+    """Carries out targets, and remembers for a while which pods may not be evicted."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class Taker:
         """Create.
 
         Args:
-            around: What it needs.
-            holds: Holds what is taken.
-            stuck: Which pods are being deleted and do not end.
-            most_in_a_minute: How many pods may be evicted for one queue before a set is put off.
+            around: The shared context.
+            holds: Keeps the holds.
+            stuck: Returns the pods that are terminating and do not end.
+            most_in_a_minute: The largest number of pods to evict for one queue within a minute.
         """
         self._stuck = stuck
         self._around = around
@@ -69,7 +69,7 @@ class Taker:
         self._world = around.world
         self._holds = holds
         self._most = most_in_a_minute
-        # Until when evicted pods may take to be seen as such.
+        # Evicted pods, each with the time by which the watch has to show it.
         self._evicted: dict[PodUid, float] = {}
         self._held_back: KeyedBackoff[PodUid] = KeyedBackoff(HELD_BACK, random.random)
         self._said: dict[PodUid, str] = {}
@@ -77,7 +77,7 @@ class Taker:
         self._for_queue: dict[QueueName, deque[float]] = {}
 
     def away(self) -> Away:
-        """Pods that are not to be asked now."""
+        """The pods that are no candidates now."""
         now = self._around.monotonic()
         self._evicted = {uid: until for uid, until in self._evicted.items() if until > now}
         said = self._said.items()
@@ -89,21 +89,21 @@ class Taker:
         return self._failed.left(uid, self._around.monotonic()) > 0
 
     def rations(self) -> PutOff:
-        """Says for one cycle which sets are put off: what was planned in it counts."""
+        """The eviction limit of one cycle; it counts the targets of the cycle as well."""
         planned: Counter[QueueName] = Counter()
 
         def put_off(queue: QueueName, pods: int) -> str:
             if self._evicted_for(queue) + planned[queue] >= self._most:
                 PUT_OFF.labels(queue).inc()
                 most = f"{self._most} pods were evicted for its queue within a minute"
-                return f"{most}, and no more go before that is over."
+                return f"{most}, the largest number (accounting.evictionsPerMinute)."
             planned[queue] += pods
             return ""
 
         return put_off
 
     def _evicted_for(self, queue: QueueName) -> int:
-        """How many pods were evicted for it within a minute."""
+        """The number of pods evicted for a queue within the last minute."""
         evicted = self._for_queue.get(queue, deque())
         while evicted and evicted[0] <= self._around.monotonic() - MINUTE:
             evicted.popleft()
@@ -112,7 +112,7 @@ class Taker:
         return len(evicted)
 
     async def carry_out(self, takes: Sequence[Take], standings: Standings) -> None:
-        """Evict who was chosen, each set on its own: what fails is decided about anew."""
+        """Evict the targets, each set on its own; a later cycle decides again about failed sets."""
         free = asyncio.Semaphore(AT_ONE_TIME)
 
         async def in_turn(group: list[Take]) -> None:
@@ -125,7 +125,7 @@ class Taker:
                 tasks.create_task(in_turn(group))
 
     async def _in_groups(self, takes: Sequence[Take]) -> list[list[Take]]:
-        """Sets that have to go one after the other: one budget may be about several of them."""
+        """Groups of sets to evict one after another, since one budget may concern several."""
         found: list[list[Take]] = []
         for namespaces, group in by_namespaces(takes):
             is_free = len(group) > 1 and not await self._have_budgets(namespaces)
@@ -133,7 +133,7 @@ class Taker:
         return found
 
     async def _have_budgets(self, namespaces: Iterable[str]) -> bool:
-        """Where it is not known they may have."""
+        """Whether there may be budgets in these namespaces; True where it is not known."""
         try:
             found = [await self._writes.evictor.has_budgets(name) for name in namespaces]
         except ApiError:
@@ -150,7 +150,7 @@ class Taker:
             self._hold_back(take, pods, error)
         except (ApiError, FencedError) as error:
             self._failed.failed(take.pod.uid, self._around.monotonic())
-            logger.warning("not reclaimed yet pod=%s: %s", take.pod, error)
+            logger.warning("targets not evicted pod=%s: %s", take.pod, error)
         else:
             self._failed.forget(take.pod.uid)
 
@@ -158,11 +158,11 @@ class Taker:
         for pod in pods if error.pod is None else [error.pod]:
             self._held_back.failed(pod.uid, self._around.monotonic())
             self._said[pod.uid] = str(error)
-        logger.info("reclaim held back pod=%s: %s", take.pod, error)
+        logger.info("targets may not be evicted now pod=%s: %s", take.pod, error)
         self._around.tell(apiserver_events.reclaim_held_back(take, str(error)))
 
     async def _take(self, take: Take, pods: Sequence[PodToEvict]) -> None:
-        """It is the pods' from here on; whoever comes after a restart sees their conditions."""
+        """Begin the holds, write the conditions, and evict. The conditions survive a restart."""
         self._holds.begin(take.holds)
         try:
             await self._tell_held(take)
@@ -180,7 +180,7 @@ class Taker:
             await self._writes.tell(pod, holds=True, reason=reason, message=message)
 
     async def _evict(self, take: Take, pods: Sequence[PodToEvict]) -> None:
-        """Evict one after the other while it is for somebody; who is left is decided about anew."""
+        """Evict pod by pod while the holds last; a later cycle decides again about the rest."""
         for number, (pod, view) in enumerate(zip(pods, take.pods, strict=True)):
             if not all(hold.pod in self._world.assumptions.holds for hold in take.holds):
                 return
@@ -202,7 +202,7 @@ class Taker:
 
 
 def by_namespaces(takes: Iterable[Take]) -> list[tuple[frozenset[str], list[Take]]]:
-    """Sets together that have any namespace in common, and the namespaces."""
+    """Groups of sets that have a namespace in common, with their namespaces."""
     groups: list[tuple[frozenset[str], list[Take]]] = []
     for take in takes:
         of = frozenset(pod.namespace for pod in take.pods)

@@ -1,4 +1,4 @@
-"""Prometheus: how often evictions for a queue were put off, since more would be too many."""
+"""Prometheus: how often evictions for a queue were put off by `evictionsPerMinute`."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ def test_more_than_are_allowed_may_not_go_together() -> None:
     assert said(a_budget(1, **x), "x", "y") == ""
     assert said(a_budget(2, **x), "x", "x", "y") == ""
     assert said(a_budget(1, **x), "x", "x") == (
-        'PodDisruptionBudget "some" lets 1 of its pods go now, and 2 would have to go together.'
+        'PodDisruptionBudget "some" allows eviction of 1 of its pods now, and 2 would have to be'
+        " evicted together."
     )
 
 

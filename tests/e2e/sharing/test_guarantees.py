@@ -90,7 +90,7 @@ def test_a_budget_that_lets_each_go_and_not_all_keeps_them_and_the_queue_says_so
 
     ask(story, mine)
 
-    together = "lets 1 of its pods go now, and 2 would have to go together"
+    together = "allows eviction of 1 of its pods now, and 2 would have to be evicted together"
     assert together in story.wait_told("w", "ReclaimHeldBack")
     story.until("the queue says so", lambda: "a budget" in unmet(story, mine))
     assert story.bound() == {"one", "two"}
