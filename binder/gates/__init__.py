@@ -1,8 +1,8 @@
-"""What is written on pods that wait: gates are removed, and conditions say why they wait.
+"""Writes to waiting pods: gates are removed, and conditions and Events say why pods wait.
 
-In come changes of the world and what kube-scheduler was refused; the scheduler plugin's GateKeeper
-decides who may go. `apiserver_gates` works in terms (`apiserver_gate_terms`), in each of which pods
-are let go (`apiserver_gate_removals`) and others told (`apiserver_conditions`,
-`apiserver_gate_events`). Each write is in `apiserver_gate_writes`. Start reading at
-`apiserver_gates`.
+Input: changes of the world, and the pods that Filter or Bind refused. The scheduler plugin's
+`GateKeeper` decides which pods are admitted. `apiserver_gates` works in terms of the Lease
+(`apiserver_gate_terms`). In each term gates are removed (`apiserver_gate_removals`), conditions
+written (`apiserver_conditions`) and Events recorded (`apiserver_gate_events`).
+`apiserver_gate_writes` has each write. Start reading at `apiserver_gates`.
 """

@@ -1,10 +1,10 @@
-"""Pods that wait are told why on the API server, and pods that do not wait any more are not.
+"""Writes the condition that says why a pod waits, and removes it from pods that do not wait.
 
-    GateKeeper ─what has to be told─┐
-    World ─conditions that are over─┴─► one write at a time, at a pace ──► pods/status
+    GateKeeper ─conditions to write─┐
+    World ─────────stale conditions─┴─► one write at a time, with pauses ──► pods/status
 
-Thousands of pods may wait, and no person reads all their conditions: these are written slowly, and
-after those that go. A person who asks for one pod's place in line is answered at once.
+Thousands of pods may wait, and no person reads all their conditions: they are written slowly, and
+after the admissions. A query for one pod's position in its queue is answered at once.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 NEXT = "next"
-"""The only key: the keeper knows which pod is told next."""
+"""The only key: the keeper knows the next condition to write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionSettings:
-    """How conditions are written. All times are seconds.
+    """The pace of conditions, in seconds.
 
     Attributes:
         pace_seconds: The pause after each write.
-        backoff: After writes that failed in a row.
+        backoff: The back-off after failed writes in a row.
     """
 
     pace_seconds: float = 0.05
@@ -60,9 +60,9 @@ class ConditionWriter:
 
     Attributes:
         writes: Writes pods.
-        keeper: Knows what has to be told.
+        keeper: Knows the conditions to write.
         must_wait: Whether other writes go first; call `ask` when they are done.
-        written: Called with each condition that says what a pod waits for, once it is stored.
+        written: Called with each written condition that says what a pod waits for.
     """
 
     writes: GateWrites
@@ -85,7 +85,7 @@ class ConditionWriter:
             self._look_at(pod.uid)
 
     def changed(self, change: WorldChange) -> None:
-        """The world took a change, and the keeper heard of it."""
+        """The world took a change, and the keeper noted it."""
         if isinstance(change, PodChanged):
             self._look_at(change.uid)
 
@@ -98,7 +98,7 @@ class ConditionWriter:
             self._stale.pop(uid, None)
 
     def ask(self) -> None:
-        """The keeper may have something to tell, or the writes that go first are done."""
+        """Continue: the keeper may have conditions to write, or the first writes are done."""
         if self._has_work():
             self._queue.add(NEXT)
 
@@ -112,7 +112,7 @@ class ConditionWriter:
     async def _reconcile(self, _: str) -> Result:
         if not self._has_work():
             return Done()
-        # There may be more; after a failure all wait, since it says little of the pod.
+        # There may be more. A failure pauses all, since its cause is rarely the pod.
         self._queue.add(NEXT)
         for uid in self._stale:
             del self._stale[uid]
@@ -138,9 +138,9 @@ class ConditionWriter:
         try:
             await write
         except (NotFoundError, ConflictError) as error:
-            # The pod is gone, and the watch will say so.
-            logger.debug("no condition uid=%s: %s", uid, error)
-        except Exception as error:  # An odd object must not end the process.
+            # The pod is gone; the watch will report it.
+            logger.debug("condition not written, pod is gone uid=%s: %s", uid, error)
+        except Exception as error:  # One object must not stop the process.
             bug = None if isinstance(error, (ApiError, FencedError)) else error
             logger.warning("condition not written uid=%s error=%s", uid, error, exc_info=bug)
             again(uid)

@@ -1,10 +1,10 @@
-"""Events of pods that wait at the gate: `kubectl describe pod` says what each waits for.
+"""Events of pods at the gate: `kubectl describe pod` shows what a pod waits for.
 
-    ConditionWriter ─condition that is written─► one for each pod, a few in a second ─► recorder
+    ConditionWriter ─written condition─► one for each pod, a few per second ─► recorder
 
-A pod gets an Event when it begins to wait, and one more when its reason is another: as often as its
-condition is written, and never more often. What lasts for a moment only gets none, such as the wait
-for a claim that is about to be made of a template.
+A pod gets an Event when it begins to wait, and one more for each new reason: never more often than
+its condition is written. A reason that lasts for a moment gets none, for example the wait for a
+claim that is being created from a template.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from scheduler_plugin.api import ADMIT, Fence, GateCondition, PodUid, World
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateEventSettings:
-    """When Events of pods at the gate are recorded. All times are seconds.
+    """The pace of Events of pods at the gate, in seconds.
 
     Attributes:
-        write_seconds: How long the Lease must be ours before one is recorded.
-        settled_seconds: How long a condition must have stood before an Event repeats it.
-        pace_seconds: Between two Events, of all pods. The recorder keeps up, and its series, which
-            end after six minutes of silence, are not pushed out by those of thousands of pods
+        write_seconds: The remaining time of the Lease that is needed to record an Event.
+        settled_seconds: The age of a condition at which an Event repeats it.
+        pace_seconds: The pause between two Events of any pods. With it the recorder keeps up, and
+            thousands of pods do not evict its series, which end after six minutes of silence
             (`kube.events`).
     """
 
@@ -36,7 +36,7 @@ class GateEventSettings:
 
 
 class GateEvents:
-    """Takes the conditions that were written, and records them while `run` runs."""
+    """Takes written conditions, and records Events for them while `run` runs."""
 
     def __init__(
         self,
@@ -56,17 +56,17 @@ class GateEvents:
         )
 
     def __len__(self) -> int:
-        """How many pods are to get an Event."""
+        """The number of pods that are to get an Event."""
         return len(self._conditions)
 
     def written(self, condition: GateCondition) -> None:
-        """A condition is stored by now; that of a pod that was told that it fits is no wait."""
+        """A condition was written. One that says that the pod fits gets no Event."""
         if not condition.fits:
             self._conditions[condition.uid] = condition
             self._queue.add_after(condition.uid, self._settings.settled_seconds)
 
     async def run(self) -> NoReturn:
-        """Record until cancelled. What was not recorded by then is kept for the next time."""
+        """Record until cancelled. Conditions without an Event are kept for the next run."""
         await self._queue.run()
 
     async def _reconcile(self, uid: PodUid) -> Result:

@@ -1,12 +1,12 @@
-"""Pods that may go are let go on the API server, some at one time, in their order.
+"""Writes admissions to the API server, some concurrently, in order.
 
-At the gate, the gate is removed. Any other pod was refused when kube-scheduler asked about it, and
-kube-scheduler tries it again when something changes that it looks at, else after five minutes. A
-write to the pod's own status is such a change, of that pod alone: the condition says that it fits,
-and goes away again with the others of pods that do not wait at the gate.
+For a pod at the gate, the gate is removed. Any other pod was refused in kube-scheduler's last
+attempt. kube-scheduler tries it again after an event that it watches, or after five minutes. A
+write to the pod's status is such an event, for that pod alone: a condition says that it fits. It
+is removed later, with the other stale conditions.
 
-Either is tried for as long as its decision holds, and never afterwards: then another pod may have
-got the room. A write that is refused goes back to the keeper, so that other pods have their turn.
+A write is retried while the pod stays assumed, and never afterwards: another pod may have the room
+by then. After a refused write the keeper takes the pod back, so that other pods are admitted.
 """
 
 from __future__ import annotations
@@ -49,14 +49,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalSettings:
-    """How pods are let go.
+    """The pace of admissions.
 
     Attributes:
-        workers: How many gates are removed at one time. With more, the API server removes gates
-            and nothing else for a while, and the first pod is bound after the last gate is gone.
-        most_pending: How many pods may be let go before no more should be decided: a decision
-            lapses while it waits.
-        backoff: After writes without an answer, and after writes that were refused in a row.
+        workers: The number of concurrent writes. With more, the API server would remove gates and
+            do nothing else for a while, and the first pod would be bound after the last removal.
+        most_pending: The largest number of decisions that wait for a write: they may lapse.
+        backoff: The back-off after writes without an answer, and after refused writes in a row.
     """
 
     workers: int = 4
@@ -66,14 +65,14 @@ class RemovalSettings:
 
 @dataclass(eq=False)
 class GateRemovals:
-    """Lets pods go while `run` runs.
+    """Writes admissions while `run` runs.
 
     Attributes:
         writes: Writes pods.
-        keeper: Decided about them; takes back those that could not be let go.
-        clock: The time now.
-        monotonic: The seconds of a clock that is never set.
-        done: Called after each pod, whatever became of it.
+        keeper: Made the decisions; takes back pods whose write failed.
+        clock: The wall-clock time.
+        monotonic: The monotonic clock, in seconds.
+        done: Called after each pod, whatever the result.
     """
 
     writes: GateWrites
@@ -86,7 +85,7 @@ class GateRemovals:
 
     def __post_init__(self) -> None:
         self._decisions: dict[PodUid, LetGo] = {}
-        # Pods with a write that began: it may have arrived.
+        # Pods with a write in flight: it may have been stored.
         self._begun: set[PodUid] = set()
         self._refused_in_a_row = 0
         self._queue: Reconciler[PodUid] = Reconciler(
@@ -98,7 +97,7 @@ class GateRemovals:
         )
 
     def add(self, decisions: Iterable[LetGo]) -> None:
-        """Let these go, after those that wait for it already."""
+        """Write these admissions, after those that are here already."""
         for decision in decisions:
             self._decisions[decision.uid] = decision
             self._queue.add(decision.uid)
@@ -108,17 +107,17 @@ class GateRemovals:
         return len(self._decisions) < self.settings.most_pending
 
     def is_busy(self) -> bool:
-        """Whether there are pods to be let go."""
+        """Whether admissions wait for their write."""
         return bool(self._decisions)
 
     def drop(self) -> None:
-        """Give up what was not begun: nothing is assumed of those pods any more."""
+        """Drop the decisions without a write in flight, and forget their pods."""
         for uid in self._decisions.keys() - self._begun:
             self.writes.cluster.world.assumptions.forget(uid)
         self._decisions.clear()
 
     async def run(self) -> NoReturn:
-        """Let pods go until cancelled."""
+        """Write admissions until cancelled."""
         await self._queue.run()
 
     async def _reconcile(self, uid: PodUid) -> Result:
@@ -140,14 +139,14 @@ class GateRemovals:
         try:
             await self._write(decision)
         except (UnavailableError, UnauthorizedError) as error:
-            # Whether it is done or not, once more does no harm.
+            # It is not known whether the write was stored; a second one does no harm.
             return failed_call(error)
         except FencedError as error:
             return Failed(error)
-        except Exception as error:  # noqa: BLE001  An odd object must not end the process.
+        except Exception as error:  # noqa: BLE001  One object must not stop the process.
             return self._put_off(decision, error)
         self._refused_in_a_row = 0
-        logger.info("let go %s", _named(decision))
+        logger.info("admitted %s", _named(decision))
         return Done()
 
     async def _write(self, decision: LetGo) -> None:
@@ -164,22 +163,22 @@ class GateRemovals:
         try:
             await self.writes.write_condition(fits_condition(pod, self.clock()))
         except (NotFoundError, ConflictError) as error:
-            # The pod is gone, and the watch will say so.
-            logger.debug("not told uid=%s: %s", uid, error)
+            # The pod is gone; the watch will report it.
+            logger.debug("condition not written, pod is gone uid=%s: %s", uid, error)
             self.keeper.failed(uid, self.monotonic())
 
     def _still_holds(self, decision: LetGo) -> bool:
-        """Whether the decision holds for as long as the write may take."""
+        """Whether the pod stays assumed for as long as the write may take."""
         moment = self.monotonic() + self.writes.write_seconds
         return self.keeper.is_going(decision.uid, moment)
 
     def _put_off(self, decision: LetGo, error: Exception) -> Result:
-        """The pod rests, and others go; where all are refused, all the slower."""
+        """Back off the pod. After refused writes in a row, pause all writes as well."""
         self._refused_in_a_row += 1
         is_servers = isinstance(error.__cause__ or error, ServerFaultError)
         self.keeper.failed(decision.uid, self.monotonic(), is_servers=is_servers)
         bug = None if isinstance(error, (ApiError, GateStaysError)) else error
-        logger.warning("not let go %s: %s", _named(decision), error, exc_info=bug)
+        logger.warning("admission not written %s: %s", _named(decision), error, exc_info=bug)
         return Done(pause=self.settings.backoff.delay(self._refused_in_a_row, random.random))
 
 

@@ -1,7 +1,7 @@
-"""One term: the waiting pods are decided about while the Lease is ours.
+"""One term: decisions about waiting pods while this process has the Lease.
 
-Filter and Bind go first: between two decisions there is at least as much time for others as the
-decision took, and no decision goes on for long.
+Filter and Bind go first: each decision is short, and after it other tasks have at least as much
+time as it took.
 """
 
 from __future__ import annotations
@@ -30,24 +30,23 @@ from scheduler_plugin.api import (
 )
 
 DECIDE = "decide"
-"""The only key: which pod goes depends on all that wait."""
+"""The only key: the next admission depends on all waiting pods."""
 
 IN_ONE_GO = 100
-"""How many pods are judged at the beginning before others have their turn."""
+"""The number of assumptions restored between two pauses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings:
-    """When it is decided which waiting pods go. All times are seconds.
+    """The pace of decisions, in seconds.
 
     Attributes:
-        tick_seconds: What lies between two decisions at least.
-        slice_seconds: How long a decision goes on before others have their turn, beside the step
-            that it is at.
-        look_seconds: How soon it is decided again although nothing changed, and how often it is
-            asked whether the Lease is ours.
-        review_rest: How many times as long as a review of all pods took there is none: classes may
-            change often.
+        tick_seconds: The shortest pause between two decisions.
+        slice_seconds: How long a decision goes on, without its last step, before other tasks run.
+        look_seconds: The time to the next decision without a change, and between two checks of
+            the Lease.
+        review_rest: The pause after a review of all pods, as a multiple of its duration:
+            DeviceClasses may change often.
     """
 
     tick_seconds: float = 0.05
@@ -61,14 +60,14 @@ class GateSettings:
 
 @dataclass(eq=False)
 class Term:
-    """The time from one moment at which the Lease is ours until it may not be.
+    """The time during which this process has the Lease, without a break.
 
     Attributes:
         writes: Writes pods.
-        refusals: The pods without a gate that kube-scheduler was refused.
-        clock: The time now.
-        monotonic: The seconds of a clock that is never set.
-        written: Called with each condition that says what a pod waits for, once it is stored.
+        refusals: The pods without a gate that Filter or Bind refused.
+        clock: The wall-clock time.
+        monotonic: The monotonic clock, in seconds.
+        written: Called with each written condition that says what a pod waits for.
     """
 
     writes: GateWrites
@@ -108,7 +107,7 @@ class Term:
         self._review_began: float | None = None
         self._next_review = 0.0
 
-    # What is heard.
+    # Events.
 
     def changed(self, change: WorldChange) -> None:
         if isinstance(change, OtherChanged):
@@ -119,12 +118,12 @@ class Term:
         self._hear()
 
     def assumed(self, claims: Iterable[ClaimUid]) -> None:
-        """Filter or Bind believes in a pod, or no longer does."""
+        """Filter or Bind assumed a pod with these claims, or forgot one."""
         self._assumed |= dict.fromkeys(claims)
         self._hear()
 
     def tried(self, uid: PodUid) -> None:
-        """kube-scheduler asked about a pod that is refused, or was until now."""
+        """kube-scheduler tried a pod that is refused, or was until now."""
         self.keeper.tried(uid, self.monotonic())
         self._hear()
 
@@ -134,28 +133,28 @@ class Term:
             self._decisions.add(DECIDE)
 
     def _is_busy(self) -> bool:
-        """Whether pods are let go, or may be at once: others are told later why they wait."""
+        """Whether admissions are written or decided: they go before conditions."""
         return self._removals.is_busy() or self.keeper.is_busy
 
     def _removed(self) -> None:
-        """There is room for more removals, and perhaps for what has to be told."""
+        """There is room for more admissions, and perhaps for conditions."""
         self._has_heard = True
         self._decisions.add(DECIDE)
         self._conditions.ask()
 
-    # What is done.
+    # Decisions.
 
     async def run(self) -> None:
-        """Decide until the Lease may not be ours for as long as a write takes.
+        """Decide until the Lease may end before a write does.
 
-        Raises what a decision raised: the keeper may know half of a change by then.
+        Raises the error of a decision: the keeper may have processed a change by half.
         """
         await self._restore()
         self._decisions.add(DECIDE)
         async with asyncio.TaskGroup() as tasks:
             working = (self._removals.run(), self._conditions.run(), self._decisions.run())
             beside = [tasks.create_task(each) for each in working]
-            while self._error is None and not self.writes.why_not():  # noqa: ASYNC110  A Lease ends unheard.
+            while self._error is None and not self.writes.why_not():  # noqa: ASYNC110  A Lease ends silently.
                 await asyncio.sleep(self.settings.look_seconds)
             for task in beside:
                 task.cancel()
@@ -164,7 +163,7 @@ class Term:
             raise self._error
 
     async def _restore(self) -> None:
-        """Assume again what was let go before, and was not tried yet."""
+        """Restore the assumptions of pods that were admitted before and not tried yet."""
         for number, uid in enumerate(untried_pods(self._world), start=1):
             believe(uid, self._world, self.clock())
             if number % IN_ONE_GO == 0:
@@ -173,12 +172,12 @@ class Term:
     async def _reconcile(self, _: str) -> Result:
         try:
             return self._decide_for_a_slice()
-        except Exception as error:  # noqa: BLE001  The term ends with it, and tells it.
+        except Exception as error:  # noqa: BLE001  `run` ends with it and raises it.
             self._error = error
             return Failed(error)
 
     def _decide_for_a_slice(self) -> Result:
-        """Decide, leave others as much time, and go on when something may have changed."""
+        """Decide for a while, leave other tasks as much time, and continue after a change."""
         began = _now()
         self._review(began)
         while self._removals.has_room:
@@ -191,7 +190,7 @@ class Term:
         return After(self._seconds_to_next_look(), pause=max(self.settings.tick_seconds, took))
 
     def _review(self, now: float) -> None:
-        """Take in what all pods may depend on, all such changes at once."""
+        """Pass the changes on which all pods may depend to the keeper, as one change."""
         if self.keeper.is_reviewing:
             return
         if self._review_began is not None:
@@ -204,13 +203,13 @@ class Term:
             self.keeper.note(OtherChanged())
 
     def _decide(self) -> None:
-        """Nothing comes in between: what is noted until here is decided about."""
+        """Decide one step, without a pause: all events until here are known to the keeper."""
         for uid in self._assumed:
             self.keeper.note(ClaimChanged(uid))
         if self._has_heard:
             self.keeper.look_again()
         self._removals.add(self.keeper.decide(self.clock(), self.monotonic(), 1))
-        # The keeper knows of its own assumptions.
+        # The keeper knows its own assumptions.
         self._assumed.clear()
         self._has_heard = False
         self._conditions.ask()

@@ -1,7 +1,7 @@
-"""The API server's pods: a gate is removed from one, or a condition says what it waits for.
+"""Writes to pods on the API server: removal of the gate, and the condition of waiting pods.
 
-Each write is about one pod of one UID, and may be done twice. It changes the gate and the condition
-that are ours, and nothing else: other gates and conditions have other owners.
+Each write concerns one pod of one UID, and may be repeated. It changes only Moorage's gate and
+condition: other gates and conditions have other owners.
 """
 
 from __future__ import annotations
@@ -36,34 +36,33 @@ from scheduler_plugin.api import (
 
 
 class GateStaysError(Exception):
-    """Raised where the API server refused to remove a gate that is there.
+    """Raised where the API server refused to remove a gate that the pod still has.
 
-    Its `__cause__` is what the API server said.
+    Its `__cause__` is the API server's error.
     """
 
 
 class KnownCluster(Protocol):
-    """What is known of pods and devices."""
+    """The known pods and devices."""
 
     world: World
     stock: Stock
 
     def note_pod(self, obj: JsonObject) -> None:
-        """Take the answer to an own write."""
+        """Take the pod in the answer to a write of this process."""
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
-        """Read a pod; it is known from then on. None where there is none. Raises ApiError."""
+        """Read a pod, and enter it. None where it does not exist. Raises ApiError."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateWrites:
-    """Writes pods while the Lease is ours; what came of it is noted at once.
+    """Writes pods while this process has the Lease; each answer is entered at once.
 
     Each write may raise ApiError or FencedError.
 
     Attributes:
-        write_seconds: How long one write may take. A Lease that is not renewed for long must still
-            outlive it.
+        write_seconds: The time limit of one write; the Lease has to last longer without a renewal.
     """
 
     client: ApiClient
@@ -76,14 +75,14 @@ class GateWrites:
         return self.fence.why_not(self.write_seconds)
 
     async def remove_gate(self, removal: GateRemoval) -> None:
-        """Returns when the pod has no gate of ours, whoever removed it, or is gone itself.
+        """Remove the gate. Returns once the pod has no gate of Moorage's, or is gone.
 
-        A pod is let go when the gate is its only one, and none can be added after its creation:
-        so the gate is the first, or is gone.
+        A pod is admitted when Moorage's gate is its only one, and gates cannot be added later. So
+        the gate is the first one, or is gone.
 
         Raises:
-            GateStaysError: It was refused or failed, and the gate is there.
-            ApiError: It may be there, or not.
+            GateStaysError: The removal was refused or failed, and the pod has the gate.
+            ApiError: It is not known whether the pod has the gate.
         """
         path = PODS.at(removal.name, removal.namespace)
         check_fence(self.fence, self.write_seconds)
@@ -97,7 +96,7 @@ class GateWrites:
             self.cluster.note_pod(answer)
 
     async def _look(self, removal: GateRemoval, why: Exception) -> None:
-        """See whose pod and gate there is: an earlier attempt may have removed it unheard."""
+        """Read the pod: an earlier attempt may have removed the gate without an answer."""
         pod = await self.cluster.refresh_pod(removal.namespace, removal.name)
         if pod is None or pod.uid != removal.uid:
             self.cluster.world.assumptions.forget(removal.uid)
@@ -105,7 +104,7 @@ class GateWrites:
             raise GateStaysError(str(why)) from why
 
     async def write_condition(self, condition: GateCondition) -> None:
-        """Say why a pod waits, or that one fits that was refused."""
+        """Write why a pod waits, or that a refused pod fits."""
         told = {
             "type": ADMITTED_CONDITION,
             "status": "True" if condition.fits else "False",
@@ -117,7 +116,7 @@ class GateWrites:
         await self._patch_condition(path, condition.uid, told)
 
     async def remove_condition(self, pod: PodView) -> None:
-        """A pod that does not wait any more says nothing of it."""
+        """Remove the condition of a pod that does not wait any more."""
         path = PODS.at(pod.name, pod.namespace, subresource="status")
         gone = {"$patch": "delete", "type": ADMITTED_CONDITION}
         await self._patch_condition(path, pod.uid, gone)

@@ -1,11 +1,11 @@
-"""The API server's waiting pods: who may go is decided soon after each change, and let go.
+"""Waiting pods on the API server: soon after each change, pods are admitted and conditions written.
 
     World ───changes──┐                     ┌─► GateRemovals ─────► pods, pods/status
     Filter ─refusals──┴─► GateKeeper ───────┴─► ConditionWriter ──► pods/status
                                                        └─► GateEvents ─► recorder
 
-It works while the Lease is ours, in one *term* after another (`apiserver_gate_terms`): each begins
-with what the API shows, and knows nothing of those before.
+It works while this process has the Lease, in one *term* after another (`apiserver_gate_terms`).
+Each term begins with the state of the API server, and has no state of earlier terms.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ TERM = "term"
 
 @dataclass(eq=False)
 class GateWriter:
-    """Lets waiting pods go while `run` runs; to be run once the world is in sync.
+    """Admits waiting pods while `run` runs; to be run once the world is in sync.
 
     Attributes:
         writes: Writes pods.
-        refusals: The pods without a gate that kube-scheduler was refused.
-        clock: The time now.
-        monotonic: The seconds of a clock that is never set.
-        record: Takes the Events of pods that wait at the gate, and returns at once.
+        refusals: The pods without a gate that Filter or Bind refused.
+        clock: The wall-clock time.
+        monotonic: The monotonic clock, in seconds.
+        record: Takes the Events of pods at the gate, and returns at once.
     """
 
     writes: GateWrites
@@ -57,10 +57,10 @@ class GateWriter:
 
     def __post_init__(self) -> None:
         world, fence = self.writes.cluster.world, self.writes.fence
-        # It outlives a term: a condition that was written gets no second Event in the next.
+        # It outlives a term, so that a written condition gets no second Event in the next term.
         self._events = GateEvents(world, fence, self.record, self.settings.events)
         self._term: Term | None = None
-        # Pods wait at the gate while there is no term: after an error the next comes soon.
+        # Without a term all pods wait at the gate: after an error the next term begins soon.
         soon = Backoff(self.settings.look_seconds, self.settings.look_seconds)
         self._terms: Reconciler[str] = Reconciler(
             "gate-terms", self._reconcile, why_not=self.writes.why_not, backoff=soon
@@ -85,27 +85,27 @@ class GateWriter:
             self._term.tried(uid)
 
     def why_not_told(self) -> str:
-        """Why it is not known here which pods wait; "" where it is."""
+        """Why this process does not know which pods wait; "" where it does."""
         if self._term is not None:
             return ""
-        return self.writes.why_not() or "Who waits is not known yet."
+        return self.writes.why_not() or "The waiting pods are not known yet."
 
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:
-        """What is known of a waiting pod now; a sentence where it is none that waits."""
+        """The state of a waiting pod now; a sentence where the pod does not wait."""
         if self._term is None:
             return self.why_not_told()
         return self._term.keeper.waiting(namespace, name)
 
     def waiting_pods(self) -> Mapping[QueueName, int]:
-        """How many pods of each queue wait; none while that is not known here."""
+        """The number of waiting pods of each queue; empty while this process does not know."""
         return self._term.keeper.waiting_pods() if self._term is not None else {}
 
     def lacking_room(self) -> list[PodUid]:
-        """The pods at the head of lines that were refused for a limit; none while not told."""
+        """The pods that lack room or devices; empty while this process does not know."""
         return self._term.keeper.lacking_room() if self._term is not None else []
 
     async def run(self) -> NoReturn:
-        """One term after another, until cancelled."""
+        """Run one term after another until cancelled."""
         self._terms.add(TERM)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._events.run())
