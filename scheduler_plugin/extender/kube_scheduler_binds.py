@@ -17,23 +17,20 @@ from datetime import datetime
 
 from kube.api import ApiError, KeyLocks, naming
 from scheduler_plugin.accounting.freshness import (
-    awaits_claims,
     claims_to_read,
-    owned_claims,
     stand,
     unowned_claims,
 )
 from scheduler_plugin.cluster.stores import ClusterWorld
+from scheduler_plugin.extender.apiserver_reads import FreshReads
 from scheduler_plugin.extender.kube_scheduler_unknown_binds import UnknownBinds
 from scheduler_plugin.extender.messages import BindArguments
-from scheduler_plugin.extender.prometheus_calls import WATCH_LAG_SECONDS
 from scheduler_plugin.judging.verdicts import (
     Admitted,
     Refused,
     assume,
     bind_request,
     judge,
-    missing_refusal,
 )
 from scheduler_plugin.objects.bindings import (
     BindFailed,
@@ -43,17 +40,11 @@ from scheduler_plugin.objects.bindings import (
     ClaimsChanged,
 )
 from scheduler_plugin.objects.names import ClaimUid, PodUid
-from scheduler_plugin.objects.pods import PodView, why_not_ours
+from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.held_devices import HeldDevices
 from scheduler_plugin.waiting.away.resting_pods import RestingPods
 
 logger = logging.getLogger(__name__)
-
-WATCH_SECONDS = 0.5
-"""How long the watch may take to bring what kube-scheduler wrote before it asked.
-
-Where it lags, the API server is busy, and a read for every bind would make it busier.
-"""
 
 MOST_PASSED = 10_000
 """Pods that the Filter passed: more than kube-scheduler can have on their way."""
@@ -82,6 +73,7 @@ class Binds:
         self._held = held
         self._clock = clock
         self._monotonic = monotonic
+        self._reads = FreshReads(cluster, monotonic)
         self._writing: KeyLocks[ClaimUid] = KeyLocks()
         self._failures = RestingPods()
         # How often the Filter passed each pod since it was bound last, if ever.
@@ -113,7 +105,7 @@ class Binds:
             return f"Pod {arguments.namespace}/{arguments.name} is not bound yet: {error}"
 
     async def _bind(self, arguments: BindArguments) -> str:
-        pod = await self._fresh_pod(arguments)
+        pod = await self._reads.pod(arguments)
         if isinstance(pod, str):
             return pod
         if pod.is_bound:
@@ -141,13 +133,12 @@ class Binds:
 
         Each owner that this Bind wrote, or may have, is entered into `written`.
         """
-        if why := await self._reread(pod):
+        is_first = self._passes.get(pod.uid) == 1
+        if not is_first and (why := await self._reads.reread(pod)):
             return why
-        facts = self._cluster.world.facts
-        # Nobody tells of namespaces and PodGroups by UID: any change may be the one.
-        await self._is_or_becomes(lambda: not facts.awaits(pod), ())
+        await self._reads.await_namespace(pod)
         for _ in range(ATTEMPTS):
-            if why := await self._freshen(pod):
+            if why := await self._reads.freshen(pod):
                 return why
             match await self._decide(pod, node, written):
                 case str() as why:
@@ -229,88 +220,6 @@ class Binds:
         self.unknown.answered(pod.uid)
         self._cluster.world.assumptions.forget(pod.uid)
         self._failures.failed(pod.uid, self._monotonic())
-
-    async def _fresh_pod(self, arguments: BindArguments) -> PodView | str:
-        """The pod as it is now, or why there is none to bind."""
-        uid = PodUid(arguments.uid)
-        pod = self._cluster.world.facts.pod(uid)
-        if pod is None or self._cluster.world.assumptions.awaits_binding(uid):
-            pod = await self._cluster.refresh_pod(arguments.namespace, arguments.name)
-        name = f"Pod {arguments.namespace}/{arguments.name}"
-        if pod is None or pod.uid != uid:
-            # The watch may never have shown it: then no event ends what is assumed of it.
-            self._cluster.world.assumptions.forget(uid)
-        if pod is None:
-            return f"{name} does not exist."
-        if pod.uid != uid:
-            return f"{name} has UID {pod.uid}, not {uid}: it was deleted and made anew."
-        if (pod.namespace, pod.name) != (arguments.namespace, arguments.name):
-            return f"UID {uid} is that of {pod}, not of {name}."
-        if why := why_not_ours(pod, self._cluster.settings):
-            return why
-        return await self._with_its_claims(pod)
-
-    async def _with_its_claims(self, pod: PodView) -> PodView:
-        """The pod as it is once all claims are known that were made for it."""
-        facts = self._cluster.world.facts
-
-        def is_known() -> bool:
-            known = facts.pod(pod.uid)
-            if known is None:
-                return True
-            is_of_before = known.extended_claim == pod.extended_claim
-            is_lost = is_of_before and facts.lost_extended_claim(known)
-            return not (is_lost or awaits_claims(known, facts))
-
-        about = () if facts.lost_extended_claim(pod) else (pod.uid,)
-        if not await self._is_or_becomes(is_known, about):
-            await self._cluster.refresh_pod(pod.namespace, pod.name)
-        return await self._without_lost_claim(facts.pod(pod.uid) or pod)
-
-    async def _without_lost_claim(self, pod: PodView) -> PodView:
-        """A claim of an earlier attempt is gone for good where a device plugin serves this one."""
-        facts = self._cluster.world.facts
-        if facts.lost_extended_claim(pod):
-            await self._cluster.refresh_claim(pod.namespace, pod.extended_claim)
-        return facts.without_lost_claim(pod)
-
-    async def _reread(self, pod: PodView) -> str:
-        """Read what an earlier attempt may have left in the stores; why not to go on, or "".
-
-        kube-scheduler takes the reservations of an attempt back that failed, and the next one may
-        get other devices. Until the watch shows it, what is known of the first looks fresh.
-        """
-        if self._passes.get(pod.uid) == 1:
-            return ""
-        names = owned_claims(pod, self._cluster.world.facts)
-        gone = [n for n in names if not await self._cluster.refresh_claim(pod.namespace, n)]
-        return _unreserved(pod, gone) if gone else ""
-
-    async def _freshen(self, pod: PodView) -> str:
-        """See the pod's reservations; returns what is missing in the API itself, "" for nothing."""
-        facts = self._cluster.world.facts
-        known = [claim.uid for claim in facts.claims_of(pod)]
-        about = known if len(known) == len(pod.claim_names) else ()
-        if await self._is_or_becomes(lambda: not claims_to_read(pod, facts), about):
-            return ""
-        for name in claims_to_read(pod, facts):
-            await self._cluster.refresh_claim(pod.namespace, name)
-        refused = missing_refusal(pod, facts.claims_of(pod), self._cluster.world)
-        if refused is not None:
-            return f"{refused.reason}: {refused.sentence}"
-        missing = claims_to_read(pod, facts)
-        return _unreserved(pod, missing) if missing else ""
-
-    async def _is_or_becomes(self, condition: Callable[[], bool], about: Collection[str]) -> bool:
-        began = self._monotonic()
-        is_so = condition() or await self._cluster.wait_for(condition, WATCH_SECONDS, about)
-        WATCH_LAG_SECONDS.observe(self._monotonic() - began)
-        return is_so
-
-
-def _unreserved(pod: PodView, claims: Collection[str]) -> str:
-    named = ", ".join(f"{pod.namespace}/{name}" for name in claims)
-    return f"{pod} has no reservation on ResourceClaim {named}, or that has no allocation."
 
 
 def _as_found(
