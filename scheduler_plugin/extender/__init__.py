@@ -1,7 +1,8 @@
 """Answers to kube-scheduler: Filter, Preempt and Bind, over HTTP, while this process may write.
 
-In come kube-scheduler's calls (`http_server`, `http_app`, `messages`); out go verdicts as it reads
-them, and bindings for the binder (`kube_scheduler_binds`). `kube_scheduler_backlog` lets only so
-many pods be on their way, `leadership` decides whether this process may write, `listening` who may
-call. Start reading at `kube_scheduler`.
+kube-scheduler's calls come in (`http_server`, `http_app`, `messages`). Verdicts in its own format
+go out, and bindings go to the binder (`kube_scheduler_binds`, with the reads of
+`apiserver_reads`). `kube_scheduler_backlog` bounds the pods in flight, `leadership` decides whether
+this process may write, and `listening` decides which clients may call. Start reading at
+`kube_scheduler`.
 """

@@ -1,4 +1,4 @@
-"""What a Bind reads: the pod and its claims as they are now, by the watch or by a read."""
+"""What a Bind reads: the current pod and its claims, from the watch or by a read."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 WATCH_SECONDS = 0.5
-"""How long the watch may take to bring what kube-scheduler wrote before it asked.
+"""How long a Bind waits for the watch to bring what kube-scheduler wrote before the call.
 
-Where it lags, the API server is busy, and a read for every bind would make it busier.
+A watch lags where the API server is busy, and a read for every Bind would add to its load.
 """
 
 
 class FreshReads:
-    """Waits for the watch, and reads what it does not bring."""
+    """Waits for the watch, and reads from the API server what the watch does not bring in time."""
 
     def __init__(self, cluster: ClusterWorld, monotonic: Callable[[], float]) -> None:
         self._cluster = cluster
         self._monotonic = monotonic
 
     async def pod(self, arguments: BindArguments) -> PodView | str:
-        """The pod as it is now, or why there is none to bind."""
+        """The current pod, or a sentence that says why there is no pod to bind."""
         uid = PodUid(arguments.uid)
         pod = self._cluster.world.facts.pod(uid)
         if pod is None or self._cluster.world.assumptions.awaits_binding(uid):
             pod = await self._cluster.refresh_pod(arguments.namespace, arguments.name)
         name = f"Pod {arguments.namespace}/{arguments.name}"
         if pod is None or pod.uid != uid:
-            # The watch may never have shown it: then no event ends what is assumed of it.
+            # The watch may never have brought the pod: then no event ends its assumption.
             self._cluster.world.assumptions.forget(uid)
         if pod is None:
             return f"{name} does not exist."
         if pod.uid != uid:
-            return f"{name} has UID {pod.uid}, not {uid}: it was deleted and made anew."
+            return f"{name} has UID {pod.uid}, not {uid}: it was deleted and created again."
         if (pod.namespace, pod.name) != (arguments.namespace, arguments.name):
-            return f"UID {uid} is that of {pod}, not of {name}."
+            return f"UID {uid} belongs to {pod}, not to {name}."
         if why := why_not_ours(pod, self._cluster.settings):
             return why
         return await self._with_its_claims(pod)
 
     async def _with_its_claims(self, pod: PodView) -> PodView:
-        """The pod as it is once all claims are known that were made for it."""
+        """The pod, once all claims that were created for it are known."""
         facts = self._cluster.world.facts
 
         def is_known() -> bool:
@@ -64,24 +64,28 @@ class FreshReads:
         return await self._without_lost_claim(facts.pod(pod.uid) or pod)
 
     async def _without_lost_claim(self, pod: PodView) -> PodView:
-        """A claim of an earlier attempt is gone for good where a device plugin serves this one."""
+        """The pod without the claim of an earlier attempt, if that claim was deleted.
+
+        It stays deleted where a device plugin serves this attempt.
+        """
         facts = self._cluster.world.facts
         if facts.lost_extended_claim(pod):
             await self._cluster.refresh_claim(pod.namespace, pod.extended_claim)
         return facts.without_lost_claim(pod)
 
     async def reread(self, pod: PodView) -> str:
-        """Read what an earlier attempt may have left in the stores; why not to go on, or "".
+        """Read again the claims that an earlier attempt used; returns why Bind must stop, or "".
 
-        kube-scheduler takes the reservations of an attempt back that failed, and the next one may
-        get other devices. Until the watch shows it, what is known of the first looks fresh.
+        kube-scheduler removes the reservations of a failed attempt, and the next attempt may get
+        other devices. The stores look up to date with the first attempt until the watch brings the
+        second.
         """
         names = owned_claims(pod, self._cluster.world.facts)
         gone = [n for n in names if not await self._cluster.refresh_claim(pod.namespace, n)]
         return _unreserved(pod, gone) if gone else ""
 
     async def freshen(self, pod: PodView) -> str:
-        """See the pod's reservations; returns what is missing in the API itself, "" for nothing."""
+        """Wait for the pod's reservations, or read them; returns what is missing, or ""."""
         facts = self._cluster.world.facts
         known = [claim.uid for claim in facts.claims_of(pod)]
         about = known if len(known) == len(pod.claim_names) else ()
@@ -96,9 +100,9 @@ class FreshReads:
         return _unreserved(pod, missing) if missing else ""
 
     async def await_namespace(self, pod: PodView) -> None:
-        """Wait for the pod's namespace and PodGroup."""
+        """Wait until the pod's namespace and PodGroup are known, `WATCH_SECONDS` at most."""
         facts = self._cluster.world.facts
-        # Nobody tells of namespaces and PodGroups by UID: any change may be the one.
+        # Changes of namespaces and PodGroups have no UID, so every change is looked at.
         await self._is_or_becomes(lambda: not facts.awaits(pod), ())
 
     async def _is_or_becomes(self, condition: Callable[[], bool], about: Collection[str]) -> bool:
@@ -110,4 +114,4 @@ class FreshReads:
 
 def _unreserved(pod: PodView, claims: Collection[str]) -> str:
     named = ", ".join(f"{pod.namespace}/{name}" for name in claims)
-    return f"{pod} has no reservation on ResourceClaim {named}, or that has no allocation."
+    return f"ResourceClaim {named} has no allocation, or is not reserved for {pod}."

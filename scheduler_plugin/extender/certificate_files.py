@@ -1,6 +1,6 @@
-"""The files of a control plane by which kube-scheduler and the plugin know each other.
+"""The certificate files with which kube-scheduler and the plugin authenticate to each other.
 
-One authority signs both, and its key is kept nowhere: no third process gets a certificate of it.
+One authority signs both certificates, and its key is not stored: it signs nothing else.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ CERTIFICATES, KEYS = (AUTHORITY, SERVER, CALLER), (SERVER_KEY, CALLER_KEY)
 
 @dataclass(frozen=True, slots=True)
 class CertificateFiles:
-    """Where `write-certificates` puts them; both processes see them under this path."""
+    """The files that `write-certificates` writes; both processes see them under `folder`."""
 
     folder: str
 
     @property
     def server(self) -> TlsFiles:
-        """What the plugin shows, and whom it believes."""
+        """The plugin's certificate and key, and the authority that it trusts."""
         return TlsFiles(
             certificate=self._path(SERVER),
             key=self._path(SERVER_KEY),
@@ -33,7 +33,7 @@ class CertificateFiles:
 
     @property
     def caller(self) -> CallerFiles:
-        """What kube-scheduler shows, and whom it believes."""
+        """kube-scheduler's certificate and key, and the authority that it trusts."""
         return CallerFiles(
             certificate=self._path(CALLER),
             key=self._path(CALLER_KEY),
@@ -42,7 +42,7 @@ class CertificateFiles:
 
     @property
     def serve_flags(self) -> list[str]:
-        """Of `serve`."""
+        """The TLS flags of `serve`."""
         tls = self.server
         return [
             f"--tls-cert-file={tls.certificate}",

@@ -20,8 +20,8 @@ from scheduler_plugin.extender.listening import KUBE_SCHEDULER
 from scheduler_plugin.extender.mutual_certificates import Names, mutual_certificates
 
 LIFE = timedelta(days=3650)
-"""As that of kubeadm's authorities: at its end the cluster would schedule no pod. Both keys stay on
-one machine, readable for root alone."""
+"""The life of kubeadm's authorities: when it ends, the cluster schedules no pod. Both keys stay on
+one machine, and only root can read them."""
 
 NAMES = Names(
     authority="moorage-scheduler-plugin-ca",
@@ -35,13 +35,13 @@ def write_certificates(folder: Path) -> None:
     """Write all five files into a folder that has none of them.
 
     Raises:
-        FileExistsError: One is there: kube-scheduler may use it.
+        FileExistsError: One of the files exists: kube-scheduler may use it.
         OSError: The folder cannot be written.
     """
     files = _files()
     for name in files:
         if (folder / name).exists():
-            raise FileExistsError(f"{folder / name} is there already: delete it first, to renew it")
+            raise FileExistsError(f"{folder / name} exists already: delete it to renew it")
     for name, content in files.items():
         mode = 0o600 if name in KEYS else 0o644
         descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -2,9 +2,8 @@
 
     bytes ──messages──► arguments ──kube_scheduler.Extender──► answer ──► bytes
 
-Every call that failed is answered with status 200 and a sentence in `Error`: of any other status
-kube-scheduler logs the number alone. Nothing that a client does or leaves out keeps a call for
-longer than its limits.
+A failed call is answered with status 200 and a sentence in `Error`, since kube-scheduler logs only
+the number of any other status. No client can keep a call open beyond its limits.
 """
 
 from __future__ import annotations
@@ -54,19 +53,19 @@ _Encode: TypeAlias = Callable[[str], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one request may take.
+    """Limits of requests.
 
     Attributes:
-        body: Bytes of a body that is read. The largest pod that etcd takes is 1.5 MiB, and 5,000
-            names of the 253 characters that a name may have are 1.3 MiB.
-        discarded: Bytes of a longer body that are read and dropped: a client that has sent all of
-            it reads the answer, one that is cut off sees a broken connection.
-        receive_seconds: For a body to arrive.
-        bind_seconds: For a Bind; well inside the `httpTimeout` of 10 s, after which kube-scheduler
-            would not hear why.
-        stop_seconds: For requests under way when the server stops; more than one Bind takes, with
-            the look that follows one that failed.
-        on_their_way: Pods between Filter and the end of Bind; beyond that Filter is answered later.
+        body: The largest body that is read, in bytes. etcd stores pods of at most 1.5 MiB, and
+            5,000 node names of 253 characters each are 1.3 MiB.
+        discarded: The largest body that is read and dropped, in bytes. A client that has sent its
+            whole body reads the answer; a client that is cut off sees a broken connection.
+        receive_seconds: How long a body may take to arrive.
+        bind_seconds: How long a Bind may take. It is well below kube-scheduler's `httpTimeout` of
+            10 s, after which kube-scheduler would not read the reason.
+        stop_seconds: How long requests under way may take when the server stops: longer than one
+            Bind and the read that follows a failed one.
+        on_their_way: Pods between Filter and the end of Bind; Filter waits while there are more.
     """
 
     body: int = 4 << 20
@@ -81,7 +80,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class ExtenderApp:
-    """The ASGI application: three verbs and nothing else. Whoever reaches it can bind pods."""
+    """The ASGI application of the three verbs. A client that reaches it can bind pods."""
 
     def __init__(self, answers: Extender, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answers = answers
@@ -119,7 +118,7 @@ class ExtenderApp:
             return Response(200, failed(body), closes=True)
         try:
             return Response(200, await call(body))
-        except Exception as error:  # a fault in one verdict must not look like a silent server
+        except Exception as error:  # A fault in one verdict must not look like a dead server.
             logger.exception("failed path=%s", path)
             return Response(200, failed(f"internal error: {type(error).__name__}: {error}"))
 
@@ -170,11 +169,11 @@ class ExtenderApp:
             self._backlog.end(call.uid)
 
     async def _bound(self, call: BindArguments) -> str:
-        """Bind, and call it a failure only where the pod is not bound after all.
+        """Bind, and report a failure only if the pod is not bound.
 
-        kube-scheduler takes the reservations of a pod back whose Bind failed, even those of one
-        that runs: its devices would be given to others. Another replica may have bound it, while
-        this one and its kube-scheduler were stopped; on which node is no matter then.
+        kube-scheduler removes the reservations of a pod whose Bind failed, even if the pod runs:
+        its devices would be given to other pods. Another replica may have bound the pod, to any
+        node, while this process and its kube-scheduler were stopped.
         """
         why = await self._bound_in_time(call)
         if not why or not await self._answers.is_bound(call):
@@ -183,12 +182,12 @@ class ExtenderApp:
         return ""
 
     async def _bound_in_time(self, call: BindArguments) -> str:
-        """Bind within the limit, or give up.
+        """Bind within the limit, or cancel the attempt.
 
-        What is given up is cancelled: kube-scheduler, told that the pod is not bound, takes its
-        reservation back and may choose another node, so nothing more may begin for the old one. A
-        write that is under way may still arrive, as if this process had been killed at that
-        moment; the next Bind, or the watch, finds out. A client that hangs up changes nothing.
+        After a failed Bind kube-scheduler removes the reservation and may choose another node, so
+        no further write for the old node may begin. A write that is under way may still arrive, as
+        it may when the process is killed; the next Bind or the watch finds it. A client that
+        disconnects changes nothing.
         """
         seconds = self._limits.bind_seconds
         failed = f"Pod {call.namespace}/{call.name} was not bound"
@@ -200,13 +199,13 @@ class ExtenderApp:
             return f"{failed} within {seconds:g} s."
         finally:
             if not work.done():
-                # Not awaited: work that is slow to give up must not delay the answer.
+                # The task is not awaited: a slow cancellation must not delay the answer.
                 work.cancel()
                 work.add_done_callback(_given_up)
 
 
 def _uid(pod: JsonObject) -> str:
-    """As it was sent, which may be anything."""
+    """The pod's UID as it was sent, unchecked."""
     metadata = pod.get("metadata")
     return str(metadata.get("uid", "")) if isinstance(metadata, dict) else ""
 
@@ -222,19 +221,19 @@ def _why_not(answer: Answer) -> str:
 
 
 def _told(verb: str, began: int, uid: str, why_not: str) -> None:
-    """What was answered, for who looks at one pod; everybody else reads its conditions."""
+    """Log and trace an answer, for a look at one pod; users read the pod's conditions."""
     logger.debug("%s: %s", verb, why_not or "yes")
     note_span(verb, began, (uid,), failure=why_not)
 
 
 def _given_up(work: asyncio.Future[str]) -> None:
-    """Say how work ended that nobody waited for."""
+    """Log how a Bind ended that had reached its limit."""
     if work.cancelled():
-        logger.warning("gave up a bind")
+        logger.warning("bind cancelled at its time limit")
     elif error := work.exception():
-        logger.error("a bind that was given up failed", exc_info=error)
+        logger.error("bind failed after its time limit", exc_info=error)
     else:
-        logger.warning("a bind ended when it was given up why_not=%s", work.result())
+        logger.warning("bind ended after its time limit why_not=%s", work.result())
 
 
 def _logged(path: str, malformed: NotAnswered) -> str:

@@ -1,4 +1,4 @@
-"""Bodies of HTTP requests, read within limits of size and time, and answers in one piece."""
+"""Request bodies, read within limits of size and time, and answers that are sent whole."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from starlette.types import Receive, Send
 
 
 async def read_body(receive: Receive, most: int, discarded: int, seconds: float) -> bytes | str:
-    """Read a body; a sentence where it was not read to its end.
+    """Read a body; returns a sentence if the body was not read to its end.
 
     Args:
-        receive: Brings it, part by part.
-        most: Bytes of a body that is kept.
-        discarded: Bytes of a longer one that are read and dropped, see `http_app.Limits`.
-        seconds: For it to arrive.
+        receive: The ASGI callable that brings the parts.
+        most: The largest body that is returned, in bytes.
+        discarded: The largest body that is read and dropped, in bytes, see `http_app.Limits`.
+        seconds: How long the body may take to arrive.
     """
     parts: list[bytes] = []
     size = 0
@@ -25,21 +25,21 @@ async def read_body(receive: Receive, most: int, discarded: int, seconds: float)
             while more and size <= discarded:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    return f"body: the client left after {size} bytes."
+                    return f"body: the client disconnected after {size} bytes."
                 part: bytes = message.get("body", b"")
                 size += len(part)
                 more = message.get("more_body", False)
                 if size <= most:
                     parts.append(part)
     except TimeoutError:
-        return f"body: stopped after {size} bytes for {seconds:g} s."
+        return f"body: only {size} bytes arrived within {seconds:g} s."
     if size > most:
-        return f"body: larger than {most} bytes."
+        return f"body: it is larger than {most} bytes."
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 class Response(NamedTuple):
-    """An answer; `closes` where more of the request may come that nobody reads."""
+    """An answer; `closes` ends the connection, since the rest of the request is not read."""
 
     status: int
     body: bytes
@@ -48,14 +48,14 @@ class Response(NamedTuple):
 
 
 def plain(status: int, text: str) -> Response:
-    """A sentence."""
-    # A body that was not read may follow the headers of a request that is refused by them.
+    """An answer of plain text."""
+    # A request that is refused by its headers may have a body that was not read.
     body = text.encode(errors="backslashreplace")
     return Response(status, body, b"text/plain; charset=utf-8", closes=status in (403, 404, 405))
 
 
 async def respond(response: Response, send: Send) -> None:
-    """Send an answer."""
+    """Send an answer in one part."""
     status, body, content_type, closes = response
     headers = [
         (b"content-type", content_type),

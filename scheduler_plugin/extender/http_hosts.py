@@ -1,8 +1,8 @@
-"""Loopback addresses are asked under names of loopback only: see `kube.loopback`.
+"""A loopback address answers only requests whose Host names loopback: see `kube.loopback`.
 
-starlette's TrustedHostMiddleware takes a list of names for all addresses, and none such as [::1].
-Here it depends on where a request came in: who listens on all addresses is asked by the kubelet
-under the pod's, and under a forwarded port on loopback.
+starlette's TrustedHostMiddleware has one list of names for all addresses, without names such as
+[::1]. Here the check depends on the address that a request came in at: a server on all addresses is
+called by the kubelet at the pod's address, and through a forwarded port at loopback.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scheduler_plugin.extender.http_bodies import plain, respond
 
 
 class LoopbackHosts:
-    """Hands on what may be answered, and refuses the rest with a sentence."""
+    """Passes allowed requests on, and refuses all others with a sentence."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -28,7 +28,7 @@ class LoopbackHosts:
 
 
 def _why_not(scope: Scope) -> str:
-    """Who names no host, as HTTP/1.0 allows, is no browser."""
+    """Why a request is refused; a request without Host (HTTP/1.0) comes from no browser."""
     server = scope.get("server")
     if not server or not is_loopback(server[0]):
         return ""

@@ -1,4 +1,4 @@
-"""Who is served over HTTP: everybody on a loopback address, or clients that a certificate names."""
+"""The HTTP server: it serves all clients at a loopback address, else clients with a certificate."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ logger = logging.getLogger(__name__)
 async def serving(
     app: ASGIApp, listening: Listening, limits: Limits = DEFAULT_LIMITS
 ) -> AsyncIterator[Bound]:
-    """Serve until the context ends; then requests under way are finished within their limit.
+    """Serve until the context ends; then finish requests under way within their limit.
 
-    With TLS, a client whose certificate is good and names nobody who is heard is told so, with
-    status 403, whatever it asks. Without, so is who asks a loopback address under another name.
+    With TLS, every request of a client whose certificate has no allowed name is answered with
+    status 403. Without TLS, so is every request to a loopback address under another host name.
 
     Raises:
-        CannotListenError: The address is not to be had, or a certificate not to be read.
+        CannotListenError: If the address is not available, or a certificate cannot be read.
     """
     async with (
         _mutual_tls(listening.tls) as tls,
@@ -50,7 +50,7 @@ async def serving(
 
 @asynccontextmanager
 async def _mutual_tls(paths: TlsPaths | None) -> AsyncIterator[ssl.SSLContext | None]:
-    """The context of the listener; what the files say is read again whenever it changes."""
+    """The TLS context of the listener; the files are read again whenever they change."""
     if paths is None:
         yield None
         return
@@ -69,26 +69,26 @@ async def _mutual_tls(paths: TlsPaths | None) -> AsyncIterator[ssl.SSLContext | 
 
 
 def named_clients(allowed: frozenset[str]) -> type[Protocol]:
-    """A protocol that hears clients whose certificate has one of these names, over mutual TLS.
+    """A protocol that answers clients whose certificate has one of these names, over mutual TLS.
 
-    It is a class, since uvicorn makes its protocols of one, without arguments.
+    It is a class because uvicorn instantiates its protocol class without arguments.
     """
 
     class NamedClients(Protocol):
-        """Looks once, when the handshake is done, at who is there."""
+        """Checks the client's certificate once, after the handshake."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             certificate = transport.get_extra_info("ssl_object").getpeercert()
             if why := why_not_heard(certificate or {}, allowed):
-                logger.warning("not heard client=%s why=%s", self.client, why)
+                logger.warning("client refused client=%s why=%s", self.client, why)
                 self.app = _refusing(why)
 
     return NamedClients
 
 
 def _refusing(why: str) -> ASGIApp:
-    """Answers everything with the reason."""
+    """An application that answers every request with status 403 and the reason."""
 
     async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
         await respond(plain(403, why), send)

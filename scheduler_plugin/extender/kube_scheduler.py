@@ -1,7 +1,7 @@
-"""What kube-scheduler asks, answered: Filter and Preempt from memory, Bind after a fresh look.
+"""Answers to kube-scheduler: Filter and Preempt from memory, Bind after fresh reads.
 
-Filter is advice and Bind is the truth (`kube_scheduler_binds`). A verdict and the assumption that
-follows from it are made without an await between them, so that no other decision comes in between.
+Filter advises and Bind decides (`kube_scheduler_binds`). There is no await between a verdict and
+the assumption that follows from it, so no other decision comes in between.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from scheduler_plugin.reclaiming.held_devices import HeldDevices
 from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 
 PATIENCE_SECONDS = 5.0
-"""How long kube-scheduler waits for its plugin to see that it may be served; it has taken the Lease
-just now, or has lost it and is about to end. Well inside the time that a Bind has."""
+"""How long a call waits until the plugin sees that its kube-scheduler holds the Lease, which it may
+have acquired a moment ago. It is well below the time limit of a Bind."""
 
 KNOWN_SECONDS = 0.05
-"""How long the watch may take to bring a claim of which kube-scheduler knows; a tenth of a second
-is what a refusal costs its pod."""
+"""How long Filter waits for the watch to bring a claim that kube-scheduler already knows. A refusal
+costs the pod about 0.1 s."""
 
 
 class Extender:
-    """Answers kube-scheduler. All of it runs in one event loop.
+    """Answers kube-scheduler, in one event loop.
 
     Attributes:
-        refusals: The pods that were refused; they are told when they fit.
-        lookups: The claims that pods name and nobody knows; they are to be read.
+        refusals: The refused pods; each gets a condition when it fits.
+        lookups: Reads the claims that pods name and no watch has brought.
     """
 
     def __init__(
@@ -59,24 +59,24 @@ class Extender:
         self.lookups = ClaimLookups(cluster.refresh_claim)
 
     def why_not_ready(self) -> str:
-        """Why kube-scheduler is not answered; "" where it is."""
+        """Why kube-scheduler is not served, as a sentence; "" if it is served."""
         return self._cluster.why_not_ready() or self._lease.why_not_ready()
 
     async def look_at_unknown_binds(self) -> None:
-        """Look what became of bindings of which no answer told it, once they cannot come late."""
+        """Read the pods of bindings whose outcome is unknown, once no write can arrive late."""
         await self._binds.unknown.look()
 
     async def settle(self) -> None:
-        """Wait a moment for the Lease to be ours for certain."""
+        """Wait until this process certainly holds the Lease, `PATIENCE_SECONDS` at most."""
         await self._lease.settle(PATIENCE_SECONDS)
 
     def filter(self, pod: JsonObject) -> Answer:
-        """The verdict on a pod; one that is admitted holds an assumption from then on."""
+        """The verdict on a pod; an admitted pod is assumed from then on."""
         view = self._asked_about(pod)
         if isinstance(view, NotAnswered):
             return view
         if self._cluster.world.assumptions.awaits_binding(view.uid):
-            # Bind looks what became of it. Until then it counts: it may be running.
+            # Bind reads the outcome. Until then the pod counts as bound: it may be running.
             self._binds.passed(view.uid)
             self.refusals.answered(view.uid, refused=False)
             return Passed()
@@ -89,10 +89,10 @@ class Extender:
         return answer
 
     def _judged(self, view: PodView) -> Answer:
-        """One that goes with others is admitted with them, and room is kept for all."""
+        """The verdict; a pod of a gang is admitted with its gang, and all of them are assumed."""
         known = self._cluster.world.facts.pod(view.uid)
         if known is not None and known.is_bound:
-            # kube-scheduler has not heard of it; Bind will tell it where.
+            # kube-scheduler has not seen the binding yet; Bind answers with the node.
             return Passed()
         found = self._verdict(view)
         if not isinstance(found, Together):
@@ -103,35 +103,38 @@ class Extender:
         return Passed(self._held.kept_off(view))
 
     def kept_off(self, uid: PodUid, *, everywhere: bool) -> None:
-        """A pod that was passed was kept off some nodes.
+        """Note that Filter excluded nodes for a pod that it passed.
 
-        Where no other was left it is not on its way, and what it would get is others'.
+        With `everywhere` no node is left: the pod is not bound, and its assumption ends.
         """
         if everywhere:
             self._cluster.world.assumptions.forget(uid)
         self.refusals.answered(uid, refused=everywhere)
 
     def _verdict(self, view: PodView) -> Together | Refused | NotAnswered:
-        """The verdict on a pod; no answer where it is not to be tried now."""
+        """The verdict on a pod; `NotAnswered` if the pod is not to be tried now."""
         world, now = self._cluster.world, self._clock()
         if not world.may_be_bound(view.uid):
             return NotAnswered(f"{view} ended, or was deleted.")
         if world.assumptions.awaits_binding(view.uid):
-            return NotAnswered(f"{view} may be bound: it is not seen yet what became of it.")
+            return NotAnswered(f"{view} may be bound: the outcome of its binding is not known yet.")
         if why := self._binds.why_not_tried(view, now):
             return NotAnswered(why)
         world.assumptions.expire(now)
         return judge_waiting(view, world, self._may_come)
 
     def _may_come(self, pod: PodView) -> PodView | None:
-        """Those at the gate do not: it lets go of a group as a whole."""
+        """The pod, if it could be bound with its gang; a gated pod could not.
+
+        The gate is removed from a gang as a whole.
+        """
         return pod if could_come(pod, self._cluster.world) else None
 
     async def filter_once_known(self, pod: JsonObject) -> Answer:
-        """The same; where the watch has not brought what it is about, after a moment.
+        """The verdict, after a wait of `KNOWN_SECONDS` if the watch lacks one of the pod's objects.
 
-        A claim that does not come is read beside it, and the pod is refused: kube-scheduler asks
-        about one pod after the other, and must not wait for the API server.
+        A claim that the watch does not bring is read in the background, and the pod is refused:
+        kube-scheduler calls for one pod after the other, and must not wait for the API server.
         """
         answer = self.filter(pod)
         if not _is_early(answer):
@@ -152,9 +155,9 @@ class Extender:
         return answer
 
     def preempt(self, pod: JsonObject) -> Answer:
-        """The verdict on a pod that found no room: unless the Filter passes it nobody shall leave.
+        """The verdict on a pod that no node fits: no pod is evicted for one that Filter refuses.
 
-        Nor for one that is bound already, of which kube-scheduler has not heard.
+        Nor is one evicted for a bound pod whose binding kube-scheduler has not seen yet.
         """
         view = self._asked_about(pod)
         if isinstance(view, NotAnswered):
@@ -165,14 +168,14 @@ class Extender:
         return Passed() if isinstance(found, Together) else found
 
     async def bind(self, arguments: BindArguments) -> str:
-        """Bind a pod; returns why it is not bound, "" where it is. May be asked twice."""
+        """Bind a pod; returns why it is not bound, "" if it is. The call may be repeated."""
         await self.settle()
         if why := self.why_not_ready():
             return why
         return await self._binds.bind(arguments)
 
     async def is_bound(self, arguments: BindArguments) -> bool:
-        """Whether the pod has a node by now, whoever gave it one; asks the API server."""
+        """Whether the API server says that the pod has a node; any process may have bound it."""
         try:
             pod = await self._cluster.refresh_pod(arguments.namespace, arguments.name)
         except ApiError:
@@ -188,10 +191,10 @@ class Extender:
             return NotAnswered(f"Pod: {error}")
         if why := why_not_ours(view, self._cluster.settings):
             return NotAnswered(why)
-        # A claim for its extended resources is of an attempt that failed: there will be another.
+        # A claim for extended resources belongs to a failed attempt: this one creates another.
         return view.without_extended_claim() if view.extended_claim else view
 
 
 def _is_early(answer: Answer) -> bool:
-    """Whether it was asked before what it is about was known."""
+    """Whether the call came before the objects that the pod names were known."""
     return isinstance(answer, Refused) and answer.reason is Reason.NOT_KNOWN_YET

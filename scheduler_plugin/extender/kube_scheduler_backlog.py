@@ -1,12 +1,12 @@
-"""How many pods may be on their way to a binding: beyond that, Filter is answered later.
+"""Bounds the pods in flight to a binding: above the bound, Filter is answered later.
 
-kube-scheduler asks about one pod at a time, and does not wait for what it writes for those before:
-their reservations and bindings pile up. Where the API server is slower than that, hundreds of
-writes run out of their time, and pods that share a claim get in each other's way.
+kube-scheduler calls Filter for one pod at a time, and does not wait for the reservations and
+bindings of earlier pods. If the API server is slower than that, hundreds of writes exceed their
+time limits, and pods that share a claim conflict.
 
-A pod counts from Filter on, since kube-scheduler writes its reservations before it asks for the
-binding. That takes no longer than writes take: a pod that has not come to its binding by then waits
-for something else, its volume or a condition of its device, and the API server has no work with it.
+A pod counts from Filter on, since kube-scheduler writes its reservations before it calls Bind. That
+takes no longer than writes take. A pod without a Bind by then waits for its volume or a condition
+of its device, which is no work for the API server.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import asyncio
 from collections.abc import Hashable
 
 LONGEST_SECONDS = 0.2
-"""What an answer is put off by at most, whatever is known: kube-scheduler must not stand still."""
+"""How long an answer is delayed at most: kube-scheduler must not stand still."""
 
 RESERVED_SECONDS = 1.0
-"""How long kube-scheduler may take to reserve a pod's claims before it asks for the binding."""
+"""How long kube-scheduler may take to reserve a pod's claims before it calls Bind."""
 
 
 class Backlog:
     """The pods between Filter and the end of Bind."""
 
     def __init__(self, most: int) -> None:
-        """`most` should be more than an API server works on at one time."""
+        """`most` should be more than an API server serves concurrently."""
         self._most = most
-        # When each stops to count: the first is the first to do so.
+        # The time until which each pod counts, the earliest first.
         self._passed_until: dict[Hashable, float] = {}
         self._binding: set[Hashable] = set()
         self._ended = asyncio.Event()
@@ -42,18 +42,18 @@ class Backlog:
             self._passed_until[pod] = asyncio.get_running_loop().time() + RESERVED_SECONDS
 
     def bind(self, pod: Hashable) -> None:
-        """A pod is being bound: it counts until that ends."""
+        """A Bind of a pod began: the pod counts until the Bind ends."""
         self._passed_until.pop(pod, None)
         self._binding.add(pod)
 
     def end(self, pod: Hashable) -> None:
-        """A pod is bound, or was refused, or is asked about anew."""
+        """The Bind of a pod ended, or Filter refused the pod."""
         if self._passed_until.pop(pod, None) is not None or pod in self._binding:
             self._binding.discard(pod)
             self._ended.set()
 
     async def next(self) -> None:
-        """Wait until there is room for one more, but not for long."""
+        """Wait until one more pod may be in flight, `LONGEST_SECONDS` at most."""
         if self._has_room():
             return
         try:

@@ -1,10 +1,9 @@
-"""Bind, the truth: a pod is bound after a fresh look, a verdict, and the owner on every claim.
+"""Bind decides: a pod is bound after fresh reads, a verdict, and an owner on every claim.
 
     Bind ──► fresh? ──► verdict ──► owners written ──► binding
                  └─────── claims changed ◄──┘
 
-While the owner of a claim is being written, other pods of that claim wait: they would write the
-same and be refused for it.
+While the owner of a claim is written, other pods of that claim wait: their writes would conflict.
 """
 
 from __future__ import annotations
@@ -47,17 +46,17 @@ from scheduler_plugin.waiting.away.resting_pods import RestingPods
 logger = logging.getLogger(__name__)
 
 MOST_PASSED = 10_000
-"""Pods that the Filter passed: more than kube-scheduler can have on their way."""
+"""Pods that Filter passed and that are remembered: more than kube-scheduler has in flight."""
 
 ATTEMPTS = 5
-"""How often a verdict is made anew because somebody else wrote a claim first."""
+"""How often a Bind judges again after another writer changed a claim first."""
 
 
 class Binds:
     """The bindings under way.
 
     Attributes:
-        unknown: Those of which no answer told the end; they are to be looked at.
+        unknown: Bindings whose outcome is unknown; their pods are read later.
     """
 
     def __init__(
@@ -76,28 +75,28 @@ class Binds:
         self._reads = FreshReads(cluster, monotonic)
         self._writing: KeyLocks[ClaimUid] = KeyLocks()
         self._failures = RestingPods()
-        # How often the Filter passed each pod since it was bound last, if ever.
+        # How often Filter passed each pod since its last binding.
         self._passes: dict[PodUid, int] = {}
         self.unknown = UnknownBinds(cluster, monotonic)
 
     def passed(self, pod: PodUid) -> None:
-        """The Filter passed a pod: an attempt to bind it begins."""
+        """Filter passed a pod: an attempt to bind it begins."""
         self._passes[pod] = self._passes.pop(pod, 0) + 1
         if len(self._passes) > MOST_PASSED:
             del self._passes[next(iter(self._passes))]
 
     def why_not_tried(self, pod: PodView, now: datetime) -> str:
-        """Why a pod rests whose last bindings failed, as a sentence; "" where it does not.
+        """Why a pod is in backoff after failed bindings, as a sentence; "" if it is not.
 
-        The room that it would hold until it fails again is for others.
+        During the backoff other pods may use the room that it would hold.
         """
         why = self._failures.why_not(pod.uid, self._monotonic(), now)
-        return f"{pod} rests. {why}" if why else ""
+        return f"{pod} is in backoff. {why}" if why else ""
 
     async def bind(self, arguments: BindArguments) -> str:
-        """Returns why the pod is not bound, "" where it is.
+        """Bind a pod; returns why it is not bound, "" if it is.
 
-        What Filter was told of the pod is not believed here: who asks may have invented it.
+        The pod that Filter received is not used here: a client may have invented it.
         """
         try:
             return await self._bind(arguments)
@@ -129,9 +128,9 @@ class Binds:
     async def _write_judged(
         self, pod: PodView, node: str, written: dict[ClaimUid, ClaimOwner]
     ) -> BindRequest | str:
-        """Judge and write the owners until both agree; what is to be bound then, or why not.
+        """Judge and write the owners until both agree; returns the request to bind, or why not.
 
-        Each owner that this Bind wrote, or may have, is entered into `written`.
+        Each owner that this Bind wrote or may have written is added to `written`.
         """
         is_first = self._passes.get(pod.uid) == 1
         if not is_first and (why := await self._reads.reread(pod)):
@@ -149,14 +148,14 @@ class Binds:
                     await self._cluster.refresh_claim(claim.namespace, claim.name)
                 case None:
                     continue
-        return f"{pod}: its claims were written by others {ATTEMPTS} times while it was bound."
+        return f"{pod} is not bound: other writers changed its claims during {ATTEMPTS} attempts."
 
     async def _decide(
         self, pod: PodView, node: str, written: dict[ClaimUid, ClaimOwner]
     ) -> BindRequest | ClaimsChanged | str | None:
-        """Judge for good and write the owners.
+        """Make the final verdict and write the owners.
 
-        Returns what is to be bound then, or why not; None where it has to be seen afresh.
+        Returns the request to bind, or why the pod is not bound; None if it must be judged again.
         """
         world = self._cluster.world
         async with self._writing.of(unowned_claims(pod, world.facts)):
@@ -189,13 +188,13 @@ class Binds:
     async def _take_back(
         self, pod: PodView, node: str, written: dict[ClaimUid, ClaimOwner]
     ) -> None:
-        """The pod is not bound: an owner that was written for it would be charged for nothing."""
+        """Remove the owners that this Bind wrote: the pod is not bound, so none may be charged."""
         if written:
             request = bind_request(pod, node, Admitted())
             await self._binder.take_back(replace(request, claims=tuple(written.values())))
 
     async def _carry_out(self, pod: PodView, request: BindRequest) -> str:
-        # Before the write: whatever becomes of this call, the pod may be bound from here on.
+        # Noted before the write: however this call ends, the pod may be bound from here on.
         self._cluster.world.assumptions.binding_asked(pod.uid)
         self.unknown.asked(pod)
         outcome = await self._binder.bind(request)
@@ -209,14 +208,14 @@ class Binds:
         return ""
 
     def _failed(self, pod: PodView, failure: BindFailed) -> str:
-        """A binding that may exist after all is still believed, until it shows."""
+        """Log a failed binding; one that may exist stays assumed until its outcome is known."""
         if failure.is_certain:
             self._drop(pod)
         logger.warning("not bound pod=%s/%s why=%s", pod.namespace, pod.name, failure.why)
         return failure.why
 
     def _drop(self, pod: PodView) -> None:
-        """It is not bound for certain: nothing is believed of it, and it may have to rest."""
+        """The pod is certainly not bound: its assumption ends, and its backoff may begin."""
         self.unknown.answered(pod.uid)
         self._cluster.world.assumptions.forget(pod.uid)
         self._failures.failed(pod.uid, self._monotonic())
@@ -225,5 +224,5 @@ class Binds:
 def _as_found(
     claims: Collection[ClaimOwner], written: Mapping[ClaimUid, ClaimOwner]
 ) -> tuple[ClaimOwner, ...]:
-    """The claims as this Bind found them first, so that what it wrote can be taken back."""
+    """The claims as this Bind first found them, so that its writes can be undone."""
     return tuple(written.get(claim.uid, claim) for claim in claims)

@@ -1,8 +1,8 @@
-"""kube-scheduler's Lease: followed, so that this process writes only while it may.
+"""Follows kube-scheduler's Lease, so that this process writes only while it may.
 
-It is read every second. When kube-scheduler asks although nothing may be written, it may have taken
-the Lease just now: then it is read at once, and kube-scheduler waits (`settle`) instead of being
-sent away, after which it would leave its pods alone for a second or more.
+The Lease is read every second. A kube-scheduler that calls while nothing may be written may have
+acquired the Lease a moment ago. Then the Lease is read at once and the call waits (`settle`): after
+a failed call kube-scheduler would not try its pods for a second or more.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ logger = logging.getLogger(__name__)
 CATCH_UP_SECONDS = 30.0
 
 SHORTEST_SECONDS = 8.0
-"""The shortest Lease that leaves time for all writes: some are given five seconds, and a renewal
-may be seen two seconds late."""
+"""The shortest Lease duration that leaves time for all writes: some may take 5 s, and a renewal may
+be seen 2 s late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,8 @@ class LeaseSettings:
     """Which Lease is followed.
 
     Attributes:
-        identity: Of the kube-scheduler beside this process: its host's name.
-        period_seconds: How often the Lease is read; a write begins so much later after a change.
+        identity: Host name of the kube-scheduler beside this process.
+        period_seconds: How often the Lease is read; the delay of the first write after a change.
     """
 
     namespace: str
@@ -66,7 +66,10 @@ class KubeSchedulerLease:
         settings: LeaseSettings,
         stores_catch_up: Callable[[float, float], Awaitable[bool]],
     ) -> None:
-        """`stores_catch_up` waits until they are as new as a moment; False if too long."""
+        """`stores_catch_up(moment, seconds)` waits until the stores are as new as the moment.
+
+        It returns False if that took too long.
+        """
         self._client = client
         self._settings = settings
         self._stores_catch_up = stores_catch_up
@@ -80,15 +83,15 @@ class KubeSchedulerLease:
         self._said = ""
 
     def why_not(self, seconds: float) -> str:
-        """Why a write that takes so long may not begin now, as a sentence; "" where it may."""
+        """Why a write of that many seconds may not begin now, as a sentence; "" if it may."""
         return why_not(self._leadership, seconds, _now(), str(self._settings))
 
     def why_not_ready(self) -> str:
-        """Why the kube-scheduler beside this process is not served; "" where it is."""
+        """Why the kube-scheduler beside this process is not served; "" if it is."""
         return self.why_not(0.0)
 
     async def settle(self, seconds: float) -> None:
-        """Wait until the kube-scheduler beside this process is served, for so long at the most."""
+        """Wait until the kube-scheduler beside this process is served, `seconds` at most."""
         if not self.why_not_ready():
             return
         self._asked.set()
@@ -98,11 +101,11 @@ class KubeSchedulerLease:
                     await self._news.wait()
 
     async def run(self) -> NoReturn:
-        """Follow the Lease until cancelled; failures are retried for ever, and logged."""
+        """Follow the Lease until cancelled; failures are logged and retried without a limit."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
             tasks.create_task(self._keep_up())
-        raise AssertionError("a Lease is followed until that is cancelled")
+        raise AssertionError("the Lease is followed until cancelled")
 
     async def _follow(self) -> NoReturn:
         while True:
@@ -113,10 +116,9 @@ class KubeSchedulerLease:
             await self._rest()
 
     async def _rest(self) -> None:
-        """Until it is time to look again: soon where somebody waits or something is about to end.
+        """Wait until the next look: a call that waits or an earlier holder's end shortens it.
 
-        Who asks wakes this once; while he waits it is enough to look as often as the Lease may
-        be renewed.
+        A call that waits ends the pause once; after that the usual period is enough.
         """
         seconds = self._settings.period_seconds
         if self.why_not_ready():
@@ -134,7 +136,7 @@ class KubeSchedulerLease:
         if needs_holding(self._leadership, sight, now):
             holding = await self._read_holding()
             if holding is None or holding.holder != sight.holder:
-                return  # The next look shows it all; until then less is certain, never more.
+                return  # The next look brings both; until then this process writes less, not more.
             self._warn_of(holding.duration)
         self._leadership = see(self._leadership, sight, _now(), holding)
 
@@ -161,21 +163,21 @@ class KubeSchedulerLease:
             if await self._stores_catch_up(moment, CATCH_UP_SECONDS):
                 self._leadership = caught_up(self._leadership, moment)
         except ApiError as error:
-            logger.warning("not caught up yet: %s", error)
+            logger.warning("stores not caught up with the API server yet: %s", error)
 
     def _warn_of(self, duration: float) -> None:
         if duration < SHORTEST_SECONDS:
             logger.warning(
-                "Lease too short: some writes never fit lease=%s seconds=%g at_least=%g",
+                "Lease too short for some writes lease=%s seconds=%g at_least=%g",
                 self._settings,
                 duration,
                 SHORTEST_SECONDS,
             )
 
     def _tell(self) -> None:
-        """Wake who waits for news, and log each turn once.
+        """Wake the calls that wait for a change, and log each change once.
 
-        What counts seconds is said once, too.
+        A sentence that counts seconds is logged once, too.
         """
         self._news.set()
         self._news.clear()
@@ -196,7 +198,7 @@ def _sight(view: LeaseView, now: float) -> Sight:
 
 
 def _holding(lease: JsonObject, now: float, wall_now: datetime) -> Holding:
-    """How the holder came by it; a time that cannot be read is taken for now, the latest."""
+    """How the holder acquired the Lease; a time that cannot be read counts as now, the latest."""
     found = parse_lease(lease)
     age = (wall_now - (read_time(found.acquire_time) or wall_now)).total_seconds()
     return Holding(

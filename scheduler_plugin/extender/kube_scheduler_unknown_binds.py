@@ -1,9 +1,9 @@
-"""Bindings that were asked for and of which nobody knows whether they came to be.
+"""Bindings that were requested and whose outcome is unknown.
 
-Such a pod is believed to be bound: it may be using its devices. kube-scheduler asks for it again,
-and the next Bind looks; but where the pod fits no node any more nobody asks, and what it would use
-would be kept from others for as long as it waits. So it is looked at here, once no write of the
-last attempt can come any more.
+Such a pod counts as bound, since it may be using its devices. kube-scheduler retries it, and the
+next Bind reads the pod. If the pod fits no node any more, there is no next Bind, and its devices
+would be kept from other pods for as long as it waits. So the pod is read here, once no write of the
+last attempt can arrive any more.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from scheduler_plugin.objects.pods import PodView
 logger = logging.getLogger(__name__)
 
 LATE_SECONDS = 120.0
-"""Twice what an API server gives a request unless it is told otherwise (`--request-timeout`).
+"""Twice the default `--request-timeout` of an API server.
 
-It was told to give up after two seconds; a server that stood still reads what was sent before.
+The request carries a timeout of two seconds, but a server that was stopped still reads what was
+sent before.
 """
 
 AGAIN_SECONDS = 10.0
-"""How long after a look that was not answered the next one comes."""
+"""How long after a failed read the next one comes."""
 
 
 class UnknownBinds:
-    """The attempts of which no answer told the end."""
+    """The attempts whose outcome is unknown."""
 
     def __init__(self, cluster: ClusterWorld, monotonic: Callable[[], float]) -> None:
         self._cluster = cluster
@@ -39,17 +40,17 @@ class UnknownBinds:
         self._names: dict[PodUid, tuple[str, str]] = {}
 
     def asked(self, pod: PodView) -> None:
-        """A binding is asked for: from here on it may come to be, whatever becomes of the call."""
+        """A binding is requested: from here on it may exist, however the call ends."""
         self._names[pod.uid] = (pod.namespace, pod.name)
         self._due.set(pod.uid, self._monotonic() + LATE_SECONDS)
 
     def answered(self, pod: PodUid) -> None:
-        """It is known what became of it."""
+        """The outcome is known."""
         self._names.pop(pod, None)
         self._due.drop(pod)
 
     async def look(self) -> None:
-        """Read the pods of the attempts that are over, and believe what is seen."""
+        """Read the pods of attempts that are over; end the assumption of each unbound pod."""
         for pod in self._due.take(self._monotonic()):
             name = self._names.pop(pod)
             if self._cluster.world.assumptions.awaits_binding(pod):
@@ -59,13 +60,13 @@ class UnknownBinds:
         try:
             pod = await self._cluster.refresh_pod(*name)
         except ApiError as error:
-            logger.warning("not known whether bound pod=%s/%s: %s", *name, error)
+            logger.warning("pod not read, its binding stays unknown pod=%s/%s: %s", *name, error)
             if uid not in self._due:
                 self._names[uid] = name
                 self._due.set(uid, self._monotonic() + AGAIN_SECONDS)
             return
         is_unbound = pod is None or pod.uid != uid or not pod.is_bound
-        # kube-scheduler may have asked for the next attempt meanwhile.
+        # kube-scheduler may have begun the next attempt meanwhile.
         if is_unbound and uid not in self._due:
-            logger.info("not bound after all pod=%s/%s podUID=%s", *name, uid)
+            logger.info("pod is not bound pod=%s/%s podUID=%s", *name, uid)
             self._cluster.world.assumptions.forget(uid)

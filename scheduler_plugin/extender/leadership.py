@@ -1,41 +1,40 @@
-"""Whether this process may write: it follows the kube-scheduler beside it, which has a Lease.
+"""Whether this process may write: it may while the kube-scheduler beside it holds the Lease.
 
     another holds it ─► ours holds it ─► the other's time is over ─► stores are as new ─► writes
-                                └───────────── the Lease runs out, or another takes it ◄──┘
+                                └───────────── the Lease expires, or another takes it ◄───┘
 
-Two plugins must never write at the same time, and the later one must have read what the earlier
-one wrote. The earlier one begins no write that its own Lease, as it saw it renewed last, might
-not outlive. So the later one waits until the last renewal of another is older than the Lease's
-duration for certain; a Lease that was released does not shorten that, since the earlier plugin
-may be in the middle of a write. Then its stores must reach the state of that moment or later.
+Two plugins must never write concurrently, and the later one must have read what the earlier one
+wrote. The earlier plugin begins no write that could end after its own Lease, as of the last renewal
+that it saw. So the later plugin waits until another holder's last renewal is certainly older than
+the Lease's duration. A release does not shorten the wait, since the earlier plugin may be in the
+middle of a write. Then the stores of the later plugin must reach the state of that moment.
 
-A holder that was never seen needs no wait of its own: its plugin had to wait in the same way, so
-it wrote nothing unless it held the Lease for longer than that, and `transitions` tells whether
-there was one. Moments are those of this process's own clock, in seconds; any origin will do. It
-must go on while the process is stopped, as the event loop's does (CLOCK_MONOTONIC).
+A holder that this process never observed needs no wait of its own: its plugin had to wait in the
+same way, so it wrote nothing unless it held the Lease for longer than that. `transitions` tells
+whether there was such a holder. Moments are seconds of this process's own clock, of any origin. The
+clock must run while the process is stopped, as the event loop's does (CLOCK_MONOTONIC).
 
-A process may be stopped, for as long as you like, between the answer that it may write and the end
-of the write. What bounds that:
+A process may be stopped for any time between the answer that it may write and the end of the write.
+These bounds hold then:
 
-- What was sent before ends by itself: the API server was told how long the write may take, and
-  gives up. The kernel may still deliver what a cut network held back; the server's time begins
-  then.
-- What waits for anything before it is sent, a connection for example, has that same time. It is
-  over by the same clock when the process wakes up, and nothing is sent.
-- What is sent in the very step that was stopped, after the answer and before the system call,
-  meets the preconditions. An owner is written on the version of the claim that was judged, so on
-  none that a successor wrote, or that was reserved or released meanwhile. A binding binds the pod
-  of that UID while it has no node, so never one that a successor bound. If he has not, it is
-  bound as it was judged; its claims are charged already, and where they were released meanwhile,
-  the kubelet does not start it. Only what a pod requests as `akri.sh/…` is charged from its
-  binding on: there such a pod may pass a limit that was reached while its binder was stopped.
-  A status of a Queue says what was true then, until the successor sees it and writes it anew.
-- A machine that is suspended stops that clock, too. Then the Lease is believed until the next
-  look at it, a second after waking up, and the preconditions are all there is.
+- A request that was sent before ends by itself: it carries a timeout, and the API server gives up.
+  The kernel may still deliver what a cut network held back; the server's time begins then.
+- A request that waits before it is sent, for a connection for example, has the same timeout. When
+  the process continues, the timeout is over by the same clock, and nothing is sent.
+- A request that is sent in the very step that was stopped, between the answer and the system call,
+  meets the preconditions. An owner is written on the version of the claim that was judged, so never
+  on one that a successor wrote, or that was reserved or released meanwhile. A binding binds the pod
+  of that UID while it has no node, so never one that a successor bound. If the successor has not
+  bound the pod, it is bound as judged: its claims are charged already, and if they were released
+  meanwhile, the kubelet does not start it. Only requests for `akri.sh/…` are charged from the
+  binding on: such a pod may exceed a limit that was reached while its binder was stopped. The
+  status of a Queue says what was true then, until the successor sees it and writes it again.
+- A suspended machine stops that clock, too. Then the Lease counts as held until the next look, one
+  second after the machine continues, and only the preconditions hold.
 
-A kube-scheduler that was stopped wakes up as a leader and stays one until its `renewDeadline` is
-over. It may not be told then that a Bind failed for a pod that its successor has bound: it would
-take the pod's reservations back (`http_app.ExtenderApp`).
+A kube-scheduler that was stopped continues as a leader until its `renewDeadline` is over. It must
+not be told then that a Bind failed for a pod that its successor has bound: it would remove the
+pod's reservations (`http_app.ExtenderApp`).
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ class Sight:
     """What one look at the Lease showed.
 
     Attributes:
-        holder: "" where nobody holds it, or there is none.
-        until: Nobody else can have taken it before; NEVER where that is not certain.
-        over: After that it has expired for certain, unless it is renewed.
+        holder: The holder's identity; "" if the Lease has no holder or does not exist.
+        until: No other process can take the Lease before this moment; NEVER if uncertain.
+        over: The Lease has certainly expired after this moment, unless it is renewed.
     """
 
     holder: str
@@ -62,12 +61,12 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """How its holder came by the Lease.
+    """How the holder acquired the Lease.
 
     Attributes:
-        transitions: How often it passed from one holder to another.
-        duration: Seconds that it is good for after a renewal.
-        acquired: When its holder took it.
+        transitions: How often the Lease changed its holder.
+        duration: Seconds until the Lease expires after a renewal.
+        acquired: When the holder acquired it.
     """
 
     holder: str
@@ -81,11 +80,11 @@ class Leadership:
     """All that is known of the Lease.
 
     Attributes:
-        identity: Of the kube-scheduler beside us, without the unique part that it adds.
+        identity: The host name of the kube-scheduler beside us, without its unique suffix.
         last: The last look.
-        holding: Of whoever held it last; it outlives a release.
+        holding: How the last holder acquired the Lease; it outlives a release.
         others_over: When the time of all earlier holders is over.
-        known_from: The stores are as new as this moment; None while they know nothing.
+        known_from: The stores are as new as this moment; None before the first sync.
     """
 
     identity: str
@@ -95,12 +94,12 @@ class Leadership:
     known_from: float | None = None
 
     def is_ours(self, holder: str) -> bool:
-        """Whether this is the kube-scheduler beside us; each start of it has another end."""
+        """Whether this is the kube-scheduler beside us; each start of it has another suffix."""
         return bool(holder) and self.identity in (holder, holder.rpartition("_")[0])
 
 
 def needs_holding(before: Leadership, sight: Sight, now: float) -> bool:
-    """Whether it has to be read how the holder came by the Lease: it, or much time, has passed."""
+    """Whether the Lease object must be read: its holder changed, or its time may be over."""
     if not sight.holder:
         return False
     is_known = before.holding is not None and before.holding.holder == sight.holder
@@ -108,13 +107,13 @@ def needs_holding(before: Leadership, sight: Sight, now: float) -> bool:
 
 
 def see(before: Leadership, sight: Sight, now: float, holding: Holding | None = None) -> Leadership:
-    """Take a look at the Lease into account.
+    """The leadership after a look at the Lease.
 
     Args:
         before: What was known.
         sight: What the look showed.
         now: A moment after the look.
-        holding: Of the holder, where `needs_holding`.
+        holding: How the holder acquired the Lease, if `needs_holding`.
     """
     over = max(before.others_over, _left_over(before, sight, holding, now))
     if sight.holder and not before.is_ours(sight.holder):
@@ -125,17 +124,17 @@ def see(before: Leadership, sight: Sight, now: float, holding: Holding | None = 
 
 
 def _left_over(before: Leadership, sight: Sight, holding: Holding | None, now: float) -> float:
-    """When the time of another, who held the Lease at the last look, is over.
+    """When the time of another holder is over that held the Lease at the last look.
 
-    One who lets go may have renewed it unseen since that look. Who was seen not to renew it for
-    two thirds of its duration (client-go's 10 s of 15) had given up by then, and lost it.
+    A holder that releases the Lease may have renewed it after that look. A holder that did not
+    renew it for two thirds of its duration (client-go: 10 s of 15 s) had stopped leading by then.
     """
     last, left = before.last, before.holding
     if sight.holder == last.holder or not last.holder or before.is_ours(last.holder):
         return NEVER
     if left is None:
         return last.over
-    # The look before this one, since the new holder cannot have come before it.
+    # The moment of the look before this one: the new holder cannot be older.
     looked = sight.until - holding.duration if holding else NEVER
     renewed = last.over - left.duration
     gave_up = looked - renewed >= left.duration * 2 / 3
@@ -143,7 +142,7 @@ def _left_over(before: Leadership, sight: Sight, holding: Holding | None, now: f
 
 
 def _unseen_over(before: Leadership, ours: Holding, now: float) -> float:
-    """When the time of a holder is over that held the Lease before ours and was never seen."""
+    """When the time of a holder is over that held the Lease before ours and was never observed."""
     known = before.holding
     passed_on = ours.transitions - (known.transitions if known else -1)
     if 0 <= passed_on <= 1:
@@ -152,7 +151,7 @@ def _unseen_over(before: Leadership, ours: Holding, now: float) -> float:
 
 
 def needs_to_catch_up(leadership: Leadership, now: float) -> bool:
-    """Whether the stores have to show what others wrote, who cannot write any more."""
+    """Whether the stores must catch up with the writes of earlier holders, whose time is over."""
     ours = leadership.is_ours(leadership.last.holder)
     return ours and now >= leadership.others_over and not _is_caught_up(leadership)
 
@@ -167,28 +166,33 @@ def _is_caught_up(leadership: Leadership) -> bool:
 
 
 def why_not(leadership: Leadership, seconds: float, now: float, lease: str) -> str:
-    """Why a write that may take so long may not begin, as a sentence; "" where it may.
+    """Why a write of that many seconds may not begin, as a sentence; "" if it may.
 
     Args:
         leadership: What is known.
         seconds: How long the write may take.
         now: The moment.
-        lease: The Lease's name, for the sentence.
+        lease: The Lease's namespace and name, for the sentence.
     """
     holder = leadership.last.holder
     if not holder:
         return (
-            f"Nobody holds Lease {lease}: the kube-scheduler beside this process must have leader"
-            " election on, and use this Lease."
+            f"Lease {lease} has no holder: turn leader election on in the kube-scheduler beside"
+            " this process, with this Lease."
         )
     if not leadership.is_ours(holder):
-        return f'Lease {lease} is held by "{holder}", not by "{leadership.identity}" beside us.'
+        return (
+            f'"{holder}" holds Lease {lease}; "{leadership.identity}" beside this process does not.'
+        )
     if now < leadership.others_over:
         left = leadership.others_over - now
-        return f"Who held Lease {lease} before may still write for {left:.1f} s."
+        return f"The previous holder of Lease {lease} may still write for {left:.1f} s."
     if not _is_caught_up(leadership):
-        return f"What others wrote who held Lease {lease} before is not read yet."
+        return f"The writes of the previous holder of Lease {lease} are not read yet."
     left = max(0.0, leadership.last.until - now)
     if left <= seconds:
-        return f"Lease {lease} is ours for {left:.1f} s for certain: too short for {seconds:g} s."
+        return (
+            f"Lease {lease} is certainly held for {left:.1f} s: this is too short for a write of"
+            f" {seconds:g} s."
+        )
     return ""

@@ -1,9 +1,8 @@
-"""Where the extender listens, and who may reach it: whoever does could bind pods.
+"""Where the extender listens, and which clients may call it: a client that may could bind pods.
 
-Plain HTTP is for kube-scheduler in the same pod, on a loopback address. Anything else takes mutual
-TLS, so that nobody is heard without a certificate that names him: an authority signs for many, and
-that a certificate is of it says only that its bearer is somebody. The pages, which only tell
-something, listen elsewhere.
+Plain HTTP is for kube-scheduler in the same pod, at a loopback address. Any other address needs
+mutual TLS and a certificate with an allowed name: an authority signs many certificates, so its
+signature alone does not authorize a client. The read-only pages have a listener of their own.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ PAGES_FLAG = "--pages-address"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
-    """Paths of PEM files; "" for one that was not given.
+    """Paths of PEM files; "" for a file that was not given.
 
     Attributes:
-        client_ca: The authority whose certificates clients must show.
-        client_names: Whom such a certificate must name, see `client_names`.
+        client_ca: The authority that must have signed the certificates of clients.
+        client_names: Names of which a client's certificate must have one, see `client_names`.
     """
 
     certificate: str = ""
@@ -40,11 +39,11 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """A place to listen that is safe.
+    """A safe address to listen at.
 
     Attributes:
-        host: An IP address, without brackets; "" for all, of both families.
-        port: 0 for any that is free.
+        host: An IP address, without brackets; "" for all addresses of both families.
+        port: 0 for any free port.
         tls: All three files; None for plain HTTP.
     """
 
@@ -58,7 +57,7 @@ class Listening:
 
 
 def parse_listening(address: str, tls: TlsFiles) -> Listening | Problem:
-    """Read `host:port` and say whether what was given with it makes it safe."""
+    """Parse `host:port`; a Problem if the TLS files do not make the address safe."""
     found = _address(ADDRESS_FLAG, address, "127.0.0.1:10261")
     if isinstance(found, Problem):
         return found
@@ -68,16 +67,16 @@ def parse_listening(address: str, tls: TlsFiles) -> Listening | Problem:
     if not missing:
         return Listening(host=host, port=port, tls=tls)
     if len(missing) < len(given):
-        return Problem(missing[0], "must be set too: TLS takes certificate, key and client CA.")
+        return Problem(missing[0], "must be set too: TLS needs a certificate, key and client CA.")
     if not ip_address(host).is_loopback:
         flags = ", ".join(missing)
-        message = f"{address} is no loopback address: it needs mutual TLS, so set {flags}."
+        message = f"{address} is not a loopback address and needs mutual TLS: set {flags}."
         return Problem(ADDRESS_FLAG, message)
     return Listening(host=host, port=port, tls=None)
 
 
 def parse_pages_address(address: str) -> Listening | Problem:
-    """Read `host:port` of what is only read: plain HTTP on any address, without a host on all."""
+    """Parse `host:port` of the read-only pages: plain HTTP at any address, `:port` for all."""
     if address.startswith(":") and (port := _port(address[1:])) is not None:
         return Listening(host="", port=port, tls=None)
     found = _address(PAGES_FLAG, address, "127.0.0.1:10262")
@@ -96,7 +95,7 @@ def _address(flag: str, address: str, example: str) -> tuple[str, int] | Problem
 
 
 def _given(tls: TlsFiles) -> dict[str, str]:
-    """The paths by their flags, in the words of kube-apiserver's."""
+    """The paths by their flags, which are named as kube-apiserver's."""
     return {
         "--tls-cert-file": tls.certificate,
         "--tls-private-key-file": tls.key,
@@ -105,7 +104,7 @@ def _given(tls: TlsFiles) -> dict[str, str]:
 
 
 def _host(text: str) -> str | None:
-    """A name is not looked up: what it resolves to may be another address tomorrow."""
+    """The IP address; a host name is not resolved, since its address may change."""
     if text == "localhost":
         return "127.0.0.1"
     is_bracketed = text.startswith("[") and text.endswith("]")
@@ -113,7 +112,7 @@ def _host(text: str) -> str | None:
         found = ip_address(text[1:-1] if is_bracketed else text)
     except ValueError:
         return None
-    # Without its brackets, the last group of an IPv6 address would be read as the port.
+    # Without brackets the last group of an IPv6 address would be parsed as the port.
     return str(found) if is_bracketed == (found.version == 6) else None
 
 
@@ -123,9 +122,9 @@ def _port(text: str) -> int | None:
 
 
 def client_names(certificate: Mapping[str, Any]) -> tuple[str, ...]:
-    """The common names of a subject, then its alternative names that are DNS names or URIs.
+    """The subject's common names, then its alternative names that are DNS names or URIs.
 
-    `certificate` is verified, and as Python's `ssl` decodes it.
+    `certificate` is verified, in the form of Python's `ssl`.
     """
     return tuple(dict.fromkeys(_names(certificate)))
 
@@ -139,9 +138,9 @@ def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
 
 
 def why_not_heard(certificate: Mapping[str, Any], allowed: frozenset[str]) -> str:
-    """Why a client is not heard, as a sentence; "" where it is."""
+    """Why a client is refused, as a sentence; "" if it is not."""
     names = client_names(certificate)
     if not allowed.isdisjoint(names):
         return ""
-    shown = " or ".join(f'"{name}"' for name in names) if names else "nobody"
-    return f"Your certificate names {shown}, and none of these is in --client-names."
+    shown = " or ".join(f'"{name}"' for name in names) if names else "no client"
+    return f"Your certificate names {shown}: --client-names must have one of its names."

@@ -1,10 +1,10 @@
-"""What kube-scheduler sends an extender, and what it reads of the answers.
+"""The messages between kube-scheduler and an extender.
 
     body ──decode──► FilterArguments | PreemptArguments | BindArguments | NotAnswered
     Passed | Refused | NotAnswered ──encode──► body
 
 The shapes are those of `k8s.io/kube-scheduler/extender/v1`. They have no JSON tags, so the keys are
-Go's field names; other spellings, which Go's decoder would take too, are not sent by anybody.
+Go's field names. Go's decoder accepts other spellings, too, but kube-scheduler does not send them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ NULL = msgspec.Raw(b"null")
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The pod may go to the nodes that it came with.
+    """The pod passed Filter.
 
     Attributes:
-        kept_off: The nodes that it is kept off nevertheless, each with the reason and a sentence.
+        kept_off: The nodes that Filter excludes nevertheless, each with the reason and a sentence.
     """
 
     kept_off: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class NotAnswered:
     """The call failed, which says nothing about the pod: kube-scheduler tries again later.
 
     Attributes:
-        why: A sentence for people; where the body is at fault, it begins with the field's path.
+        why: A sentence for people; it begins with the path of a field that is at fault.
     """
 
     why: str
@@ -54,7 +54,7 @@ class FilterArguments(
     """A pod, and the nodes that it fits.
 
     Attributes:
-        node_names: A list as it came: most calls end by sending it back, so it is not decoded.
+        node_names: The list as it came; it is not decoded, since most answers send it back.
     """
 
     pod: dict[str, Any]
@@ -65,10 +65,10 @@ class FilterArguments(
 class PreemptArguments(
     msgspec.Struct, frozen=True, rename={"pod": "Pod", "victims": "NodeNameToMetaVictims"}
 ):
-    """A pod that found no room, and whom kube-scheduler would evict for it on which node.
+    """A pod that no node fits, and the victims that kube-scheduler would evict for it.
 
     Attributes:
-        victims: An object as it came: by node, each victim's UID.
+        victims: The object as it came: the victims' UIDs by node.
     """
 
     pod: dict[str, Any]
@@ -80,7 +80,7 @@ class BindArguments(
     frozen=True,
     rename={"name": "PodName", "namespace": "PodNamespace", "uid": "PodUID", "node": "Node"},
 ):
-    """The pod that is to be bound, and where to."""
+    """The pod to bind, and its node."""
 
     name: str
     namespace: str
@@ -97,15 +97,15 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def decode_filter(body: bytes) -> FilterArguments | NotAnswered:
-    """Read a Filter call; what the nodes' names are is not looked at yet."""
+    """Read a Filter call; the node names are not decoded yet."""
     call = _decoded(_FILTER, body)
     if isinstance(call, NotAnswered) or _opens(call.node_names, b"["):
         return call
     if not _is_null(call.node_names):
-        return NotAnswered("NodeNames: expected a list of names.")
+        return NotAnswered("NodeNames: must be a list of names.")
     if _is_null(call.nodes):
         return NotAnswered("NodeNames: must be set.")
-    return NotAnswered(f"NodeNames: missing, and Nodes is there instead{_CAPABLE}.")
+    return NotAnswered(f"NodeNames: must be set in place of Nodes{_CAPABLE}.")
 
 
 def decode_preempt(body: bytes) -> PreemptArguments | NotAnswered:
@@ -114,7 +114,7 @@ def decode_preempt(body: bytes) -> PreemptArguments | NotAnswered:
     if isinstance(call, NotAnswered) or _opens(call.victims, b"{"):
         return call
     if not _is_null(call.victims):
-        return NotAnswered("NodeNameToMetaVictims: expected an object of nodes' names.")
+        return NotAnswered("NodeNameToMetaVictims: must be an object by node name.")
     return NotAnswered(f"NodeNameToMetaVictims: must be set{_CAPABLE}.")
 
 
@@ -134,7 +134,7 @@ def decode_bind(body: bytes) -> BindArguments | NotAnswered:
 
 
 def is_left_a_node(call: FilterArguments, passed: Passed) -> bool:
-    """Whether there is a node that the pod is not kept off."""
+    """Whether a node is left that Filter does not exclude."""
     if not passed.kept_off:
         return True
     names = _decoded(_NAMES, bytes(call.node_names), "NodeNames")
@@ -142,7 +142,7 @@ def is_left_a_node(call: FilterArguments, passed: Passed) -> bool:
 
 
 def encode_filter(call: FilterArguments, answer: Answer) -> bytes:
-    """Answer a Filter call: the nodes as they came, but for some, or none and why."""
+    """Answer a Filter call: the nodes as they came without the excluded ones, or none and why."""
     match answer:
         case Passed(kept_off) if kept_off:
             return _all_but(call, kept_off)
@@ -155,7 +155,7 @@ def encode_filter(call: FilterArguments, answer: Answer) -> bytes:
 
 
 def _all_but(call: FilterArguments, kept_off: Mapping[str, str]) -> bytes:
-    """Pass a pod to all nodes but some; no eviction there would change that."""
+    """Pass a pod to all nodes but the excluded ones, where no eviction would help."""
     names = _decoded(_NAMES, bytes(call.node_names), "NodeNames")
     if isinstance(names, NotAnswered):
         return encode_error(names.why)
@@ -167,9 +167,9 @@ def _all_but(call: FilterArguments, kept_off: Mapping[str, str]) -> bytes:
 def _refusal(call: FilterArguments, refused: Refused) -> bytes:
     """Refuse all nodes with one sentence.
 
-    It is encoded once and copied as it is: with 5,000 names that is half of the answer's cost.
-    The nodes are unresolvable, since no eviction would change the verdict. kube-scheduler puts a
-    full stop of its own behind it.
+    The sentence is encoded once and copied, which halves the cost of an answer with 5,000 names.
+    The nodes are unresolvable, since no eviction would change the verdict. kube-scheduler adds a
+    full stop.
     """
     names = _decoded(_NAMES, bytes(call.node_names), "NodeNames")
     if isinstance(names, NotAnswered):
@@ -181,7 +181,7 @@ def _refusal(call: FilterArguments, refused: Refused) -> bytes:
 
 
 def encode_preempt(call: PreemptArguments, answer: Answer) -> bytes:
-    """Answer a Preempt call: the victims as they came, or nobody."""
+    """Answer a Preempt call: the victims as they came, or none."""
     match answer:
         case Passed():
             return b'{"NodeNameToMetaVictims":%b}' % bytes(call.victims)
@@ -192,15 +192,15 @@ def encode_preempt(call: PreemptArguments, answer: Answer) -> bytes:
 
 
 def encode_preempt_error(why: str) -> bytes:
-    """Say that a Preempt call failed; nobody is evicted for it.
+    """Answer a Preempt call that failed; no pod is evicted for it.
 
-    The answer has no field for an error: kube-scheduler reads the empty map, people the rest.
+    kube-scheduler's type has no field for an error: it reads the empty map, and people the rest.
     """
     return _ENCODER.encode({"NodeNameToMetaVictims": {}, "Error": why})
 
 
 def encode_error(why: str) -> bytes:
-    """Answer a Filter or Bind call that failed, or with "" a Bind that did not."""
+    """Answer a Filter or Bind call that failed; with "" a Bind that succeeded."""
     return _ENCODER.encode({"Error": why})
 
 
@@ -210,9 +210,9 @@ def _decoded(decoder: msgspec.json.Decoder[T], body: bytes, root: str = "") -> T
     except msgspec.DecodeError as error:
         return NotAnswered(_sentence(str(error), root))
     except UnicodeDecodeError as error:
-        return NotAnswered(f"{root or 'body'}: not UTF-8: {error.reason}.")
+        return NotAnswered(f"{root or 'body'}: is not UTF-8: {error.reason}.")
     except RecursionError:
-        return NotAnswered(f"{root or 'body'}: nested too deeply.")
+        return NotAnswered(f"{root or 'body'}: is nested too deeply.")
 
 
 _AT = re.compile(r" - at `(key in )?\$\.?(?P<path>.*)`$")
@@ -220,7 +220,7 @@ _REQUIRED = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
 
 
 def _sentence(message: str, root: str) -> str:
-    """The decoder's message with the field's path in front, as our other sentences have it."""
+    """The decoder's message behind the path of the field, as in our other sentences."""
     at = _AT.search(message)
     path = root + (at["path"] if at else "")
     message = message[: at.start()] if at else message

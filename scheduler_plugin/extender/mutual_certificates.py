@@ -1,7 +1,7 @@
-"""Certificates of two processes that believe each other, and no other process.
+"""Certificates of two processes that trust only each other.
 
-One authority signs both, and its key is kept nowhere: no third process gets a certificate of it.
-What is made is random, and otherwise a function of the arguments.
+One authority signs both certificates, and its key is not stored: it signs nothing else. The keys
+are random; everything else follows from the arguments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 BACKDATED = timedelta(hours=1)
-"""By how much a machine's clock may be set back."""
+"""How far a machine's clock may be behind."""
 
 SERVER_AUTH, CLIENT_AUTH = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 
@@ -52,7 +52,7 @@ class MutualCertificates:
 
 
 def mutual_certificates(names: Names, life: timedelta, now: datetime) -> MutualCertificates:
-    """New certificates, which end `life` after now."""
+    """New certificates, which expire `life` after now."""
     authority, server, client = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     signs = x509.BasicConstraints(ca=True, path_length=0)
     end = now + life

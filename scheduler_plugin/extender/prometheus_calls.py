@@ -1,7 +1,7 @@
-"""Prometheus: how kube-scheduler's calls are answered, counted where they are.
+"""Prometheus metrics of the answers to kube-scheduler's calls.
 
-One registry for the process, as what is counted is of the process. A label's values are known
-beforehand: verbs, and the reasons that verdicts have. Counting one call takes a few microseconds.
+The process has one registry for them. The values of labels are fixed: the verbs, and the reasons of
+verdicts. Counting one call takes a few microseconds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ REGISTRY = CollectorRegistry(auto_describe=False)
 ADMITTED, NOT_ANSWERED = "Admitted", "NotAnswered"
 _PREFIX = "moorage_scheduler_plugin_"
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 6.0)
-"""From what Filter takes to what Bind may: see `http_app.Limits`."""
+"""Seconds, from the time of a Filter to the limit of a Bind: see `http_app.Limits`."""
 
 VERDICTS = Counter(
     f"{_PREFIX}verdicts_total",
@@ -76,5 +76,5 @@ def note_bind(why_not: str) -> None:
 
 
 def note_call(path: str, seconds: float) -> None:
-    """Measure a call, by its path."""
+    """Note the seconds that a call of this path took."""
     _SECONDS[path.removeprefix("/")].observe(seconds)

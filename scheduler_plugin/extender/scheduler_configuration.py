@@ -1,6 +1,6 @@
-"""What kube-scheduler's configuration must say so that it asks this plugin.
+"""The part of kube-scheduler's configuration that makes it call this plugin.
 
-It is the part that belongs to the plugin: an administrator adds what else his scheduler needs.
+The administrator adds all else that the scheduler needs.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from scheduler_plugin.extender.listening import Listening
 HTTP_TIMEOUT = "10s"
 
 CLIENT_CONNECTION = {"qps": 200, "burst": 400}
-"""kube-scheduler writes each claim and reads or writes each pod: with its own default, 50 requests
-a second, a queue of small pods waits for the client and not for the cluster."""
+"""kube-scheduler writes each claim and reads or writes each pod. With its default of 50 requests a
+second, many small pods would wait for the client's rate limit."""
 
 
 LEASE_TIMES = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "500ms"}
-"""kube-scheduler's own, but for the last. Who waits for the Lease looks at it every `retryPeriod`
-to 2.2 times that: once to see the last renewal, and once to see that nothing followed. With its own
-2 s that may add nine seconds to the Lease's duration when the leader dies."""
+"""kube-scheduler's defaults, but for `retryPeriod`. A standby reads the Lease every 1 to 2.2 times
+`retryPeriod`: once to see the last renewal, and once to see that none followed. The default of 2 s
+may add nine seconds to the Lease's duration when the leader dies."""
 
 
 PERCENTAGE_OF_NODES_TO_SCORE = 100
-"""kube-scheduler looks at all nodes for each pod. Else it stops when it has found enough, and says
-of a refused pod how many it had stopped at: a number that differs from try to try, so that the
-pod's condition is written each time, which wakes it for the next try."""
+"""kube-scheduler looks at all nodes for each pod. By default it stops when it has found enough, and
+writes their number into the condition of a refused pod. The number differs from try to try, so the
+condition is written each time, and each write requeues the pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ class PrintConfigSettings:
 
     Attributes:
         lease: Namespace and name.
-        caller: What kube-scheduler shows to the plugin; None without TLS.
-        scheduler_kubeconfig: kube-scheduler's; empty for the ServiceAccount of its pod.
+        caller: The certificate files of kube-scheduler; None without TLS.
+        scheduler_kubeconfig: kube-scheduler's kubeconfig; "" for the ServiceAccount of its pod.
     """
 
     listening: Listening
@@ -63,8 +63,8 @@ class PrintConfigSettings:
 def scheduler_configuration(settings: PrintConfigSettings) -> dict[str, Any]:
     """A KubeSchedulerConfiguration.
 
-    Leader election is on, since the plugin serves whoever holds the Lease.
-    The extender is asked about every pod, and is not `ignorable`: a pod that is bound without it
+    Leader election is on, since the plugin serves the kube-scheduler that holds the Lease.
+    The extender is called for every pod, and is not `ignorable`: a pod that is bound without it
     would not be charged. Without a kubeconfig kube-scheduler uses its pod's ServiceAccount.
     """
     namespace, lease_name = settings.lease
@@ -89,7 +89,7 @@ def scheduler_configuration(settings: PrintConfigSettings) -> dict[str, Any]:
 
 
 def why_not_asked(configuration: object, *, plain_http: bool) -> str:
-    """Why this kube-scheduler would not reach a plugin that listens so; empty if it would.
+    """Why a kube-scheduler with this configuration would not reach the plugin; "" if it would.
 
     No pod of the cluster would be scheduled then.
     """
@@ -99,7 +99,7 @@ def why_not_asked(configuration: object, *, plain_http: bool) -> str:
     if any(url.startswith(f"{scheme}://") for url in urls):
         return ""
     mend = "--plain-http here, or certificates there (print-config --certificates)"
-    return f"no extender is asked by {scheme}: both sides need the same, {mend}"
+    return f"no extender has a urlPrefix of {scheme}: both sides need the same, {mend}"
 
 
 def _extender(listening: Listening, caller: CallerFiles | None) -> dict[str, Any]:
@@ -123,6 +123,6 @@ def _extender(listening: Listening, caller: CallerFiles | None) -> dict[str, Any
 
 
 def _address(listening: Listening) -> str:
-    """Where kube-scheduler, beside the plugin, finds it: a wildcard is no address to call."""
+    """The plugin's address as kube-scheduler beside it calls it; a wildcard becomes loopback."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listening.host, listening.host)
     return f"[{host}]:{listening.port}" if ":" in host else f"{host}:{listening.port}"

@@ -13,10 +13,10 @@ KUBE_SCHEDULER = "kube-scheduler"
 PLUGIN = "moorage-scheduler-plugin"
 FOLDER = "moorage"
 SCRATCH = "moorage-tmp"
-"""Where what a kubeconfig holds in itself becomes files, as TLS takes them."""
+"""The volume for certificates that a kubeconfig holds inline: TLS needs them as files."""
 
 IGNORED = ("--kubeconfig", "--config")
-"""Flags of kube-scheduler that its configuration stands for."""
+"""Flags of kube-scheduler that its configuration file replaces."""
 
 _ALIVE = """\
 from http.client import HTTPConnection
@@ -28,14 +28,14 @@ raise SystemExit(plugin.getresponse().status != 200)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sidecar:
-    """What is put beside kube-scheduler.
+    """The plugin's container beside kube-scheduler.
 
     Attributes:
-        image: Of Moorage.
-        folder: On the host, with kube-scheduler's configuration `scheduler.yaml` and the plugin's
-            kubeconfig `plugin.conf`; both containers see it under the same path.
-        flags: Of `serve`, beside the kubeconfig.
-        pages: Where `--pages-address` among them has the plugin answer its probes.
+        image: Moorage's image.
+        folder: A folder of the host with kube-scheduler's configuration `scheduler.yaml` and the
+            plugin's kubeconfig `plugin.conf`; both containers see it under the same path.
+        flags: Flags of `serve`, beside the kubeconfig.
+        pages: The address of `--pages-address` in these flags, where the plugin answers probes.
     """
 
     image: str
@@ -45,17 +45,17 @@ class Sidecar:
 
 
 def with_plugin(manifest: object, sidecar: Sidecar) -> dict[str, Any]:
-    """The manifest of a static pod, changed; of one that is changed already, the same again.
+    """The manifest of a static pod with the plugin; a changed manifest stays the same.
 
     Raises:
-        ValueError: If it is no pod with a container `kube-scheduler`.
+        ValueError: If it is not a Pod with a container `kube-scheduler`.
     """
     if not isinstance(manifest, Mapping) or manifest.get("kind") != "Pod":
-        raise ValueError("it is no Pod")
+        raise ValueError("kind: must be Pod")
     spec = dict(manifest.get("spec") or {})
     containers = [c for c in spec.get("containers") or () if c.get("name") != PLUGIN]
     if not any(c.get("name") == KUBE_SCHEDULER for c in containers):
-        raise ValueError(f"the pod has no container {KUBE_SCHEDULER}")
+        raise ValueError(f"spec.containers: the pod has no container {KUBE_SCHEDULER}")
     spec["containers"] = [
         *(_configured(c, sidecar) if c["name"] == KUBE_SCHEDULER else c for c in containers),
         _container(sidecar),
@@ -67,11 +67,13 @@ def with_plugin(manifest: object, sidecar: Sidecar) -> dict[str, Any]:
 
 
 def _configured(container: Mapping[str, Any], sidecar: Sidecar) -> dict[str, Any]:
-    """kube-scheduler with a file for its configuration."""
+    """The container kube-scheduler with `--config` in place of the flags that it replaces."""
     where = "command" if any("=" in word for word in container.get("command") or ()) else "args"
     words = [w for w in container.get(where) or () if w.partition("=")[0] not in IGNORED]
     if set(IGNORED).intersection(container.get(where) or ()):
-        raise ValueError(f"write {' and '.join(IGNORED)} with = between name and value")
+        raise ValueError(
+            f"{KUBE_SCHEDULER}.{where}: write {' and '.join(IGNORED)} with = between name and value"
+        )
     return {
         **container,
         where: [*words, f"--config={sidecar.folder}/scheduler.yaml"],
@@ -88,7 +90,7 @@ def _mount(sidecar: Sidecar) -> dict[str, Any]:
 
 
 def _container(sidecar: Sidecar) -> dict[str, Any]:
-    """The plugin, as root without rights: the files of a control plane are root's."""
+    """The plugin's container: root without capabilities, since root owns its files."""
     kubeconfig = f"--kubeconfig={sidecar.folder}/plugin.conf"
     alive = _alive(sidecar.pages)
     return {
@@ -109,13 +111,13 @@ def _container(sidecar: Sidecar) -> dict[str, Any]:
 
 
 def _alive(pages: Listening) -> dict[str, Any]:
-    """On loopback a kubelet's own probes do not reach it, so that the container asks itself."""
+    """A probe inside the container: a kubelet's HTTP probe does not reach a loopback address."""
     asks = _ALIVE.format(host=_reached_at(pages.host), port=pages.port)
     return {"exec": {"command": ["python3.11", "-IS", "-c", asks]}, "timeoutSeconds": 5}
 
 
 def _reached_at(host: str) -> str:
-    """The address at which a process of the same pod reaches who listens at this one."""
+    """The address at which a process of the same pod reaches a listener at this one."""
     if not host:
         return "127.0.0.1"
     address = ip_address(host)

@@ -51,7 +51,7 @@ class Replica:
         return self.readiness() == "ok"
 
     def follows(self) -> bool:
-        return "is held by" in self.readiness()
+        return " holds Lease " in self.readiness()
 
     def mend(self) -> None:
         """Continue what was stopped, start what was killed."""

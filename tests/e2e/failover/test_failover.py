@@ -55,7 +55,7 @@ def test_a_kube_scheduler_that_was_stopped_in_a_bind_changes_nothing_when_it_wak
         since = story.moment()
         story.leader.scheduler.signal(CONTINUED)
 
-    assert f'is held by "{story.follower.node}_' in story.ask_to_bind("nobodys")
+    assert f'"{story.follower.node}_' in story.ask_to_bind("nobodys")
     story.wait_given_up()
     key = story.key("first")
     answers = story.until("its bind is answered", lambda: story.extender.answers("bind", key))

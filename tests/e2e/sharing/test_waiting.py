@@ -176,7 +176,7 @@ def test_a_pod_whose_bindings_fail_rests_and_others_go(story: Story) -> None:
     with story.bindings_stopped("request.name == 'first'") as gate:
         gate.refuse()
         story.pod("first", vision, "first")
-        story.wait_condition("first", "rests. Its last ")
+        story.wait_condition("first", "is in backoff. Its last ")
         story.pod("second", vision, "second")
         story.wait_bound("second")
     story.delete("pod", "second")

@@ -79,7 +79,7 @@ def test_what_kube_scheduler_may_be_using_is_not_overwritten(
 
     assert main() == 1
 
-    assert "ca.crt is there already: delete it first" in capsys.readouterr().err
+    assert "ca.crt exists already: delete it" in capsys.readouterr().err
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 

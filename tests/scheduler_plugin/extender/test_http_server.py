@@ -265,7 +265,7 @@ async def test_fault_is_answered_and_logged(
 async def test_five_megabytes_are_answered_with_an_error(client: Client, path: str) -> None:
     body = b'{"Pod":"' + b"x" * 5_000_000 + b'"}'
 
-    assert (await client.call(path, body))["Error"] == "body: larger than 4194304 bytes."
+    assert (await client.call(path, body))["Error"] == "body: it is larger than 4194304 bytes."
 
 
 async def test_endless_body_is_answered_and_cut(plugin: FakePlugin) -> None:
@@ -276,7 +276,7 @@ async def test_endless_body_is_answered_and_cut(plugin: FakePlugin) -> None:
 
         head, answer = await read_response(reader)
 
-        assert answer == {"Error": "body: larger than 1000 bytes."}
+        assert answer == {"Error": "body: it is larger than 1000 bytes."}
         assert b"connection: close" in head
         assert await reader.read() == b""
         writer.close()
@@ -309,7 +309,7 @@ async def test_client_that_stalls_in_its_body_is_cut(plugin: FakePlugin) -> None
 
         _, answer = await read_response(reader)
 
-        assert answer == {"Error": "body: stopped after 5 bytes for 0.05 s."}
+        assert answer == {"Error": "body: only 5 bytes arrived within 0.05 s."}
         assert await reader.read() == b""
         writer.close()
 
@@ -361,7 +361,7 @@ async def test_call_of_a_client_that_left_is_not_answered(
 
         assert (await client.call("/bind", BIND))["Error"] == ""
 
-    assert f"body: the client left after {len(body)} bytes." in caplog.text
+    assert f"body: the client disconnected after {len(body)} bytes." in caplog.text
     assert plugin.pods == []
 
 
@@ -516,7 +516,7 @@ async def test_bind_that_is_slow_to_give_up_delays_no_answer(
         release.set()
         assert (await client.call("/filter", FILTER))["Error"] == ""
 
-    ended = "a bind that was given up failed" if fails else "Bound after all."
+    ended = "bind failed after its time limit" if fails else "Bound after all."
     assert ended in caplog.text
 
 
@@ -718,8 +718,8 @@ async def test_client_of_the_authority_that_is_not_named_is_refused(
     kubelet = CertificateSpec("kubelet", "system:node:node-a", "system:nodes", ("node-a",))
 
     why = (
-        'Your certificate names "system:node:node-a" or "node-a", and none of these is in'
-        " --client-names."
+        'Your certificate names "system:node:node-a" or "node-a": --client-names must have one of'
+        " its names."
     )
     assert await answer_to(authority, tls_files, kubelet, path) == (403, why)
     assert any(why in message for message in caplog.messages)

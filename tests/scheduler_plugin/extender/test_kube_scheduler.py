@@ -446,7 +446,7 @@ async def test_bind_without_a_reservation_is_refused(scene: Scene) -> None:
     why = await scene.bind("a")
 
     assert why == (
-        "Pod default/a has no reservation on ResourceClaim default/cam, or that has no allocation."
+        "ResourceClaim default/cam has no allocation, or is not reserved for Pod default/a."
     )
     assert not scene.binder.bound
 
@@ -682,7 +682,7 @@ async def test_bind_of_the_wrong_pod_is_refused(scene: Scene) -> None:
     scene.pod("b", claims=["cam"], queue="vision")
 
     assert await scene.bind("gone") == "Pod default/gone does not exist."
-    assert "made anew" in await scene.bind("a", uid="another")
+    assert "created again" in await scene.bind("a", uid="another")
     assert "not of Pod default/a" in await scene.bind("a", uid=pod_uid("b"))
 
 
@@ -698,7 +698,7 @@ async def test_a_pod_that_came_and_went_unseen_holds_no_room(scene: Scene, made_
 
     why = await scene.bind("a")
 
-    assert ("made anew" if made_anew else "does not exist") in why
+    assert ("created again" if made_anew else "does not exist") in why
     assert len(scene.cluster.world.assumptions) == 0
 
 
@@ -721,7 +721,7 @@ async def test_a_pod_whose_bindings_fail_rests_and_its_room_is_for_others(scene:
     rests = scene.extender.filter(body)
 
     assert rests == NotAnswered(
-        "Pod default/a rests. Its last 2 bindings failed: it is tried again at"
+        "Pod default/a is in backoff. Its last 2 bindings failed: it is tried again at"
         " 2026-11-21T12:00:02Z, and others go first."
     )
     other = scene.pod("b", requests={"akri.sh/onvif": 1}, queue="vision")

@@ -113,7 +113,7 @@ async def test_before_anything_was_read_nothing_may_be_written(
 ) -> None:
     lease = KubeSchedulerLease(cast(ApiClient, api), SETTINGS, stores.catch_up)
 
-    assert "Nobody holds Lease moorage-system/moorage-scheduler" in lease.why_not(0)
+    assert "Lease moorage-system/moorage-scheduler has no holder" in lease.why_not(0)
 
 
 async def test_holder_beside_us_is_served_when_the_stores_are_there(
@@ -246,4 +246,4 @@ async def test_no_lease_and_nobodys_lease_say_what_must_be_on(
             while api.reads < 3:  # noqa: ASYNC110  There is nobody to wake this.
                 await asyncio.sleep(0.005)
 
-        assert "must have leader election on" in lease.why_not_ready()
+        assert "turn leader election on" in lease.why_not_ready()

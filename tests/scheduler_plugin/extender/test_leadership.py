@@ -81,7 +81,7 @@ def test_without_a_holder_the_sentence_says_that_leader_election_must_be_on() ->
 def test_another_holder_is_named() -> None:
     said = why(led_by_another(), now=101)
 
-    assert said == f'Lease {LEASE} is held by "host-b_1", not by "host-a" beside us.'
+    assert said == f'"host-b_1" holds Lease {LEASE}; "host-a" beside this process does not.'
 
 
 def test_first_holder_ever_is_served_once_the_stores_are_there() -> None:
@@ -194,7 +194,7 @@ def test_write_that_may_outlive_the_lease_does_not_begin() -> None:
     found = leading(now=100)
 
     assert why(found, 112.9) == ""
-    assert "ours for 2.0 s for certain: too short for 2 s" in why(found, 113)
+    assert "certainly held for 2.0 s: this is too short for a write of 2 s" in why(found, 113)
     assert why(found, 114, seconds=0.5) == ""
     assert "ours for 0.0 s" in why(found, 500, seconds=0)
 

@@ -15,7 +15,7 @@ from scheduler_plugin.extender.listening import (
 FILES = TlsFiles(certificate="tls.crt", key="tls.key", client_ca="ca.crt")
 NONE = TlsFiles()
 NEEDS_TLS = (
-    "is no loopback address: it needs mutual TLS, so set --tls-cert-file, --tls-private-key-file,"
+    "is not a loopback address and needs mutual TLS: set --tls-cert-file, --tls-private-key-file,"
     " --client-ca-file."
 )
 
@@ -57,7 +57,7 @@ def test_other_addresses_need_mutual_tls(address: str) -> None:
     ],
 )
 def test_half_of_tls_is_none(tls: TlsFiles, flag: str) -> None:
-    message = "must be set too: TLS takes certificate, key and client CA."
+    message = "must be set too: TLS needs a certificate, key and client CA."
 
     assert parse_listening("127.0.0.1:1", tls) == Problem(flag, message)
 

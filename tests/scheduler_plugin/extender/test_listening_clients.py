@@ -41,5 +41,5 @@ def test_other_parts_of_a_certificate_and_parts_of_names_are_no_names(name: str)
 @pytest.mark.parametrize("certificate", [{}, {"subject": (), "subjectAltName": ()}])
 def test_a_certificate_without_names_is_not_heard(certificate: dict[str, Any]) -> None:
     assert why_not_heard(certificate, frozenset({""})) == (
-        "Your certificate names nobody, and none of these is in --client-names."
+        "Your certificate names no client: --client-names must have one of its names."
     )

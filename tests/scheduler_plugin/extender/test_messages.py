@@ -133,15 +133,15 @@ def test_fields_that_later_versions_add_are_passed_over() -> None:
         (b'{"Pod":null}', "Pod: expected `object`, got `null`."),
         (b'{"Pod":5}', "Pod: expected `object`, got `int`."),
         (b'{"Pod":{"a":1e999}}', "Pod[...]: number out of range."),
-        (b'{"Pod":{"a":"\xff"}}', "body: not UTF-8: invalid start byte."),
-        (b'{"Pod":' + b'{"a":' * 100_000, "body: nested too deeply."),
-        (b'{"Pod":{},"NodeNames":' + b"[" * 100_000, "body: nested too deeply."),
+        (b'{"Pod":{"a":"\xff"}}', "body: is not UTF-8: invalid start byte."),
+        (b'{"Pod":' + b'{"a":' * 100_000, "body: is nested too deeply."),
+        (b'{"Pod":{},"NodeNames":' + b"[" * 100_000, "body: is nested too deeply."),
         (b'{"Pod":{}}', "NodeNames: must be set."),
         (b'{"Pod":{},"NodeNames":null}', "NodeNames: must be set."),
-        (b'{"Pod":{},"NodeNames":"node-1"}', "NodeNames: expected a list of names."),
+        (b'{"Pod":{},"NodeNames":"node-1"}', "NodeNames: must be a list of names."),
         (
             b'{"Pod":{},"Nodes":{"items":[]},"NodeNames":null}',
-            "NodeNames: missing, and Nodes is there instead: set nodeCacheCapable: true for this"
+            "NodeNames: must be set in place of Nodes: set nodeCacheCapable: true for this"
             " extender in the KubeSchedulerConfiguration.",
         ),
     ],
@@ -177,7 +177,7 @@ def test_preempt_that_is_not_answered_lets_nobody_be_evicted() -> None:
         ),
         (
             b'{"Pod":{},"NodeNameToMetaVictims":[]}',
-            "NodeNameToMetaVictims: expected an object of nodes' names.",
+            "NodeNameToMetaVictims: must be an object by node name.",
         ),
     ],
 )

@@ -97,8 +97,8 @@ def test_flags_in_args_are_found_there() -> None:
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (None, "it is no Pod"),
-        ({"kind": "Deployment"}, "it is no Pod"),
+        (None, "kind: must be Pod"),
+        ({"kind": "Deployment"}, "kind: must be Pod"),
         (
             {"kind": "Pod", "spec": {"containers": [{"name": "etcd"}]}},
             "no container kube-scheduler",
@@ -221,10 +221,10 @@ def test_plain_http_is_a_choice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked_by", "more", "said"),
     [
-        ((), (), "no extender is asked by https"),
+        ((), (), "no extender has a urlPrefix of https"),
         (("--certificates=FOLDER",), (), ""),
         ((), ("--plain-http",), ""),
-        (("--certificates=FOLDER",), ("--plain-http",), "no extender is asked by http"),
+        (("--certificates=FOLDER",), ("--plain-http",), "no extender has a urlPrefix of http"),
     ],
 )
 def test_a_pod_that_kube_scheduler_would_not_reach_is_not_printed(
