@@ -1,6 +1,6 @@
-"""The API server: what is read of it into the world.
+"""The API server: what the plugin reads from it into the world.
 
-In come watches (`stores`, `kinds`, `feeds`), kept as views (`tables`), with those that wait for a
-change (`waiters`). A claim that a pod names and no watch has brought is read by itself
-(`apiserver_lookups`). Start reading at `stores`.
+Watches bring the objects (`stores`, `kinds`, `feeds`), which are entered as views (`tables`).
+Tasks wait for changes (`waiters`). A claim that a pod names and no watch has brought is read by
+itself (`apiserver_lookups`). Start reading at `stores`.
 """

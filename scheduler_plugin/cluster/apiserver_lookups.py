@@ -1,7 +1,7 @@
-"""The API server is asked for claims that a pod names and no watch has brought.
+"""Reads claims from the API server that a pod names and no watch has brought.
 
-kube-scheduler knows a claim before it asks about its pod. Where the watch here does not bring it
-soon, one read tells whether it is late, or the claim is gone; either way the world knows.
+kube-scheduler knows a claim before it calls for the claim's pod. If the watch here does not bring
+the claim soon, one read tells whether the watch is late or the claim is deleted.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class LookupSettings:
     """How claims are read.
 
     Attributes:
-        most_waiting: Claims that wait to be read; the watch has to bring those beyond it.
-        failed_seconds: The pause after a read that failed: others may fail as well.
+        most_waiting: The most claims that are queued; the watch must bring all others.
+        failed_seconds: The pause after a failed read, since other reads may fail as well.
     """
 
     most_waiting: int = 1_000
@@ -33,20 +33,20 @@ class LookupSettings:
 
 
 class ClaimLookups:
-    """Claims to be read, one after the other, while `run` runs; each once for all requests."""
+    """Reads queued claims one after the other while `run` runs; each claim is queued once."""
 
     def __init__(
         self,
         read: Callable[[str, str], Awaitable[object]],
         settings: LookupSettings = LookupSettings(),
     ) -> None:
-        """`read` reads a claim; what it is, or that there is none, is known from then on."""
+        """`read` reads a claim by namespace and name, and enters the result into the world."""
         self._read = read
         self._settings = settings
         self._queue: Reconciler[ClaimKey] = Reconciler("claim-lookups", self._reconcile)
 
     def ask(self, claims: Iterable[ClaimKey]) -> None:
-        """Have these read soon; returns at once."""
+        """Queue claims to be read soon; returns at once."""
         for claim in claims:
             if len(self._queue) < self._settings.most_waiting:
                 self._queue.add(claim)
@@ -59,7 +59,7 @@ class ClaimLookups:
         try:
             await self._read(*key)
         except ApiError as error:
-            # Its pod is refused until the watch brings it, and asked about again.
+            # The claim's pod is refused until the watch brings the claim; then it is tried again.
             logger.warning("claim not read claim=%s/%s: %s", *key, error)
             return Done(pause=self._settings.failed_seconds)
         return Done()

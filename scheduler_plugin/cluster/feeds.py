@@ -1,4 +1,4 @@
-"""The API server's kinds of objects, each with its store and what hears of its changes."""
+"""The API server's kinds of objects, each with its store and the listener of its changes."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PROBE_SECONDS = 60.0
-"""How often a kind that the cluster does not serve is asked for."""
+"""How often discovery is asked again for a kind that the cluster does not serve."""
 
 RETRY_SECONDS = 2.0
-"""How soon it is asked for anew where the answer was an error."""
+"""How soon discovery is asked again after an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feed(Generic[T]):
-    """Hands on the changes of one store.
+    """Passes the changes of one store on.
 
-    An object that becomes unreadable keeps its last readable state until it is readable again or
-    gone: the store sees to that. A device that it holds stays charged, a limit that it sets stays
-    in force. One that was never readable counts as absent.
+    An object that becomes unreadable keeps its last readable state in the store until it is
+    readable again or deleted: a device that it holds stays charged, a limit that it sets stays in
+    force. An object that was never readable counts as absent.
 
     Attributes:
-        put: Takes an object in; False if nothing came of it that anybody hears of.
-        delete: Likewise, for one that is gone.
-        change: What is heard of it.
-        tell: Who hears.
+        put: Enters an object; returns False if listeners need not hear of it.
+        delete: Removes an object; returns False likewise.
+        change: The change that listeners hear of.
+        tell: Passes the change to the listeners.
     """
 
     put: Callable[[T], bool | None]
@@ -59,7 +59,7 @@ class Feed(Generic[T]):
 
 
 class Kind(Generic[T]):
-    """One kind of objects: found out whether it is served, followed, fed."""
+    """One kind of objects: discovered, then watched, then fed to the world."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Kind(Generic[T]):
         is_optional: bool,
     ) -> None:
         self.served: Callable[[], None] = lambda: None
-        """Called once an optional kind is found to be served; to be set by who minds."""
+        """Called when an optional kind is found to be served; callers may set it."""
         self.store = store
         self.settled = asyncio.Event()
         self._client = client
@@ -90,11 +90,11 @@ class Kind(Generic[T]):
         self._hint.set()
 
     def feed(self) -> None:
-        """Hand on what there is and all that comes."""
+        """Pass all stored objects on, and all changes from then on."""
         self.store.subscribe(self._feed.take)
 
     def why_not_ready(self) -> str:
-        """Why its objects are not known; "" where they are, or where there is no such kind."""
+        """Why the objects are not known; "" if they are, or if the kind is not served."""
         if self._is_served is False or self.store.synced.is_set():
             return ""
         failure = self._problem or self.store.stats.last_failure
@@ -105,7 +105,7 @@ class Kind(Generic[T]):
         return f"{self._resource.plural} of {self._resource.api_version}"
 
     async def run(self) -> NoReturn:
-        """Follow it from the moment at which it is served; `settled` once that is known."""
+        """Watch the kind from the moment at which it is served; `settled` is set once known."""
         while not await self._probe():
             self._hint.clear()
             seconds = RETRY_SECONDS if self._problem else PROBE_SECONDS
@@ -127,12 +127,12 @@ class Kind(Generic[T]):
             self._is_served = await self._client.serves(self._resource)
         except ApiError as error:
             self._problem = str(error)
-            logger.warning("%s: not known whether they are served: %s", self, error)
+            logger.warning("discovery failed for %s: %s", self, error)
             return False
         self._problem = ""
         if self._is_served:
             self.served()
         elif not self.settled.is_set():
-            logger.info("%s are not served here; asked for again later", self)
+            logger.info("%s are not served; discovery is repeated later", self)
             self.settled.set()
         return self._is_served

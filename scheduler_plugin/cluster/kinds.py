@@ -1,4 +1,4 @@
-"""Every kind of objects that the world is made of: what is kept of it, and where it goes."""
+"""The kinds of objects in the world: what is kept of each object, and where it is entered."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ Projection: TypeAlias = Callable[[Any], T | None]
 
 
 class Kinds:
-    """The kinds; they are followed once somebody runs them."""
+    """All kinds; each is watched while its `run` runs."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Kinds:
         changed: Callable[[WorldChange], None],
         pod_groups: Sequence[Resource],
     ) -> None:
-        """`changed` is called after the world took a change."""
+        """`changed` is called after a change is entered into the world."""
         self._client = client
         self._watch = watch
         self._tables = tables
@@ -86,7 +86,7 @@ class Kinds:
         self.pods = self._pods()
         self.queues = self._queues()
         self._instances = self._instances_kind()
-        # Until one of their kinds is found to be served.
+        # This changes when a kind of PodGroups is found to be served.
         world.serve_groups(served=False)
         self._groups = [self._group(resource) for resource in pod_groups]
         self._others: list[Kind[Any]] = [
@@ -99,7 +99,7 @@ class Kinds:
             self._others.append(self._nodes())
 
     def __iter__(self) -> Iterator[Kind[Any]]:
-        """All of them, in the order in which the world takes them cheapest."""
+        """All kinds, in the order that costs the world least."""
         yield from self._others
         yield self._instances
         yield from self._groups
@@ -155,7 +155,7 @@ class Kinds:
         def put(queue: Queue) -> bool:
             before = self._world.facts.tree.get(queue.name)
             self._world.put_queue(queue)
-            # Whether it is kept changes nobody's verdict.
+            # `is_kept` changes no verdict.
             return before is None or replace(before, is_kept=queue.is_kept) != queue
 
         feed = Feed(

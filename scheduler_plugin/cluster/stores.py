@@ -1,13 +1,13 @@
-"""The cluster as the plugin sees it: stores follow the API server, and the world follows them.
+"""The plugin's view of the cluster: stores follow the API server, and the world follows the stores.
 
     classes, slices, namespaces, PodGroups, queues, … ─┐
-    claims ────────────────────────────────────────────┼─► World ──► who subscribed, who waits
+    claims ────────────────────────────────────────────┼─► World ──► listeners, waiters
     pods ──────────────────────────────────────────────┘
-    nodes, and what all pods take of them ───────────────► Nodes
+    nodes, and the requests of all pods on them ─────────► Nodes
 
-All are listed at the same time and fed in this order, since every class that comes later costs
-what its claims cost, and every claim what its pods cost. From then on each change is fed as it
-comes; the world takes them in any order.
+All kinds are listed concurrently and fed in this order: a class that comes later costs the work of
+its claims again, and a claim the work of its pods. From then on each change is fed as it comes, in
+any order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from scheduler_plugin.reclaiming.places.stock import Stock
 logger = logging.getLogger(__name__)
 
 READ_SECONDS = 2.0
-"""How long a read may take for which a binding waits."""
+"""How long a read may take while a binding waits for it."""
 
 Listener: TypeAlias = Callable[[WorldChange], None]
 
@@ -50,7 +50,7 @@ class ClusterWorld:
         watch: WatchSettings | None = None,
         follows_nodes: bool = True,
     ) -> None:
-        """Without `follows_nodes` it may be run by a user who may not list nodes."""
+        """Without `follows_nodes` a user without the right to list nodes may run it."""
         self.settings = settings
         self.world = World(settings)
         self.stock = Stock()
@@ -65,18 +65,18 @@ class ClusterWorld:
         self._fed = asyncio.Event()
 
     def why_not_ready(self) -> str:
-        """Why verdicts cannot be made yet; "" where they can."""
-        # Once known they stay known; asked with every call of kube-scheduler.
+        """Why verdicts cannot be made yet, as a sentence; "" if they can."""
+        # Every call of kube-scheduler comes here; a kind that is known stays known.
         self._unknown = [kind for kind in self._unknown if not kind.store.synced.is_set()]
         for kind in self._unknown:
             if why := kind.why_not_ready():
                 return why
-        return "" if self._fed.is_set() else "What was read is not taken in yet."
+        return "" if self._fed.is_set() else "The listed objects are not entered yet."
 
     def watch_failures(self) -> dict[str, tuple[int, str]]:
-        """How often in a row each kind could not be listed or watched, and why (`ApiError.cause`).
+        """The list or watch failures of each kind in a row, and their cause (`ApiError.cause`).
 
-        0 and "" while all is well.
+        0 and "" while there is no failure.
         """
         found = {str(kind): kind.store.stats for kind in self.kinds if kind.is_followed}
         return {
@@ -85,24 +85,24 @@ class ClusterWorld:
         }
 
     async def in_sync(self) -> None:
-        """Wait until the world knows all that was there at the start."""
+        """Wait until the world has all objects of the first lists."""
         await self._fed.wait()
 
     def subscribe(self, listener: Listener) -> None:
-        """Call back with every change from now on, after the world took it. Be quick."""
+        """Call `listener` after every change of the world from now on; it must return quickly."""
         self._listeners += (listener,)
 
     async def wait_for(
         self, condition: Callable[[], bool], seconds: float, about: Collection[str] = ()
     ) -> bool:
-        """Wait until a change makes the condition true; False if that took too long.
+        """Wait until a change makes the condition true; returns False after `seconds`.
 
-        `about` names, by UID, the pods and claims whose changes matter; empty for any change.
+        `about` has the UIDs of the pods and claims whose changes matter; empty for any change.
         """
         return await self.waiters.wait_for(condition, seconds, about)
 
     def note_claim(self, obj: JsonObject) -> None:
-        """Take the answer to an own write at once; older than what is known, it changes nothing."""
+        """Enter the answer to an own write at once; an answer older than the store is ignored."""
         self.kinds.claims.store.note(obj)
 
     def note_queue(self, obj: JsonObject) -> None:
@@ -114,18 +114,21 @@ class ClusterWorld:
         self.kinds.pods.store.note(obj)
 
     def read_pod(self, obj: JsonObject) -> PodView:
-        """A pod that somebody sent. In a version that is known it is not parsed again.
+        """Parse a pod that a client sent; a version that the store has is not parsed again.
 
-        Raises UnreadableError.
+        Raises:
+            UnreadableError: If it is not a pod.
         """
         known = self.kinds.pods.store.known(obj)
         return known if isinstance(known, PodView) else pod_view(obj, self.settings)
 
     async def refresh_claim(self, namespace: str, name: str) -> ClaimView | None:
-        """Read a claim from the API server; the world knows it from then on.
+        """Read a claim from the API server and enter it, or its absence, into the world.
 
-        None where there is none, which the world knows then too, or none that can be read.
-        Raises ApiError.
+        Returns None if the claim does not exist or cannot be parsed.
+
+        Raises:
+            ApiError: If the API server does not answer.
         """
         obj = await self._read(CLAIMS, namespace, name)
         if obj is None:
@@ -137,7 +140,7 @@ class ClusterWorld:
         return found.view if found else None
 
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
-        """The same for a pod; one that does not matter here is returned, and not kept."""
+        """The same for a pod; a pod that does not matter here is returned, but not entered."""
         obj = await self._read(PODS, namespace, name)
         if obj is None:
             return None
@@ -146,7 +149,7 @@ class ClusterWorld:
         if isinstance(known, PodView):
             return known
         found = pod_view(obj, self.settings)
-        # One that matters and is not kept was deleted while the answer was on its way.
+        # A pod that matters and is not in the store was deleted during the read.
         return None if is_kept(found, self.settings) else found
 
     async def _read(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
@@ -157,7 +160,7 @@ class ClusterWorld:
             return None
 
     async def run(self) -> NoReturn:
-        """Follow the API server until cancelled; failures are retried for ever, and logged."""
+        """Follow the API server until cancelled; failures are logged and retried forever."""
         self._began_at = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as tasks:
             for kind in self.kinds:
@@ -169,13 +172,16 @@ class ClusterWorld:
             claims, pods = len(self.kinds.claims.store), len(self.kinds.pods.store)
             nodes = sum(1 for _ in self.stock.nodes)
             logger.info("in sync claims=%d pods=%d nodes=%d", claims, pods, nodes)
-        raise AssertionError("stores run until they are cancelled")
+        raise AssertionError("the stores run until cancelled")
 
     async def catch_up(self, moment: float, timeout_seconds: float) -> bool:
-        """Wait until what is known is as new as a moment of the event loop's clock.
+        """Wait until the stores are as new as a moment of the event loop's clock.
 
-        What was listed after it is: then nothing is asked again. False if it took too long.
-        Raises ApiError if it cannot be asked.
+        Stores whose first list began later are new enough, without a request. Returns False after
+        `timeout_seconds`.
+
+        Raises:
+            ApiError: If the API server cannot be asked.
         """
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -197,6 +203,6 @@ class ClusterWorld:
         for listener in self._listeners:
             try:
                 listener(change)
-            except Exception:  # One listener's error must not cost the others the change.
+            except Exception:  # A faulty listener must not keep the change from the others.
                 logger.exception("listener failed change=%s", change)
         self.waiters.changed(change)

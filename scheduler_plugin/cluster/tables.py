@@ -1,4 +1,4 @@
-"""Where pods and nodes are entered: what matters in the world, all that is bound in Nodes.
+"""Enters pods and nodes: pods that matter into the world, all bound pods into Nodes.
 
 Pod that matters, bound or not ──► World          Node ──► Nodes
 Pod that is bound ───────────────► Nodes
@@ -22,10 +22,10 @@ from scheduler_plugin.reclaiming.places.published_slices import PublishedSlice
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What follows the stores; methods that take an object in say whether anybody hears of it.
+    """The tables that follow the stores; methods return False if listeners need not hear.
 
     Attributes:
-        nodes: None where neither nodes nor bystanders are kept.
+        nodes: None if neither nodes nor other pods on them are kept.
     """
 
     world: World
@@ -33,13 +33,13 @@ class Tables:
     devices: OfferedDevices
 
     def project_pod(self, obj: JsonObject | Pod) -> StoredPod | None:
-        """What is kept of a pod."""
+        """The stored part of a pod."""
         if self.nodes is None:
             return project_pod(obj, self.world.facts.settings)
         return project_stored_pod(obj, self.world.facts.settings)
 
     def put_pod(self, pod: StoredPod) -> bool:
-        """Enter a pod; False for a bystander that the world did not know."""
+        """Enter a pod; False for a pod without accounted devices that the world did not have."""
         self._put_on_node(pod)
         if isinstance(pod, PodOnNode):
             return self._forget(pod.uid)
@@ -56,7 +56,7 @@ class Tables:
             self.nodes.delete_pod(pod.uid)
 
     def delete_pod(self, pod: StoredPod) -> bool:
-        """Take a pod out; False for one that the world did not know."""
+        """Remove a pod; False for a pod that the world did not have."""
         if self.nodes is not None:
             self.nodes.delete_pod(pod.uid)
         return self._forget(pod.uid)
@@ -68,23 +68,23 @@ class Tables:
         return True
 
     def put_slice(self, found: PublishedSlice) -> bool:
-        """Enter a slice; whether what queues are charged may follow from it."""
+        """Enter a slice; returns whether charges of queues may change."""
         self.devices.put_slice(found)
         return self.world.put_slice(found.view)
 
     def delete_slice(self, found: PublishedSlice) -> bool:
-        """Take a slice out."""
+        """Remove a slice; returns whether charges of queues may change."""
         self.devices.delete_slice(found.name)
         return self.world.delete_slice(found.name)
 
     def put_node(self, node: NodeView) -> bool:
-        """Enter a node, of which nobody hears: who decides by it looks at it then."""
+        """Enter a node; listeners do not hear of it, since decisions read the nodes when made."""
         if self.nodes is not None:
             self.nodes.put_node(node)
         return False
 
     def delete_node(self, node: NodeView) -> bool:
-        """Take a node out."""
+        """Remove a node."""
         if self.nodes is not None:
             self.nodes.delete_node(node.name)
         return False

@@ -1,4 +1,4 @@
-"""Those who wait until a change makes something true; hundreds of binds do at the same time."""
+"""Tasks that wait until a change makes a condition true; hundreds of binds wait concurrently."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Waiter: TypeAlias = tuple[asyncio.Future[None], Callable[[], bool]]
 
 
 class Waiters:
-    """Conditions by the objects that they are about.
+    """Conditions by the objects that they depend on.
 
-    A change of a pod or claim costs those who wait for that very object, and no others.
+    A change of a pod or claim evaluates only the conditions of that object.
     """
 
     def __init__(self) -> None:
-        # By UID: who waits for that object, and what for.
+        # The waiting futures and their conditions, by the UID of the object.
         self._about: dict[str, dict[asyncio.Future[None], Callable[[], bool]]] = {}
 
     def __len__(self) -> int:
@@ -29,11 +29,11 @@ class Waiters:
     async def wait_for(
         self, condition: Callable[[], bool], seconds: float, about: Collection[str]
     ) -> bool:
-        """Wait until a change makes the condition true; False if that took too long.
+        """Wait until a change makes the condition true; returns False after `seconds`.
 
         Args:
-            condition: What is waited for.
-            seconds: For how long.
+            condition: The condition; it is evaluated at once and after each change.
+            seconds: How long to wait.
             about: UIDs of the pods and claims whose changes matter; empty for any change.
         """
         if condition():
@@ -52,7 +52,7 @@ class Waiters:
         return True
 
     def changed(self, change: WorldChange) -> None:
-        """Ask those whom a change may concern."""
+        """Evaluate the conditions that a change may concern."""
         for met, condition in list(self._concerned(change)):
             if not met.done() and condition():
                 met.set_result(None)
