@@ -1,6 +1,6 @@
-"""What people are shown of queues, claims, devices and pods: the same world and verdicts, as rows.
+"""Rows about queues, claims, devices and pods for people, from the same world and verdicts.
 
-In flows a World, and of devices and handlers their objects; out flow frozen rows and sentences
-without any layout, for `kubectl moorage` and the dashboard alike. Start reading at `queue_rows`,
+The input is a World, and the objects of devices and handlers. The output is frozen rows and
+sentences without layout, for `kubectl moorage` and the dashboard. Start reading at `queue_rows`,
 then `why`.
 """

@@ -1,4 +1,4 @@
-"""What a pod needs of devices before it can be bound, by DeviceClass or extended resource."""
+"""The devices that a pod needs before it can be bound, by DeviceClass or extended resource."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class Wanted(NamedTuple):
     """One kind of device.
 
     Attributes:
-        device_class: "" for a resource of the device plugin.
-        resource: Such a resource: `akri.sh/<Configuration>` or `akri.sh/<Instance>`; else "".
-        slots: How many of a device that has slots.
+        device_class: The DeviceClass; "" for a resource of the device plugin.
+        resource: A resource of the device plugin, `akri.sh/<Configuration>` or
+            `akri.sh/<Instance>`; else "".
+        slots: How many slots of each device.
     """
 
     device_class: ClassName
@@ -34,28 +35,28 @@ class Wanted(NamedTuple):
 
 
 class Need(NamedTuple):
-    """So many devices of one kind, on one node."""
+    """A number of devices of one kind, on one node."""
 
     wanted: Wanted
     devices: int
 
 
 Choice = tuple[Need, ...]
-"""Of these one is enough: the alternatives of a request."""
+"""The alternatives of a request: one of them is enough."""
 
 
 def device_needs(
     pod: PodView, facts: FactsView, counted: Collection[ClaimUid] = ()
 ) -> Iterator[Choice]:
-    """What it needs beside what its claims have already; a claim that is not there needs nothing.
+    """What a pod needs beside the devices that its claims have; an absent claim needs nothing.
 
-    A request for all devices of a node needs none: how many that are only a node says. Nor does one
-    that bears taints: it may get a device that is away.
+    A request for all devices of a node needs none, since their number depends on the node. A
+    request with tolerations needs none, since it may get an absent device.
 
     Args:
-        pod: Which waits.
+        pod: A waiting pod.
         facts: All that is known.
-        counted: Claims that need nothing more, since another pod that shares them was counted.
+        counted: Claims that need nothing more: another pod that shares them was counted.
     """
     pod = facts.without_lost_claim(pod)
     exact: Counter[Wanted] = Counter()
@@ -76,7 +77,7 @@ def device_needs(
 
 
 def _need(alternative: Alternative) -> Need | None:
-    """None where it is not known that it needs a free device that is there."""
+    """The need of an alternative; None if it may be met without a free, present device."""
     if alternative.admin_access or alternative.tolerations or not alternative.count:
         return None
     wanted = Wanted(alternative.device_class, slots=alternative.slots)
@@ -84,9 +85,9 @@ def _need(alternative: Alternative) -> Need | None:
 
 
 def _of_resource(resource: str, facts: FactsView) -> Wanted | None:
-    """None for a resource that is no device's: CPU, and what other device plugins have.
+    """The device of a resource; None for CPU, and for resources of other device plugins.
 
-    A node may offer a resource through a device plugin although a class is behind it.
+    A node may offer a resource through a device plugin although a class maps to it.
     """
     name = facts.catalog.resource_class(resource)
     view = facts.catalog.class_named(name) if name is not None else None

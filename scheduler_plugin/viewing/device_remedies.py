@@ -1,4 +1,4 @@
-"""What would free a device for a pod that lacks one."""
+"""What would free a device for a pod that has none."""
 
 from __future__ import annotations
 
@@ -18,48 +18,47 @@ LIST = "kubectl moorage devices"
 def device_remedies(
     pod: PodView, short: Shortage, free: FreeDevices, world: WorldView, may_name: MayName
 ) -> Iterator[str]:
-    """Any one of these does. What is in a namespace that `may_name` forbids is counted only."""
+    """Remedies, of which one is enough; objects that `may_name` forbids are only counted."""
     counts = free.counts(short.wanted)
     if counts is None:
-        yield f"Create {short.wanted}, or ask for one that exists."
+        yield f"Create {short.wanted}, or request one that exists."
     elif not counts.there:
-        yield f"A node has to publish a device of {short.wanted}: {LIST}."
+        yield f"A node must publish a device of {short.wanted}: see {LIST}."
     else:
         holders = list(free.holders(short.wanted))
         yield from _releases(short, counts, holders, may_name)
         if _is_taken_back(pod, short, holders, world):
             yield (
-                f'Or wait: queue "{world.facts.queue_of(pod)}" is below its quota, and others'
-                " above theirs. The condition QuotaUnmet of the Queue says why nothing is taken"
-                " back for it."
+                f'Or wait: queue "{world.facts.queue_of(pod)}" is below its quota, and other queues'
+                " are above theirs. The condition QuotaUnmet of the Queue says why no device is"
+                " reclaimed for it."
             )
 
 
 def _releases(
     short: Shortage, counts: Counts, holders: Sequence[Holder], may_name: MayName
 ) -> Iterator[str]:
-    """By claims that have devices, and by devices that come back."""
-    has = "has" if short.missing == 1 else "have"
+    """Remedies by claims that release devices, and by absent devices that return."""
     if holders:
         what = named([(holder.namespace, holder.what) for holder in holders], may_name)
-        yield f"{number_of(short.missing, 'device')} of these {has} to be released: {what}."
+        yield f"Release {number_of(short.missing, 'device')} of: {what}."
     if counts.away:
-        are = "is" if counts.away == 1 else "are"
-        away = f"{number_of(counts.away, 'device')} {are}"
-        yield f"{'Or one' if holders else 'One'} that is away has to come back ({away}): {LIST}."
+        away = number_of(counts.away, "absent device")
+        wait = "Or wait" if holders else "Wait"
+        yield f"{wait} until a device returns ({away}): see {LIST}."
 
 
 def _is_taken_back(
     pod: PodView, short: Shortage, holders: Sequence[Holder], world: WorldView
 ) -> bool:
-    """Whether the pod's queue is below its quota, and one that has devices is above its own."""
+    """Whether the pod's queue is below its quota, and a queue with devices is above its own."""
     key = world.facts.catalog.key(short.wanted.device_class)
     above = (_beyond_quota(holder.queue, key, world) > 0 for holder in holders)
     return _beyond_quota(world.facts.queue_of(pod), key, world) < 0 and any(above)
 
 
 def _beyond_quota(queue: QueueName, key: ResourceKey, world: WorldView) -> int:
-    """By how much a queue uses more than its quota, or less; 0 where it has none or no end."""
+    """Usage minus quota of a queue; 0 if there is no such queue or the quota is unlimited."""
     found = world.facts.tree.get(queue)
     share = found.shares.get(key) if found is not None else None
     if found is None or (share is not None and share.quota.most is None):

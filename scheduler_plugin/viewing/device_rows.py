@@ -1,6 +1,6 @@
-"""Devices: where each is, in what state, and who uses which of its slots.
+"""Devices: their nodes, their states, and the users of their slots.
 
-A device is what a ResourceSlice shows, which claims get; beside it an Instance whose slots are held
+A device is an entry of a ResourceSlice, which claims get, or an Instance whose slots are held
 through the device plugin, as its `deviceUsage` says.
 """
 
@@ -47,13 +47,13 @@ Path = Literal["DRA", "DevicePlugin"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceUser:
-    """Who uses slots of a device.
+    """A claim or node that uses slots of a device.
 
     Attributes:
-        what: The claim; or the node, for slots that a kubelet was given.
-        slots: How many.
-        payer: The queue that is charged; "" for none, or where several could be.
-        pods: Those that use it; on a node all that asked for such a device.
+        what: The claim; or the node, for slots that its kubelet allocated.
+        slots: The number of slots.
+        payer: The queue that is charged; "" if there is none, or if it could be several.
+        pods: The pods that use the claim; for a node, all of its pods that request such a device.
     """
 
     what: str
@@ -67,12 +67,12 @@ class DeviceRow:
     """One device on one path.
 
     Attributes:
-        configuration: "" for another driver's.
-        nodes: Those that can use it; `*` for all.
+        configuration: The Configuration; "" for a device of another driver.
+        nodes: The nodes that can use it; `*` for all.
         state: Ready, Offline, or Tainted.
-        detail: Since when it is away, or its taints.
-        slots: How many uses it has at one time.
-        used: How many of them are in use.
+        detail: Since when it is offline, or its taints.
+        slots: The number of its slots.
+        used: How many slots are in use.
     """
 
     name: str
@@ -95,7 +95,7 @@ def device_rows(
     claims: Iterable[JsonObject],
     books: BooksView,
 ) -> list[DeviceRow]:
-    """All devices, by Configuration and name."""
+    """All devices, sorted by Configuration and name."""
     users = _claim_users(claims, books)
     shown = list(_published(slices, users))
     with_slices = {row.instance for row in shown}
@@ -130,7 +130,7 @@ def _claim_users(
 def _published(
     slices: Iterable[JsonObject], users: Mapping[DeviceId, list[DeviceUser]]
 ) -> Iterator[DeviceRow]:
-    """One row for each device, in however many slices its nodes are listed."""
+    """One row for each device, also if several slices list its nodes."""
     for key, device, nodes in _merged(slices):
         found = tuple(users.get(key, ()))
         configuration, instance = origin_of(device, key.driver)
@@ -181,7 +181,7 @@ def _generation(spec: Spec) -> int:
 
 
 def _nodes(place: Place) -> list[str]:
-    """What a slice, or a device that says it itself, tells of who sees it."""
+    """The nodes that a slice or a device names; all nodes if it names none."""
     if place.node_name:
         return [place.node_name]
     terms = node_terms(place.node_selector).terms or ()
@@ -211,7 +211,7 @@ def _state(taints: Iterable[DeviceTaint]) -> tuple[str, str]:
 
 
 def _of_instance(obj: JsonObject, with_slices: set[str], books: BooksView) -> DeviceRow | None:
-    """Of an Instance that slices show as well only what is held counts."""
+    """The row of an Instance; None if slices show it and no slot is held."""
     found = read_as(InstanceObject, obj)
     metadata, spec = found.metadata, found.spec or NO_INSTANCE_SPEC
     usage = {slot: user for slot, user in (spec.device_usage or {}).items() if user}
@@ -240,7 +240,7 @@ def _of_instance(obj: JsonObject, with_slices: set[str], books: BooksView) -> De
 def _slot_users(
     instance: str, configuration: str, held: Iterable[str], books: BooksView
 ) -> Iterator[DeviceUser]:
-    """Who holds slots: a kubelet knows for which pod; of those that asked there one is it."""
+    """The nodes that hold slots; only a kubelet knows which of the requesting pods has a slot."""
     counts: dict[tuple[str, str], int] = {}
     for value in held:
         by_configuration = value.startswith("C:")

@@ -1,4 +1,4 @@
-"""In what state devices are: what their Instances, and the taints in ResourceSlices, say."""
+"""States of devices, from their Instances and from the taints in ResourceSlices."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from scheduler_plugin.viewing.device_rows import OFFLINE, READY, TAINTED
 WITHHELD = "Withheld"
 
 LONGEST_VALUE = 64
-"""Characters of an attribute: of a longer name a device says the beginning only."""
+"""The characters that an attribute has at most; a longer name is cut there."""
 
 AT_ONCE = 200
-"""How many devices are looked at before others have their turn."""
+"""How many devices one step looks at before other tasks run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +28,10 @@ class DeviceState:
     """The state of one device.
 
     Attributes:
-        state: Ready; Offline where no node sees it; Tainted; Withheld where no ResourceSlice
-            offers it, so that no claim gets it.
-        since: When it went, or was tainted first, in RFC 3339; "" where nothing says so.
-        taints: Each as `key:effect`, or `key=value:effect`.
+        state: Ready; Offline if no node sees it; Tainted; or Withheld if no ResourceSlice offers
+            it, so that no claim gets it.
+        since: When it went offline or was first tainted, in RFC 3339; "" if unknown.
+        taints: Each taint as `key:effect` or `key=value:effect`.
         published_on: The nodes that its slices name.
     """
 
@@ -43,10 +43,10 @@ class DeviceState:
 
 @dataclass(slots=True)
 class ShownDevices:
-    """What ResourceSlices show of devices, once `steps` came to its end.
+    """The states of devices, known once `steps` is exhausted.
 
     Attributes:
-        devices: What they offer; None where that is not known.
+        devices: The devices that ResourceSlices offer; None if that is not known.
     """
 
     devices: OfferedDevices | None
@@ -55,7 +55,7 @@ class ShownDevices:
     _is_published: bool = False
 
     def steps(self) -> Iterator[None]:
-        """Look at all devices of our driver, a few in each step."""
+        """Look at all devices of our driver; yields after a few devices."""
         pools = list(self.devices.pools((DRIVER_NAME,))) if self.devices is not None else []
         for _, pool in pools:
             self._is_published = True
@@ -68,13 +68,13 @@ class ShownDevices:
             yield None
 
     def _note(self, found: PublishedDevice) -> None:
-        """Of several devices of an Instance one tells: what happens to it happens to all."""
+        """Note a tainted device; the devices of one Instance have the same taints."""
         if found.taints:
             value = seen_in(found.text).attributes.get(ATTRIBUTE_INSTANCE) or {}
             self._tainted.setdefault(value.get("string") or found.device.name, found)
 
     def of_instance(self, instance: InstanceView) -> DeviceState:
-        """The state of a device of ours."""
+        """The state of a device of our driver."""
         found = self._tainted.get(instance.name)
         shown = _state_of(found) if found is not None else DeviceState()
         if shown.state == OFFLINE:
@@ -89,13 +89,13 @@ class ShownDevices:
         return shown if shown.taints or not self._withholds(instance) else _WITHHELD
 
     def _withholds(self, instance: InstanceView) -> bool:
-        """Who has a slot through the device plugin has the device, slices or not."""
+        """Whether no slice offers an Instance; one with slots held counts as offered."""
         is_named = len(instance.name) <= LONGEST_VALUE
         is_offered = instance.name in self._instances or bool(instance.held)
         return self._is_published and is_named and not is_offered
 
     def of_other(self, device: DeviceId) -> DeviceState:
-        """The state of another driver's device, which some slice showed once."""
+        """The state of another driver's device, which a slice offered once."""
         if self.devices is None:
             return DeviceState()
         offer = self.devices.offer(device)
@@ -118,6 +118,6 @@ def _state_of(found: PublishedDevice) -> DeviceState:
 
 
 def taint_text(taint: Taint) -> str:
-    """As kubectl shows a taint."""
+    """The text of a taint, as kubectl writes it."""
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"

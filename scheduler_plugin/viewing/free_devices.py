@@ -1,10 +1,10 @@
-"""Whether devices for a pod are free: how many there are, how many are away, and who has them.
+"""Whether devices for a pod are free: how many exist, are absent or in use, and by which claims.
 
     pod ──► what it needs of each class ──► devices that may be of the class, less those in use
 
-A necessary condition: no CEL is evaluated, and of other drivers' devices it is not known where they
-are. There may be fewer free devices than are found here, never more. So a shortage is one; where
-there is none, kube-scheduler finds out.
+It is a necessary condition: no CEL is evaluated, and the nodes of other drivers' devices are not
+known. There may be fewer free devices than this module finds, never more. So a shortage is certain;
+without one, kube-scheduler decides.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Counts(NamedTuple):
     """The devices that may be of one kind.
 
     Attributes:
-        there: How many there are.
+        there: How many exist.
         away: How many of them no node sees.
-        free: How many requests find room on one node, as far as is known where devices are.
-        free_in_all: How many find room on all nodes together.
-        in_use: How many have no room for a request, and are not away.
+        free: How many requests fit on one node, as far as the nodes of devices are known.
+        free_in_all: How many requests fit on all nodes together.
+        in_use: How many have no room for a request, and are not absent.
     """
 
     there: int = 0
@@ -47,12 +47,12 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What uses devices of a kind.
+    """A claim or node that uses devices of a kind.
 
     Attributes:
-        what: A ResourceClaim with those that use it, or the node whose pods hold slots.
-        namespace: Of the claim; "" for a node.
-        queue: That is charged for the claim; "" for none, and for a node.
+        what: A ResourceClaim with its users, or the node whose pods hold slots.
+        namespace: The claim's namespace; "" for a node.
+        queue: The queue that is charged for the claim; "" for none, and for a node.
     """
 
     what: str
@@ -65,9 +65,9 @@ class Shortage:
     """Too few devices are free for a pod.
 
     Attributes:
-        sentence: What is needed, how many there are and how many are in use; it names no claim.
-        wanted: Of what kind they are.
-        missing: How many more have to be free; 0 where there is no device of the kind.
+        sentence: What is needed, how many exist and how many are in use; it names no claim.
+        wanted: The kind of device.
+        missing: How many more must be free; 0 if no device of the kind exists.
     """
 
     sentence: str
@@ -76,10 +76,10 @@ class Shortage:
 
 
 class FreeDevices:
-    """The devices of one moment; what it found of one kind it knows from then on."""
+    """The devices at one moment; the counts of each kind are cached."""
 
     def __init__(self, world: WorldView, rows: Mapping[str, Sequence[InstanceRow]]) -> None:
-        """`rows` are our driver's devices by Configuration; see `free_devices`."""
+        """`rows` are the devices of our driver by Configuration; see `free_devices`."""
         self._world = world
         self._rows = rows
         self._counts: dict[Wanted, Counts | None] = {}
@@ -87,16 +87,16 @@ class FreeDevices:
         self._counted: set[ClaimUid] = set()
 
     def shortage(self, pod: PodView) -> Shortage | None:
-        """What is short for a pod that waits; None where there may be enough."""
+        """The first shortage for a waiting pod; None if enough devices may be free."""
         for choice in device_needs(pod, self._world.facts, self._counted):
             if (found := self._short(choice)) is not None:
                 return found
         return None
 
     def take(self, pods: Sequence[PodView]) -> Shortage | None:
-        """Count what pods need as taken, all of it or, where that is short, nothing.
+        """Count the needs of all pods as taken; returns the shortage and takes none if it is short.
 
-        Of what has alternatives it is not known which is taken, so none is.
+        A need with alternatives is not counted, since the chosen alternative is not known.
         """
         before = self._taken.copy(), self._counted.copy()
         for pod in pods:
@@ -114,7 +114,7 @@ class FreeDevices:
         self._counted |= {claim.uid for claim in facts.claims_of(pod)}
 
     def holders(self, wanted: Wanted) -> Iterator[Holder]:
-        """What uses devices that may be of a kind, the claims by name and then the nodes."""
+        """The users of devices that may be of a kind: the claims by name, then the nodes."""
         world, selection = self._world, self._selection(wanted)
         named: dict[str, None] = {}
         nodes: dict[str, None] = {}
@@ -128,10 +128,10 @@ class FreeDevices:
             if claim_found is not None:
                 yield _holder(claim_found, world)
         for node in sorted(nodes):
-            yield Holder(f"pods on node {node or '(not told)'}, through the device plugin")
+            yield Holder(f"pods on node {node or '(unknown)'}, through the device plugin")
 
     def _short(self, choice: Choice) -> Shortage | None:
-        """Where each alternative is short, the first."""
+        """The first shortage, if every alternative is short."""
         found = [self._short_of(need) for need in choice]
         return found[0] if found and all(found) else None
 
@@ -148,7 +148,7 @@ class FreeDevices:
         return Shortage(_sentence(need, counts, free), need.wanted, missing)
 
     def counts(self, wanted: Wanted) -> Counts | None:
-        """How many there are and how many are free; None where the class does not exist."""
+        """How many devices exist and how many are free; None if the class does not exist."""
         if wanted not in self._counts:
             self._counts[wanted] = self._count(wanted)
         return self._counts[wanted]
@@ -165,7 +165,7 @@ class FreeDevices:
         return Counts(there=there, free=free, free_in_all=free, in_use=in_use)
 
     def _selection(self, wanted: Wanted) -> Selection | None:
-        """What the devices of a kind have in common; None for a class that does not exist."""
+        """The selection of a kind's devices; None if the class does not exist."""
         catalog = self._world.facts.catalog
         if wanted.resource:
             name = wanted.resource.removeprefix(LEGACY_PREFIX)
@@ -175,12 +175,12 @@ class FreeDevices:
         if view is None:
             return None
         if max(len(view.configuration), len(view.selects)) >= MOST_OF_A_NAME:
-            return (DRIVER_NAME,)  # Label and attribute have only the first part of the name.
+            return (DRIVER_NAME,)  # Label and attribute have only the start of the name.
         is_anyones = view.selects and not view.configuration
         return (DRIVER_NAME, view.selects) if is_anyones else selection_of(view) or ()
 
     def _selected(self, selection: Selection | None) -> Iterator[InstanceRow]:
-        """Our driver's devices of a selection."""
+        """The devices of our driver in a selection."""
         if selection is None or selection[:1] not in ((), (DRIVER_NAME,)):
             return
         configurations = selection[1:2] or tuple(self._rows)
@@ -190,13 +190,13 @@ class FreeDevices:
                     yield row
 
     def _used_whole(self, selection: Selection) -> int:
-        """How many of other drivers' devices one claim has alone, in pools that are there."""
+        """How many of other drivers' devices a claim has alone, in pools that exist."""
         facts = self._world.facts
         of_driver = (d for d in facts.devices_in_use() if d.driver in (selection or (d.driver,)))
         return sum(map(self._has_one_owner, of_driver))
 
     def _has_one_owner(self, device: DeviceId) -> bool:
-        """Whether no other claim can have a part of a device of another driver that is in use."""
+        """Whether another driver's device is in use, and no other claim can have a part of it."""
         claims = self._world.facts.claims_with(device)
         results = (result for claim in claims for result in claim.results or ())
         mine = (r for r in results if r.device_id == device and not r.admin_access)
@@ -213,7 +213,7 @@ class FreeDevices:
 
 
 def free_devices(world: WorldView) -> Iterator[FreeDevices | None]:
-    """The devices as they are now; None for each step on the way, and what was found last."""
+    """The current devices; yields None after each step, and the devices at the end."""
     rows: dict[str, list[InstanceRow]] = {}
     for row in instance_rows(world):
         if row is not None and row.driver == DRIVER_NAME and row.configuration:
@@ -223,12 +223,12 @@ def free_devices(world: WorldView) -> Iterator[FreeDevices | None]:
 
 
 def free_now(world: WorldView) -> FreeDevices:
-    """The same at once."""
+    """The current devices, without steps."""
     return next(found for found in free_devices(world) if found is not None)
 
 
 def _counts(rows: Sequence[InstanceRow], slots: int) -> Counts:
-    """A claim is allocated for one node: to what that node alone sees come devices of several."""
+    """The counts; a claim gets devices that its node alone sees, and devices of several nodes."""
     on: Counter[str] = Counter()
     anywhere = away = in_use = 0
     for row in rows:
@@ -256,15 +256,15 @@ def _lacks(need: Need, free: int) -> str:
         return f"No device of {wanted} {f'has {slots} free slots' if slots > 1 else 'is free'}"
     each = f" with {slots} free slots each" if slots > 1 else ""
     are = "is" if free == 1 else "are"
-    most = f"{free} {are} free at most"
+    most = f"at most {free} {are} free"
     return f"{need.devices} devices of {wanted}{each} are needed on one node, and {most}"
 
 
 def _of_all(counts: Counts) -> str:
-    states = ((counts.in_use, "in use"), (counts.away, "away"))
-    told = [f"{n} {'is' if n == 1 else 'are'} {state}" for n, state in states if n]
-    there = f"there {'is' if counts.there == 1 else 'are'} {counts.there}"
-    return f"{there}, of which {' and '.join(told)}" if told else there
+    """`3 exist, 2 are in use, 1 is absent`."""
+    states = ((counts.in_use, "in use"), (counts.away, "absent"))
+    found = [f"{n} {'is' if n == 1 else 'are'} {state}" for n, state in states if n]
+    return ", ".join((f"{counts.there} {'exists' if counts.there == 1 else 'exist'}", *found))
 
 
 def _holder(claim: ClaimView, world: WorldView) -> Holder:

@@ -1,7 +1,7 @@
-"""Discovery handlers, as Configurations and the driver's pods tell of them.
+"""Discovery handlers, as reported by Configurations and by the driver's pods.
 
-A Configuration lists the nodes whose handler is not Active, or has a problem; on every other node
-that has the driver it is.
+A Configuration lists the nodes whose handler is not Active or has a problem; on all other nodes
+with the driver it is Active.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from kube.shapes.reading import JsonObject, read_as
 
 ACTIVE, NOT_ACCEPTED, UNKNOWN = "Active", "NotAccepted", "Unknown"
 OTHERS = "*"
-"""All nodes that are not named, where it is not known which there are."""
+"""All other nodes, if the nodes of the driver are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerRow:
-    """What one node's handler does for one Configuration.
+    """The handler of one node for one Configuration.
 
     Attributes:
-        configuration: As namespace/name.
-        node: `*` for all that have no row of their own.
-        state: Active, Waiting or Offline; NotAccepted where the Configuration makes no sense,
-            Unknown where no driver has said anything of it yet.
-        registered: Whether a handler of its name is registered there.
+        configuration: The Configuration as namespace/name.
+        node: The node; `*` for all nodes without a row of their own.
+        state: Active, Waiting or Offline; NotAccepted if the Configuration is not valid, Unknown
+            if no driver has reported yet.
+        registered: Whether a handler of this name is registered on the node.
         since: When it went Offline.
     """
 
@@ -42,7 +42,7 @@ class HandlerRow:
 def handler_rows(
     configurations: Iterable[JsonObject], driver_nodes: Collection[str]
 ) -> Iterator[HandlerRow]:
-    """By handler, Configuration and node."""
+    """The rows, sorted by handler, Configuration and node."""
     rows = [row for obj in configurations for row in _rows(obj, driver_nodes)]
     yield from sorted(rows, key=lambda row: (row.handler, row.configuration, row.node))
 

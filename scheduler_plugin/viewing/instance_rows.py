@@ -1,4 +1,4 @@
-"""Devices by what a plugin keeps of them: where each is, and who uses how many of its slots."""
+"""Devices from the plugin's world: their nodes, and the claims and pods that use their slots."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class InstanceRow:
     """One device: an Instance, or another driver's device that an accounted claim has.
 
     Attributes:
-        configuration: "" for another driver's.
-        nodes: Those that see it; `*` where nothing tells.
-        slots: How many uses it has at one time; None where nothing tells.
-        used: How many of them are in use.
-        claims: Those that have it, as namespace/name, each with its slots.
+        configuration: The Configuration; "" for a device of another driver.
+        nodes: The nodes that see it; `*` if they are not known.
+        slots: The number of its slots; None if it is not known.
+        used: How many slots are in use.
+        claims: The claims that have it, as namespace/name, each with its slots.
         held: Slots that pods hold through the device plugin, by node.
         state, since, taints, published_on: See `DeviceState`.
     """
@@ -52,9 +52,9 @@ _Uses = dict[str, int]
 def instance_rows(
     world: WorldView, devices: OfferedDevices | None = None
 ) -> Iterator[InstanceRow | None]:
-    """All devices, by node and name; None for each step on the way.
+    """All devices, sorted by node and name; yields None after each step.
 
-    Without `devices`, which slices offer, a device is away where its Instance says so.
+    Without `devices`, the devices that slices offer, only an Instance says that it is offline.
     """
     shown = ShownDevices(devices)
     yield from shown.steps()
@@ -111,7 +111,7 @@ def _of_instance(found: InstanceView, uses: _Uses, state: DeviceState) -> Instan
 def instance_of(
     device: DeviceId, named: Callable[[str], InstanceView | None]
 ) -> InstanceView | None:
-    """The Instance that a device is: it has its name, or is one of its uses; None for none.
+    """The Instance of a device, which has the Instance's name or is one of its uses; else None.
 
     `named` finds the Instance of a name.
     """

@@ -1,4 +1,4 @@
-"""Pods that wait, each with the reason and the sentence of its verdict as things are now."""
+"""Waiting pods, each with the reason and the sentence of its current verdict."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FITS = "Fits"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodRow:
-    """A pod without a node that asks for what is accounted.
+    """A pod without a node that requests accounted devices.
 
     Attributes:
         since: When it was created, as the API writes it.
-        is_gated: Whether it waits at the gate; else kube-scheduler tries it.
-        reason: `Fits` where no rule keeps it, and devices for it may be free.
+        is_gated: Whether it has the scheduling gate; without it kube-scheduler tries the pod.
+        reason: `Fits` if all rules pass, and devices for it may be free.
     """
 
     namespace: str
@@ -35,7 +35,7 @@ class PodRow:
 
 
 def pod_row(world: WorldView, pod: PodView, free: FreeDevices) -> PodRow | None:
-    """None for a pod that does not wait, or asks for nothing that is accounted."""
+    """The row of a pod; None if it does not wait, or requests no accounted device."""
     if not _waits(world, pod):
         return None
     found = waiting_pod(pod, None, world)

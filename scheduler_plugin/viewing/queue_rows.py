@@ -1,4 +1,4 @@
-"""Queues as a tree, and what each is charged for."""
+"""Queues as a tree, and the charges of each."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from scheduler_plugin.objects.names import NO_QUEUE, Queue, QueueName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """A queue and one device class that it lists, uses or asks for; "" where there is none.
+    """A queue and one device class that it lists, uses or requests; "" if there is none.
 
     Attributes:
         depth: How many queues are above it.
-        quota: None without end, as `limit`.
-        requested: Usage, and what waiting pods ask for.
+        quota: The quota; None is unlimited, as with `limit`.
+        requested: Usage plus the requests of waiting pods.
     """
 
     queue: QueueName
@@ -33,12 +33,12 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChargeRow:
-    """What one queue pays for, or uses on another's account.
+    """A claim or pod that one queue is charged for, or uses while another queue is charged.
 
     Attributes:
         kind: `ResourceClaim`, or `Pod` for its own requests of devices.
         payer: The queue that is charged; "" for none.
-        cost: Of each class; of what is another's, what the payer pays.
+        cost: The amount of each class that the payer is charged.
         users: Pods that use it, as namespace/name.
     """
 
@@ -51,7 +51,7 @@ class ChargeRow:
 
 
 def queue_rows(books: BooksView) -> Iterator[QueueRow]:
-    """All queues, each below its parent; one without, or in a circle of parents, stands alone."""
+    """All queues, each below its parent; a queue without parent or in a cycle is a root."""
     below: dict[QueueName, list[Queue]] = {}
     for queue in sorted(books.facts.tree, key=lambda q: q.name):
         below.setdefault(_parent(books, queue), []).append(queue)
@@ -93,7 +93,7 @@ def _rows_of(books: BooksView, queue: Queue, depth: int) -> Iterator[QueueRow]:
 
 
 def charge_rows(books: BooksView, queue: QueueName) -> Iterator[ChargeRow]:
-    """What the queue itself pays for, and then what its pods use that other queues pay for."""
+    """What a queue is charged for, then what its pods use and other queues are charged for."""
     yield from (row for row in claim_rows(books) if row.payer == queue)
     for uid in books.ledger.bound_of(queue):
         pod, entry = books.facts.pod(uid), books.ledger.pod(uid)
@@ -114,7 +114,7 @@ def _used_for_free(books: BooksView, queue: QueueName) -> Iterator[ChargeRow]:
 
 
 def claim_rows(books: BooksView) -> Iterator[ChargeRow]:
-    """All accounted claims, with who pays and who uses them."""
+    """All accounted claims, with the queue that is charged and the pods that use them."""
     for claim in _sorted(books):
         if entry := books.ledger.claim(claim.uid):
             users = tuple(f"{p.namespace}/{p.name}" for p in books.facts.consumers(claim))

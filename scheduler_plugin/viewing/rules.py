@@ -1,7 +1,7 @@
-"""Every rule of a verdict, whether it passes or not, with the figures that it looks at.
+"""Every rule of a verdict, whether it passes, and its sentence with the figures.
 
-A verdict names the first rule that refuses; `why` shows the others as well. Rules that need the
-pod's queue are not looked at where that is not there.
+A verdict names the first rule that refuses; `why` prints all rules. Rules that need the pod's queue
+are not checked if the queue does not exist.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from scheduler_plugin.judging.rules.table import NAMED, RULES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRow:
-    """One rule, by the reason that a refusal of it has.
+    """One rule, by the reason of its refusals.
 
     Attributes:
-        holds: None where it was not looked at, since an earlier one leaves nothing to look at.
-        remedies: What would have to change where it does not hold; any one of these does.
+        holds: Whether the rule passes; None if an earlier refusal left nothing to check.
+        remedies: What would have to change if it does not pass; one of them is enough.
     """
 
     reason: str
@@ -31,7 +31,7 @@ class RuleRow:
 
 
 def rule_rows(case: Case, may_name: MayName = anyone) -> tuple[RuleRow, ...]:
-    """All rules of one pod in their order. For `may_name` see `Rule.remedies`."""
+    """All rules of one pod, in their order; `may_name` is that of `Rule.remedies`."""
     return tuple(_rows(case, may_name))
 
 
@@ -45,13 +45,13 @@ def _rows(case: Case, may_name: MayName) -> Iterator[RuleRow]:
 
 
 def _row(rule: Rule, end: Rule | None, case: Case, may_name: MayName) -> RuleRow:
-    """`end` is the rule that refused and leaves those after it nothing to look at, if any."""
+    """The row of a rule; `end` is the refusing rule after which nothing is checked, if any."""
     is_looked_at = end is None or rule in NAMED
     refusal = next(rule.refusals(case), None) if is_looked_at else None
     if refusal is not None:
         ways = tuple(rule.remedies(case, may_name))
         return RuleRow(reason=rule.reason, holds=False, sentence=refusal, remedies=ways)
     if end is not None:
-        sentence = f"Not looked at: {end.reason} comes first."
+        sentence = f"Not checked: {end.reason} comes first."
         return RuleRow(reason=rule.reason, holds=None, sentence=sentence)
     return RuleRow(reason=rule.reason, holds=True, sentence=rule.passes(case))

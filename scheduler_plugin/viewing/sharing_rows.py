@@ -1,4 +1,4 @@
-"""Claims with their owners, and who shares them, by queue."""
+"""Claims with their owners, and the pods that share them, by queue."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scheduler_plugin.objects.names import QueueName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRow:
-    """An accounted claim, as those who may read claims see it.
+    """An accounted claim, for viewers who may read claims.
 
     Attributes:
         owner: The queue that is charged; "" for none.
-        cost: Of each class; what it is at most while it is not allocated.
-        devices: Names, as their drivers have them.
+        cost: The amount of each class; the largest possible amount before the allocation.
+        devices: The names that their drivers gave them.
         consumers: How many pods it is reserved for.
     """
 
@@ -39,7 +39,7 @@ class Sharers:
 
 
 def claim_row(world: WorldView, claim: ClaimView) -> ClaimRow | None:
-    """None for a claim that is not accounted."""
+    """The row of a claim; None if it is not accounted."""
     entry = world.ledger.claim(claim.uid)
     if entry is None:
         return None
@@ -55,7 +55,7 @@ def claim_row(world: WorldView, claim: ClaimView) -> ClaimRow | None:
 
 
 def sharer_counts(world: WorldView, claim: ClaimView) -> tuple[tuple[QueueName, int], ...]:
-    """How many pods of each queue use a claim, its owner's first, then the most."""
+    """How many pods of each queue use a claim: the owner's first, then the largest numbers."""
     entry = world.ledger.claim(claim.uid)
     owner = entry.owner if entry else None
     counts = Counter(world.facts.queue_of(pod) for pod in world.facts.consumers(claim))
@@ -64,7 +64,7 @@ def sharer_counts(world: WorldView, claim: ClaimView) -> tuple[tuple[QueueName, 
 
 
 def sharers(world: WorldView, claim: ClaimView) -> tuple[Sharers, ...]:
-    """The same with the pods' names."""
+    """The pods of each queue that use a claim, by name."""
     named: dict[QueueName, list[str]] = {}
     for pod in world.facts.consumers(claim):
         named.setdefault(world.facts.queue_of(pod), []).append(f"{pod.namespace}/{pod.name}")

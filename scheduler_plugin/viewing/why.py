@@ -1,4 +1,4 @@
-"""Why a pod runs, or does not: the verdict on it, with the figures that it looked at."""
+"""Why a pod runs or waits: its verdict, with the figures that the rules read."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from scheduler_plugin.waiting.decisions import Wait
 
 RUNNING, ENDED, ADMITTED = "Running", "Ended", "Admitted"
 
-HAS_ENDED = "It ended, and uses nothing."
-NEEDS_NOTHING = "It asks for no devices, and no rule of queues looks at it."
+HAS_ENDED = "The pod ended and uses no device."
+NEEDS_NOTHING = "The pod requests no accounted device, so queue rules do not apply."
 
 NO_NODE = (
-    "kube-scheduler found no node for it when it tried last: the pod's condition PodScheduled says"
-    " why."
+    "kube-scheduler found no node for the pod in its last attempt: the pod's condition PodScheduled"
+    " says why."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A queue on the path of who would be charged, and what the pod adds to it of one class."""
+    """A queue that would be charged, or one above it, and the amount of one class that is added."""
 
     queue: QueueName
     device_class: str
@@ -54,17 +54,17 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """What is to be said of a pod.
+    """Why a pod runs or waits.
 
     Attributes:
-        reason: Of the verdict. Where there is no refusal: `Running`, `Ended`, `OtherScheduler`,
+        reason: The verdict's reason; without a refusal `Running`, `Ended`, `OtherScheduler`,
             `NoDeviceFree`, `Unschedulable`, else `Admitted`.
-        queue: The pod's; "" where it has none.
-        claims: Each of its claims with who pays for it.
-        figures: From who is charged up to the root; none once it runs.
-        rules: Each rule, whether it holds; none once it runs, or where it asks for no device.
-        remedies: What would have to change; any one does for this reason. Empty where nothing has.
-        reclaim: Which pods would be evicted for it, or why none; "" where that is no question.
+        queue: The pod's queue; "" if it has none.
+        claims: A sentence for each of its claims, with the queue that is charged.
+        figures: From the charged queue up to the root; empty for a running pod.
+        rules: Each rule, and whether it passes; empty for a running pod, or without devices.
+        remedies: What would have to change for this reason; one of them is enough.
+        reclaim: Which pods would be evicted for it, or why none; "" if no eviction is considered.
         told: What its conditions and Events say.
     """
 
@@ -82,10 +82,10 @@ class Why:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
-    """For whom it is looked.
+    """What the viewer of an answer may see.
 
     Attributes:
-        free: The devices; None to look at all of them now.
+        free: The devices at a moment; None to look at all devices now.
         may_name: Whether claims and pods of a namespace may be named to the viewer.
     """
 
@@ -103,14 +103,14 @@ def why(
     now: datetime | None = None,
     viewer: Viewer = ANYONE,
 ) -> Why | None:
-    """None where there is no such pod, or none that has to do with devices.
+    """Why a pod runs or waits; None if no such pod exists, or it has nothing to do with devices.
 
     Args:
         world: All that is known.
-        namespace: Of the pod.
-        name: Of the pod.
-        now: Without it it is not looked who would be evicted for the pod, which may take long.
-        viewer: What is known already, and what may be told.
+        namespace: The pod's namespace.
+        name: The pod's name.
+        now: The moment; without it victims are not looked for, which may take long.
+        viewer: What is known already, and what the viewer may see.
     """
     pod = world.facts.pod_named(namespace, name)
     if pod is None:
@@ -124,8 +124,8 @@ def why(
 
 
 def is_running(node: str) -> str:
-    """What is said of a pod that runs on a node."""
-    return f"It was bound to {node}; a pod that runs is not judged again."
+    """The sentence for a pod that runs on a node."""
+    return f"The pod was bound to {node}; running pods are not judged again."
 
 
 def _why(
@@ -148,7 +148,7 @@ def _why(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """See `why`."""
+    """The arguments of `why`."""
 
     world: WorldView
     now: datetime | None
@@ -178,12 +178,12 @@ def _why_waiting(asked: _Asked, pod: PodView, claims: tuple[ClaimView, ...]) -> 
 
 
 def _unrefused(asked: _Asked, pod: PodView) -> tuple[str, str, tuple[str, ...]]:
-    """Reason, sentence and remedies of a pod that no rule of queues keeps."""
+    """Reason, sentence and remedies of a pod for which all queue rules pass."""
     world = asked.world
     if why_not := why_not_ours(pod, world.facts.settings):
         ours = " or ".join(sorted(world.facts.settings.scheduler_names))
-        way = f"Create the pod anew with spec.schedulerName: {ours}."
-        return Wait.OTHER_SCHEDULER, f"No rule of queues keeps it. {why_not}", (way,)
+        way = f"Delete the pod and create it with spec.schedulerName: {ours}."
+        return Wait.OTHER_SCHEDULER, f"All queue rules pass. {why_not}", (way,)
     free = asked.viewer.free or free_now(world)
     reason, sentence = without_refusal(pod, free)
     short = free.shortage(pod)
@@ -194,31 +194,31 @@ def _unrefused(asked: _Asked, pod: PodView) -> tuple[str, str, tuple[str, ...]]:
 
 
 def without_refusal(pod: PodView, free: FreeDevices) -> tuple[str, str]:
-    """Reason and sentence for a pod that no rule of queues keeps, by what devices are free."""
+    """Reason and sentence of a pod for which all queue rules pass, by the devices that are free."""
     short = free.shortage(pod)
     if short is not None:
-        return Wait.NO_DEVICE_FREE, f"No rule of queues keeps it. {short.sentence}"
+        return Wait.NO_DEVICE_FREE, f"All queue rules pass. {short.sentence}"
     if pod.unschedulable and not pod.gates:
-        return Wait.UNSCHEDULABLE, f"No rule of queues keeps it. {NO_NODE}"
+        return Wait.UNSCHEDULABLE, f"All queue rules pass. {NO_NODE}"
     return ADMITTED, _admitted(pod)
 
 
 def decision(world: WorldView, pod: PodView, now: datetime) -> Decision:
-    """Who would be evicted for a waiting pod, by its queues' limits alone."""
+    """The victims for a waiting pod, by the limits of its queues alone."""
     return Cycle(world, now, NOBODY_AWAY, LimitsAlone()).serve(pod)
 
 
 def _reclaim(world: WorldView, pod: PodView, refused: Refused, now: datetime) -> str:
-    """Of what another rule refuses no pod goes, and the refusal says why."""
+    """The sentence about evictions; "" if it is that of the refusal."""
     found = decision(world, pod, now)
     if isinstance(found, Take | Nobody):
         return "" if found.sentence == refused.sentence else found.sentence
-    return "What it lacks is about to be free: the pods that use it are terminating."
+    return "No eviction is needed: the pods that use the missing devices are terminating."
 
 
 def _admitted(pod: PodView) -> str:
-    gates = f" It waits at {', '.join(pod.gates)}." if pod.gates else ""
-    return f"No rule of queues keeps it; kube-scheduler looks for a node.{gates}"
+    gates = f" The pod waits at its scheduling gates: {', '.join(pod.gates)}." if pod.gates else ""
+    return f"All queue rules pass; kube-scheduler looks for a node.{gates}"
 
 
 def _paid(world: WorldView, claim: ClaimView) -> str:
@@ -231,14 +231,14 @@ def _paid(world: WorldView, claim: ClaimView) -> str:
 
 
 def _away(world: WorldView, claim: ClaimView) -> str:
-    """Which of its devices no node sees, as a sentence after a blank; "" for none."""
+    """The sentence about devices that no node sees, after a blank; "" for none."""
     found = []
     for device in claim.devices:
         instance = instance_of(device, world.facts.catalog.instance_named)
         if instance is not None and not instance.nodes:
             since = f" since {instance.offline_since}" if instance.offline_since else ""
             found.append(f"{device.name}{since}")
-    return f" Away, seen by no node: {', '.join(found)}." if found else ""
+    return f" Absent devices, which no node sees: {', '.join(found)}." if found else ""
 
 
 def _figures(world: WorldView, pod: PodView, claims: tuple[ClaimView, ...]) -> Iterator[Figure]:

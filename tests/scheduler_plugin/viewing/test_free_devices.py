@@ -70,15 +70,13 @@ def test_a_pod_without_a_free_device_is_told_how_many_there_are_and_what_uses_th
 
     assert found.reason == "NoDeviceFree"
     assert found.sentence == (
-        'No rule of queues keeps it. No device of DeviceClass "onvif" is free: there is 1, of which'
-        " 1 is in use."
+        'All queue rules pass. No device of DeviceClass "onvif" is free: 1 exists, 1 is in use.'
     )
     release, wait = found.remedies
     assert release == (
-        "1 device of these has to be released: ResourceClaim default/cam"
-        ' (queue "robots"; used by default/a).'
+        'Release 1 device of: ResourceClaim default/cam (queue "robots"; used by default/a).'
     )
-    assert 'queue "vision" is below its quota, and others above theirs' in wait
+    assert 'queue "vision" is below its quota, and other queues are above theirs' in wait
 
 
 def test_a_wait_is_no_remedy_where_nothing_is_taken_back() -> None:
@@ -120,8 +118,8 @@ def test_a_device_that_is_away_is_told_and_is_not_free() -> None:
     found = of_p(world)
 
     assert found.reason == "NoDeviceFree"
-    assert "there are 2, of which 1 is in use and 1 is away" in found.sentence
-    assert "Or one that is away has to come back (1 device is)" in found.remedies[1]
+    assert "2 exist, 1 is in use, 1 is absent" in found.sentence
+    assert "Or wait until a device returns (1 absent device)" in found.remedies[1]
 
 
 def test_a_claim_whose_device_is_away_says_so() -> None:
@@ -132,7 +130,7 @@ def test_a_claim_whose_device_is_away_says_so() -> None:
     assert found is not None
     assert found.claims == (
         "ResourceClaim default/cam is allocated and charged to robots."
-        f" Away, seen by no node: {FIRST}.",
+        f" Absent devices, which no node sees: {FIRST}.",
     )
 
 
@@ -142,14 +140,14 @@ def test_slots_that_are_left_are_free_and_more_than_are_left_are_not() -> None:
 
     put(world, a_claim("own", requests=[a_request(slots=3)]))
 
-    assert "has 3 free slots: there is 1, of which 1 is in use" in of_p(world).sentence
+    assert "has 3 free slots: 1 exists, 1 is in use" in of_p(world).sentence
 
 
 def test_several_devices_have_to_be_on_one_node() -> None:
     world = cameras(a_claim("own", requests=[a_request(count=2)]))
     with_cameras(world, FIRST, SECOND)
     assert "2 devices of DeviceClass" in of_p(world).sentence
-    assert "on one node, and 1 is free at most" in of_p(world).sentence
+    assert "on one node, and at most 1 is free" in of_p(world).sentence
 
     with_cameras(world, "onvif-cccccc", nodes=["m"])
     assert of_p(world).reason == "NoDeviceFree", "each is on another node"
@@ -165,7 +163,7 @@ def test_no_device_and_no_class_are_told_as_such() -> None:
     found = of_p(world)
 
     assert 'DeviceClass "nothing" does not exist.' in found.sentence
-    assert found.remedies == ('Create DeviceClass "nothing", or ask for one that exists.',)
+    assert found.remedies == ('Create DeviceClass "nothing", or request one that exists.',)
 
 
 def test_an_alternative_that_is_free_is_enough() -> None:
@@ -204,7 +202,7 @@ def test_what_kube_scheduler_found_is_told_where_devices_may_be_free() -> None:
     found = of_p(with_cameras(cameras(pod)))
 
     assert found.reason == "Unschedulable"
-    assert "kube-scheduler found no node for it" in found.sentence
+    assert "kube-scheduler found no node for the pod" in found.sentence
 
 
 def test_the_waiting_list_says_the_same() -> None:

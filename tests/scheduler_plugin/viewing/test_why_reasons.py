@@ -342,4 +342,4 @@ def test_rules_on_what_a_pod_names_are_looked_at_though_one_of_them_refuses() ->
     assert failed == ["NotKnownYet", "ClaimNotFound"]
     assert told.reason == "NotKnownYet"
     assert {row.holds for row in told.rules[2:]} == {None}
-    assert told.rules[2].sentence == "Not looked at: NotKnownYet comes first."
+    assert told.rules[2].sentence == "Not checked: NotKnownYet comes first."
