@@ -1,6 +1,6 @@
-"""Whether what runs in a cluster is a whole Moorage, and if not, what is wrong and what mends it.
+"""Checks an installation of Moorage, and says what is wrong and how to repair it.
 
-In flows one frozen `Setup`: what could be read, and of the rest why not. Out flow findings, each
-with a sentence and, unless all is well, what to do. `apiserver_setup` reads; the others judge.
-Start reading at `findings`.
+The input is one frozen `Setup`: what could be read, and why the rest could not. The output is
+findings, each with a sentence and, if something is wrong, what to do. `apiserver_setup` reads; the
+other modules judge. Start reading at `findings`.
 """

@@ -1,4 +1,4 @@
-"""Reads what tells of other kube-schedulers of the release's names, see `rivals`."""
+"""Reads what indicates other kube-schedulers with the release's scheduler names, see `rivals`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from scheduler_plugin.settings import CheckSettings
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
-    """Fields of a `Setup`."""
+    """Fields of `Setup` about other kube-schedulers."""
 
     scheduler_events: tuple[Event, ...] | Unread = ()
     rival_leases: Objects = ()
@@ -43,15 +43,15 @@ class Rivals:
 
 
 async def read_rivals(client: ApiClient, settings: CheckSettings, pods: Objects) -> Rivals:
-    """Read Events, the Leases that they name, and the pods that have the names of the release.
+    """Read Events, the Leases that they name, and the pods with the release's scheduler names.
 
-    Where the release has no kube-scheduler of its own, in mode Cluster, Events of pods tell
-    nothing: they are as many as the cluster's pods, and are not read.
+    In mode Cluster the release has no kube-scheduler of its own. Then the Events of pods indicate
+    nothing and are not read: there are as many of them as pods in the cluster.
 
     Args:
-        client: The API server's.
-        settings: Whose release it is.
-        pods: Of Moorage, in all namespaces.
+        client: A client of the API server.
+        settings: The settings of the check.
+        pods: Moorage's pods in all namespaces.
     """
     try:
         elections = await _elections(client, settings)
@@ -75,11 +75,11 @@ async def _elections(client: ApiClient, settings: CheckSettings) -> list[Event]:
 async def _decisions(
     client: ApiClient, settings: CheckSettings, pods: Objects
 ) -> tuple[tuple[Event, ...], tuple[DecidedPod, ...]]:
-    """What hosts decided that are none of the release's, with the pods that confirm it.
+    """Events of hosts outside the release that decided pods, with the pods that confirm them.
 
-    Nearly always there is no such Event, and no pod is read. Where there is one, all pods are that
-    have the scheduler name, and Events once more: what no pod confirms is forged, and takes no
-    place of another, however many there are.
+    Nearly always there is no such Event, and no pod is read. If there is one, all pods with the
+    scheduler name are read, and the Events again: Events that no pod confirms are forged, and must
+    not push others out.
     """
     async with aclosing(_of_others(client, settings, pods)) as pages:
         if await anext(pages, None) is None:
@@ -94,7 +94,7 @@ async def _decisions(
 async def _of_others(
     client: ApiClient, settings: CheckSettings, pods: Objects
 ) -> AsyncGenerator[list[Event], None]:
-    """Page by page, those with any: nearly all are of the release's own."""
+    """The pages of Events from other hosts, without empty pages: nearly all are the release's."""
     if not has_replicas(pods, settings.namespace):
         return
     for name in settings.expected.scheduler_names:
@@ -114,7 +114,7 @@ async def _decided_pods(client: ApiClient, settings: CheckSettings) -> AsyncIter
 
 
 async def _leases(client: ApiClient, settings: CheckSettings, elections: list[Event]) -> Objects:
-    """The Leases that another kube-scheduler is elected by."""
+    """The Leases with which another kube-scheduler is elected."""
     found: list[JsonObject] = []
     for namespace, name in rival_leases(elections, settings.namespace, settings.expected.lease):
         try:
@@ -126,7 +126,7 @@ async def _leases(client: ApiClient, settings: CheckSettings, elections: list[Ev
 
 
 async def _found(client: ApiClient, path: ObjectPath) -> list[JsonObject]:
-    """An object, or none."""
+    """The object, or an empty list if it does not exist."""
     try:
         return [await client.get(path)]
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""Reads what is to be checked; what cannot be read is told instead of it."""
+"""Reads what is to be checked; a part that cannot be read becomes `Unread`."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ ENDPOINTS = Resource("discovery.k8s.io", "v1", "endpointslices")
 
 
 async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
-    """Read all of it, side by side.
+    """Read all parts concurrently.
 
     Raises:
-        ApiError: If not even the API server's version can be had.
+        ApiError: If even the API server's version cannot be read.
     """
     server = await client.server()
     own_time = wall_clock()

@@ -1,4 +1,4 @@
-"""Whether what Queues list is what is counted: a device is charged as its Configuration."""
+"""Whether the entries of Queues are counted: a device is charged as its Configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Listed:
     """A DeviceClass that a Queue lists.
 
     Attributes:
-        held: What claims have through it: each driver, and of ours the Configuration.
+        held: The devices of its claims: the driver, and for our driver the Configuration.
     """
 
     queue: str
@@ -35,7 +35,7 @@ class Listed:
 
 
 def judge_classes(setup: Setup) -> Iterator[Finding]:
-    """One finding for each entry of a Queue that counts nothing, or not what it says."""
+    """One finding for each entry of a Queue that counts nothing, or something else."""
     found = listed_classes(setup)
     if isinstance(found, Unread):
         yield unread(PART, found)
@@ -43,13 +43,13 @@ def judge_classes(setup: Setup) -> Iterator[Finding]:
     flaws = [flaw for each in found if (flaw := _counted_otherwise(each))]
     yield from flaws
     if found and not flaws:
-        yield Finding(Level.OK, PART, "What Queues list is what is counted.")
+        yield Finding(Level.OK, PART, "All classes that Queues list are counted.")
 
 
 def judge_drivers(setup: Setup) -> Iterator[Finding]:
-    """One finding for each class that Queues list and that the policy of allocations passes over.
+    """One finding for each class in Queues whose driver the policy moorage-allocations omits.
 
-    Without that policy there is none: `guards` tells what that means.
+    Without that policy there is no finding: `guards` says what that means.
     """
     found, guarded = listed_classes(setup), _accounted_drivers(setup)
     if isinstance(found, Unread) or not guarded:
@@ -61,18 +61,19 @@ def judge_drivers(setup: Setup) -> Iterator[Finding]:
         if said:
             yield Finding(Level.WARNING, "drivers", f"Queue {each.queue}: {said}", _GUARD)
     if found and not any(sentences):
-        yield Finding(Level.OK, "drivers", f"Other schedulers are kept from {', '.join(guarded)}.")
+        said = f"Other schedulers cannot allocate devices of {', '.join(guarded)}."
+        yield Finding(Level.OK, "drivers", said)
 
 
 _GUARD = (
-    "helm upgrade with that value, or the variable accountedDrivers of the policy"
-    " moorage-allocations and --accounted-drivers of plugin and webhook; all pods that use the"
-    " driver's devices go through Moorage's scheduler then."
+    "Run helm upgrade with that value, or set the variable accountedDrivers of the policy"
+    " moorage-allocations and --accounted-drivers of plugin and webhook. Then all pods that use the"
+    " driver's devices need Moorage's scheduler."
 )
 
 
 def _accounted_drivers(setup: Setup) -> tuple[str, ...]:
-    """Those that the policy names, as the chart and the manifests write it."""
+    """The drivers that the policy names, as the chart and the manifests write it."""
     policies = setup.policies if isinstance(setup.policies, tuple) else ()
     body = named(policies, "moorage-allocations") or {}
     variables = body.get("spec", {}).get("variables") or ()
@@ -81,7 +82,7 @@ def _accounted_drivers(setup: Setup) -> tuple[str, ...]:
 
 
 def listed_classes(setup: Setup) -> list[Listed] | Unread:
-    """The DeviceClasses that Queues list and that exist, with what is had through them."""
+    """The existing DeviceClasses that Queues list, with the devices of their claims."""
     kinds = (setup.queues, setup.classes, setup.slices, setup.claims)
     match kinds:
         case (tuple(queues), tuple(classes), tuple(slices), tuple(claims)):
@@ -130,10 +131,10 @@ def _counted_otherwise(listed: Listed) -> Finding | None:
     has_ours = any(driver == DRIVER_NAME for driver, _ in listed.held)
     if not (view.is_ours or has_ours) or (not names and view.configuration):
         return None
-    which = f"here {', '.join(names)}" if names else "which selectors do not tell"
+    which = f"here {', '.join(names)}" if names else "which the selectors do not say"
     said = (
-        f"Queue {listed.queue} lists DeviceClass {view.name}, which selects devices of Moorage's:"
-        f" each is counted as its Configuration, {which}, and not as {view.name}."
+        f"Queue {listed.queue} lists DeviceClass {view.name}, which selects devices of Moorage:"
+        f" each device is counted as its Configuration, {which}, and not as {view.name}."
     )
     mend = f"List {' and '.join(names) or 'the Configurations'} in Queue {listed.queue} instead."
     return Finding(Level.WARNING, PART, said, mend)

@@ -1,4 +1,4 @@
-"""Whether the API server has the kinds of this version, with all of their fields."""
+"""Whether the API server has the kinds of this version with all of their fields."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OPEN = "x-kubernetes-preserve-unknown-fields"
 
 
 def judge_definitions(setup: Setup) -> Iterator[Finding]:
-    """One finding for each definition that is at fault, else one for all."""
+    """One finding for each faulty definition, else one for all."""
     found = setup.definitions
     if isinstance(found, Unread):
         yield unread(PART, found)
@@ -43,7 +43,7 @@ def judge_definitions(setup: Setup) -> Iterator[Finding]:
 
 def _flaw(name: str, body: JsonObject | None) -> Finding | None:
     if body is None:
-        return Finding(Level.ERROR, PART, f"There is no definition {name}.", APPLY)
+        return Finding(Level.ERROR, PART, f"The definition {name} does not exist.", APPLY)
     conditions = body.get("status", {}).get("conditions", ())
     if not any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
         said = "; ".join(c.get("message", "") for c in conditions if c["status"] == "False")
@@ -51,19 +51,19 @@ def _flaw(name: str, body: JsonObject | None) -> Finding | None:
     if missing := [
         path for path in dict.fromkeys(_paths_of(MODELS[name])) if not _has(_schema(body), path)
     ]:
-        said = f"{name} is of an older version: it drops {some_of(map('.'.join, missing), 1)}."
+        said = f"{name} has an older version: it drops {some_of(map('.'.join, missing), 1)}."
         return Finding(Level.ERROR, PART, said, APPLY)
     return None
 
 
 def _schema(body: JsonObject) -> Any:
-    """Of the version that objects are stored in."""
+    """The schema of the storage version."""
     stored = next(v for v in body["spec"]["versions"] if v["storage"])
     return stored.get("schema", {}).get("openAPIV3Schema", {})
 
 
 def _paths_of(model: type[Model]) -> Iterator[tuple[str, ...]]:
-    """Path of each field below spec and status."""
+    """The path of each field below spec and status."""
     schema = model.model_json_schema()
     for name in schema["properties"].keys() & {"spec", "status"}:
         yield from _paths(schema["properties"][name], schema["$defs"], (name,))

@@ -1,4 +1,4 @@
-"""Who uses devices of Moorage's: what a kubelet does with their pods once its driver is gone."""
+"""Claims and Instances whose devices pods use, before the driver is uninstalled."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from kube.shapes.reading import JsonObject, read_as
 from kube.words import some_of
 
 MOST_NAMED = 20
-"""So many claims and so many Instances are named; the others are counted."""
+"""How many claims, and how many Instances, are named; the others are counted."""
 
 MOST_NAMES = 5
-"""The same of a claim's pods, and of an Instance's nodes."""
+"""How many pods of a claim, and nodes of an Instance, are named."""
 
 CLAIMS_HEAD = (
-    "Pods use devices of Moorage's through ResourceClaims. Without its driver a kubelet does not"
-    " end them."
+    "Pods use devices of Moorage through ResourceClaims. Without Moorage's driver a kubelet cannot"
+    " terminate them."
 )
 SLOTS_HEAD = (
-    "Pods use slots of Instances. They run on without the driver, and can be ended; a container"
-    " that starts anew may not find its device."
+    "Pods use slots of Instances. They keep running without the driver and can be deleted, but a"
+    " container that restarts may not find its device."
 )
 
 
 @dataclass
 class _Named:
-    """The first ones, and how many there are."""
+    """The first names, and the number of all."""
 
     said: list[str] = field(default_factory=list)
     count: int = 0
@@ -50,7 +50,7 @@ class _Named:
 
 
 class DeviceUsers:
-    """Claims that pods may use, and Instances with slots in use; a few words of each are kept."""
+    """Claims that pods may use, and Instances with slots in use; one line of each is kept."""
 
     def __init__(self) -> None:
         self._claims, self._instances = _Named(), _Named()
@@ -59,14 +59,14 @@ class DeviceUsers:
         return bool(self._claims.count or self._instances.count)
 
     def add_claim(self, body: JsonObject) -> None:
-        """Note a ResourceClaim, if pods may use a device of Moorage's through it."""
+        """Note a ResourceClaim if pods may use a device of Moorage through it."""
         claim = read_as(Claim, body)
         users = [each.name or "" for each in claim.consumers]
         if users and any(result.driver == DRIVER_NAME for result in claim.results):
             self._claims.add(f"ResourceClaim {_namespaced(body)}: {_counted('Pod', users)}")
 
     def add_instance(self, body: JsonObject) -> None:
-        """Note an Instance, if slots are used: the device plugin's pods the node alone knows."""
+        """Note an Instance if slots are used; only the node knows the device plugin's pods."""
         usage = (read_as(InstanceObject, body).spec or NO_INSTANCE_SPEC).device_usage or {}
         holders = [str(value).rpartition(":")[2] for value in usage.values() if value]
         if holders:
@@ -75,7 +75,7 @@ class DeviceUsers:
             self._instances.add(f"Instance {_namespaced(body)}: {slots}, of {nodes}")
 
     def lines(self) -> tuple[str, ...]:
-        """What is to be printed; nothing where no pod uses a device."""
+        """The lines to print; () if no pod uses a device."""
         claims = self._claims.lines(CLAIMS_HEAD, "ResourceClaim")
         return (*claims, *self._instances.lines(SLOTS_HEAD, "Instance"))
 

@@ -1,4 +1,4 @@
-"""All that is found of a set-up, and how it is told."""
+"""All findings about an installation, and how they are printed."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ RULES = (
 
 
 def findings_of(setup: Setup) -> tuple[Finding, ...]:
-    """Part by part."""
+    """The findings of all rules, part by part."""
     return tuple(finding for rule in RULES for finding in rule(setup))
 
 
 def is_whole(findings: Sequence[Finding]) -> bool:
-    """Whether nothing is wrong; warnings are not."""
+    """Whether no finding is an error; warnings are allowed."""
     return not any(finding.level is Level.ERROR for finding in findings)
 
 
 def as_text(findings: Sequence[Finding]) -> str:
-    """A line each, and below it what to do."""
+    """One line for each finding, and below it what to do."""
     lines = []
     for finding in findings:
         lines.append(f"{finding.level:8} {finding.part:12} {finding.said}")
@@ -62,5 +62,5 @@ def as_text(findings: Sequence[Finding]) -> str:
 
 
 def as_objects(findings: Sequence[Finding]) -> list[dict[str, str]]:
-    """For programs."""
+    """The findings as objects for JSON."""
     return [asdict(finding) for finding in findings]

@@ -1,4 +1,4 @@
-"""Whether what may not be written is refused: policies, and the webhook before them."""
+"""Whether forbidden writes are refused: the policies, and the webhook before them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from scheduler_plugin.checking.setups import (
 )
 
 POLICIES: Mapping[str, str] = {
-    "moorage-claims": "whoever may edit a claim may write its owner",
-    "moorage-claim-templates": "templates may name owners",
+    "moorage-claims": "a user who may edit a claim may write its owner",
+    "moorage-claim-templates": "a template may name an owner",
     "moorage-pods": "the queue of a pod that holds devices may be changed",
     "moorage-bindings": "a binding may name another queue",
-    "moorage-placed-pods": "a pod with a node in its spec gets devices for nothing",
+    "moorage-placed-pods": "a pod with a node in its spec gets devices uncharged",
     "moorage-scheduler-plugin-pods": "the plugin's account may change any part of a pod",
     "moorage-scheduler-plugin-claims": "the plugin's account may allocate devices",
     "moorage-scheduler-plugin-owners": "the plugin's account may change any part of a claim",
@@ -36,26 +36,26 @@ POLICIES: Mapping[str, str] = {
     "moorage-driver-shared-slices": "the shared driver may rewrite any slice",
     "moorage-driver-shared-classes": "the shared driver may rewrite any DeviceClass",
 }
-"""Each policy that is always installed, and what holds without it."""
+"""Each policy that is always installed, and what is possible without it."""
 
 CHOSEN: Mapping[str, str] = {
-    "moorage-allocations": "other schedulers may give accounted devices away, uncharged; right"
-    " only with accounting.otherSchedulers: Allow",
-    "moorage-podgroups": "a PodGroup's queue may be changed; right only without"
+    "moorage-allocations": "other schedulers may allocate accounted devices uncharged; this is"
+    " right only with accounting.otherSchedulers: Allow",
+    "moorage-podgroups": "a PodGroup's queue may be changed; this is right only without"
     " accounting.podGroups",
-    "moorage-webhook-registrations": "the webhook's account may rewrite any registration; right"
-    " only where cert-manager makes the certificate",
-    "moorage-webhook-secrets": "the webhook's account may write any Secret of its namespace;"
-    " right only where cert-manager makes the certificate",
+    "moorage-webhook-registrations": "the webhook's account may rewrite any registration; this is"
+    " right only if cert-manager makes the certificate",
+    "moorage-webhook-secrets": "the webhook's account may write any Secret of its namespace; this"
+    " is right only if cert-manager makes the certificate",
 }
-"""Each that a value leaves out."""
+"""Each policy that a value of the chart omits, and what is possible without it."""
 
-UPGRADE = "helm upgrade moorage CHART, or kubectl apply -f deploy/policies -f deploy/manifests"
+UPGRADE = "Run helm upgrade moorage CHART, or kubectl apply -f deploy/policies -f deploy/manifests."
 WEBHOOK = "moorage"
 
 
 def judge_policies(setup: Setup) -> Iterator[Finding]:
-    """One finding for each policy that is at fault, else one for all."""
+    """One finding for each faulty policy, else one for all."""
     match setup.policies, setup.bindings:
         case (Unread() as found, _) | (_, Unread() as found):
             yield unread("policies", found)
@@ -77,7 +77,7 @@ def _policies(
     yield from flaws
     if not any(flaw.level is Level.ERROR for flaw in flaws):
         count = len(there & bound & ours)
-        yield Finding(Level.OK, "policies", f"{count} policies are bound and refuse.")
+        yield Finding(Level.OK, "policies", f"{count} policies are bound to Deny.")
 
 
 def _missing(
@@ -85,9 +85,10 @@ def _missing(
 ) -> Iterator[Finding]:
     for name, then in expected.items():
         if name not in there:
-            yield Finding(level, "policies", f"{name} is not there: {then}.", UPGRADE)
+            yield Finding(level, "policies", f"{name} does not exist: {then}.", UPGRADE)
         elif name not in bound:
-            yield Finding(level, "policies", f"Nothing binds {name} to Deny: {then}.", UPGRADE)
+            said = f"{name} has no binding with Deny: {then}."
+            yield Finding(level, "policies", said, UPGRADE)
 
 
 def _broken(policies: list[JsonObject]) -> Iterator[Finding]:
@@ -111,12 +112,12 @@ def _registrations(setup: Setup) -> Iterator[Finding]:
         if isinstance(found, Unread):
             yield unread(part, found)
         elif (body := named(found, WEBHOOK)) is None:
-            said = f"There is no {kind} registration {WEBHOOK}: new objects are stored unjudged."
-            mend = "Set webhook.enabled: true, if that is not meant."
+            said = f"There is no {kind} registration {WEBHOOK}: new objects are stored unchecked."
+            mend = "Set webhook.enabled: true, unless this is intended."
             yield Finding(Level.WARNING, part, said, mend)
         elif not all(w["clientConfig"].get("caBundle") for w in body["webhooks"]):
-            said = f"The {kind} registration {WEBHOOK} trusts nobody yet: each call fails."
-            mend = "The webhook writes its authority when it starts: look at its log."
+            said = f"The {kind} registration {WEBHOOK} has no caBundle yet: each call fails."
+            mend = "The webhook writes its authority when it starts: read its log."
             yield Finding(Level.ERROR, part, said, mend)
 
 
@@ -129,10 +130,10 @@ def _answering(setup: Setup) -> Iterator[Finding]:
     ready = sum(e.get("conditions", {}).get("ready", True) for e in endpoints)
     look = look_at("get pods", setup.namespace, "moorage-webhook")
     if not ready:
-        said = "No replica is ready: pods, claims and Queues that it judges are refused."
+        said = "No replica is ready: pods, claims and Queues that it checks are refused."
         yield Finding(Level.ERROR, "webhook", said, look)
     elif ready == 1:
-        said = "One replica is ready: when it goes, what it judges is refused."
+        said = "Only one replica is ready: without it, the objects that it checks are refused."
         yield Finding(Level.WARNING, "webhook", said, look)
     else:
-        yield Finding(Level.OK, "webhook", f"Registered, {ready} replicas are ready.")
+        yield Finding(Level.OK, "webhook", f"It is registered, and {ready} replicas are ready.")

@@ -1,16 +1,16 @@
 """Whether another kube-scheduler has the same scheduler name, and binds pods past the plugin.
 
-Nothing in the API lists kube-schedulers, and two of one name race for each pod. But each writes
-Events under the name of its profile: by which Lease it was elected, and what became of each pod,
-with the host that decided it. Events are kept for an hour: one that did nothing for so long is not
-seen.
+The API does not list kube-schedulers, and two of one name race for each pod. But each writes Events
+under the name of its profile: about the Lease with which it was elected, and about each pod, with
+the host that decided it. Events are kept for an hour: a scheduler that was idle for so long is not
+found.
 
-A user who may write Events may write such ones. So Leases count in `kube-system` and the release's
-namespace only, where users write nothing, and a decision counts only where its pod is there and has
-the scheduler name. A binding counts only where the pod asks for devices, is bound, and bears no
-annotation of the plugin's binding, which users cannot write. What is left: a user who may write
-Events can make up a kube-scheduler that refuses a pod of that user, or one that bound a pod of that
-user whose devices are not accounted: the plugin binds such a pod without the annotation.
+A user who may write Events can forge them. So Leases count only in `kube-system` and in the
+release's namespace, where users cannot write, and a decision counts only if its pod exists and has
+the scheduler name. A binding counts only if the pod requests devices, is bound, and has no
+annotation of the plugin's binding, which users cannot write. So a user who may write Events can
+still forge a kube-scheduler that refuses a pod of that user, or that bound a pod of that user
+without accounted devices: the plugin binds such a pod without the annotation.
 """
 
 from __future__ import annotations
@@ -40,32 +40,33 @@ from scheduler_plugin.objects.names import QUEUE_ANNOTATION
 
 PART = "scheduler"
 REPLICA = "moorage-scheduler-"
-"""What the name of each pod of the release's scheduler begins with, be it there or gone."""
+"""The prefix of the name of each pod of the release's scheduler, existing or deleted."""
 
 TRIES_AGAIN = timedelta(minutes=6)
-"""kube-scheduler tries a pod that it refused every five minutes: one that lives says so."""
+"""A running kube-scheduler tries a refused pod every five minutes, and writes an Event."""
 
 SAYS_AGAIN = timedelta(minutes=35)
-"""What it says again is a series, whose time client-go brings up to date every 30 minutes."""
+"""A repeated Event becomes a series, whose time client-go updates every 30 minutes."""
 
 NamespacedName = tuple[str, str]
 
 MOST_DECISIONS = 3
 MOST_HOSTS = 10
-"""So many bindings and as many other decisions are looked at, of so many hosts: the newest."""
+"""How many bindings and as many other decisions of a host are checked, the newest first, and of how
+many hosts."""
 
 KUBE_SYSTEM = "kube-system"
 
 
 def lease_namespaces(namespace: str, own: NamespacedName) -> tuple[str, ...]:
-    """Where Leases of kube-schedulers are looked for."""
+    """The namespaces whose Leases of kube-schedulers are checked."""
     return tuple(dict.fromkeys((KUBE_SYSTEM, namespace, own[0])))
 
 
 def rival_leases(
     events: Sequence[Event], namespace: str, own: NamespacedName
 ) -> tuple[NamespacedName, ...]:
-    """Namespace and name of each Lease that elected a kube-scheduler, but for `own`."""
+    """Namespace and name of each Lease that elected a kube-scheduler, except `own`."""
     trusted = lease_namespaces(namespace, own)
     elected = (_name_in(event) for event in events if event.about.kind == "Lease")
     found = dict.fromkeys(each for each in elected if each[0] in trusted and _is_named(each))
@@ -73,7 +74,7 @@ def rival_leases(
 
 
 def is_of_another(event: Event, pods: Objects, namespace: str) -> bool:
-    """Whether it tells of a pod that a host decided which is no replica of this release."""
+    """Whether an Event is about a pod that a host outside this release decided."""
     host = _host(event)
     return (
         bool(host and _is_named(_name_in(event)))
@@ -83,7 +84,7 @@ def is_of_another(event: Event, pods: Objects, namespace: str) -> bool:
 
 
 def _is_named(of: NamespacedName) -> bool:
-    """Whether an object of the API can have this name: of an Event it is any text."""
+    """Whether an object of the API can have this name; an Event may have any text."""
     return is_label(of[0]) and is_name(of[1])
 
 
@@ -101,14 +102,14 @@ def decided_pod(obj: JsonObject) -> DecidedPod:
 
 
 def _asks_for_devices(spec: Spec) -> bool:
-    """Only the names of extended resources have a slash."""
+    """Whether a pod names a claim or an extended resource; only these have a slash."""
     containers = (*(spec.init_containers or ()), *(spec.containers or ()))
     limits = ((each.resources or NO_RESOURCES).limits or {} for each in containers)
     return bool(spec.resource_claims) or any("/" in name for of in limits for name in of)
 
 
 def by_identity(pods: Iterable[DecidedPod]) -> Mapping[Decided, DecidedPod]:
-    """Pods by what an Event says of them."""
+    """Pods by namespace, name and UID, as an Event names them."""
     return {pod.identity: pod for pod in pods}
 
 
@@ -118,7 +119,7 @@ def pod_of(event: Event) -> Decided:
 
 
 def is_confirmed(event: Event, pods: Mapping[Decided, DecidedPod]) -> bool:
-    """Whether what an Event tells of a pod may be so, by the pods that have the scheduler name."""
+    """Whether a pod with the scheduler name confirms an Event."""
     pod = pods.get(pod_of(event))
     return pod is not None and (not _is_binding(event) or _is_bound_past_the_plugin(pod))
 
@@ -128,9 +129,9 @@ def _is_bound_past_the_plugin(pod: DecidedPod) -> bool:
 
 
 def deciding(events: Iterable[Event]) -> Iterator[Event]:
-    """The newest of each host, bindings and others, as far as they are looked at.
+    """The newest Events of each host, `MOST_DECISIONS` bindings and as many others.
 
-    Hosts with bindings come before the others: those are harder to make up.
+    Hosts with bindings come first, since bindings are harder to forge.
     """
     found: dict[str, list[Event]] = {}
     for event in sorted(events, key=_lives_until, reverse=True):
@@ -142,24 +143,24 @@ def deciding(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def judge_rivals(setup: Setup) -> Iterator[Finding]:
-    """One finding for each kube-scheduler of the release's name that is none of the release's."""
+    """One finding for each kube-scheduler outside the release with the release's name."""
     for found in (setup.scheduler_events, setup.rival_leases, setup.decided_pods):
         if isinstance(found, Unread):
             yield unread(PART, found)
             return
     leaders = dict(_leaders(setup))
     for host, lease in leaders.items():
-        yield _finding(setup, Level.ERROR, f"{host}, by the Lease {lease},", "")
+        yield _finding(setup, Level.ERROR, f"{host}, which holds the Lease {lease},", "")
     for host, decisions in _deciders(setup).items():
         if host not in leaders:
-            # One that bound pods a while ago, and refuses others now, lives.
+            # A scheduler that bound pods a while ago and refuses others now is running.
             lives = setup.server_time < max(map(_lives_until, decisions))
             level = Level.ERROR if lives else Level.WARNING
             event = max(decisions, key=lambda e: (_is_binding(e), _time_of(e)))
             when = _time_of(event)
-            last = f"{event.reason}, Pod {event.about.namespace}/{event.about.name}"
-            who = f"{host}, which is no pod of this release,"
-            yield _finding(setup, level, who, f" At {timestamp(when)}: {last}.")
+            last = f"{event.reason} of Pod {event.about.namespace}/{event.about.name}"
+            who = f"{host}, which is not a pod of this release,"
+            yield _finding(setup, level, who, f" It wrote an Event at {timestamp(when)}: {last}.")
 
 
 def _finding(setup: Setup, level: Level, who: str, last: str) -> Finding:
@@ -169,14 +170,14 @@ def _finding(setup: Setup, level: Level, who: str, last: str) -> Finding:
         f" uncharged.{last}"
     )
     mend = (
-        "End it, or give its profile another schedulerName. Then delete and create again the pods"
-        f" that it bound: kubectl get events -A --field-selector reportingComponent={name}."
+        "Stop it, or give its profile another schedulerName. Then delete the pods that it bound and"
+        f" create them again: kubectl get events -A --field-selector reportingComponent={name}."
     )
     return Finding(level, PART, said, mend)
 
 
 def _leaders(setup: Setup) -> Iterator[tuple[str, str]]:
-    """Host and Lease of each that is elected now."""
+    """Host and Lease of each kube-scheduler that is elected now."""
     leases = setup.rival_leases if isinstance(setup.rival_leases, tuple) else ()
     for lease in leases:
         if host := _holder(lease, setup.server_time):
@@ -189,7 +190,7 @@ def _leaders(setup: Setup) -> Iterator[tuple[str, str]]:
 
 
 def _deciders(setup: Setup) -> dict[str, list[Event]]:
-    """What each host that is no replica decided, as far as pods confirm it."""
+    """The Events of each host that is not a replica, as far as pods confirm them."""
     events = setup.scheduler_events if isinstance(setup.scheduler_events, tuple) else ()
     found: dict[str, list[Event]] = {}
     if not has_replicas(setup.pods, setup.namespace):
@@ -203,7 +204,7 @@ def _deciders(setup: Setup) -> dict[str, list[Event]]:
 
 
 def _confirmed(setup: Setup) -> Mapping[Decided, DecidedPod]:
-    """Pods that have a name of the release's."""
+    """The pods with a scheduler name of the release."""
     pods = setup.decided_pods if isinstance(setup.decided_pods, tuple) else ()
     names = _names(setup)
     return by_identity(pod for pod in pods if pod.scheduler in names)
@@ -214,17 +215,17 @@ def _is_binding(event: Event) -> bool:
 
 
 def _host(event: Event) -> str:
-    """kube-scheduler's instance is its profile's name and its host's."""
+    """The host of a kube-scheduler, whose reporting instance is `<profile>-<host>`."""
     return (event.reporting_instance or "").removeprefix(f"{event.reporting_controller}-")
 
 
 def has_replicas(pods: Objects, namespace: str) -> bool:
-    """Whether the release has schedulers of its own; in mode Cluster they are on any machine."""
+    """Whether the release has schedulers of its own; it has none in mode Cluster."""
     return any(here == namespace for here, _ in _schedulers(pods))
 
 
 def _is_replica(host: str, pods: Objects, namespace: str) -> bool:
-    """A pod that has gone is taken for the release's own, by its name."""
+    """Whether a host is a replica of the release; a deleted pod counts by its name."""
     there = {here for here, name in _schedulers(pods) if name == host}
     return namespace in there or (host.startswith(REPLICA) and not there)
 
@@ -241,7 +242,7 @@ def _names(setup: Setup) -> list[str]:
 
 
 def _holder(obj: JsonObject, now: datetime) -> str:
-    """The host that holds a Lease now; "" for none."""
+    """The host that holds a Lease now; "" if none does."""
     lease = parse_lease(obj)
     lasts = timedelta(seconds=lease.duration_seconds)
     is_held = now - _moment(lease.renew_time) <= lasts + timedelta(seconds=5)
@@ -257,16 +258,16 @@ def _time_of(event: Event) -> datetime:
 
 
 def _lives_until(event: Event) -> datetime:
-    """Until when one that lives need not have said anything new."""
+    """Until when a running scheduler need not have written a new Event."""
     return _time_of(event) + (SAYS_AGAIN if event.series is not None else TRIES_AGAIN)
 
 
 _LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
-"""An Event may bear any time; what is added to a later one would overflow."""
+"""The latest time that counts: an Event may have any time, and an addition would overflow."""
 
 
 def _moment(stamp: str) -> datetime:
-    """A time of the API; the beginning of time where there is none."""
+    """A time of the API; `NO_TIME` if it cannot be parsed."""
     try:
         return min((read_time(stamp) or NO_TIME).astimezone(UTC), _LATEST)
     except OverflowError:

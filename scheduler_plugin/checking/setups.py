@@ -1,4 +1,4 @@
-"""What is known of a running Moorage, and what a look at it finds."""
+"""What is read of an installation of Moorage, and the findings about it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from kube.shapes.reading import JsonObject
 
 
 class Level(StrEnum):
-    """How bad a finding is."""
+    """How severe a finding is."""
 
     OK = "ok"
     WARNING = "warning"
-    """It works, but not for ever, or not as whoever runs it may believe."""
+    """It works, but may stop working, or may not do what the administrator expects."""
     ERROR = "error"
     """Something does not work, or is not enforced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of one part.
+    """A finding about one part.
 
     Attributes:
-        part: What it is about, such as `policies`.
+        part: The part, such as `policies`.
         said: One sentence.
-        mend: What to do; empty if there is nothing.
+        mend: What to do; "" if there is nothing to do.
     """
 
     level: Level
@@ -40,11 +40,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What could not be read.
+    """A part that could not be read.
 
     Attributes:
-        why: The API server's words.
-        absent: Whether there is no such kind or object; else nobody knows.
+        why: The API server's message.
+        absent: Whether the kind or object does not exist; else that is not known.
     """
 
     why: str
@@ -53,7 +53,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """What an account may have to do: a verb, and a resource as rules of RBAC name it."""
+    """A right that an account may need: a verb, and a resource as RBAC rules name it."""
 
     verb: str
     group: str
@@ -70,11 +70,11 @@ Decided = tuple[str, str, str]
 
 
 class DecidedPod(NamedTuple):
-    """What tells who decided a pod.
+    """What says which scheduler decided a pod.
 
     Attributes:
         is_bound: Whether it has a node.
-        is_ours: Whether it bears the annotation of the plugin's binding.
+        is_ours: Whether it has the annotation of the plugin's binding.
         asks_for_devices: Whether it names a claim or an extended resource.
     """
 
@@ -87,23 +87,23 @@ class DecidedPod(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What was read.
+    """All that was read.
 
     Attributes:
-        namespace: Where the release is.
-        git_version: Of the API server, such as `v1.36.3`.
-        server_time: The API server's clock, and `own_time` this host's at that moment.
-        serves_dra: Whether there is `resource.k8s.io/v1`.
-        lease: kube-scheduler's; `lease_name` is its namespace and name.
-        scheduler_events: What other kube-schedulers of the expected scheduler names told of late.
-        rival_leases: The Leases by which such ones were elected, but for `lease`.
-        decided_pods: Those that the Events say other kube-schedulers decided.
+        namespace: The release's namespace.
+        git_version: The API server's version, such as `v1.36.3`.
+        server_time: The API server's clock; `own_time` is this host's at that moment.
+        serves_dra: Whether `resource.k8s.io/v1` is served.
+        lease: kube-scheduler's Lease; `lease_name` is its namespace and name.
+        scheduler_events: Recent Events of other kube-schedulers with the expected names.
+        rival_leases: The Leases with which they were elected, except `lease`.
+        decided_pods: The pods that these Events are about.
         configuration: kube-scheduler's, parsed; `configuration_source` says where it was found.
         expected: What `print-config` prints, parsed.
-        denied: What the plugin's account is not allowed, though it needs it.
+        denied: The rights that the plugin's account needs and does not have.
         endpoints: EndpointSlices of the webhook's Service.
-        pods: Of the release, in all its namespaces.
-        daemon_sets: Likewise.
+        pods: The release's pods, in all its namespaces.
+        daemon_sets: The release's DaemonSets, in all its namespaces.
         classes: DeviceClasses; `slices` and `claims` are the other kinds of DRA.
     """
 
@@ -137,12 +137,12 @@ class Setup:
 
 
 def unread(part: str, found: Unread) -> Finding:
-    """That something was not looked at."""
-    return Finding(Level.WARNING, part, f"Not looked at: {found.why}")
+    """The finding that a part could not be checked."""
+    return Finding(Level.WARNING, part, f"Not checked: {found.why}")
 
 
 def look_at(verb: str, namespace: str, name: str) -> str:
-    """A command that shows more of the pods of one name."""
+    """A kubectl command that prints more about the pods of one name."""
     return f"kubectl {verb} --namespace {namespace} --selector app.kubernetes.io/name={name}"
 
 

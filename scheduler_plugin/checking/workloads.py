@@ -1,4 +1,4 @@
-"""Whether the processes run, may do what they must, and have Queues to charge."""
+"""Whether the processes run, have their rights, and have Queues to charge."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PART_OF = "app.kubernetes.io/part-of=moorage"
 
 
 def judge_pods(setup: Setup) -> Iterator[Finding]:
-    """Pods of the release that are not ready, and a kube-scheduler of a version of its own."""
+    """Pods of the release that are not ready, and a kube-scheduler of an unsupported version."""
     if isinstance(setup.pods, Unread):
         yield unread("pods", setup.pods)
         return
@@ -41,19 +41,20 @@ def judge_pods(setup: Setup) -> Iterator[Finding]:
         mend = f"kubectl --namespace {pod.metadata.namespace} describe pod {name}"
         yield Finding(Level.ERROR, "pods", f"{name} is not ready: {_why(pod)}", mend)
     if not any(pod.metadata.namespace == setup.namespace for pod in running):
-        said = f"There are none of Moorage's in {setup.namespace}."
-        yield Finding(Level.ERROR, "pods", said, "Say where the release is: --namespace.")
+        said = f"Namespace {setup.namespace} has no pod of Moorage."
+        mend = "Give the namespace of the release with --namespace."
+        yield Finding(Level.ERROR, "pods", said, mend)
     elif not unready:
-        yield Finding(Level.OK, "pods", f"All {len(running)} are ready.")
+        yield Finding(Level.OK, "pods", f"All {len(running)} pods are ready.")
     yield from _schedulers(setup.git_version, running)
 
 
 _HOOK = "helm.sh/hook"
-"""On what a release runs once, such as its test."""
+"""The annotation of pods that a release runs once, such as its test."""
 
 
 def _is_to_serve(pod: ServingPod) -> bool:
-    """Not what runs once, nor what terminates: an upgrade leaves pods for a grace period."""
+    """Whether a pod serves; one that runs once does not, nor one that an upgrade terminates."""
     metadata = pod.metadata
     owners = {owner.kind for owner in metadata.owner_references or ()}
     runs_once = _HOOK in (metadata.annotations or {}) or "Job" in owners
@@ -66,7 +67,7 @@ def _ready(pod: ServingPod) -> bool:
 
 
 def _why(pod: ServingPod) -> str:
-    """What a container says, else what the pod says, else its phase."""
+    """The reason of a container's state, else a condition of the pod, else its phase."""
     status = pod.status or NO_SERVING_STATUS
     for container in status.container_statuses or ():
         for state in (container.state or {}).values():
@@ -82,9 +83,12 @@ def _schedulers(git_version: str, pods: list[ServingPod]) -> Iterator[Finding]:
     for image in sorted({image for pod in ours for image in _scheduler_images(pod)}):
         minor = minor_of(image.partition("@")[0].rpartition(":")[2])
         if minor is not None and server is not None and not server - 1 <= minor <= server:
-            said = f"{image} beside an API server {git_version}: Kubernetes supports its own minor"
-            mend = "Unset scheduler.image.tag and upgrade, or name a tag of the server's version."
-            yield Finding(Level.ERROR, "scheduler", f"{said} version and the one before.", mend)
+            said = (
+                f"{image} runs with an API server {git_version}: Kubernetes supports only the"
+                " server's minor version and the one before."
+            )
+            mend = "Unset scheduler.image.tag and upgrade, or set a tag of the server's version."
+            yield Finding(Level.ERROR, "scheduler", said, mend)
 
 
 def _scheduler_images(pod: ServingPod) -> Iterator[str]:
@@ -94,7 +98,7 @@ def _scheduler_images(pod: ServingPod) -> Iterator[str]:
 
 
 def judge_daemon_sets(setup: Setup) -> Iterator[Finding]:
-    """Nodes without their driver."""
+    """Whether the driver is ready on its nodes."""
     if isinstance(setup.daemon_sets, Unread):
         yield unread("driver", setup.daemon_sets)
         return
@@ -106,31 +110,33 @@ def judge_daemon_sets(setup: Setup) -> Iterator[Finding]:
         said = f"{found.metadata.name} is ready on {ready} of {desired} nodes."
         yield Finding(level, "driver", said)
     if not setup.daemon_sets:
-        yield Finding(Level.ERROR, "driver", "No node has a driver: no device is discovered.")
+        said = "There is no DaemonSet of the driver: no device is discovered."
+        yield Finding(Level.ERROR, "driver", said)
 
 
 def judge_queues(setup: Setup) -> Iterator[Finding]:
-    """Queues that nobody can use as they are."""
+    """Queues that no pod can use."""
     part = "queues"
     if isinstance(setup.queues, Unread):
         yield unread(part, setup.queues)
         return
     if not setup.queues:
-        said = "There are none, so no pod gets an accounted device."
-        yield Finding(Level.WARNING, part, said, "docs/queues.md tells how one is written.")
+        said = "There is no Queue, so no pod gets an accounted device."
+        yield Finding(Level.WARNING, part, said, "docs/queues.md explains how to write one.")
     queues = [read_as(QueueFields, body) for body in setup.queues]
     parents = {(found.spec or NO_QUEUE_SPEC).parent for found in queues}
     flaws = [flaw for found in queues for flaw in _queue_flaws(found, parents)]
     yield from flaws
     if setup.queues and not flaws:
-        yield Finding(Level.OK, part, f"{len(setup.queues)} are accepted.")
+        yield Finding(Level.OK, part, f"All {len(setup.queues)} Queues are accepted.")
 
 
 def _queue_flaws(queue: QueueFields, parents: Collection[str | None]) -> Iterator[Finding]:
     name = queue.metadata.name
     if (queue.spec or NO_QUEUE_SPEC).namespace_selector is None and name not in parents:
         said = f"{name} has no namespaceSelector: no namespace may use it."
-        yield Finding(Level.WARNING, "queues", said, "namespaceSelector: {} is for all.")
+        mend = "Set namespaceSelector: {} to allow all namespaces."
+        yield Finding(Level.WARNING, "queues", said, mend)
     for condition in queue.conditions:
         if condition.type == "Accepted" and condition.status == "False":
             said = f"{name}: {condition.message}"
@@ -161,17 +167,17 @@ PERMISSIONS = tuple(
     )
     for verb in verbs.split()
 )
-"""What the plugin's account needs everywhere; a test holds the chart's role to it."""
+"""The rights of the plugin's account in all namespaces; a test compares the chart's role."""
 
 
 def judge_permissions(setup: Setup) -> Iterator[Finding]:
-    """Whether the plugin's account may do what it must."""
+    """Whether the plugin's account has its rights."""
     part, denied = "permissions", setup.denied
     if isinstance(denied, Unread):
         yield unread(part, denied)
     elif denied:
         said = f"{setup.account} may not {some_of(map(str, denied))}."
-        mend = "The role moorage-scheduler-plugin of this version allows it: upgrade the release."
+        mend = "Upgrade the release: its role moorage-scheduler-plugin has these rights."
         yield Finding(Level.ERROR, part, said, mend)
     else:
-        yield Finding(Level.OK, part, f"{setup.account} may do all that it must.")
+        yield Finding(Level.OK, part, f"{setup.account} has all rights that it needs.")

@@ -205,9 +205,9 @@ def a_look_at_it_finds_what_is_wrong(cluster: Cluster, folder: Path) -> None:
     with pytest.raises(AssertionError) as refused:
         documented.run(cluster, WHOLE, folder)
 
-    assert "moorage-claims is not there" in str(refused.value)
+    assert "moorage-claims does not exist" in str(refused.value)
     assert "scheduler-plugin may not get pods, list pods, watch pods and" in str(refused.value)
-    fails_and_says(cluster, "moorage-claims is not there")
+    fails_and_says(cluster, "moorage-claims does not exist")
     helm(cluster, "rollback", "moorage", "1", *OPTIONS)
     documented.run(cluster, WHOLE, folder)
 
@@ -215,7 +215,8 @@ def a_look_at_it_finds_what_is_wrong(cluster: Cluster, folder: Path) -> None:
 def a_second_scheduler_of_the_name_is_found(cluster: Cluster, folder: Path) -> None:
     """By the Lease that elected it, before it has bound anything."""
     with cluster.reconfigured(parts=CLUSTER_PARTS):
-        said = "by the Lease kube-system/kube-scheduler-moorage, has the schedulerName moorage, too"
+        lease = "which holds the Lease kube-system/kube-scheduler-moorage"
+        said = f"{lease}, has the schedulerName moorage, too"
         cluster.wait_until("it is told", lambda: said in not_whole(cluster))
         fails_and_says(cluster, said)
 

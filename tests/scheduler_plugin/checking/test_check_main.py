@@ -14,7 +14,7 @@ from scheduler_plugin.check_main import run_check
 from scheduler_plugin.checking.setups import Finding, Level
 from scheduler_plugin.settings import CheckSettings
 
-WRONG = (Finding(Level.ERROR, "scheduler", "Nobody holds the Lease.", "look"),)
+WRONG = (Finding(Level.ERROR, "scheduler", "The Lease has no holder.", "look"),)
 WELL = (Finding(Level.OK, "scheduler", "It is held.", ""),)
 
 
@@ -62,7 +62,7 @@ async def test_what_stays_wrong_is_said_once_the_time_is_over(
 
     assert not await run_check(given("--wait=0.05"))
 
-    assert capsys.readouterr().out.count("Nobody holds the Lease.") == 1
+    assert capsys.readouterr().out.count("The Lease has no holder.") == 1
 
 
 async def test_without_time_to_wait_it_looks_once(looks: list[Sequence[Finding]]) -> None:

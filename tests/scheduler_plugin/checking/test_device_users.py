@@ -58,8 +58,8 @@ def test_of_the_device_plugin_s_pods_it_is_not_said_that_they_cannot_end() -> No
     """A kubelet ends them without the plugin; claims it has to unprepare by the driver."""
     (head, _) = users((), (instance(a="node-a"),)).lines()
 
-    assert "does not end" not in head
-    assert "does not end" in users((claim("door", "first"),)).lines()[0]
+    assert "cannot terminate" not in head
+    assert "cannot terminate" in users((claim("door", "first"),)).lines()[0]
 
 
 def test_of_many_the_first_are_named_and_the_others_counted() -> None:

@@ -177,7 +177,7 @@ BROKEN = {
     "no definition": (
         replace(whole(), definitions=without(whole().definitions, "queues.moorage.dev")),
         Level.ERROR,
-        "definitions: There is no definition queues.moorage.dev.",
+        "definitions: The definition queues.moorage.dev does not exist.",
     ),
     "an older definition": (
         replace(
@@ -193,7 +193,7 @@ BROKEN = {
     "a version that nobody understands": (
         replace(whole(), git_version="devel"),
         Level.WARNING,
-        "kubernetes: 'devel' is no version that is understood.",
+        "kubernetes: The version 'devel' is not known.",
     ),
     "a definition that is not served": (
         replace(
@@ -221,17 +221,17 @@ BROKEN = {
     "rights that may not be asked for": (
         replace(whole(), denied=Unread("403 Forbidden")),
         Level.WARNING,
-        "permissions: Not looked at: 403 Forbidden",
+        "permissions: Not checked: 403 Forbidden",
     ),
     "no driver": (
         replace(whole(), daemon_sets=()),
         Level.ERROR,
-        "driver: No node has a driver: no device is discovered.",
+        "driver: There is no DaemonSet of the driver: no device is discovered.",
     ),
     "a configuration that cannot be found": (
         replace(whole(), configuration=Unread("404", absent=True)),
         Level.WARNING,
-        "scheduler: Not looked at: 404",
+        "scheduler: Not checked: 404",
     ),
     "a queue that is not accepted": (
         replace(
@@ -250,12 +250,12 @@ BROKEN = {
     "no policy": (
         replace(whole(), policies=without(whole().policies, "moorage-claims")),
         Level.ERROR,
-        "policies: moorage-claims is not there: whoever may edit a claim may write its owner.",
+        "policies: moorage-claims does not exist: a user who may edit a claim may write its owner.",
     ),
     "a policy that nothing binds": (
         replace(whole(), bindings=without(whole().bindings, "moorage-pods")),
         Level.ERROR,
-        "policies: Nothing binds moorage-pods to Deny",
+        "policies: moorage-pods has no binding with Deny",
     ),
     "a policy that was left out": (
         replace(whole(), policies=without(whole().policies, "moorage-allocations")),
@@ -265,7 +265,7 @@ BROKEN = {
     "policies that may not be read": (
         replace(whole(), policies=Unread("403 Forbidden")),
         Level.WARNING,
-        "policies: Not looked at: 403 Forbidden",
+        "policies: Not checked: 403 Forbidden",
     ),
     "no webhook": (
         replace(whole(), validating=()),
@@ -278,7 +278,7 @@ BROKEN = {
             mutating=({"metadata": {"name": "moorage"}, "webhooks": [{"clientConfig": {}}]},),
         ),
         Level.ERROR,
-        "webhook: The mutating registration moorage trusts nobody yet",
+        "webhook: The mutating registration moorage has no caBundle yet",
     ),
     "a webhook without replicas": (
         replace(whole(), endpoints=({"endpoints": [{"conditions": {"ready": False}}]},)),
@@ -288,7 +288,7 @@ BROKEN = {
     "one replica": (
         replace(whole(), endpoints=({"endpoints": [{"conditions": {"ready": True}}]},)),
         Level.WARNING,
-        "webhook: One replica is ready",
+        "webhook: Only one replica is ready",
     ),
     "a role of another version": (
         replace(whole(), denied=(Permission("patch", "moorage.dev", "queues"),)),
@@ -310,7 +310,7 @@ BROKEN = {
     "another namespace": (
         replace(whole(), namespace="elsewhere"),
         Level.ERROR,
-        "pods: There are none of Moorage's in elsewhere.",
+        "pods: Namespace elsewhere has no pod of Moorage.",
     ),
     "a kube-scheduler that is too new": (
         replace(
@@ -319,7 +319,7 @@ BROKEN = {
             pods=(pod("moorage-scheduler-0", "moorage-scheduler-plugin"),),
         ),
         Level.ERROR,
-        "scheduler: kube-scheduler:v1.36.3 beside an API server v1.35.2",
+        "scheduler: kube-scheduler:v1.36.3 runs with an API server v1.35.2",
     ),
     "a node without its driver": (
         replace(
@@ -344,42 +344,42 @@ BROKEN = {
             whole(), server_time=NOW + timedelta(minutes=1), own_time=NOW + timedelta(minutes=1)
         ),
         Level.ERROR,
-        "scheduler: Nobody holds the Lease",
+        "scheduler: The Lease moorage-system/moorage-scheduler has no holder",
     ),
     "an extender that may be passed over": (
         changed(whole(), "extenders.0.ignorable", True),
         Level.ERROR,
-        "extenders[0].ignorable: pods are bound uncharged while the plugin is away.",
+        "extenders[0].ignorable: pods are bound uncharged while the plugin is down.",
     ),
     "an extender that does not bind": (
         changed(whole(), "extenders.0.bindVerb", ""),
         Level.ERROR,
-        "extenders[0].bindVerb is '', it must be 'bind'.",
+        "extenders[0].bindVerb is ''; it must be 'bind'.",
     ),
     "no extender": (
         changed(whole(), "extenders", []),
         Level.ERROR,
-        "extenders: none calls http://127.0.0.1:10261, so nothing is judged.",
+        "extenders: none calls http://127.0.0.1:10261, so no pod is judged.",
     ),
     "no election": (
         changed(whole(), "leaderElection.leaderElect", False),
         Level.ERROR,
-        "leaderElection.leaderElect is False, it must be True.",
+        "leaderElection.leaderElect is False; it must be True.",
     ),
     "another profile": (
         changed(whole(), "profiles", [{"schedulerName": "other"}]),
         Level.ERROR,
-        "profiles: moorage is not among them.",
+        "profiles: moorage is missing.",
     ),
     "a configuration that is none": (
         replace(whole(), configuration="text"),
         Level.ERROR,
-        "ConfigMap moorage-scheduler: no configuration of a kube-scheduler.",
+        "ConfigMap moorage-scheduler is not a configuration of kube-scheduler.",
     ),
     "a host whose clock is behind": (
         replace(whole(), own_time=NOW - timedelta(seconds=90)),
         Level.WARNING,
-        "clocks: This host and the API server are 90 s apart.",
+        "clocks: The clocks of this host and API server differ by 90 s.",
     ),
     "a scheduler whose clock is ahead": (
         replace(
@@ -391,7 +391,7 @@ BROKEN = {
     "no queue": (
         replace(whole(), queues=()),
         Level.WARNING,
-        "queues: There are none, so no pod gets an accounted device.",
+        "queues: There is no Queue, so no pod gets an accounted device.",
     ),
     "a queue that nobody may use": (
         replace(whole(), queues=({"metadata": {"name": "vision"}, "spec": {}},)),
@@ -413,7 +413,7 @@ SHOWN = a_slice_object("s", ("onvif", "onvif-aaaaaa"))
         (CAMERAS, (), "here onvif"),
         (OURS, (HELD,), "here onvif"),
         ("true", (HELD,), "here onvif"),
-        (OURS, (), "which selectors do not tell"),
+        (OURS, (), "which the selectors do not say"),
     ],
 )
 def test_queue_that_lists_a_class_of_our_devices_is_told_what_is_counted(
@@ -430,8 +430,8 @@ def test_queue_that_lists_a_class_of_our_devices_is_told_what_is_counted(
 
     assert (
         Level.WARNING,
-        "classes: Queue vision lists DeviceClass cams, which selects devices of Moorage's: each is"
-        f" counted as its Configuration, {which}, and not as cams.",
+        "classes: Queue vision lists DeviceClass cams, which selects devices of Moorage: each"
+        f" device is counted as its Configuration, {which}, and not as cams.",
     ) in bad(setup)
 
 
@@ -495,7 +495,7 @@ def test_chart_and_check_write_and_read_the_drivers_alike() -> None:
 def test_what_cannot_be_read_of_classes_is_told() -> None:
     setup = replace(whole(), claims=Unread("403 Forbidden"))
 
-    assert (Level.WARNING, "classes: Not looked at: 403 Forbidden") in bad(setup)
+    assert (Level.WARNING, "classes: Not checked: 403 Forbidden") in bad(setup)
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -516,7 +516,7 @@ def test_a_pod_that_terminates_need_not_be_ready() -> None:
 
     assert bad(replace(whole(), pods=(*PODS, old))) == []
     alone = bad(replace(whole(), pods=(old,)))
-    assert alone == [(Level.ERROR, f"pods: There are none of Moorage's in {SYSTEM}.")]
+    assert alone == [(Level.ERROR, f"pods: Namespace {SYSTEM} has no pod of Moorage.")]
 
 
 def test_a_pod_of_a_job_need_not_be_ready() -> None:

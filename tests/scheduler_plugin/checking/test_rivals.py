@@ -110,11 +110,11 @@ def test_one_that_holds_another_lease_is_told_before_it_binds_anything() -> None
 
     assert level is Level.ERROR
     assert said == (
-        "scheduler: kube-scheduler vm, by the Lease kube-system/kube-scheduler-moorage, has the"
-        " schedulerName moorage, too: it binds pods past the plugin, uncharged."
+        "scheduler: kube-scheduler vm, which holds the Lease kube-system/kube-scheduler-moorage,"
+        " has the schedulerName moorage, too: it binds pods past the plugin, uncharged."
     )
     (finding,) = (f for f in findings_of(setup) if f.level is Level.ERROR)
-    assert finding.mend.startswith("End it, or give its profile another schedulerName")
+    assert finding.mend.startswith("Stop it, or give its profile another schedulerName")
     assert not is_whole(findings_of(setup))
 
 
@@ -127,8 +127,10 @@ def test_one_without_election_is_told_by_what_it_decided() -> None:
     ((level, said),) = bad(seen(decision("vm")))
 
     assert level is Level.ERROR
-    assert "kube-scheduler vm, which is no pod of this release, has the schedulerName moo" in said
-    assert said.endswith("2026-05-01T11:59:00Z: Scheduled, Pod default/first.")
+    assert (
+        "kube-scheduler vm, which is not a pod of this release, has the schedulerName moo" in said
+    )
+    assert said.endswith("2026-05-01T11:59:00Z: Scheduled of Pod default/first.")
 
 
 def test_what_was_bound_a_while_ago_is_told_and_fails_nothing() -> None:
@@ -141,7 +143,7 @@ def test_what_was_bound_a_while_ago_is_told_and_fails_nothing() -> None:
     ((level, said),) = bad(setup)
 
     assert level is Level.WARNING
-    assert "Scheduled, Pod default/first" in said
+    assert "Scheduled of Pod default/first" in said
     assert is_whole(findings_of(setup))
 
 
@@ -154,7 +156,7 @@ def test_one_that_bound_a_while_ago_and_refuses_now_lives() -> None:
     ((level, said),) = bad(setup)
 
     assert level is Level.ERROR
-    assert "Scheduled, Pod default/first" in said
+    assert "Scheduled of Pod default/first" in said
 
 
 @pytest.mark.parametrize("minutes", [7, 29, 34])
@@ -254,7 +256,7 @@ def test_a_replica_of_another_release_is_none_of_this_one_s() -> None:
     ((level, said),) = bad(seen(decision("moorage-scheduler-7"), pods=(*PODS, other)))
 
     assert level is Level.ERROR
-    assert "kube-scheduler moorage-scheduler-7, which is no pod of this release" in said
+    assert "kube-scheduler moorage-scheduler-7, which is not a pod of this release" in said
     assert bad(seen(decision("moorage-scheduler-7"))) == []
 
 
@@ -285,7 +287,7 @@ def test_one_that_took_the_release_s_own_lease_is_told() -> None:
     ((level, said),) = bad(seen(lease=taken))
 
     assert level is Level.ERROR
-    assert "kube-scheduler vm, by the Lease moorage-system/moorage-scheduler" in said
+    assert "kube-scheduler vm, which holds the Lease moorage-system/moorage-scheduler" in said
 
 
 def test_on_a_control_plane_of_ones_own_any_machine_may_decide() -> None:
@@ -298,7 +300,7 @@ def test_on_a_control_plane_of_ones_own_any_machine_may_decide() -> None:
 def test_events_that_may_not_be_read_are_told() -> None:
     setup = replace(whole(), scheduler_events=Unread("403 Forbidden"))
 
-    assert bad(setup) == [(Level.WARNING, "scheduler: Not looked at: 403 Forbidden")]
+    assert bad(setup) == [(Level.WARNING, "scheduler: Not checked: 403 Forbidden")]
 
 
 def test_leases_to_read_are_those_of_others_where_users_write_nothing() -> None:
