@@ -1,7 +1,7 @@
-"""What `kubectl moorage` answers: a cluster or a file as a Snapshot, what would be if, and tables.
+"""The answers of `kubectl moorage`: snapshots of a cluster or file, simulations, and tables.
 
-In flow the cluster's objects (`apiserver_snapshots`), of which a Snapshot keeps what the rules look
-at; of it `books` are made, or one of `worlds`, as the plugin has one. What is to be different is
-laid over it by `simulations`; `kubectl_views` and `shown_pods` choose the rows of `viewing`, and
-`tables` makes text of them, in `columns`. Start reading at `snapshots`.
+`apiserver_snapshots` reads the cluster's objects into a Snapshot, which keeps only what the rules
+read. `books` and `worlds` turn it into what the plugin has in memory. `simulations` applies changes
+to it. `kubectl_views` and `shown_pods` choose the rows of `viewing`, and `tables` prints them in
+`columns`. Start reading at `snapshots`.
 """

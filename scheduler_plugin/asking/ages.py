@@ -1,4 +1,4 @@
-"""How long ago something was, in kubectl's words: 5m, 3h12m, 2d."""
+"""Ages as kubectl writes them: 5m, 3h12m, 2d."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ UNKNOWN = "<unknown>"
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
 _CLOCK_SKEW = timedelta(seconds=2)
-"""Two clocks may differ so much before an age of less than nothing is called invalid."""
+"""How far two clocks may differ before a negative age counts as invalid."""
 
 _STEPS = (
-    # Below this many seconds, the larger unit, the smaller unit that is told beside it.
+    # Below this many seconds: the larger unit, and the smaller unit that is written beside it.
     (10 * _MINUTE, _MINUTE, 1),
     (3 * _HOUR, _MINUTE, None),
     (8 * _HOUR, _HOUR, _MINUTE),
@@ -27,7 +27,7 @@ _LETTERS = {1: "s", _MINUTE: "m", _HOUR: "h", _DAY: "d", _YEAR: "y"}
 
 
 def age(since: str, now: datetime) -> str:
-    """The time from `since` to `now`; a text that is no time stays as it is."""
+    """The time from `since` to `now`; a text that is not a time is returned unchanged."""
     if not since:
         return UNKNOWN
     found = read_time(since)
@@ -35,13 +35,13 @@ def age(since: str, now: datetime) -> str:
 
 
 def ago(since: str, now: datetime) -> str:
-    """`5m ago`; a text that is no time stays as it is."""
+    """`5m ago`; a text that is not a time is returned unchanged."""
     said = age(since, now)
     return f"{said} ago" if read_time(since) is not None else said
 
 
 def duration(passed: timedelta) -> str:
-    """As `k8s.io/apimachinery/pkg/util/duration.HumanDuration` rounds it."""
+    """The text of a duration, as `k8s.io/apimachinery/pkg/util/duration.HumanDuration` rounds."""
     if passed < -_CLOCK_SKEW:
         return "<invalid>"
     seconds = max(0, int(passed.total_seconds()))

@@ -1,4 +1,4 @@
-"""The API server, read for one pod: its Events, and what a user of one namespace may read."""
+"""Reads of one pod from the API server: its Events, and what a user of one namespace may read."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.objects.names import MIRROR_ANNOTATION
 
 NEWEST = 5
-"""How many Events of a pod are told."""
+"""How many Events of a pod are printed."""
 
 CORE_EVENTS = Resource("", "v1", "events")
-"""The same Events in the core group, which Kubernetes' ClusterRole `view` has."""
+"""The same Events in the core group, which Kubernetes' ClusterRole `view` allows to read."""
 
 NOT_JUDGED = (
-    "So no check is made here. Reason and sentence are those of the pod's conditions, which the"
-    " scheduler plugin and kube-scheduler wrote; what a change would help is not known."
+    "So this command checks nothing. Reason and sentence come from the pod's conditions, which the"
+    " scheduler plugin and kube-scheduler wrote; remedies are not known."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PodRead:
-    """What could be read of a pod.
+    """What a user may read of a pod.
 
     Attributes:
-        claims: Those of its namespace; None where they may not be read.
-        not_read: What could not, as sentences, and at the end what that means.
+        claims: The claims of its namespace; None if the user may not read them.
+        not_read: What the user may not read, as sentences; the last sentence says what follows.
     """
 
     claims: Sequence[JsonObject] | None
@@ -41,10 +41,10 @@ class PodRead:
 
 
 async def read_pod(client: ApiReader, pod: JsonObject) -> PodRead:
-    """Read what a user may read that may not read all that verdicts rest on.
+    """Read a pod for a user who may not read all that verdicts depend on.
 
     Raises:
-        ApiError: If something cannot be read for another reason.
+        ApiError: If a read fails for another reason than a missing right.
     """
     not_read = []
     for resource in (*NEEDED, *OPTIONAL):
@@ -57,7 +57,7 @@ async def read_pod(client: ApiReader, pod: JsonObject) -> PodRead:
     try:
         claims = (await client.list(CLAIMS.select(metadata_of(pod).namespace or ""))).items
     except NotFoundError:
-        claims = ()  # A cluster without DRA.
+        claims = ()  # The cluster has no DRA.
     except ForbiddenError as error:
         not_read.append(f"{CLAIMS.plural} of its namespace: {error}")
     return PodRead(claims, (*not_read, NOT_JUDGED))
@@ -66,9 +66,9 @@ async def read_pod(client: ApiReader, pod: JsonObject) -> PodRead:
 async def events_of(
     client: ApiReader, settings: ViewSettings, pod: JsonObject | None
 ) -> tuple[ToldEvent, ...]:
-    """The newest Events about a pod, the oldest first; none where they may not be read.
+    """The newest Events about a pod, the oldest first; none if the user may not read them.
 
-    Where the pod is there, Events of an earlier one of its name are left out.
+    If the pod exists, Events of an earlier pod of its name are left out.
     """
     found = [read_as(Event, obj) for obj in await _listed(client, settings)]
     uids = _uids(pod) if pod else frozenset()
@@ -91,7 +91,7 @@ async def _listed(client: ApiReader, settings: ViewSettings) -> Sequence[JsonObj
 
 
 def _uids(pod: JsonObject) -> frozenset[str]:
-    """A kubelet's Events about a static pod have the digest of its manifest as the pod's UID."""
+    """The UIDs in a pod's Events; a kubelet uses the digest of a static pod's manifest."""
     metadata = metadata_of(pod)
     return frozenset({metadata.uid, (metadata.annotations or {}).get(MIRROR_ANNOTATION, ""), ""})
 

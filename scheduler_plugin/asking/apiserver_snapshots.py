@@ -1,4 +1,4 @@
-"""The API server, read once: every kind that the core needs, listed page by page."""
+"""One snapshot of the API server: all kinds that the rules need, listed page by page."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from scheduler_plugin.objects.projections import project_pod
 
 NEEDED = (QUEUES, PODS, NAMESPACES)
 OPTIONAL = (CLAIMS, CLASSES, SLICES, CONFIGURATIONS, INSTANCES)
-"""What a cluster may not serve; where it does, it has to be readable."""
+"""Kinds that a cluster may not serve; a kind that it serves must be readable."""
 
 PRIORITIES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 BESIDE = (TEMPLATES, PRIORITIES)
-"""Needed for few questions; where they may not be read, it is said and the rest is told."""
+"""Kinds that few views need; a kind that may not be read is noted, and the rest is printed."""
 
 DRIVER_LABELS = {"app.kubernetes.io/name": "moorage-driver", "app.kubernetes.io/component": "node"}
 ATTEMPTS = 3
 
 Told = Callable[[str, int], None]
-"""Hears which kind is being read, and how many of it there are so far."""
+"""Called with the kind that is being read, and the number of its objects so far."""
 
 
 class NoQueuesError(NotThereError):
-    """Raised where the cluster serves no Queues: Moorage is not installed."""
+    """Raised if the cluster serves no Queues: Moorage is not installed."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class SnapshotReader:
     """Reads one snapshot.
 
     Attributes:
-        told: Hears how far it is.
+        told: Called with the progress.
     """
 
     client: ApiReader
@@ -65,8 +65,8 @@ class SnapshotReader:
         """Read all kinds.
 
         Raises:
-            ApiError: If something that is needed cannot be read; it names verb and resource.
-            NoQueuesError: If there is no Moorage.
+            ApiError: If a needed kind cannot be read; it names verb and resource.
+            NoQueuesError: If Moorage is not installed.
         """
         objects: dict[str, tuple[JsonObject, ...]] = {}
         for resource in (*NEEDED, *OPTIONAL):
@@ -88,14 +88,14 @@ class SnapshotReader:
         )
 
     async def _listed_if_allowed(self, resource: Resource) -> tuple[JsonObject, ...] | None:
-        """None where there is no such kind; nothing where it may not be read, which is said.
+        """The objects; None if the kind is not served, () with a note if it may not be read.
 
-        A user that may not list a kind is told so before anything is told to be missing.
+        The right to list a kind is checked before its absence, so the note names the right.
         """
         try:
             return await self._listed(resource)
         except ForbiddenError as error:
-            self._notes.append(f"{resource.plural} of {resource.group} are not read: {error}.")
+            self._notes.append(f"{resource.plural} of {resource.group} were not read: {error}.")
             return ()
 
     async def _listed(self, resource: Resource) -> tuple[JsonObject, ...] | None:
@@ -104,7 +104,7 @@ class SnapshotReader:
                 return await self._pages(resource)
             except NotFoundError:
                 return None
-            except GoneError:  # Of a list that took too long the rest is gone.
+            except GoneError:  # The list took too long: its continue token has expired.
                 if attempt + 1 == ATTEMPTS:
                     raise
         raise AssertionError("the last attempt returned or raised")
@@ -119,7 +119,10 @@ class SnapshotReader:
         return tuple(found)
 
     def _matter(self, pods: Sequence[JsonObject]) -> Iterator[JsonObject]:
-        """Most pods of a cluster have nothing to do with devices; of some it is known where."""
+        """The pods that matter; beside that, note the nodes of the driver's pods.
+
+        Most pods of a cluster have nothing to do with devices.
+        """
         for obj in pods:
             try:
                 pod = read_as(Pod, obj)

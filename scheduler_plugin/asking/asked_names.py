@@ -1,6 +1,6 @@
-"""Names that a user gives, checked before a cluster is asked for them.
+"""Checks the names that a user gives before they become paths of the API.
 
-A name with a slash would be another path of the API, which `kubectl proxy` refuses by itself.
+A name with a slash would be another path; only `kubectl proxy` refuses it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _LONGEST = 253
 
 
 def pod_name(word: str) -> str:
-    """NAME of `NAME`, or of `pod/NAME` as kubectl accepts it.
+    """The name in `NAME`, or in `pod/NAME`, which kubectl accepts, too.
 
     Raises:
-        CannotTellError: If no pod can be called so.
+        CannotTellError: If a pod cannot have the name.
     """
     kind, slash, name = word.rpartition("/")
     if slash and kind.lower() not in _PODS:
-        raise CannotTellError(f'"{word}" is no pod: give NAME or pod/NAME.')
+        raise CannotTellError(f'"{word}" does not name a pod: give NAME or pod/NAME.')
     return _checked(name, "pod")
 
 
@@ -30,7 +30,7 @@ def namespace_name(word: str) -> str:
     """The word itself.
 
     Raises:
-        CannotTellError: If no namespace can be called so.
+        CannotTellError: If a namespace cannot have the name.
     """
     return _checked(word, "namespace")
 
@@ -38,13 +38,14 @@ def namespace_name(word: str) -> str:
 def _checked(name: str, kind: str) -> str:
     if not _is_object_name(name):
         raise CannotTellError(
-            f'"{name}" is no name of a {kind}: names have lower-case letters, digits, "-" and ".".'
+            f'"{name}" is not a valid name of a {kind}: names have lower-case letters, digits, "-"'
+            ' and ".".'
         )
     return name
 
 
 def _is_object_name(text: str) -> bool:
-    """Whether it is a DNS subdomain. Without a pattern, whose compilation takes longer."""
+    """Whether the text is a DNS subdomain; to compile a pattern would take longer."""
     labels = text.split(".")
     return len(text) <= _LONGEST and all(
         label and label.strip("-") == label and _LETTERS.issuperset(label) for label in labels

@@ -1,6 +1,7 @@
-"""The books of a snapshot: who is charged for what in it.
+"""The books of a snapshot: which queue is charged for what.
 
-Who only shows these needs no more of a World: what is decided and not visible yet no API tells.
+A view of charges needs only the books of a World: the API does not say what was decided and is not
+visible yet.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ T = TypeVar("T")
 
 
 def books_of(snapshot: Snapshot) -> Books:
-    """The books that follow; an object that cannot be read is absent."""
+    """The books of a snapshot; an object that cannot be parsed counts as absent."""
     books = Books(snapshot.settings)
     fill(books, snapshot)
     return books
 
 
 def fill(books: Books, snapshot: Snapshot) -> None:
-    """Enter all that a snapshot has into books that are empty."""
+    """Enter all objects of a snapshot into empty books."""
     settings = snapshot.settings
     books.serve_groups(served=snapshot.serves_groups)
     _feed(snapshot.of("deviceclasses"), class_view, books.put_class)
@@ -47,7 +48,7 @@ def fill(books: Books, snapshot: Snapshot) -> None:
 
 
 def _note_gone(books: Books) -> None:
-    """All claims were read: one that is not there does not exist, as the plugin finds by asking."""
+    """Note named claims that the snapshot lacks: all claims were read, so they do not exist."""
     for pod in books.facts.pods():
         for name in pod.claim_names:
             if books.facts.claim_named(pod.namespace, name) is None:

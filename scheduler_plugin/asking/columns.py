@@ -1,10 +1,10 @@
-"""Columns as kubectl prints them: as wide as what they hold, with blanks between, and never cut.
+"""Columns as kubectl prints them: as wide as their widest cell, and never cut.
 
     NAME     CLASS   USAGE
     vision   onvif   1
 
-A line may be longer than the terminal is wide: the terminal wraps it, and no name loses a letter.
-No line ends with a blank. Styles are for terminals alone, and take no room.
+A terminal wraps a line that is too long for it, so no name is cut. No line ends with a blank. Only
+terminals get styles, which take no width.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 BETWEEN = "   "
 NOTHING = "-"
-"""Stands in an empty cell, so that the third word of a line is of the third column."""
+"""The text of an empty cell, so that the third word of a line belongs to the third column."""
 
 BOLD, RED, GREEN, YELLOW, DIM = "1", "1;31", "32", "33", "2"
 
 
 @dataclass(frozen=True, slots=True)
 class Styled:
-    """Text in runs, each with a style that a terminal shows it in; "" for none."""
+    """Text in runs, each with its style for terminals; "" for no style."""
 
     runs: tuple[tuple[str, str], ...]
 
@@ -32,19 +32,19 @@ class Styled:
 
 
 Cell = Styled | str | int | None
-"""Of a table; a figure that is None has no end."""
+"""A cell of a table; a figure of None is unlimited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Heads, and lines of as many cells."""
+    """Heads, and lines with as many cells."""
 
     heads: tuple[str, ...]
     lines: tuple[tuple[Cell, ...], ...]
 
 
 Part = Table | Styled | str
-"""Of what is shown: a table, or one line of text."""
+"""A part of a view: a table, or one line of text."""
 
 
 def table(heads: Sequence[str], lines: Iterable[Iterable[Cell]]) -> Table:
@@ -58,7 +58,7 @@ def styled(text: str, style: str) -> Styled:
 
 
 def lines_of(parts: Iterable[Part], *, is_terminal: bool = False) -> Iterator[str]:
-    """All lines, without their ends; with styles on a terminal."""
+    """All lines without line ends; with styles for a terminal."""
     for part in parts:
         if isinstance(part, Table):
             yield from _of_table(part, is_terminal)
@@ -78,7 +78,7 @@ def _filled(cell: Cell) -> Styled:
 
 
 def _styled(text: Styled | str | int) -> Styled:
-    """Control characters of names and messages never reach a terminal."""
+    """The text without control characters, which must not reach a terminal."""
     runs = text.runs if isinstance(text, Styled) else ((str(text), ""),)
     return Styled(tuple((_printable(said), style) for said, style in runs))
 
@@ -92,7 +92,7 @@ def _width(cell: Styled) -> int:
 
 
 def _line(cells: Sequence[Styled], widths: Sequence[int], is_terminal: bool) -> str:
-    """Blanks are written when something follows them, so that none end the line."""
+    """One line; blanks are written only before other text, so that none end the line."""
     line, blanks = "", ""
     for number, cell in enumerate(cells):
         for text, style in cell.runs:

@@ -1,7 +1,6 @@
-"""What `kubectl moorage` shows: for each view the same for programs, and for people.
+"""The views of `kubectl moorage`, each for programs and for people.
 
-A view imports what it shows when it is asked for: a call lasts a moment, and most of its time goes
-into imports.
+A view imports its modules when it is called, since imports are most of the time of a command.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ if TYPE_CHECKING:
 def view(
     settings: ViewSettings, snapshot: Snapshot, labelled: Collection[Key] | None = None
 ) -> Shown:
-    """One view of a snapshot; of its objects only those `labelled`, unless that is None.
+    """One view of a snapshot, of the `labelled` objects only unless that is None.
 
     Raises:
-        NotThereError: If there is no such object.
-        CannotTellError: If a manifest makes no sense.
+        NotThereError: If an object that is named does not exist.
+        CannotTellError: If a manifest is not valid, or a snapshot does not have the view.
     """
     found = _VIEWS.get(settings.view)
     if found is None:
-        raise CannotTellError(f"a snapshot has no {settings.view}.")
+        raise CannotTellError(f"a snapshot does not have the view {settings.view}.")
     return found(_Asked(settings, snapshot, labelled))
 
 
@@ -58,7 +57,7 @@ class _Asked:
         return taken_at(self.snapshot)
 
     def books(self) -> Books:
-        """Made anew by each call."""
+        """New books of the snapshot."""
         from scheduler_plugin.asking.books import books_of
 
         return books_of(self.snapshot)
@@ -68,14 +67,14 @@ class _Asked:
         return self.settings.reading.output == "wide"
 
     def has(self, namespace: str, name: str) -> bool:
-        """Whether such an object is asked for, whatever its name."""
+        """Whether namespace and labels of an object are selected; names are checked elsewhere."""
         wanted = self.settings.namespace
         if wanted and namespace and wanted != namespace:
             return False
         return self.labelled is None or (namespace, name) in self.labelled
 
     def check_names(self, kind: str, found: Iterable[str]) -> None:
-        """Raises NotThereError for a name that no row has."""
+        """Raise NotThereError if a name is given that no row has."""
         known = set(found)
         missing = [name for name in self.settings.names if name not in known]
         if missing:
@@ -83,7 +82,7 @@ class _Asked:
             raise NotThereError(f"there is no {kind} {', '.join(missing)}{where}.")
 
     def nothing(self, kind: str) -> str:
-        """As kubectl says it."""
+        """The sentence for an empty table, as kubectl writes it."""
         namespace = self.settings.namespace
         return f"No {kind} found{f' in {namespace} namespace' if namespace else ''}."
 
@@ -128,13 +127,13 @@ def _claims(asked: _Asked) -> Shown:
 
 
 def _devices_of(claim: JsonObject) -> tuple[str, ...]:
-    """Those that a claim was allocated, each as driver/pool/device and once."""
+    """The devices that are allocated to a claim, each once as driver/pool/device."""
     from kube.shapes.claims import Claim
 
     try:
         results = read_as(Claim, claim).results
     except UnreadableError:
-        return ()  # Of a damaged file; the claim is not among those that are shown.
+        return ()  # The file is damaged, and no row shows the claim.
     found = (f"{one.driver or ''}/{one.pool or ''}/{one.device or ''}" for one in results)
     return tuple(dict.fromkeys(found))
 
@@ -144,7 +143,7 @@ def _charge(asked: _Asked) -> Shown:
 
     name, books = QueueName(asked.settings.name), asked.books()
     if name not in books.facts.tree:
-        raise NotThereError(f"there is no Queue {name}")
+        raise NotThereError(f"there is no Queue {name}.")
     rows = tuple(charge_rows(books, name))
     return Shown(objects(rows), (charge_table(rows),), f"Queue {name} is charged for nothing.")
 
@@ -221,5 +220,5 @@ def _manifests(paths: Sequence[Path]) -> list[JsonObject]:
             if isinstance(each, Mapping):
                 found += each["items"] if each.get("kind") == "List" else [each]
             elif each is not None:
-                raise CannotTellError(f"{path}: an object is expected.")
+                raise CannotTellError(f"{path}: each document must be an object.")
     return found

@@ -1,7 +1,7 @@
-"""What the plugin of a release was told, as far as it decides who is charged.
+"""The flags of a release's plugin that decide which queue is charged.
 
 The release may be of another version, with flags that this one does not know, and without some that
-this one has. Only flags that change who is charged matter here; any other is left alone.
+this one has. All flags that do not change charges are ignored.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ MATTER = frozenset(
 
 
 def plugin_words(deployment: Any) -> tuple[str, ...]:
-    """The flags of the plugin's container that change who is charged; () where there is none.
+    """The flags of the plugin's container that change charges; () if there is no container.
 
-    Each as one word, `--flag=value`, however it was written.
+    Each flag is one word, `--flag=value`, also if it was written as two.
     """
     try:
         plugin = _container(deployment)
@@ -32,7 +32,7 @@ def plugin_words(deployment: Any) -> tuple[str, ...]:
 
 
 def plugin_image(deployment: Any) -> str:
-    """The image of the plugin's container; "" where there is none."""
+    """The image of the plugin's container; "" if there is no container."""
     try:
         return str(_container(deployment)["image"])
     except (KeyError, TypeError, StopIteration):

@@ -1,8 +1,8 @@
-"""What is kept of each kind of object for a view: the fields that the core reads, and no others.
+"""The fields that a snapshot keeps of each kind: those that the rules read, and no others.
 
-A shape names fields: a mapping of those of an object, a list of one for those of each entry, a set
-for the keys that are kept of labels and annotations, and ALL for a part that is kept as it is. So
-environment, commands, tokens, selectors and what discovery is told never leave the cluster.
+A shape names fields: a mapping names the fields of an object, a list of one shape those of each
+entry, and a set the keys of labels and annotations. ALL keeps a part unchanged. So environment,
+commands, tokens, selectors and discovery details never leave the cluster.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ALL: Final = "all"
 TOLD_CONDITIONS = frozenset(
     {ADMITTED_CONDITION, RECLAIMING_CONDITION, STALE_CONDITION, "PodScheduled"}
 )
-"""The conditions of pods whose messages are kept: those that say what it waits for."""
+"""The conditions of pods whose messages are kept: they say what the pod waits for."""
 
 _CONTAINER = {"restartPolicy": ALL, "resources": {"requests": ALL, "limits": ALL}}
 _EXACT = dict.fromkeys(
@@ -56,7 +56,7 @@ _REPORT = dict.fromkeys(("name", "handler", "since", "registered", "propertiesRe
 
 
 def shapes(queue_label: str) -> Mapping[str, Any]:
-    """The shape of each kind, by its plural; the queue label's key is a setting."""
+    """The shape of each kind by its plural; `queue_label` is the key of the queue label."""
     identity = {"namespace": ALL, "name": ALL, "uid": ALL, "creationTimestamp": ALL}
     queue = {"labels": {queue_label}}
     return {
@@ -166,7 +166,7 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
 
 
 def pruned(value: Any, shape: Any) -> Any:
-    """What a shape keeps of a value."""
+    """The part of a value that a shape keeps."""
     if shape == ALL:
         return value
     if isinstance(shape, list):
@@ -179,9 +179,9 @@ def pruned(value: Any, shape: Any) -> Any:
 
 
 def without_messages(kind: str, obj: JsonObject) -> JsonObject:
-    """For a file: what handlers say of devices stays in the cluster, and so do others' sentences.
+    """The object for a file, without the messages of handlers and of other controllers.
 
-    Of pods only those messages are kept that tell what one waits for.
+    Pods keep only the messages that say what they wait for (`TOLD_CONDITIONS`).
     """
     status = obj.get("status") or {}
     if kind == "pods" and status.get("conditions"):

@@ -1,4 +1,4 @@
-"""What one view shows: the same for programs, and for people."""
+"""The output of one view, for programs and for people."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from scheduler_plugin.asking.columns import Part
 from scheduler_plugin.asking.shapes import TOLD_CONDITIONS
 
 Key = tuple[str, str]
-"""Namespace and name; "" for the namespace of what has none."""
+"""Namespace and name; the namespace of a cluster-scoped object is ""."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one view shows.
+    """The output of one view.
 
     Attributes:
-        plain: For programs.
-        parts: For people.
-        nothing: What people are told where there is no row; "" where that is no question.
+        plain: The objects for programs.
+        parts: The tables and lines for people.
+        nothing: The sentence for people if there is no row; "" if the view has no rows.
     """
 
     plain: Any
@@ -31,7 +31,7 @@ class Shown:
 
 
 def told_by(obj: JsonObject | Pod) -> tuple[str, ...]:
-    """What the conditions of a pod say of what it waits for."""
+    """The conditions of a pod that say what it waits for, one line each."""
     status = read_as(Pod, obj).status or NO_STATUS
     return tuple(
         f"{c.type} is {c.status}, {c.reason}: {c.message}"

@@ -1,4 +1,4 @@
-"""What is shown of one pod: why it runs or waits."""
+"""The output of `why`: why a pod runs or waits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ToldEvent:
     """What an Event says of a pod.
 
     Attributes:
-        when: It happened last, as the API writes it.
+        when: When the Event happened last, as the API writes it.
     """
 
     when: str
@@ -31,20 +31,20 @@ class ToldEvent:
 
 
 def no_pod(key: Key) -> str:
-    """That there is none of that name."""
-    return f"there is no pod {'/'.join(key)}, and no Event tells of one."
+    """The sentence for a name that no pod and no Event has."""
+    return f"there is no pod {'/'.join(key)}, and no Event is about one."
 
 
 def shown_why(
     found: Why, now: datetime, events: Sequence[ToldEvent] = (), not_read: Sequence[str] = ()
 ) -> Shown:
-    """What is to be said of a pod: programs are told when an Event was, and people how long ago.
+    """The output for a pod; programs get the times of Events, and people their ages.
 
     Args:
-        found: All but what Events say.
-        now: What ages are told of.
-        events: Of the pod, the oldest first.
-        not_read: What was left out since it may not be read, and what that means.
+        found: All but the Events.
+        now: The moment that ages refer to.
+        events: The pod's Events, the oldest first.
+        not_read: What the user may not read, and what follows from that.
     """
     exact = (f"{event.when} {event.sentence}" for event in events)
     aged = (f"{ago(event.when, now)} {event.sentence}" for event in events)
@@ -54,7 +54,7 @@ def shown_why(
 
 
 def why_of(snapshot: Snapshot, key: Key) -> Why | None:
-    """With what the pod's conditions say; None where a snapshot has no such pod."""
+    """Why a pod runs or waits, with its conditions; None if the snapshot has no such pod."""
     found = why(world_of(snapshot), *key, taken_at(snapshot))
     if found is None:
         return None
@@ -63,7 +63,7 @@ def why_of(snapshot: Snapshot, key: Key) -> Why | None:
 
 
 def _told_by_queue(snapshot: Snapshot, found: Why) -> Iterator[str]:
-    """Why nothing is taken back for a pod that waits, as the Queue's condition says."""
+    """Why nothing is reclaimed for a waiting pod, as the Queue's condition says."""
     waits = found.reason not in (ENDED, RUNNING)
     for queue in snapshot.of("queues") if waits else ():
         fields = read_as(QueueFields, queue)
@@ -73,5 +73,5 @@ def _told_by_queue(snapshot: Snapshot, found: Why) -> Iterator[str]:
 
 
 def pod_in(snapshot: Snapshot, key: Key) -> JsonObject:
-    """The pod that is asked about; {} where there is none."""
+    """The pod of a key; {} if the snapshot has none."""
     return next((pod for pod in snapshot.of("pods") if key_of(pod) == key), {})

@@ -1,4 +1,4 @@
-"""What is to be different in a simulation, and the snapshot that it makes of one."""
+"""The changes of a simulation, and the snapshot with them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ KINDS = {
 
 
 class NoChangeError(ValueError):
-    """Raised where what is to be simulated makes no sense."""
+    """Raised if the changes of a simulation are not valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What is to be different.
+    """The changes of a simulation.
 
     Attributes:
-        objects: Pods, and claims and templates that come with them, as in a manifest.
-        queues: Queues as they would be.
-        without_devices: Names of devices or Instances that would be gone.
-        namespace: Of objects that name none.
+        objects: New pods, with their claims and templates, as in a manifest.
+        queues: New or changed Queues.
+        without_devices: Names of devices or Instances that are removed.
+        namespace: The namespace of objects that name none.
     """
 
     objects: Sequence[JsonObject] = ()
@@ -43,11 +43,11 @@ def with_queues(snapshot: Snapshot, queues: Sequence[JsonObject]) -> Snapshot:
     """The snapshot with these queues, added or changed.
 
     Raises:
-        NoChangeError: If one is no Queue that the API server would take.
+        NoChangeError: If the API server would refuse one of them.
     """
     for queue in queues:
         if queue.get("kind") != "Queue":
-            raise NoChangeError(f"kind: {queue.get('kind')!r} is no Queue.")
+            raise NoChangeError(f"kind: must be Queue, not {queue.get('kind')!r}.")
         if problems := queue_problems(queue):
             raise NoChangeError("; ".join(map(str, problems)))
     return changed(snapshot, "queues", *queues) if queues else snapshot
@@ -57,14 +57,16 @@ def with_pods(snapshot: Snapshot, changes: Changes, now: datetime) -> Snapshot:
     """The snapshot with the given pods and their claims, as the API server would store them.
 
     Raises:
-        NoChangeError: If an object is of another kind, or lacks a name or a known priority.
+        NoChangeError: If an object has another kind, no name, or an unknown priority class.
     """
     by_kind: dict[str, list[JsonObject]] = {plural: [] for plural in KINDS.values()}
     for obj in changes.objects:
         plural = KINDS.get(str(obj.get("kind")))
         if plural is None or not (obj.get("metadata") or {}).get("name"):
             wanted = ", ".join(KINDS)
-            raise NoChangeError(f"kind: {obj.get('kind')!r}: only {wanted} with a name are taken.")
+            raise NoChangeError(
+                f"kind: {obj.get('kind')!r}: give only {wanted}, each with metadata.name."
+            )
         by_kind[plural].append(_stored(obj, changes.namespace, now))
     found = changed(snapshot, "resourceclaimtemplates", *by_kind["resourceclaimtemplates"])
     pods = [_prioritized(pod, snapshot) for pod in by_kind["pods"]]
@@ -75,7 +77,7 @@ def with_pods(snapshot: Snapshot, changes: Changes, now: datetime) -> Snapshot:
 
 
 def _stored(obj: JsonObject, namespace: str, now: datetime) -> JsonObject:
-    """As the API server would store it."""
+    """The object as the API server would store it."""
     metadata = {"namespace": namespace, **obj["metadata"]}
     metadata |= {
         "uid": f"simulated-{metadata['namespace']}-{metadata['name']}",
@@ -97,12 +99,12 @@ def _prioritized(pod: JsonObject, snapshot: Snapshot) -> JsonObject:
         if key_of(found)[1] == name or (not name and found.get("globalDefault")):
             return {**pod, "spec": {**spec, "priority": found.get("value") or 0}}
     if name:
-        raise NoChangeError(f"spec.priorityClassName: {name!r} is not known: give spec.priority.")
+        raise NoChangeError(f"spec.priorityClassName: {name!r} is unknown: set spec.priority.")
     return pod
 
 
 def _with_claims(pod: JsonObject, snapshot: Snapshot) -> tuple[JsonObject, list[JsonObject]]:
-    """The pod with the claims that kube-controller-manager would make of its templates."""
+    """The pod, and the claims that kube-controller-manager would create from its templates."""
     metadata, spec = pod["metadata"], pod["spec"]
     templates = {key_of(found): found for found in snapshot.of("resourceclaimtemplates")}
     statuses, made = [], []
@@ -124,6 +126,6 @@ def _made(template: JsonObject, namespace: str, name: str) -> JsonObject:
 
 
 def pod_names(changes: Changes) -> list[tuple[str, str]]:
-    """Namespace and name of each pod that is given."""
+    """Namespace and name of each given pod."""
     pods = (obj["metadata"] for obj in changes.objects if obj.get("kind") == "Pod")
     return [(m.get("namespace") or changes.namespace, m["name"]) for m in pods]

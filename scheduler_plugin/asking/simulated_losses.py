@@ -1,4 +1,4 @@
-"""Devices that would be gone in a simulation, and what becomes of the pods that use them."""
+"""Devices that a simulation removes, and what happens to the pods that use them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scheduler_plugin.viewing.device_rows import DeviceRow, device_rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostDevice:
-    """A device that would be gone, and what becomes of the pods that use it."""
+    """A removed device, and what happens to the pods that use it."""
 
     device: DeviceRow
     sentence: str
@@ -25,10 +25,10 @@ class LostDevice:
 def without_devices(
     snapshot: Snapshot, world: World, names: Sequence[str]
 ) -> tuple[Snapshot, tuple[LostDevice, ...]]:
-    """The snapshot without devices or Instances of these names, and what that means.
+    """The snapshot without devices or Instances of these names, and the removed devices.
 
     Raises:
-        NoChangeError: If there is none of a name.
+        NoChangeError: If no device or Instance has one of the names.
     """
     if not names:
         return snapshot, ()
@@ -66,11 +66,14 @@ def _slice_without(obj: JsonObject, gone: Iterable[str]) -> JsonObject:
 
 def _lost(row: DeviceRow, effect: str) -> str:
     if not row.used:
-        return f"{number_of(row.slots, 'free slot')} fewer; no pod uses it."
+        return f"No pod uses the device. It has {number_of(row.slots, 'free slot')}."
     users = ", ".join(dict.fromkeys(user.what for user in row.users))
     if row.path == "DevicePlugin":
-        return f"Its slots stay held by {users} until their pods end; no new ones are given."
+        return f"Pods of {users} hold its slots until they end; no new slot is given."
     pods = number_of(sum(len(user.pods) for user in row.users), "pod")
     if effect == "NoExecute":
-        return f"It is tainted NoExecute. Evicted with {users}: {pods}."
-    return f"It is tainted NoSchedule: {users} keep it, and their charge, until {pods} ended."
+        return f"The taint NoExecute evicts {pods} of {users}."
+    return (
+        "The taint NoSchedule evicts no pod: the claims stay allocated and charged until their pods"
+        f" end ({users}; {pods})."
+    )

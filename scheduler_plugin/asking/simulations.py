@@ -1,9 +1,9 @@
-"""What if: the same verdicts and evictions as in production, about a cluster that is changed.
+"""Simulations: production's verdicts and evictions for a changed cluster.
 
-    Snapshot ──changes──► Snapshot ──► two worlds ──► what differs
+    Snapshot ──changes──► Snapshot ──► two worlds ──► differences
 
-Nothing is written anywhere. Of pods that are given, each is judged as if those before it had been
-admitted; those that wait already, each as if it came next.
+Nothing is written. Each given pod is judged as if the given pods before it had been admitted; each
+pod that waits already is judged as if it came next.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scheduler_plugin.waiting.decisions import Wait
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charged:
-    """What one queue would be charged more of one class for a pod."""
+    """The amount of one class that one queue would be charged in addition for a pod."""
 
     queue: QueueName
     device_class: str
@@ -41,10 +41,10 @@ class Charged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedPod:
-    """A pod that is given, and what would become of it.
+    """The verdict on a given pod.
 
     Attributes:
-        reason: `Admitted`, `NoDeviceFree`, or that of the refusal.
+        reason: `Admitted`, `NoDeviceFree`, or the reason of the refusal.
         evicted: Pods that would be evicted for it.
     """
 
@@ -57,7 +57,7 @@ class SimulatedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingChange:
-    """A pod that waits already, and has another reason, sentence or evictions then."""
+    """A pod that waits already and whose reason, sentence or evictions would change."""
 
     pod: str
     before: str
@@ -68,10 +68,10 @@ class WaitingChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueChange:
-    """A queue and class whose figures would differ; None for the queue where it is not there.
+    """A queue and class whose figures would change; None if the queue does not exist.
 
     Attributes:
-        problem: Where more is used than the queue may use; pods that run stay.
+        problem: A sentence if usage would be above the limit; running pods stay.
     """
 
     before: QueueRow | None
@@ -81,7 +81,7 @@ class QueueChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """All that would differ."""
+    """All that would change."""
 
     pods: tuple[SimulatedPod, ...] = ()
     waiting: tuple[WaitingChange, ...] = ()
@@ -90,10 +90,10 @@ class Simulation:
 
 
 def simulate(snapshot: Snapshot, changes: Changes, now: datetime) -> Simulation:
-    """What would differ.
+    """Simulate changes at a moment.
 
     Raises:
-        NoChangeError: If the changes make no sense.
+        NoChangeError: If the changes are not valid.
     """
     before = world_of(snapshot)
     queued = with_queues(snapshot, changes.queues)
@@ -123,15 +123,15 @@ def _simulated(pod: PodView, world: World, free: FreeDevices, now: datetime) -> 
     if isinstance(found, Refused):
         return _refused(pod, found, world, now)
     if (short := free.take([other for other, _ in found.admitted])) is not None:
-        sentence = f"No rule of queues keeps it. {short.sentence}"
+        sentence = f"All queue rules pass. {short.sentence}"
         return SimulatedPod(pod=name, reason=Wait.NO_DEVICE_FREE, sentence=sentence)
     charged: list[Charged] = []
     for other, admitted in found.admitted:
         charged.extend(_charged(other, admitted))
         assume(other, admitted, world, now)
-    sentence = "No rule of queues keeps it; where it runs kube-scheduler decides."
+    sentence = "All queue rules pass; kube-scheduler chooses a node."
     if len(found.admitted) > 1:
-        sentence = f"{len(found.admitted)} pods of its group go together. {sentence}"
+        sentence = f"{len(found.admitted)} pods of its group are admitted together. {sentence}"
     return SimulatedPod(pod=name, reason=ADMITTED, sentence=sentence, charged=tuple(charged))
 
 
@@ -158,7 +158,7 @@ def _named(pod: PodView) -> str:
 
 
 def _waiting(before: World, after: World, now: datetime) -> Iterator[WaitingChange]:
-    """The pods that wait and have another reason then, or other pods evicted for them."""
+    """The waiting pods whose reason, sentence or evictions would change."""
     devices_before, devices_after = free_now(before), free_now(after)
     for pod in sorted(before.facts.pods(), key=_named):
         other = after.facts.pod(pod.uid)
@@ -185,7 +185,7 @@ def _told(
 
 
 def _queue_changes(before: World, after: World) -> Iterator[QueueChange]:
-    """Usage counts what is assumed of the given pods."""
+    """The rows that would change; usage includes the assumptions of the given pods."""
     was = {(row.queue, row.device_class): row for row in queue_rows(before)}
     now = {(row.queue, row.device_class): _counting(after, row) for row in queue_rows(after)}
     for key in sorted({*was, *now}):
@@ -203,4 +203,4 @@ def _over(row: QueueRow | None) -> str:
     if row is None or row.queue == NO_QUEUE or row.limit is None or row.usage <= row.limit:
         return ""
     more = row.usage - row.limit
-    return f"{more} more are used than its limit: pods that run stay, and none is added."
+    return f"Usage is {more} above the limit: running pods stay, and no pod is added."

@@ -1,4 +1,4 @@
-"""When a snapshot was taken."""
+"""The time at which a snapshot was taken."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from scheduler_plugin.asking.view_errors import CannotTellError
 
 
 def taken_at(snapshot: Snapshot) -> datetime:
-    """When a snapshot was taken: what is told of times is told as of then.
+    """The time at which a snapshot was taken; ages refer to it.
 
     Raises:
-        CannotTellError: If it does not tell.
+        CannotTellError: If the snapshot has no valid time.
     """
     found = read_time(snapshot.taken_at)
     if found is None:
-        raise CannotTellError(f'takenAt: "{snapshot.taken_at}" is no time with a zone (RFC 3339).')
+        raise CannotTellError(
+            f'takenAt: "{snapshot.taken_at}" is not a time with a zone (RFC 3339).'
+        )
     return found

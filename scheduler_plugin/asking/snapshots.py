@@ -1,8 +1,8 @@
-"""A cluster at one moment, as a value and as a file: all that the core needs, and no more.
+"""A cluster at one moment, as a value and as a file, with only what the rules need.
 
     API server ──► Snapshot ──document──► file ──read_document──► Snapshot ──► Books, World
 
-What a view says of a snapshot is what it said of the cluster when the snapshot was taken.
+A view of a snapshot prints what the view of the cluster printed when the snapshot was taken.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from scheduler_plugin.objects.names import AccountingSettings
 
 KIND = "MoorageSnapshot"
 FORMAT = 1
-"""Of the file; another one is refused, since what it leaves out would be taken for absent."""
+"""The format of the file. Other formats are refused: what they lack would count as absent."""
 
 
 class SnapshotError(ValueError):
-    """Raised where a file is no snapshot that this version reads."""
+    """Raised if a file is not a snapshot that this version reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +31,11 @@ class Snapshot:
     """A cluster at one moment.
 
     Attributes:
-        taken_at: When, in RFC 3339.
-        settings: Those that decide who is charged.
-        objects: By the plural of their kind, as the API has them, without what is never read.
-        serves_groups: Whether the cluster has any kind of PodGroups, or may have.
-        driver_nodes: Where the driver runs, as far as its pods tell.
+        taken_at: The time, in RFC 3339.
+        settings: The settings that decide which queue is charged.
+        objects: Objects by the plural of their kind, with the fields that `shapes` keeps.
+        serves_groups: Whether the cluster serves a kind of PodGroups, or may serve one.
+        driver_nodes: The nodes on which pods of the driver run.
         notes: What could not be read, as sentences.
     """
 
@@ -52,13 +52,13 @@ class Snapshot:
 
 
 def kept(kind: str, objects: Iterable[JsonObject], queue_label: str) -> Iterator[JsonObject]:
-    """What a snapshot keeps of the objects of one kind."""
+    """The parts of objects of one kind that a snapshot keeps."""
     shape = shapes(queue_label)[kind]
     return (pruned(obj, shape) for obj in objects)
 
 
 def changed(snapshot: Snapshot, kind: str, *objects: JsonObject) -> Snapshot:
-    """The snapshot with these objects in the place of those of their names."""
+    """The snapshot with these objects in place of the objects of their names."""
     shown = tuple(kept(kind, objects, snapshot.settings.queue_label))
     names = {key_of(obj) for obj in shown}
     others = (obj for obj in snapshot.of(kind) if key_of(obj) not in names)
@@ -66,7 +66,7 @@ def changed(snapshot: Snapshot, kind: str, *objects: JsonObject) -> Snapshot:
 
 
 def with_objects(snapshot: Snapshot, kind: str, objects: Iterable[JsonObject]) -> Snapshot:
-    """The snapshot with these objects as all of their kind."""
+    """The snapshot with these objects as the only ones of their kind."""
     return replace(snapshot, objects={**snapshot.objects, kind: tuple(objects)})
 
 
@@ -77,7 +77,7 @@ def key_of(obj: JsonObject) -> tuple[str, str]:
 
 
 def document(snapshot: Snapshot, version: str) -> JsonObject:
-    """The file: what is read of secrets, environment and handlers' sentences is not in it."""
+    """The file's content; it has no secrets, no environment and no messages of handlers."""
     objects = {
         kind: [without_messages(kind, obj) for obj in found]
         for kind, found in snapshot.objects.items()
@@ -99,14 +99,15 @@ def read_document(found: object) -> Snapshot:
     """The snapshot in a file.
 
     Raises:
-        SnapshotError: If it is none, or of another version.
+        SnapshotError: If the content is not a snapshot, is damaged, or has another format.
     """
     if not isinstance(found, Mapping) or found.get("kind") != KIND:
-        raise SnapshotError(f'this is no snapshot of Moorage (kind: "{KIND}" is missing).')
+        raise SnapshotError(f'kind: must be "{KIND}": this is not a snapshot of Moorage.')
     if found.get("format") != FORMAT:
         raise SnapshotError(
-            f"this snapshot has format {found.get('format')} (Moorage {found.get('moorage')}), and"
-            f" this version reads format {FORMAT}. Take it again, or read it with the other."
+            f"format: this version reads format {FORMAT}, and the snapshot has format"
+            f" {found.get('format')} of Moorage {found.get('moorage')}. Take the snapshot again, or"
+            " read it with that version."
         )
     try:
         return _read(found)

@@ -37,11 +37,11 @@ if TYPE_CHECKING:  # Each command imports what it shows, and nothing that anothe
 BAR = 12
 SHOWN = 2
 SINCE = "since "
-"""Begins what a device's row tells of its absence."""
+"""The prefix of a device row's detail if the device is offline."""
 
 
 def objects(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """As JSON and YAML have them."""
+    """The rows as objects for JSON and YAML."""
     return [asdict(row) for row in rows]
 
 
@@ -51,9 +51,9 @@ def queue_table(
     *,
     is_tree: bool = True,
 ) -> Table:
-    """The tree; of each class a bar of usage against the limit, else the quota.
+    """The tree of queues; a bar shows usage of each class against the limit, else the quota.
 
-    With `shares`, by queue and class, the fair share has a column of its own.
+    `shares` are fair shares by queue and class; with them the table has a column SHARE.
     """
     heads = ("QUEUE", "CLASS", "USAGE", "UTILIZATION", "QUOTA", "LIMIT", "WAITING")
     more = ("NON-PREEMPTIBLE",) if shares is None else ("NON-PREEMPTIBLE", "SHARE")
@@ -67,7 +67,7 @@ def queue_table(
 
 
 def _bar(row: QueueRow) -> Styled:
-    """Up to the quota in one colour, beyond it in another."""
+    """The bar of utilization: one colour up to the quota, another above it."""
     most = row.limit if row.limit is not None else row.quota
     if not most:
         return Styled(())
@@ -81,7 +81,7 @@ def _bar(row: QueueRow) -> Styled:
 def charge_table(
     rows: Sequence[ChargeRow], devices: Mapping[tuple[str, str], Sequence[str]] | None = None
 ) -> Table:
-    """One line for each claim or pod; with `devices`, by namespace and name, those of each."""
+    """One line for each claim or pod; `devices`, by namespace and name, become a column."""
     heads = ("KIND", "NAMESPACE", "NAME", "CHARGED TO", "COST")
     lines: list[tuple[Cell, ...]] = []
     for row in rows:
@@ -97,7 +97,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def device_table(rows: Sequence[DeviceRow], now: datetime, *, wide: bool = False) -> Table:
-    """One line for each device; with `wide` where it is published, and all who use it."""
+    """One line for each device; `wide` adds where it is published, and all of its users."""
     heads = ("DEVICE", "CONFIGURATION", "PATH", "NODES", "STATE", "SLOTS", "USED BY")
     lines: list[tuple[Cell, ...]] = []
     for row in rows:
@@ -117,7 +117,7 @@ def device_table(rows: Sequence[DeviceRow], now: datetime, *, wide: bool = False
 
 
 def _state(row: DeviceRow, now: datetime) -> str:
-    """`Offline (5m ago)`, as kubectl tells of restarts."""
+    """The state with its age, as `Offline (5m ago)`: kubectl writes restarts like this."""
     since = row.detail.removeprefix(SINCE)
     if row.detail.startswith(SINCE) and read_time(since) is not None:
         return f"{row.state} ({ago(since, now)})"
@@ -126,11 +126,12 @@ def _state(row: DeviceRow, now: datetime) -> str:
 
 def _user(user: DeviceUser) -> str:
     times = f" x{user.slots}" if user.slots > 1 else ""
-    return f"{user.what.removeprefix('ResourceClaim ')}{times} ({user.payer or 'no queue pays'})"
+    payer = user.payer or "no queue is charged"
+    return f"{user.what.removeprefix('ResourceClaim ')}{times} ({payer})"
 
 
 def _several(names: Sequence[str], *, wide: bool) -> str:
-    """The first of them, and how many more; all with `wide`."""
+    """The first names, and how many more there are; all names with `wide`."""
     if wide or len(names) <= SHOWN:
         return _listed(names)
     return f"{_listed(names[:SHOWN])} + {len(names) - SHOWN} more..."
@@ -148,15 +149,15 @@ def handler_table(rows: Sequence[HandlerRow], now: datetime) -> Table:
 
 
 def why_text(found: Why, not_read: Sequence[str] = ()) -> list[Part]:
-    """The sentence first, and then what it rests on, and what would have to change.
+    """The reason and sentence, then the figures and checks, then the remedies.
 
-    A pod without a queue may have one where not all could be read.
+    If something could not be read, a pod without a queue may have one.
     """
     no_queue = "not known" if not_read else "none"
     said: list[Part] = [
         styled(f"{found.pod}: {found.reason}", BOLD),
         found.sentence,
-        f"Its queue: {found.queue or no_queue}.",
+        f"Queue: {found.queue or no_queue}.",
         *found.claims,
     ]
     said += ["", _figures(found.figures)] if found.figures else []
@@ -164,14 +165,14 @@ def why_text(found: Why, not_read: Sequence[str] = ()) -> list[Part]:
     said += _list("What would have to change:", found.remedies)
     for row in found.rules:
         if row.remedies and row.reason != found.reason:
-            said += _list(f"And for {row.reason}:", row.remedies)
+            said += _list(f"What would have to change for {row.reason}:", row.remedies)
     said += _list("Evictions:", (found.reclaim,) if found.reclaim else ())
-    said += _list("What it is told:", found.told)
+    said += _list("Conditions and Events:", found.told)
     return said + _list("Not read:", not_read)
 
 
 def _checks(rules: Sequence[RuleRow]) -> Table:
-    """Those that fail first, then those that pass, then how many were not looked at and why."""
+    """The checks that fail, then those that pass, then the number of those not made, and why."""
     results: dict[bool | None, Cell] = {
         False: styled("FAIL", RED),
         True: styled("pass", GREEN),
@@ -192,7 +193,7 @@ def _list(head: str, sentences: Sequence[str]) -> list[Part]:
 
 
 def simulation_text(found: Simulation) -> list[Part]:
-    """What would become of the given pods, and then what else would differ."""
+    """The verdicts on the given pods, then everything else that would change."""
     said: list[Part] = []
     for pod in found.pods:
         said += [styled(f"{pod.pod}: {pod.reason}", BOLD), pod.sentence]
@@ -209,14 +210,14 @@ def simulation_text(found: Simulation) -> list[Part]:
         )
         said.append(table(("WAITING POD", "NOW", "THEN", "BECAUSE", "EVICTED"), lines))
     said += [_queue_changes(found.queues)] if found.queues else []
-    return said or ["Nothing would differ."]
+    return said or ["Nothing would change."]
 
 
 def _queue_changes(changes: Sequence[QueueChange]) -> Table:
     lines: list[tuple[Cell, ...]] = []
     for change in changes:
         row = change.after or change.before
-        assert row is not None, "one of them is there"
+        assert row is not None, "one of the rows exists"
         figures = (_arrow(change, name) for name in ("usage", "quota", "limit"))
         lines.append((row.queue, row.device_class, *figures, change.problem))
     return table(("QUEUE", "CLASS", "USAGE", "QUOTA", "LIMIT", "PROBLEM"), lines)
@@ -229,10 +230,10 @@ def _arrow(change: QueueChange, figure: str) -> str:
 
 
 def _figure(value: int | None) -> str:
-    """A ceiling that is None has no end."""
+    """The text of a figure; None is unlimited."""
     return "none" if value is None else str(value)
 
 
 def _figures(figures: Sequence[Figure]) -> Table:
     lines = ((f.queue, f.device_class, f.usage, f.added, f.quota, f.limit) for f in figures)
-    return table(("QUEUE", "CLASS", "USAGE", "IT ADDS", "QUOTA", "LIMIT"), lines)
+    return table(("QUEUE", "CLASS", "USAGE", "ADDED", "QUOTA", "LIMIT"), lines)

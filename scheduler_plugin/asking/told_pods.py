@@ -1,6 +1,6 @@
-"""What a pod's own conditions and claims tell, where no verdict is made.
+"""What a pod's own conditions and claims say, without a verdict.
 
-So it is for a user that may read one namespace: a verdict rests on queues and pods of others.
+It is for users who may read one namespace: a verdict depends on queues and on pods of others.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ GONE, NOT_ACCOUNTED, NOT_JUDGED = "Gone", "NotAccounted", "NotJudged"
 
 
 def gone(pod: str) -> Why:
-    """Of a pod that only Events tell of."""
-    sentence = "It does not exist any more; what is left of it are Events."
+    """The answer for a deleted pod that has only Events left."""
+    sentence = "The pod does not exist any more; only its Events are left."
     return Why(pod=pod, reason=GONE, sentence=sentence, queue=NO_QUEUE, claims=())
 
 
 def not_accounted(pod: str) -> Why:
-    """Of a pod that has nothing to do with queues."""
+    """The answer for a pod that has nothing to do with queues."""
     return Why(pod=pod, reason=NOT_ACCOUNTED, sentence=NEEDS_NOTHING, queue=NO_QUEUE, claims=())
 
 
 def told_why(
     obj: JsonObject, claims: Sequence[JsonObject] | None, settings: AccountingSettings
 ) -> Why:
-    """What is told of a pod; None for claims that may not be read."""
+    """The answer from a pod's conditions; `claims` is None if they may not be read."""
     pod = read_as(Pod, obj)
     reason, sentence = _reason(pod)
     return Why(
@@ -52,7 +52,7 @@ def told_why(
 
 
 def _queue(metadata: Metadata, settings: AccountingSettings) -> QueueName:
-    """That of its binding or label; that of its PodGroup or namespace is not looked up."""
+    """The queue of the pod's binding or label; PodGroup and namespace are not looked up."""
     bound = (metadata.annotations or {}).get(QUEUE_ANNOTATION)
     label = (metadata.labels or {}).get(settings.queue_label)
     return QueueName(bound or label or NO_QUEUE)
@@ -68,7 +68,7 @@ def _reason(pod: Pod) -> tuple[str, str]:
         found = conditions.get(type_)
         if found is not None and found.status == "False" and found.message:
             return found.reason or NOT_JUDGED, found.message
-    return NOT_JUDGED, "No condition of it says what it waits for."
+    return NOT_JUDGED, "No condition of the pod says what it waits for."
 
 
 def _claims(
@@ -79,7 +79,7 @@ def _claims(
     for name in pod.claim_names:
         said = f"ResourceClaim {pod.metadata.namespace}/{name}"
         if claims is None:
-            yield f"{said} is not read."
+            yield f"{said} was not read."
         elif name not in found:
             yield f"{said} does not exist."
         else:

@@ -1,4 +1,4 @@
-"""Versions: of `kubectl moorage`, of the release, and of the cluster."""
+"""The versions of `kubectl moorage`, of the release, and of the cluster."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from scheduler_plugin.asking.shown import Shown
 
 
 def client_version() -> str:
-    """Of this package."""
+    """The version of this package."""
     return version("moorage")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
-    """What is known of versions; "" for what is not.
+    """The versions; "" for one that is not known.
 
     Attributes:
-        image: Of the scheduler plugin.
+        image: The image of the scheduler plugin.
     """
 
     client: str
@@ -28,18 +28,18 @@ class Versions:
 
     @classmethod
     def of_client(cls, *, kubernetes: str = "", image: str = "") -> Self:
-        """With the version of this package."""
+        """The versions, with that of this package."""
         return cls(client=client_version(), kubernetes=kubernetes, image=image)
 
     @property
     def server(self) -> str:
-        """The tag of the plugin's image; "" where only its digest is known."""
+        """The tag of the plugin's image; "" if only its digest is known."""
         name = self.image.partition("@")[0].rpartition("/")[2]
         return name.partition(":")[2]
 
 
 def shown_versions(found: Versions) -> Shown:
-    """As `kubectl version` tells its own."""
+    """The versions as `kubectl version` prints its own."""
     server = f"{found.server or 'unknown'} ({found.image})" if found.image else ""
     lines = {
         "Client Version": found.client,

@@ -1,11 +1,11 @@
-"""Why a view has nothing to show: a call says so in one sentence, and its status tells which."""
+"""Why a view prints nothing: the command prints one sentence, and its status says which error."""
 
 from __future__ import annotations
 
 
 class NotThereError(Exception):
-    """Raised where what is asked about does not exist."""
+    """Raised if an object that is named does not exist."""
 
 
 class CannotTellError(Exception):
-    """Raised where a file, a cluster, or what the release was told, cannot be read."""
+    """Raised if a file, a cluster, or the flags of the release cannot be read."""

@@ -1,4 +1,4 @@
-"""Settings of `kubectl moorage`, as its commands are told them."""
+"""Settings of `kubectl moorage`, as its commands parse them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Output = Literal["table", "wide", "json", "yaml"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Where `kubectl moorage` reads, and how it tells.
+    """Where `kubectl moorage` reads, and how it prints.
 
     Attributes:
-        context: Of the kubeconfig; "" for its current one.
-        release_namespace: Where the release is, whose settings of accounting count.
+        context: A context of the kubeconfig; "" for its current one.
+        release_namespace: The namespace of the release, whose accounting settings apply.
         snapshot: The file to read instead of a cluster; None for the cluster.
     """
 
@@ -42,17 +42,17 @@ class ViewSettings:
     """Settings of `kubectl moorage`.
 
     Attributes:
-        name: Of the queue or the pod that it is about.
-        names: Of the objects to show; () for all.
-        namespace: Of that pod, of those objects, and of objects in files that name none; "" for
-            that of the context.
-        all_namespaces: Whether the objects of all namespaces are shown.
-        selector: Of the labels of the objects to show; "" for all.
-        file: The snapshot to write; "-" for where other views are written.
-        pods: Manifests of pods to simulate, and of what comes with them.
-        queues: Manifests of Queues as they would be.
-        without_devices: Devices that would be gone.
-        only_client: Whether `version` leaves the cluster alone.
+        name: The name of the queue or pod.
+        names: The names of the objects to print; () for all.
+        namespace: The namespace of the pod, of the objects, and of objects in files that name
+            none; "" for that of the context.
+        all_namespaces: Whether the objects of all namespaces are printed.
+        selector: A label selector of the objects to print; "" for all.
+        file: The snapshot to write; "-" for standard output.
+        pods: Manifests of pods to simulate, with their claims and templates.
+        queues: Manifests of new or changed Queues to simulate.
+        without_devices: Devices to remove in the simulation.
+        only_client: Whether `version` prints only the version of this command.
     """
 
     view: View

@@ -1,4 +1,4 @@
-"""The world of a snapshot, which verdicts are made of."""
+"""The world of a snapshot, from which verdicts are made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scheduler_plugin.asking.snapshots import Snapshot
 
 
 def world_of(snapshot: Snapshot) -> World:
-    """The world that follows, as the plugin has it; an object that cannot be read is absent."""
+    """The world of a snapshot, as the plugin has it; an unreadable object counts as absent."""
     world = World(snapshot.settings)
     fill(world, snapshot)
     return world

@@ -84,7 +84,7 @@ def test_what_is_not_there_is_said_in_a_sentence(story: Story) -> None:
     nobody = ask(story, "why", "nobody")
 
     assert (absent.returncode, nobody.returncode) == (1, 1)
-    assert absent.stderr == "kubectl moorage charge: there is no Queue nobody\n"
+    assert absent.stderr == "kubectl moorage charge: there is no Queue nobody.\n"
     assert "there is no pod default/nobody" in nobody.stderr
 
 
@@ -309,7 +309,7 @@ def test_why_works_with_view_in_one_namespace(story: Story) -> None:
     *unread, meaning = found["not_read"]
     assert any(line.startswith("queues: ") for line in unread)
     assert any(line.startswith("pods of all namespaces: ") for line in unread)
-    assert meaning.startswith("So no check is made here.")
+    assert meaning.startswith("So this command checks nothing.")
     assert any("OverLimit" in told for told in found["told"])
 
 

@@ -109,7 +109,7 @@ def test_a_pod_that_finds_no_free_device_is_not_said_to_be_admitted() -> None:
     one, two = simulated(free, objects=pods).pods
 
     assert [(pod.reason, pod.charged) for pod in taken] == [("NoDeviceFree", ())] * 2
-    assert "there is 1, of which 1 is in use" in taken[0].sentence
+    assert "1 exists, 1 is in use" in taken[0].sentence
     assert (one.reason, two.reason) == ("Admitted", "NoDeviceFree")
 
 
@@ -137,7 +137,7 @@ def test_a_pod_without_devices_is_nobodys_business() -> None:
 
     (pod,) = simulated(a_snapshot(), objects=[plain]).pods
 
-    assert (pod.reason, "asks for no devices" in pod.sentence) == ("Admitted", True)
+    assert (pod.reason, "requests no accounted device" in pod.sentence) == ("Admitted", True)
 
 
 def test_a_priority_class_says_whether_a_pod_is_preemptible() -> None:
@@ -148,7 +148,7 @@ def test_a_priority_class_says_whether_a_pod_is_preemptible() -> None:
     (pod,) = simulated(free, objects=[a_template(), high]).pods
 
     assert pod.reason == "NonPreemptibleOverQuota"
-    with pytest.raises(NoChangeError, match="'low' is not known"):
+    with pytest.raises(NoChangeError, match="'low' is unknown"):
         simulated(free, objects=[a_template(), a_new_pod(priorityClassName="low")])
 
 
@@ -179,7 +179,7 @@ def test_a_limit_below_the_usage_is_told_and_evicts_nobody() -> None:
     )
 
     (change,) = found.queues
-    assert "1 more are used than its limit" in change.problem
+    assert "Usage is 1 above the limit" in change.problem
 
 
 def test_a_quota_that_is_raised_tells_who_would_be_evicted() -> None:
@@ -200,7 +200,8 @@ def test_a_quota_that_is_raised_tells_who_would_be_evicted() -> None:
 
 @pytest.mark.parametrize("name", ["onvif-aaaaaa"])
 @pytest.mark.parametrize(
-    ("effect", "part"), [("NoSchedule", "keep it, and their charge"), ("NoExecute", "Evicted with")]
+    ("effect", "part"),
+    [("NoSchedule", "stay allocated and charged"), ("NoExecute", "NoExecute evicts")],
 )
 def test_a_device_that_is_gone_tells_who_has_it(name: str, effect: str, part: str) -> None:
     configuration = a_configuration()
@@ -217,9 +218,9 @@ def test_a_device_that_nobody_uses_and_one_that_is_held_by_a_node() -> None:
     free = simulated(a_snapshot(pods=[], resourceclaims=[]), without_devices=["onvif-aaaaaa"])
     held = a_snapshot(resourceslices=[], instances=[an_instance(deviceUsage={"x": "n"})])
 
-    assert "1 free slot fewer; no pod uses it" in free.devices[0].sentence
+    assert "No pod uses the device. It has 1 free slot." in free.devices[0].sentence
     (lost,) = simulated(held, without_devices=["onvif-aaaaaa"]).devices
-    assert "stay held by Node n" in lost.sentence
+    assert "Pods of Node n hold its slots" in lost.sentence
 
 
 @pytest.mark.parametrize(
@@ -227,8 +228,8 @@ def test_a_device_that_nobody_uses_and_one_that_is_held_by_a_node() -> None:
     [
         ({"without_devices": ["nothing"]}, "there is no device or Instance nothing"),
         ({"objects": [{"kind": "Secret", "metadata": {"name": "x"}}]}, "'Secret'"),
-        ({"objects": [{"kind": "Pod", "metadata": {}}]}, "with a name"),
-        ({"queues": [{"kind": "Pod"}]}, "is no Queue"),
+        ({"objects": [{"kind": "Pod", "metadata": {}}]}, "with metadata.name"),
+        ({"queues": [{"kind": "Pod"}]}, "kind: must be Queue"),
         ({"queues": [with_kind("Queue", a_queue_object("x", onvif=(3, 1)))]}, "limit"),
     ],
 )
@@ -242,4 +243,4 @@ def test_nothing_differs_where_nothing_is_different() -> None:
     found = simulated(snapshot, queues=[with_kind("Queue", obj) for obj in snapshot.of("queues")])
 
     assert found == replace(found, pods=(), waiting=(), queues=(), devices=())
-    assert shown(*simulation_text(found)) == "Nothing would differ.\n"
+    assert shown(*simulation_text(found)) == "Nothing would change.\n"

@@ -175,8 +175,11 @@ def test_all_that_the_world_reads_is_kept() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"kind": "Pod"}, "no snapshot of Moorage"),
-        ({"format": 2, "moorage": "9.0"}, r"format 2 \(Moorage 9.0\), and this version reads"),
+        ({"kind": "Pod"}, "not a snapshot of Moorage"),
+        (
+            {"format": 2, "moorage": "9.0"},
+            "the snapshot has format 2 of Moorage 9.0",
+        ),
         ({"settings": {"max_consumers": "many"}}, "damaged"),
         ({"settings": None}, "damaged"),
         ({"objects": 3}, "damaged"),

@@ -137,4 +137,4 @@ def test_a_snapshot_that_tells_no_time_is_refused(tmp_path: Path) -> None:
     done = ask("handlers", f"--snapshot={file}")
 
     assert done.returncode == 2
-    assert 'takenAt: "yesterday" is no time with a zone' in done.stderr
+    assert 'takenAt: "yesterday" is not a time with a zone' in done.stderr

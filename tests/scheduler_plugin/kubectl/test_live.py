@@ -102,9 +102,9 @@ async def test_why_accepts_a_pod_as_kubectl_names_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("why", "job/b"), '"job/b" is no pod: give NAME or pod/NAME.'),
-        (("claims", "-n", "a/b"), '"a/b" is no name of a namespace: '),
-        (("version", "--release-namespace=a/b"), '"a/b" is no name of a namespace: '),
+        (("why", "job/b"), '"job/b" does not name a pod: give NAME or pod/NAME.'),
+        (("claims", "-n", "a/b"), '"a/b" is not a valid name of a namespace: '),
+        (("version", "--release-namespace=a/b"), '"a/b" is not a valid name of a namespace: '),
     ],
 )
 async def test_a_name_that_can_be_none_is_refused_before_the_cluster_is_asked(
@@ -160,7 +160,7 @@ async def test_why_with_view_in_one_namespace_tells_what_the_plugin_told(tmp_pat
     assert "pods of all namespaces" in kinds
     assert kinds >= OF_NO_NAMESPACE
     assert all("is forbidden" in line for line in unread)
-    assert meaning.startswith("So no check is made here.")
+    assert meaning.startswith("So this command checks nothing.")
     assert "Not read:" in text
     assert all(f"  {line}" in text.splitlines() for line in found["not_read"])
 

@@ -68,7 +68,7 @@ CASES = [
     (("charge", QUEUES[0]), (QUEUES[0], CLASS, *PODS, "USERS")),
     (("devices", "-o", "wide"), (DEVICE, QUEUES[0], "default/cam", *PODS, "INSTANCE")),
     (("handlers",), ("default/onvif", "60m ago", "REGISTERED", "MESSAGE")),
-    (("why", "waits-for-a-camera"), (QUEUES[1], CLASS, "CHECK", "RESULT", "IT ADDS")),
+    (("why", "waits-for-a-camera"), (QUEUES[1], CLASS, "CHECK", "RESULT", "ADDED")),
 ]
 
 
