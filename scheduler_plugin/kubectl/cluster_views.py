@@ -1,4 +1,4 @@
-"""Views of a cluster, read once by whatever client."""
+"""Views of a cluster that is read once, by any client."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from scheduler_plugin.kubectl.reads import read
 from scheduler_plugin.kubectl.release import told
 
 NAMESPACED = frozenset({"claims", "why", "simulate"})
-"""Views of the current namespace, unless they are told another or all."""
+"""Views of the current namespace, unless another namespace or all are given."""
 
 _LABELLED = {"queues": QUEUES, "claims": CLAIMS, "handlers": CONFIGURATIONS}
 
 
 async def show_view(client: ApiReader, settings: ViewSettings) -> None:
-    """Read, and print one view.
+    """Read the cluster, and print one view.
 
     Raises:
-        ApiError: If the cluster does not tell.
-        NotThereError: If there is no such object, or no Moorage.
-        CannotTellError: If something that is needed cannot be read.
+        ApiError: If the API server does not answer, or refuses.
+        NotThereError: If a named object does not exist, or Moorage is not installed.
+        CannotTellError: If a view cannot be made of what was read.
     """
     settings, reading = _in_namespace(settings, client), settings.reading
     if settings.view == "version":
@@ -58,7 +58,10 @@ def _in_namespace(settings: ViewSettings, client: ApiReader) -> ViewSettings:
 
 
 async def _labelled(client: ApiReader, settings: ViewSettings) -> Collection[Key] | None:
-    """The objects that the selector selects; a snapshot keeps no labels. None without one."""
+    """The objects that the selector selects, read by labels; None without a selector.
+
+    A snapshot keeps no labels.
+    """
     if not settings.selector:
         return None
     resource = _LABELLED[settings.view]

@@ -1,16 +1,16 @@
-"""`kubectl moorage`: who has which device, who pays, and why a pod waits.
+"""`kubectl moorage`: devices and their users, queues and their charges, and why a pod waits.
 
-kubectl moorage queues                 the tree, with usage against quota and limit
-kubectl moorage claims                 each accounted claim: who pays, its devices, who uses it
-kubectl moorage charge QUEUE           what a queue pays for, and what it uses on others' account
-kubectl moorage devices                where each device is, its state, and who uses its slots
-kubectl moorage handlers               who discovers what on which node, and whether it does
+kubectl moorage queues                 the tree of queues, with usage against quota and limit
+kubectl moorage claims                 accounted claims: charged queue, devices and pods
+kubectl moorage charge QUEUE           charges of a queue, and claims of others that its pods use
+kubectl moorage devices                nodes, state and users of each device
+kubectl moorage handlers               discovery handlers by Configuration and node
 kubectl moorage why POD                the verdict on a pod, and what would have to change
-kubectl moorage simulate               what would be decided if something were different
-kubectl moorage snapshot FILE          what the decisions rest on, as a file without secrets
-kubectl moorage version                of this command, of the release, and of the cluster
+kubectl moorage simulate               the decisions after a change
+kubectl moorage snapshot FILE          all that decisions depend on, as a file without secrets
+kubectl moorage version                versions of this command, the release and the cluster
 
-It reads with your kubeconfig and changes nothing; what it says is what the plugin decides by.
+It reads with your kubeconfig, changes nothing, and judges by the rules of the plugin.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from scheduler_plugin.kubectl.options import (
 
 app = commands(
     "kubectl moorage",
-    "Who has which device, who pays for it, and why a pod waits.",
-    "Flags may stand before the command or behind it. Each may be given in the environment, too:"
-    " --release-namespace is MOORAGE_RELEASE_NAMESPACE.",
+    "Show devices and their users, queues and their charges, and why a pod waits.",
+    "Flags may stand before or after the command. The environment may set each flag, too:"
+    " MOORAGE_RELEASE_NAMESPACE sets --release-namespace.",
 )
 
 
-@app.command(help="The tree of queues, with usage against quota and limit.")
+@app.command(help="Show the tree of queues, with usage against quota and limit.")
 def queues(
     names: Names = None,
     selector: Selector = "",
@@ -68,7 +68,7 @@ def queues(
     return _chosen(ViewSettings(view="queues", reading=reading, selector=selector), names)
 
 
-@app.command(help="Accounted claims: who pays for each, which devices it has, and who uses it.")
+@app.command(help="Show accounted claims: the queue that is charged, the devices, and the pods.")
 def claims(
     names: Names = None,
     namespace: Namespace = "",
@@ -85,7 +85,7 @@ def claims(
     return _chosen(_everywhere(where, all_namespaces), names)
 
 
-@app.command(help="What a queue pays for, and what it uses for free.")
+@app.command(help="Show what a queue is charged for, and what it uses while others are charged.")
 def charge(
     queue: Annotated[str, typer.Argument(metavar="QUEUE")],
     namespace: Unheard = "",
@@ -100,7 +100,7 @@ def charge(
     return ViewSettings(view="charge", reading=reading, name=queue)
 
 
-@app.command(help="Where each device is, its state, and who uses its slots.")
+@app.command(help="Show the nodes, the state and the users of each device.")
 def devices(
     names: Names = None,
     namespace: Unheard = "",
@@ -115,7 +115,7 @@ def devices(
     return _chosen(ViewSettings(view="devices", reading=reading), names)
 
 
-@app.command(help="Who discovers what on which node, and whether it does.")
+@app.command(help="Show the discovery handlers of each Configuration and node, and their state.")
 def handlers(
     namespace: OtherNamespace = "",
     all_namespaces: AllNamespaces = False,
@@ -132,25 +132,28 @@ def handlers(
 
 
 def _everywhere(settings: ViewSettings, all_namespaces: bool) -> ViewSettings:
-    """As with kubectl, `-A` wins over `-n`."""
+    """The settings with all namespaces if asked for; as with kubectl, `-A` wins over `-n`."""
     return replace(settings, namespace="", all_namespaces=True) if all_namespaces else settings
 
 
 def _chosen(settings: ViewSettings, names: Sequence[str] | None) -> ViewSettings:
-    """Exits with a sentence where these flags make no sense together."""
+    """The settings with names; exits with a sentence if flags exclude each other."""
     if names and settings.selector:
-        raise refuse("names and --selector exclude each other: give one of them.")
+        raise refuse("names and --selector exclude each other: give only one of them.")
     if names and settings.all_namespaces:
         raise refuse(
-            "a name is that of an object in one namespace: give --namespace in place of"
+            "names and --all-namespaces exclude each other: give --namespace in place of"
             " --all-namespaces."
         )
     if settings.selector and settings.reading.snapshot:
-        raise refuse("--selector: a snapshot keeps no labels. Select by names, or ask the cluster.")
+        raise refuse(
+            "--selector and --snapshot exclude each other: a snapshot keeps no labels. Give names,"
+            " or omit --snapshot."
+        )
     return replace(settings, names=tuple(dict.fromkeys(names or ())))
 
 
-@app.command(help="Why a pod runs or waits, and what would help.")
+@app.command(help="Say why a pod runs or waits, and what would have to change.")
 def why(
     pod: Annotated[str, typer.Argument(metavar="POD")],
     namespace: Namespace = "",
@@ -168,12 +171,16 @@ def why(
     return replace(_chosen(found, [pod]), name=pod, names=())
 
 
-@app.command(help="What would be with another pod or Queue, or less a device.")
+@app.command(help="Say what would change with new pods, changed Queues or without a device.")
 def simulate(
     pod: Manifests = None,
     queue: Queues = None,
     without_device: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A device or an Instance.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name a device or an Instance that the simulation removes (default: none).",
+        ),
     ] = None,
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = None,
@@ -183,7 +190,7 @@ def simulate(
     snapshot: File = None,
 ) -> ViewSettings:
     if not (pod or queue or without_device):
-        raise refuse("nothing is different: give --pod, --queue or --without-device.")
+        raise refuse("nothing to simulate: give --pod, --queue or --without-device.")
     return ViewSettings(
         view="simulate",
         reading=Reading(kubeconfig, context, release_namespace, output, snapshot),
@@ -194,7 +201,7 @@ def simulate(
     )
 
 
-@app.command(help="Write all that decisions rest on to a file (- prints it).")
+@app.command(help="Write all that decisions depend on to a file; - prints it.")
 def snapshot(
     file: Annotated[str, typer.Argument(metavar="FILE")],
     namespace: Unheard = "",
@@ -221,10 +228,14 @@ def top(
     return ViewSettings(view="queues", reading=reading)
 
 
-@app.command(help="Versions of this command, of the release, and of the cluster.")
+@app.command(help="Show the versions of this command, of the release, and of the cluster.")
 def version(
     client: Annotated[
-        bool, typer.Option("--client", help="Of this command alone, without a cluster.")
+        bool,
+        typer.Option(
+            "--client",
+            help="Show only the version of this command, without a cluster (default: all).",
+        ),
     ] = False,
     namespace: Unheard = "",
     all_namespaces: UnheardAll = False,
@@ -238,10 +249,10 @@ def version(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what is asked for; 1 where there is no such thing, 2 where it cannot be told."""
+    """Run a command; returns 1 if a named object does not exist, 2 if it cannot be read."""
     words = command_first(command_of(app), sys.argv[1:] if argv is None else argv)
     settings: ViewSettings = settings_of(app, words, os.environ)
-    # Not before: `--help` and a flag that makes no sense need none of it.
+    # Imported here, since `--help` and wrong flags do not need it.
     from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
     from scheduler_plugin.kubectl.main import run_view
 

@@ -1,4 +1,4 @@
-"""Names of objects in the cluster, for completion; none where it does not tell them in time."""
+"""Names of objects in the cluster, for completion; none if it does not answer in time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kube.api import (
 )
 
 SECONDS = 3.0
-"""How long the cluster may take to tell names: a user waits at the keyboard."""
+"""How long the cluster may take to answer: a user waits at the keyboard."""
 
 _KINDS = {
     "queues": (QUEUES,),
@@ -31,11 +31,11 @@ _KINDS = {
     "devices": (SLICES, INSTANCES),
 }
 _NAMESPACED = frozenset({"pods", "claims"})
-"""Completed in one namespace; names of devices are those of all."""
+"""The kinds that are completed in one namespace; devices are those of all namespaces."""
 
 
 def completed_names(kind: str, namespace: str) -> list[str]:
-    """Of a kind in a namespace, or in the current one."""
+    """The names of a kind in a namespace; "" is the current namespace."""
     logging.disable(logging.CRITICAL)
     return asyncio.run(_names_of(kind, namespace))
 

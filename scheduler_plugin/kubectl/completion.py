@@ -1,7 +1,7 @@
-"""`kubectl_complete-moorage`: what kubectl asks when somebody presses Tab after `kubectl moorage`.
+"""`kubectl_complete-moorage`: kubectl runs it when a user presses Tab after `kubectl moorage`.
 
-kubectl gives the words so far, the last of them what is to be completed, and reads one completion a
-line, with a tab before what it means, and at the end a number: 4 for "no names of files".
+kubectl passes the words so far; the last word is the one to complete. It reads one completion a
+line, with its meaning after a tab, and at the end a number: 4 means "no names of files".
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OF_OPTIONS = {
 
 
 def completions(argv: Sequence[str], names: Names) -> tuple[list[str], int]:
-    """What may stand in the place of the last word, and whether it may be a file."""
+    """The completions of the last word, and whether it may be a file."""
     command = command_of(app)
     *typed, last = argv or [""]
     before = command_first(command, typed)
@@ -77,14 +77,14 @@ def _beginning(found: Iterable[str], last: str) -> list[str]:
 
 
 def _names(kind: str, namespace: str) -> list[str]:
-    """As the cluster has them; commands and flags need no cluster, and no client of one."""
+    """Names from the cluster; the client is imported only for these."""
     from scheduler_plugin.kubectl.completed_names import completed_names
 
     return completed_names(kind, namespace)
 
 
 def main() -> int:
-    """Print them."""
+    """Print the completions of the words in `sys.argv`."""
     found, directive = completions(sys.argv[1:], _names)
     sys.stdout.write("".join(f"{line}\n" for line in _lines(found, directive)))
     return 0

@@ -11,8 +11,12 @@ from scheduler_plugin.kubectl.cluster_views import show_view
 
 
 def run_connected(settings: ViewSettings) -> None:
-    """Read, and print one view. Raises KubeconfigError, and as `show_view`."""
-    logging.disable(logging.WARNING)  # What cannot be read is said once, at the end.
+    """Read the cluster, and print one view.
+
+    Raises:
+        KubeconfigError: If the kubeconfig is not valid; further errors are those of `show_view`.
+    """
+    logging.disable(logging.WARNING)  # An error is printed once, at the end.
     asyncio.run(_run(settings))
 
 

@@ -1,6 +1,6 @@
 """Flags before the command: `kubectl moorage -n team claims` is `kubectl moorage claims -n team`.
 
-kubectl's users write them on either side, as in `kubectl -n team get pods`.
+kubectl accepts flags on both sides, as in `kubectl -n team get pods`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any
 
 
 def command_first(command: Any, argv: Sequence[str]) -> list[str]:
-    """The words with the command in front; as they are where no command is among them."""
+    """The words with the command first; unchanged if there is no command among them."""
     if not argv or not argv[0].startswith("-"):
-        return list(argv)  # All commands would be built to know their flags.
+        return list(argv)  # To know all flags, all commands would have to be built.
     options = options_of(command)
     number = 0
     while number < len(argv) and argv[number].startswith("-"):
         known = options.get(_flag(argv[number]))
         if known is None:
-            return list(argv)  # No flag of any command, or one of all, such as --help.
+            return list(argv)  # It is not a flag of a command, or it is one such as --help.
         number += 1 if known.is_flag or not _is_alone(argv[number]) else 2
     if number >= len(argv):
         return list(argv)

@@ -1,4 +1,4 @@
-"""`kubectl moorage` of a cluster: asks through the user's kubectl, or else by itself."""
+"""`kubectl moorage` of a cluster: it reads through the user's kubectl, or else by itself."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from scheduler_plugin.asking.view_settings import ViewSettings
 
 
 def run_live(settings: ViewSettings) -> None:
-    """Read, and print one view.
+    """Read the cluster, and print one view.
 
     Raises:
-        NotThereError: If there is no such object, or no Moorage.
+        NotThereError: If a named object does not exist, or Moorage is not installed.
         CannotTellError: If something that is needed cannot be read.
     """
     try:
         if not _by_kubectl(settings):
-            # Its imports are most of a second. It has a sentence for each flaw of a kubeconfig.
+            # Its imports take most of a second; it has a sentence for each fault of a kubeconfig.
             from scheduler_plugin.kubectl.connected import run_connected
 
             run_connected(settings)
@@ -35,12 +35,12 @@ def run_live(settings: ViewSettings) -> None:
 
 
 def _by_kubectl(settings: ViewSettings) -> bool:
-    """Print what is asked for; False where kubectl has no way to the cluster."""
+    """Print the view through kubectl; False if kubectl cannot reach the cluster."""
     choice = choice_of(settings.reading.kubeconfig, settings.reading.context)
     if _is_pods_own(choice):
         return False
     with started(choice) as kubectl:
-        # kubectl starts meanwhile.
+        # This is imported while kubectl starts.
         from scheduler_plugin.kubectl.cluster_views import show_view
 
         if kubectl is None or not kubectl.listens():
@@ -50,6 +50,6 @@ def _by_kubectl(settings: ViewSettings) -> bool:
 
 
 def _is_pods_own(choice: Choice) -> bool:
-    """Whether it is the cluster of the pod that this runs in."""
+    """Whether the cluster is that of the pod that this process runs in."""
     named = choice.file or choice.context or os.environ.get("KUBECONFIG")
     return not named and "KUBERNETES_SERVICE_HOST" in os.environ

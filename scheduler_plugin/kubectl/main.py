@@ -1,6 +1,6 @@
-"""Runs `kubectl moorage`: prints one view of a snapshot, or of the cluster as it is now.
+"""Runs `kubectl moorage`: prints one view of a snapshot, or of the current cluster.
 
-What a view needs is imported where it is known which one it is: imports are most of a call.
+The modules of a view are imported when it is chosen: imports are most of the time of a command.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def run_view(settings: ViewSettings) -> None:
     """Read, and print one view.
 
     Raises:
-        NotThereError: If there is no such object, or no Moorage.
-        CannotTellError: If something that is needed cannot be read, or a name is none.
+        NotThereError: If a named object does not exist, or Moorage is not installed.
+        CannotTellError: If something that is needed cannot be read, or a name is not valid.
     """
     with _over_soon():
         _run(_named(settings))
@@ -27,9 +27,9 @@ def run_view(settings: ViewSettings) -> None:
 
 @contextmanager
 def _over_soon() -> Iterator[None]:
-    """Look for no garbage in cycles: a call makes little, and is over before it counts.
+    """Turn the cyclic garbage collector off, since a command ends before garbage matters.
 
-    All that is imported would be looked through again and again, and at the end once more.
+    The collector would traverse all imported modules again and again, and at the end once more.
     """
     gc.disable()
     try:
@@ -39,7 +39,7 @@ def _over_soon() -> Iterator[None]:
 
 
 def _named(settings: ViewSettings) -> ViewSettings:
-    """With names that objects can have; raises CannotTellError where one is none."""
+    """The settings with checked names; raises CannotTellError if a name is not valid."""
     namespace_name(settings.reading.release_namespace)
     if settings.namespace:
         namespace_name(settings.namespace)

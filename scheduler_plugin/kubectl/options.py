@@ -11,37 +11,78 @@ from scheduler_plugin.asking.view_settings import Output
 
 Kubeconfig = Annotated[
     Path | None,
-    typer.Option(envvar="KUBECONFIG", metavar="FILE", help="Default: as for kubectl."),
+    typer.Option(
+        envvar="KUBECONFIG",
+        metavar="FILE",
+        help="Read the kubeconfig from this file (default: kubectl's).",
+    ),
 ]
 Context = Annotated[
-    str, typer.Option(metavar="NAME", help="Of the kubeconfig. Default: its current one.")
+    str,
+    typer.Option(
+        metavar="NAME", help="Use this context of the kubeconfig (default: the current one)."
+    ),
 ]
-Told = Annotated[Output, typer.Option("--output", "-o", help="table or wide; others for programs.")]
+Told = Annotated[
+    Output,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Print a table, a wide table with more columns, or JSON or YAML for programs.",
+    ),
+]
 Release = Annotated[
-    str, typer.Option(metavar="NAME", help="Namespace of the release, whose settings count.")
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Set the namespace of the release, whose accounting settings are used.",
+    ),
 ]
 File = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", exists=True, dir_okay=False, help="Read a snapshot, and no cluster."
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="Read this snapshot in place of a cluster (default: the cluster).",
     ),
 ]
 Namespace = Annotated[
-    str, typer.Option("--namespace", "-n", metavar="NAME", help="Default: that of the context.")
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        help="Set the namespace of the objects (default: the context's namespace).",
+    ),
 ]
 OtherNamespace = Annotated[
-    str, typer.Option("--namespace", "-n", metavar="NAME", help="Default: all namespaces.")
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        help="Show only objects of this namespace (default: all namespaces).",
+    ),
 ]
 AllNamespaces = Annotated[
-    bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")
+    bool,
+    typer.Option(
+        "--all-namespaces",
+        "-A",
+        help="Show the objects of all namespaces (default: those of one namespace).",
+    ),
 ]
 Unheard = Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", hidden=True)]
-"""As with kubectl: what has no namespace is the same with the flag."""
+"""As with kubectl, cluster-scoped objects are the same with and without the flag."""
 UnheardAll = Annotated[bool, typer.Option("--all-namespaces", "-A", hidden=True)]
 Selector = Annotated[
     str,
     typer.Option(
-        "--selector", "-l", metavar="SELECTOR", help="By labels, as for kubectl: -l team=vision."
+        "--selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Show only objects with these labels, such as -l team=vision (default: all).",
     ),
 ]
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", show_default=False)]
@@ -52,13 +93,17 @@ Manifests = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="Pods, and claims and templates that come with them.",
+        help="Simulate the pods of this file, with its claims and templates (default: none).",
     ),
 ]
 Queues = Annotated[
     list[Path] | None,
     typer.Option(
-        "--queue", metavar="FILE", exists=True, dir_okay=False, help="Queues as they would be."
+        "--queue",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="Simulate the new or changed Queues of this file (default: none).",
     ),
 ]
 

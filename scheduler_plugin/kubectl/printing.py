@@ -1,4 +1,4 @@
-"""Prints what a view shows: for programs, or for people."""
+"""Prints the output of a view, for programs or for people."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scheduler_plugin.asking.shown import Shown
 from scheduler_plugin.asking.view_settings import Reading
 
 _ERASED = "\r\x1b[K"
-"""Begins the line of a terminal anew."""
+"""Returns to the start of a terminal's line and erases the line."""
 
 
 def show(shown: Shown, reading: Reading) -> None:
-    """Print one view. A table without lines is a sentence on standard error, as with kubectl."""
+    """Print one view; an empty table becomes a sentence on standard error, as with kubectl."""
     if reading.output == "json":
         sys.stdout.write(_json(shown.plain))
     elif reading.output == "yaml":
@@ -49,19 +49,19 @@ def _has_lines(part: Part) -> bool:
 
 
 def _shows_styles() -> bool:
-    """Whether a terminal shows the output, and its user has nothing against colours."""
+    """Whether the output is a terminal whose user has not turned colours off."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
     return sys.stdout.isatty() and not plain
 
 
 def note(sentence: str) -> None:
-    """Tell people something beside the answer."""
+    """Print a sentence for people on standard error, beside the output."""
     sys.stderr.write(f"kubectl moorage: {sentence}\n")
 
 
 @contextmanager
 def progress() -> Iterator[Any]:
-    """Tell on a terminal how far reading is; elsewhere it would be in the way."""
+    """Print the progress of reading on a terminal; yields the callable that reports it."""
     if not sys.stderr.isatty():
         yield lambda kind, count: None
         return

@@ -10,7 +10,7 @@ from scheduler_plugin.kubectl.printing import note, progress
 
 
 async def read(client: ApiReader, release: ReleaseSettings) -> Snapshot:
-    """A snapshot, and a line on standard error for each thing that could not be read."""
+    """A snapshot; each kind that could not be read gets a line on standard error."""
     with progress() as tell:
         reader = SnapshotReader(client, release.accounting, release.pod_groups, tell)
         snapshot = await reader.read(wall_clock())

@@ -1,4 +1,4 @@
-"""What the release in a cluster was told, so that a view says what its plugin does."""
+"""The settings of the release in a cluster, so that views judge as its plugin does."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ DEPLOYMENT = "moorage-scheduler"
 
 
 async def told(client: ApiReader, reading: Reading) -> ReleaseSettings:
-    """What the plugin was told; else its defaults."""
+    """The settings of the release's plugin; defaults if they cannot be read."""
     words: tuple[str, ...] = ()
     try:
         path = DEPLOYMENTS.at(DEPLOYMENT, reading.release_namespace)
         words = plugin_words(await client.get(path))
     except NotFoundError:
-        pass  # The plugin runs beside the cluster's own kube-scheduler, or elsewhere.
+        pass  # The plugin runs beside the cluster's own kube-scheduler, or in another namespace.
     except ForbiddenError as error:
-        note(f"the settings of the release are not read, the defaults count: {error}")
+        note(f"the settings of the release cannot be read, so the defaults are used: {error}")
     return plugin_settings(words)
 
 
 def plugin_settings(words: Sequence[str]) -> ReleaseSettings:
-    """What these words tell a plugin.
+    """The settings in a plugin's flags.
 
     Raises:
-        CannotTellError: This version does not understand what another was told.
+        CannotTellError: If this version does not understand the flags of another version.
     """
     said = io.StringIO()
     try:
@@ -43,5 +43,5 @@ def plugin_settings(words: Sequence[str]) -> ReleaseSettings:
     except SystemExit:
         why_not = said.getvalue().strip().splitlines()[-1:] or [" ".join(words)]
         raise CannotTellError(
-            f"the release was told what this version does not understand: {why_not[0]}"
+            f"the release has flags that this version does not understand: {why_not[0]}"
         ) from None

@@ -1,4 +1,4 @@
-"""Snapshots in files: views of one, and the view that writes one."""
+"""Snapshots in files: views of a snapshot, and the command that writes one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.kubectl.printing import show
 
 OF_ONE_NAMESPACE = frozenset({"why", "simulate"})
-"""Views that need a namespace; a snapshot has no current one, so that others show all."""
+"""Views that need a namespace. A snapshot has no current one, so all other views show all."""
 
 
 def show_from_file(settings: ViewSettings, file: Path) -> None:
-    """Print one view of a snapshot. Raises as `run_view`."""
+    """Print one view of a snapshot; errors are those of `run_view`."""
     if settings.view in OF_ONE_NAMESPACE and not settings.namespace:
         settings = replace(settings, namespace="default")
     show(view(settings, _from_file(file)), settings.reading)
@@ -35,7 +35,7 @@ def _from_file(path: Path) -> Snapshot:
 
 
 def write(snapshot: Snapshot, file: str, version: str) -> None:
-    """Write a snapshot for the user alone; "-" prints it.
+    """Write a snapshot to a file that only the user can read; "-" prints it.
 
     Raises:
         CannotTellError: If the file cannot be written.
@@ -47,7 +47,7 @@ def write(snapshot: Snapshot, file: str, version: str) -> None:
     path = Path(file)
     part = path.with_name(f"{path.name}.part")
     try:
-        # It names pods and claims of all namespaces: it is for the user that asked.
+        # It names pods and claims of all namespaces: only the user may read it.
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
             out.write(text)
         part.replace(path)

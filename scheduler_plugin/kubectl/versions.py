@@ -13,16 +13,16 @@ from scheduler_plugin.kubectl.release import DEPLOYMENT
 
 
 def show_client_version(reading: Reading) -> None:
-    """Of this command alone."""
+    """Print the version of this command alone."""
     show(shown_versions(Versions.of_client()), reading)
 
 
 async def show_versions(client: ApiReader, reading: Reading) -> None:
-    """Of this command, the release and the cluster.
+    """Print the versions of this command, the release and the cluster.
 
     Raises:
-        NotThereError: Where there is no release, once the client's version is printed.
-        CannotTellError: Where it may not be read.
+        NotThereError: If there is no release; the other versions are printed before.
+        CannotTellError: If the release may not be read; the other versions are printed before.
     """
     server = (await client.server()).git_version
     namespace = reading.release_namespace
@@ -32,8 +32,10 @@ async def show_versions(client: ApiReader, reading: Reading) -> None:
         show(shown_versions(Versions.of_client(kubernetes=server)), reading)
         where = f"Deployment {namespace}/{DEPLOYMENT}"
         if isinstance(error, ForbiddenError):
-            raise CannotTellError(f"the server's version is that of {where}: {error}") from None
+            raise CannotTellError(
+                f"the server's version comes from {where}, which cannot be read: {error}"
+            ) from None
         raise NotThereError(
-            f"there is no {where}: --release-namespace says where the release is."
+            f"there is no {where}: give the namespace of the release with --release-namespace."
         ) from None
     show(shown_versions(Versions.of_client(kubernetes=server, image=image)), reading)

@@ -1,4 +1,4 @@
-"""`kubectl moorage why` of a cluster: with Events, and with less where less may be read."""
+"""`kubectl moorage why` of a cluster: with Events, and with less if the user may read less."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def shown_why_of(
     """Why a pod runs or waits.
 
     Raises:
-        NotThereError: If there is no such pod, and no Event tells of one.
+        NotThereError: If no such pod exists, and no Event is about one.
     """
     try:
         snapshot = await read(client, release)
@@ -36,7 +36,7 @@ async def shown_why_of(
 
 
 async def _unaccounted(client: ApiReader, settings: ViewSettings) -> Shown:
-    """A pod that queues have nothing to do with, or one that is gone."""
+    """The output for a pod without accounted devices, or for a deleted pod."""
     pod = await _pod(client, settings)
     events = await events_of(client, settings, pod)
     if pod is None and not events:
@@ -53,7 +53,7 @@ async def _pod(client: ApiReader, settings: ViewSettings) -> JsonObject | None:
 
 
 async def _partly(client: ApiReader, release: ReleaseSettings, settings: ViewSettings) -> Shown:
-    """What the plugin told the pod, where not all may be read that it judges by."""
+    """The output from the pod's conditions, for a user who may not read all that verdicts need."""
     pod = await _pod(client, settings)
     if pod is None:
         return await _unaccounted(client, settings)

@@ -1,6 +1,5 @@
-"""What people, programs and probes read of the plugin over HTTP: it decides and changes nothing.
+"""Pages of the plugin over HTTP for people, programs and probes: they decide and change nothing.
 
-In come requests (`http_app`); out goes what the other rooms know, as a model that says
-what its fields mean, or as figures (`prometheus`). The pages have a port of their own, so that who
-may read them cannot bind pods.
+Requests come in (`http_app`). Answers come from the other rooms, as documented models or as figures
+(`prometheus`). The pages have a port of their own, so that their readers cannot bind pods.
 """

@@ -2,10 +2,10 @@
 
 GET  /healthz                       the process answers
 GET  /readyz                        the kube-scheduler beside this process is served, or why not
-GET  /waiting/<namespace>/<pod>     a waiting pod's place in line, and why it waits; no token is
-                                    asked for, so only on loopback, where a forwarded port ends
+GET  /waiting/<namespace>/<pod>     a waiting pod's place in line, and why it waits; without a
+                                    token, so only at loopback, where a forwarded port ends
 GET  /metrics                       figures for Prometheus
-GET  /openapi.json                  what the answers look like
+GET  /openapi.json                  the schema of the answers
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from scheduler_plugin.waiting.decisions import KnownWaits, WaitingPod
 
 
 class WaitingPodPage(BaseModel):
-    """A pod that waits for quota, as things are now."""
+    """A pod that waits for quota, at this moment."""
 
     namespace: str
     name: str
     queue: str
     place: Annotated[
         int | None,
-        Field(description="In its line, from 1; null where it waits for more than its quota."),
+        Field(description="Place in its line, from 1; null if it waits for more than its quota."),
     ]
-    waiting: Annotated[int | None, Field(description="Pods in its line.")]
-    reason: Annotated[str, Field(description='Why it does not go; "" where it is about to.')]
+    waiting: Annotated[int | None, Field(description="The number of pods in its line.")]
+    reason: Annotated[str, Field(description='Why it waits; "" if its gate is removed soon.')]
     message: str
 
     @classmethod
@@ -55,9 +55,9 @@ def pages_app(
     waiting: KnownWaits,
     figures: FiguresPage,
 ) -> FastAPI:
-    """The application; what it cannot answer it says in a sentence, as plain text.
+    """The application; errors are answered with a sentence of plain text.
 
-    `why_not_ready` tells why kube-scheduler is not answered; "" where it is.
+    `why_not_ready` returns why kube-scheduler is not served; "" if it is.
     """
     app = FastAPI(
         title="Moorage",
@@ -95,7 +95,9 @@ def pages_app(
 
 async def _from_within(request: Request) -> None:
     if not is_loopback(request.client.host if request.client else ""):
-        raise HTTPException(403, "This page asks for no token: forward the port of the pod to it.")
+        raise HTTPException(
+            403, "This page needs no token and answers only at loopback: forward the pod's port."
+        )
 
 
 async def _sentence(_request: Request, error: StarletteHTTPException) -> PlainTextResponse:

@@ -1,10 +1,10 @@
-"""`/metrics` for all who ask: made once, kept for some seconds, and sent as fast as each reads.
+"""`/metrics` for all clients: made once, kept for some seconds, and sent as fast as each reads.
 
-    many who ask ──► one page, made in steps ──► pieces of it, to few at one time
+    many clients ──► one page, made in steps ──► pieces of it, to few clients concurrently
 
-No token is asked for, and 10,000 rows are 0.7 s of work and 8 MB. So the work does not grow with
-those who ask. A client that reads slowly holds a piece, not a copy, and after `SEND_SECONDS` it is
-cut off, so that few pages are in memory at one time.
+The page needs no token, and 10,000 rows are 0.7 s of work and 8 MB. So the work does not grow with
+the number of clients. A slow client holds a piece, not a copy, and is disconnected after
+`SEND_SECONDS`, so that few pages are in memory concurrently.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from kube.api import ClientPlaces
 logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 5.0
-"""How old a page may be; Prometheus asks every 15 s or more."""
+"""How old a page may be; Prometheus scrapes every 15 s or more."""
 
 SEND_SECONDS = 10.0
 """How long a client may take to read; as long as Prometheus waits for a page by default."""
 
 AT_ONCE = 4
 AT_ONCE_FOR_ONE = 2
-"""How many are sent a page at one time, of all clients and of each."""
+"""How many pages are sent concurrently, to all clients and to each."""
 
 PIECE_BYTES = 1 << 16
 
 
 class FiguresPage:
-    """The page as it is now."""
+    """The current page."""
 
     def __init__(
         self,
@@ -51,16 +51,16 @@ class FiguresPage:
         self._made_at = 0.0
 
     def answer(self, request: Request) -> Response:
-        """The answer to one who asks."""
+        """The answer to a request."""
         client = request.client.host if request.client else ""
         return _InPieces(self._now, self._places.of(client))
 
     async def _now(self) -> bytes:
-        """The page, made anew where it is too old; who asks meanwhile gets the same."""
+        """The page, made again if it is too old; concurrent requests share it."""
         making = self._making
         if making is None or (making.done() and self._is_old(making)):
             making = self._making = asyncio.ensure_future(self._made())
-        # Who leaves does not end it for the others.
+        # A client that disconnects must not cancel the page for the others.
         return await asyncio.shield(making)
 
     async def _made(self) -> bytes:
@@ -74,7 +74,7 @@ class FiguresPage:
 
 
 class _InPieces(Response):
-    """A page that all share, sent piece by piece: a server holds no more than it can pass on."""
+    """A shared page, sent piece by piece: the server buffers no more than the client reads."""
 
     def __init__(
         self, page: Callable[[], Awaitable[bytes]], place: AbstractAsyncContextManager[None]
@@ -83,14 +83,14 @@ class _InPieces(Response):
         self._page, self._place = page, place
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        # Who waits for his turn holds no page yet.
+        # A request that waits for its place holds no page yet.
         async with self._place:
             page = await self._page()
             try:
                 async with asyncio.timeout(SEND_SECONDS):
                     await self._send(page, send)
-            except TimeoutError:  # The server closes a connection whose answer has no end.
-                logger.warning("figures not read in %g s", SEND_SECONDS)
+            except TimeoutError:  # The server closes a connection whose answer is incomplete.
+                logger.warning("client did not read the metrics within %g s", SEND_SECONDS)
 
     async def _send(self, page: bytes, send: Send) -> None:
         self.headers["content-length"] = str(len(page))

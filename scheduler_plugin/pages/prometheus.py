@@ -1,12 +1,11 @@
-"""Prometheus: what the plugin tells of itself in figures; `docs/metrics.md` is the table for users.
+"""The plugin's Prometheus metrics; `docs/metrics.md` is the table for users.
 
-What happens is counted where it happens. What there is at a moment is read when somebody asks, so
-that no figure can differ from what it is about.
+Counters count where things happen. Gauges are read at each scrape, so that none can be outdated.
 
-There is a row for each queue and class that the queue lists, uses or asks for: as many as the
-administrator's Queues make. Beyond `MOST_ROWS` the rest is left out, and it is told how many.
-A large cluster is read and written down in steps, so that kube-scheduler is answered in between;
-`http_figures` sees to it that this is done once for all who ask.
+There is a row for each queue and class that the queue lists, uses or requests: their number depends
+on the administrator's Queues. Rows beyond `MOST_ROWS` are left out, and a metric has their number.
+A large cluster is read and written in steps, so that kube-scheduler is answered in between;
+`http_figures` makes one page for all clients.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from scheduler_plugin.objects.names import Queue, QueueName
 
 MOST_ROWS = 10_000
 IN_ONE_STEP = 25
-"""Queues, rows, claims and their users that are looked at and written before others have their
-turn: a millisecond or two."""
+"""How many queues, rows, claims and users one step reads and writes before other tasks run: one or
+two milliseconds."""
 
 PREFIX = "moorage_scheduler_plugin_"
 ROW = ("queue", "device_class")
@@ -51,44 +50,50 @@ MEANINGS: Mapping[str, tuple[tuple[str, ...], str]] = {
         ("device_class",),
         "Uses of accounted devices that no queue is charged for.",
     ),
-    "serving": ((), "1 where the kube-scheduler beside this process is answered, else 0."),
+    "serving": ((), "1 if the kube-scheduler beside this process is served, else 0."),
     "watch_failures": (
         ("kind", "cause"),
-        "How often in a row a kind of objects could not be listed or watched. cause is unavailable,"
-        " server-fault, credentials, missing-right or another refusal; empty while all is well.",
+        "List or watch failures of a kind of objects in a row. cause is unavailable, server-fault,"
+        " credentials, missing-right or another refusal; it is empty without a failure.",
     ),
-    "queue_usage": (ROW, "What a queue is charged for, those below it included."),
-    "queue_usage_non_preemptible": (ROW, "What of it non-preemptible pods use."),
-    "queue_requested": (ROW, "Usage, and what waiting pods ask for."),
+    "queue_usage": (ROW, "Usage that a queue and the queues below it are charged for."),
+    "queue_usage_non_preemptible": (ROW, "The part of the usage that non-preemptible pods have."),
+    "queue_requested": (ROW, "Usage plus the requests of waiting pods."),
     "queue_quota": (ROW, "The queue's quota; +Inf for none."),
     "queue_limit": (ROW, "The queue's limit; +Inf for none."),
-    "queue_share": (ROW, "What it would have if devices were given anew; a few seconds old."),
+    "queue_share": (
+        ROW,
+        "The queue's fair share if all devices were given again; a few seconds old.",
+    ),
     "queue_reclaimable": (
         ROW,
-        "What of the usage is beyond the quota and held by preemptible pods: others may have it.",
+        "The usage above the quota that preemptible pods have: other queues may reclaim it.",
     ),
-    "queue_held": (ROW, "Room that is held for pods others were evicted for."),
+    "queue_held": (ROW, "Room that is held for pods for which other pods were evicted."),
     "queue_quota_unmet": (
         ("queue",),
-        "1 where pods wait within the quota and nobody can go for them, else 0.",
+        "1 if pods wait within the quota and no pod can be evicted for them, else 0.",
     ),
     "queue_claims": (("queue",), "Allocated claims that a queue itself is charged for."),
-    "queue_claims_shared_out": (("queue",), "Of these, those that pods of other queues use, too."),
+    "queue_claims_shared_out": (
+        ("queue",),
+        "The claims of queue_claims that pods of other queues use, too.",
+    ),
     "queue_foreign_claims": (("queue",), "Claims of other queues that pods of this one use."),
-    "waiting_pods": (("queue",), "Pods that wait for devices, at the gate or refused."),
+    "waiting_pods": (("queue",), "Pods that wait for devices: gated or refused."),
     "queue_rows_left_out": (
         (),
-        "Queues and classes that are not told, since there are more than 10,000.",
+        "Queues and classes beyond 10,000, which have no row.",
     ),
 }
-"""Labels and meaning of what is read when somebody asks."""
+"""Labels and meaning of the metrics that are read at each scrape."""
 
 _CAUSES = {"Reclaimed": "reclaim", "ForeignPodEvicted": "foreign", "PodGroupGivenUp": "gang"}
-"""By the reason of the Event that a pod gets."""
+"""The cause of an eviction by the reason of the pod's Event."""
 
 
 class Figures:
-    """The figures of one process."""
+    """The metrics of one process."""
 
     def __init__(
         self,
@@ -98,14 +103,14 @@ class Figures:
         watch_failures: Callable[[], Mapping[str, tuple[int, str]]],
         counted: Sequence[CollectorRegistry],
     ) -> None:
-        """What is told, beside what is counted here.
+        """The sources of the metrics, beside the counters of this module.
 
         Args:
-            world: Of its queues all is told.
+            world: The queues and their charges.
             waiting: How many pods of each queue wait.
-            why_not_ready: Why kube-scheduler is not answered; "" where it is.
+            why_not_ready: Why kube-scheduler is not served; "" if it is.
             watch_failures: How often in a row each kind could not be followed, and why.
-            counted: What is counted elsewhere, of kube-scheduler's calls for example.
+            counted: Registries of other modules, such as that of kube-scheduler's calls.
         """
         self._world = world
         self._waiting = waiting
@@ -115,7 +120,7 @@ class Figures:
         self._shares = ShareFigures(world)
 
     async def page(self) -> bytes:
-        """All figures, in Prometheus' text format; others have their turn in between."""
+        """All metrics in Prometheus' text format; other tasks run in between."""
         page = _Page()
         self._process(page)
         await self._queues(page)
@@ -139,7 +144,7 @@ class Figures:
             await page.went_on()
 
     async def _rows(self, page: _Page) -> int:
-        """Tell of queues; returns how many rows are left out."""
+        """Add the rows of all queues; returns how many rows are left out."""
         rows = left_out = 0
         for queue in list(self._world.facts.tree):
             keys = self._keys(queue)
@@ -189,9 +194,9 @@ class Figures:
 
 
 class _Page:
-    """Families of samples, which are written down while they are found.
+    """Families of samples, which become text while they are added.
 
-    80,000 samples as objects would be 50 MB, and the garbage collector would look through them.
+    80,000 samples as objects would be 50 MB, and the garbage collector would traverse them.
     """
 
     def __init__(self) -> None:
@@ -203,7 +208,7 @@ class _Page:
         self._found[name].add_metric(labels, value)
 
     async def went_on(self, amount: int = 1) -> None:
-        """So much was done; now and then what was found is written, and others have their turn."""
+        """Count work; after `IN_ONE_STEP` write the samples, and let other tasks run."""
         self._done += amount
         if self._done >= IN_ONE_STEP:
             self._done = 0
@@ -211,14 +216,14 @@ class _Page:
             await asyncio.sleep(0)
 
     def parts(self) -> Iterator[bytes]:
-        """All of it, one family after the other."""
+        """The text of all families, one after the other."""
         self._write(MEANINGS)
         return chain.from_iterable(self._written.values())
 
     def _write(self, names: Iterable[str]) -> None:
         for name in names:
             text, parts = generate_latest(_One(self._found[name])), self._written[name]
-            # What a family is, in two lines, is said once.
+            # The two lines that describe a family are written once.
             parts.append(text.split(b"\n", 2)[2] if parts else text)
             self._found[name].samples.clear()
 
@@ -241,7 +246,7 @@ def _number(ceiling: Ceiling) -> float:
 
 
 def counting_evictions(record: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Hands Events on, and counts those by which pods hear of their evictions."""
+    """Passes Events on, and counts those that report evictions."""
 
     def take(event: Event) -> None:
         cause = _CAUSES.get(event.reason)

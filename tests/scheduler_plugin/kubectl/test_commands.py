@@ -80,8 +80,8 @@ def test_devices_are_chosen_by_their_own_name_or_their_instances(tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "status", "sentence"),
     [
-        (("claims", "a", "-A"), 2, "a name is that of an object in one namespace"),
-        (("why", "a", "-A"), 2, "a name is that of an object in one namespace"),
+        (("claims", "a", "-A"), 2, "names and --all-namespaces exclude each other"),
+        (("why", "a", "-A"), 2, "names and --all-namespaces exclude each other"),
         (("claims", "a", "-l", "x=y"), 2, "names and --selector exclude each other"),
         (("queues", "-l", "x=y"), 2, "a snapshot keeps no labels"),
         (("devices", "-l", "x=y"), 2, "No such option"),

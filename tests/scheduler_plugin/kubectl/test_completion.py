@@ -52,7 +52,7 @@ def test_commands_and_flags_come_with_what_they_mean() -> None:
     flags, _ = completions(["why", "--s"], names)
 
     assert [line.partition("\t")[0] for line in commands] == ["simulate", "snapshot"]
-    assert flags == ["--snapshot\tRead a snapshot, and no cluster."]
+    assert flags == ["--snapshot\tRead this snapshot in place of a cluster (default: the cluster)."]
     assert completions([], names)[0]
     assert completions(["-n", "team", "s"], names)[0] == commands
     assert completions(["queues", "--n"], names)[0] == [], "it has no namespace"
