@@ -1,12 +1,11 @@
-"""The dashboard: a process of its own, with one page for people whom the cluster lets read.
+"""The dashboard: a process of its own, with one page for users who may read the cluster.
 
     World ──rows──► snapshot, one for all ──what the viewer may list──► viewer
                         │                                                 ▲
     usage now and then ─┴► history                  TokenReview, SubjectAccessReview
 
-In flow the world, kept by watches as `kubectl moorage` reads it by lists, and, while a page is
-watched, Events. What only the memory of the elected plugin knows it is asked for (`leader`). Out
-flow rows as JSON, in windows, and word that they changed. The dashboard decides and changes
-nothing. `parts` says what is shown and which right it takes, `lines` makes the rows; start reading
-there.
+Watches keep the world that `kubectl moorage` reads by lists, and Events while a page is open. The
+dashboard asks the elected plugin for what only its memory has (`leader`). The output is rows as
+JSON, in windows, and a stream that reports changes. The dashboard decides and changes nothing.
+`parts` has the lists and the rights that they need, `lines` makes the rows; start reading there.
 """

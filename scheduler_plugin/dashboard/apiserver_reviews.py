@@ -1,11 +1,11 @@
-"""The API server says who a viewer is, and what he may list: the page lets nobody see more.
+"""The API server authenticates a viewer and says what the viewer may list.
 
-    token ──► TokenReview ──► viewer ──► SubjectAccessReview ──► may he list this?
+    token ──► TokenReview ──► viewer ──► SubjectAccessReview ──► may the viewer list this?
 
-Both are remembered for half a minute: so long may somebody see what he no longer may.
+Both answers are cached for 30 s: a viewer whose right is removed sees the rows for that long.
 
-Whoever reaches the page may send tokens without end. All that nobody is known by share a place in
-the line and a memory of their own, so that known viewers wait behind each other only.
+A client of the page may send any number of tokens. All unknown tokens share one place and one
+cache, so that known viewers wait only for each other.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ REMEMBERED_SECONDS = 30.0
 MOST_REMEMBERED = 4096
 AT_ONCE = 4
 AT_ONCE_FOR_ONE = 2
-"""How many reviews are under way at one time: of all, and of each viewer. All tokens that were not
-found to be somebody's count as one."""
+"""How many reviews run concurrently, of all viewers and of each. All tokens without a known user
+count as one viewer."""
 
 STRANGER = ""
 
@@ -46,16 +46,16 @@ WRITE = WriteOptions(timeout_seconds=WAIT_SECONDS)
 
 
 class NotSignedInError(Exception):
-    """Raised with a sentence where the API server does not know whose token it is."""
+    """Raised with a sentence if the API server does not know the token."""
 
 
 class CannotReviewError(Exception):
-    """Raised with a sentence where the API server does not say."""
+    """Raised with a sentence if the API server does not answer a review."""
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Whose token it is, as the API server says it."""
+    """The user of a token, as the API server reports it."""
 
     name: str
     uid: str = ""
@@ -64,7 +64,7 @@ class Viewer:
 
 
 class Reviews:
-    """Asks the API server, and remembers for a short time what it said."""
+    """Asks the API server, and caches its answers for `REMEMBERED_SECONDS`."""
 
     def __init__(
         self,
@@ -82,15 +82,15 @@ class Reviews:
         self._nobodys: TTLCache[bytes, str] = TTLCache(
             MOST_REMEMBERED, REMEMBERED_SECONDS, monotonic
         )
-        # Whose tokens were, for when they are looked at anew.
+        # The users of earlier tokens, for when these are reviewed again.
         self._names: LRUCache[bytes, str] = LRUCache(MOST_REMEMBERED)
 
     async def viewer(self, token: str) -> Viewer:
-        """Whose token it is.
+        """The user of a token.
 
         Raises:
-            NotSignedInError: It is nobody's, or not valid any more.
-            CannotReviewError: The API server does not say.
+            NotSignedInError: If the token has no user, or is not valid any more.
+            CannotReviewError: If the API server does not answer.
         """
         if not token or len(token) > LONGEST_TOKEN:
             raise NotSignedInError("A token of this cluster is needed.")
@@ -102,7 +102,7 @@ class Reviews:
         return found
 
     async def _look_at(self, key: bytes, token: str) -> Viewer | str:
-        """Ask whose it is, and remember the answer."""
+        """Review a token, and cache the answer."""
         body = {"metadata": {}, "spec": {"token": token}}
         found = _viewer(await self._ask(TOKEN_REVIEWS, body, self._names.get(key, STRANGER)))
         if isinstance(found, str):
@@ -116,7 +116,7 @@ class Reviews:
         """Whether a viewer may list a kind.
 
         Raises:
-            CannotReviewError: The API server does not say.
+            CannotReviewError: If the API server does not answer.
         """
         key = (viewer, access)
         if (known := self._may.get(key)) is not None:
@@ -140,7 +140,9 @@ class Reviews:
             async with asyncio.timeout(WAIT_SECONDS), self._places.of(who):
                 return await self._client.create(resource, body, options=WRITE)
         except TimeoutError:
-            raise CannotReviewError("Too many ask at one time who they are.") from None
+            raise CannotReviewError(
+                "Too many viewers sign in concurrently: try again in a moment."
+            ) from None
         except ApiError as error:
             message = f"The API server does not say what you may see: {error}"
             raise CannotReviewError(message) from error
@@ -150,7 +152,7 @@ def _viewer(review: JsonObject) -> Viewer | str:
     status = review.get("status") or {}
     user = status.get("user") or {}
     if not status.get("authenticated") or not user.get("username"):
-        return "The cluster does not know this token: it is mistyped, or its time is over."
+        return "The cluster does not know this token: it is mistyped, or it has expired."
     return Viewer(
         name=user["username"],
         uid=user.get("uid") or "",

@@ -1,6 +1,6 @@
-"""Claims that pods name and no watch has brought: the API server is asked whether they exist.
+"""Claims that pods name and no watch has brought: reads whether they exist.
 
-A list of all claims would say it at once; of what a watch brings later it is not known.
+A list of all claims says so at once; for pods that a watch brings later it is not known.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from scheduler_plugin.objects.pods import PodView
 
 
 class NamedClaims:
-    """Has claims looked up that pods name."""
+    """Queues reads of claims that pods name."""
 
     def __init__(self, world: WorldView, lookups: ClaimLookups) -> None:
         self._world, self._lookups = world, lookups
 
     def begin(self) -> None:
-        """Look at all pods; to be called once the world is in sync."""
+        """Look at all pods; call it once the world is in sync."""
         for pod in self._world.facts.pods():
             self._lookups.ask(self._unknown(pod))
 
     def changed(self, change: WorldChange) -> None:
-        """The world took a change; fit to be subscribed to it."""
+        """Look at a changed pod; it is a listener of the world."""
         pod = self._world.facts.pod(change.uid) if isinstance(change, PodChanged) else None
         if pod is not None:
             self._lookups.ask(self._unknown(pod))

@@ -1,9 +1,9 @@
-"""The Events that schedulers recorded, read from the API server while a page is watched.
+"""The Events that schedulers recorded, read from the API server while a page is open.
 
     API server ──Events of the scheduler plugin──► Recent ──► the page
 
-The API server has no index of Events by who reported them: a list costs it all Events of the
-cluster. So they are followed only while the page is watched, by one watch of each process.
+The API server has no index of Events by their reporter: a list costs it all Events of the cluster.
+So they are watched only while a page is open, by one watch in each process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OURS = EVENTS.select(field_selector=f"reportingController={FIELD_MANAGER}")
 
 
 class ClusterEvents:
-    """Adds Events to the recent ones, between `start` and `stop`."""
+    """Adds Events to `Recent`, between `start` and `stop`."""
 
     def __init__(self, client: ApiClient, recent: Recent) -> None:
         self._client, self.recent = client, recent
@@ -29,21 +29,21 @@ class ClusterEvents:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
-        """Follow them, unless that goes on."""
+        """Watch the Events, unless they are watched already."""
         if self._task is None:
-            # It keeps nothing: what is shown is kept, and bounded, by `Recent`.
+            # The store keeps no object: `Recent` keeps the last Events.
             settings = WatchSettings(shape=Event)
             self._store = Store(self._client, OURS, self._take, settings=settings)
             self._task = tasks.create_task(self._store.run())
 
     def stop(self) -> None:
-        """No page is watched any more."""
+        """End the watch, since no page is open."""
         if self._task is not None:
             self._task.cancel()
             self._store = self._task = None
 
     async def read(self, seconds: float) -> None:
-        """Wait until they are known, for so long at the most."""
+        """Wait until the Events are known, `seconds` at most."""
         if self._store is not None:
             try:
                 async with asyncio.timeout(seconds):
@@ -52,7 +52,7 @@ class ClusterEvents:
                 return
 
     def why_not(self) -> str:
-        """Why they are not known, as a sentence; "" where they are."""
+        """Why the Events are not known, as a sentence; "" if they are."""
         if self._store is None or not self._store.stats.failures_in_a_row:
             return ""
         said = self._store.stats.last_failure.rstrip(".")
@@ -61,6 +61,6 @@ class ClusterEvents:
     def _take(self, obj: JsonObject | Event) -> None:
         found = read_as(Event, obj)
         event = stored_event(found)
-        # Thousands of pods that wait would push out all others; the list of those shows them.
+        # Events of thousands of waiting pods would push out all others; they have their own list.
         if event.action != ADMIT:
             self.recent.add(event, (found.metadata or NO_METADATA).uid or "")

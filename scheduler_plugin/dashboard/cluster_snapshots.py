@@ -1,7 +1,7 @@
-"""The cluster's world, looked at once for all viewers, and not at all where there are none.
+"""Snapshots of the cluster's world: one for all viewers, and none while there are no viewers.
 
-Viewers are answered in between: no piece of a look goes on for long, and after a look there is rest
-for twice as long, so that many changes of a large cluster take a third of a processor at most.
+A snapshot is made in short pieces, so that viewers are answered in between. After each snapshot
+there is a pause of twice its time, so that a busy large cluster takes at most a third of a CPU.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ T = TypeVar("T")
 PIECE_SECONDS = 0.005
 REST = 2
 LEAST_SECONDS = 1.0
-"""What lies between two looks at least, and before a viewer hears of a change at most."""
+"""The shortest pause between two snapshots, and so the usual delay of a change."""
 
 MOST_SECONDS = 5.0
-"""How old a look grows while somebody watches and nothing is told to have changed: slots change
-without a word, and so do shares."""
+"""The age at which a snapshot is made again without a reported change: slots and shares change
+without one."""
 
 WATCHED_SECONDS = 15.0
-"""How long a viewer counts who asked and does not listen."""
+"""How long a viewer counts after a request without a stream."""
 
 EVENTS_SECONDS = 2.0
-"""How long the first look waits for Events."""
+"""How long the first snapshot waits for Events."""
 
 FIRST_SECONDS = 10.0
-"""How long whoever asks first waits for a look."""
+"""How long the first request waits for a snapshot."""
 
 
 class Snapshots:
-    """The latest look, while `run` runs; to be run once the world is in sync."""
+    """The latest snapshot, while `run` runs; run it once the world is in sync."""
 
     def __init__(
         self,
@@ -61,17 +61,17 @@ class Snapshots:
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
         clock: Callable[[], float] = time.time,  # noqa: TID251
     ) -> None:
-        """`devices` are what slices offer, which say in what state devices are."""
+        """`devices` are the devices that slices offer, with their taints."""
         self.history = History()
         self.latest: Snapshot | None = None
-        # The devices as the latest look found them.
+        # The devices of the latest snapshot.
         self.free: FreeDevices | None = None
         self.cluster_events: ClusterEvents | None = None
-        """Follows Events, which come to `recent`, while a page is watched."""
+        """Watches Events for `recent` while a page is open."""
         self._world, self._recent, self._devices = world, recent, devices
         self._monotonic, self._clock = monotonic, clock
         self._shares = ShareFigures(world)
-        # No snapshot of another replica, or of the process before this one, has such a number.
+        # The first number differs from those of other replicas and of earlier processes.
         self._number = int(clock() * 1000)
         self._listening = 0
         self._asked_at = float("-inf")
@@ -82,12 +82,12 @@ class Snapshots:
         self._looked = asyncio.Condition()
 
     def changed(self, _: object = None) -> None:
-        """The world took a change; fit to be subscribed to it."""
+        """Note a change; it is a listener of the world."""
         self._is_old.set()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Somebody hears of changes as long as this lasts."""
+        """Count a viewer with a stream while the context lasts."""
         self._listening += 1
         self._is_old.set()
         try:
@@ -97,14 +97,14 @@ class Snapshots:
             self._asked_at = self._monotonic()
 
     async def now(self) -> Snapshot | None:
-        """The latest; the first viewer waits for one, and gets None where that takes too long."""
+        """The latest snapshot; the first request waits for one, and gets None after a while."""
         self._asked_at = self._monotonic()
         if self.latest is None:
             await self.after(0, FIRST_SECONDS)
         return self.latest
 
     async def after(self, number: int, seconds: float) -> bool:
-        """Wait for a snapshot after this one; False where none came."""
+        """Wait for a snapshot with a higher number; returns False after `seconds`."""
         self._asked_at = self._monotonic()
         self._is_old.set()
 
@@ -120,12 +120,12 @@ class Snapshots:
         return True
 
     async def run(self) -> NoReturn:
-        """Look, and take samples, until cancelled."""
+        """Make snapshots and samples until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._sample())
             while True:
                 await self._step(tasks)
-        raise AssertionError("samples are taken until they are cancelled")
+        raise AssertionError("samples are taken until cancelled")
 
     async def _step(self, tasks: asyncio.TaskGroup) -> None:
         if not self._is_watched():
@@ -133,7 +133,7 @@ class Snapshots:
             self.latest = None
             self._is_old.clear()
             await self._is_old.wait()
-            if not self._is_watched():  # The world changed, and nobody looks.
+            if not self._is_watched():  # The world changed, and there is no viewer.
                 await asyncio.sleep(0)
             return
         now = self._monotonic()
@@ -145,7 +145,7 @@ class Snapshots:
         await self._look()
 
     async def _begin_events(self, tasks: asyncio.TaskGroup) -> None:
-        """The first look waits for a moment: an empty list would say that nothing happened."""
+        """Watch Events; the first snapshot waits for them, since an empty list would be wrong."""
         if self.cluster_events is not None:
             self.cluster_events.start(tasks)
             if self.latest is None:
@@ -159,7 +159,7 @@ class Snapshots:
         return bool(self._listening) or self._monotonic() - self._asked_at < WATCHED_SECONDS
 
     async def _until_old(self) -> None:
-        """Until the world or what was told has changed, or the look is old."""
+        """Wait until the world or the Events have changed, or the snapshot is old."""
         if self._recent.count != self._events or self.latest is None:
             return
         try:
@@ -214,7 +214,7 @@ class Snapshots:
             await asyncio.sleep(STEP_SECONDS)
 
     async def _draw(self, source: Iterator[T | None], take: Callable[[T], None]) -> float:
-        """Draw all of it in small pieces, with turns for others; returns what it took."""
+        """Exhaust `source` in short pieces, between other tasks; returns the seconds of work."""
         worked, began = 0.0, self._monotonic()
         for found in source:
             if found is not None:

@@ -1,8 +1,8 @@
-"""What queues used and asked for in the last hours: a ring of samples for each, and bounded.
+"""Usage and requests of queues in the last hours: a bounded number of rings of samples.
 
-A sample of a queue and a class is two numbers of four bytes. A figure that was zero all the time
-has no ring: so the memory is at most MOST_SERIES * KEPT * 8 bytes, 12 MB, and nearly nothing where
-few queues are in use. What a ring does not know is a gap, not a zero.
+A sample of a queue and a class is two numbers of four bytes. A figure that was always zero has no
+ring. So the memory is at most MOST_SERIES * KEPT * 8 bytes, 12 MB, and little if few queues are in
+use. An unknown value in a ring is a gap, not a zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 STEP_SECONDS = 20.0
 KEPT = 720
-"""Samples: four hours of them."""
+"""The samples in a ring: four hours."""
 
 MOST_SERIES = 2_000
 GAP = -1
@@ -28,8 +28,8 @@ class Past:
 
     Attributes:
         times: Seconds since 1970, the oldest first.
-        usage: At each time; None for a gap.
-        requested: Likewise.
+        usage: The usage at each time; None for a gap.
+        requested: Usage plus requests at each time; None for a gap.
     """
 
     times: tuple[float, ...] = ()
@@ -55,7 +55,7 @@ class _Ring:
 
 
 class History:
-    """The samples; `begin` one, `put` what it shows."""
+    """The samples: call `begin` for each sample, then `put` for its figures."""
 
     def __init__(self, kept: int = KEPT, most_series: int = MOST_SERIES) -> None:
         self._kept, self._most = kept, most_series
@@ -68,7 +68,7 @@ class History:
         return len(self._rings)
 
     def begin(self, moment: float) -> None:
-        """A new sample; what was not put for as long as is kept is forgotten."""
+        """Begin a sample, and forget rings without a value in all kept samples."""
         self._number += 1
         self._times[self._number % self._kept] = moment
         old = [k for k, ring in self._rings.items() if ring.last <= self._number - self._kept]
@@ -76,7 +76,7 @@ class History:
             del self._rings[key]
 
     def put(self, key: Key, usage: int, requested: int) -> None:
-        """What a queue uses and asks for of a class, in this sample."""
+        """Note the usage and the requests of a queue and a class in this sample."""
         ring = self._rings.get(key)
         if ring is None:
             if not (usage or requested) or len(self._rings) >= self._most:
@@ -85,7 +85,7 @@ class History:
         ring.put(self._number, usage, requested)
 
     def of(self, key: Key) -> Past:
-        """All that is known of a queue and class."""
+        """All samples of a queue and class."""
         ring = self._rings.get(key)
         if ring is None:
             return Past()

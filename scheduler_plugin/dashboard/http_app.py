@@ -1,21 +1,21 @@
 """The dashboard over HTTP.
 
 GET  /healthz                           the process answers
-GET  /readyz                            the cluster is read, or why not
+GET  /readyz                            the cluster was read, or why not
 GET  /dashboard/                        the page; it has no data, and every client may load it
 
 Below /dashboard a FastAPI application answers:
 
 GET  /<file>                            the script, style and plots of the page
 GET  /api/state                         the viewer's name and rights, and how much there is
-GET  /api/stream                        the same whenever it changes, as server-sent events
+GET  /api/stream                        the same after each change, as server-sent events
 GET  /api/rows/<part>                   a window of one list
 GET  /api/claims/<namespace>/<name>     the pods that share a claim
 GET  /api/pods/<namespace>/<name>       why a pod runs or waits, and its place in line
-GET  /api/history                       what a queue used in the last hours
+GET  /api/history                       the usage of a queue in the last hours
 
-Everything below /api takes a token of the cluster in the header Authorization, and shows what its
-owner may list there. It sets no cookie, so that no other page can ask in the owner's name.
+Every path below /api needs a token of the cluster in the header Authorization, and returns what the
+token's user may list. No cookie is set, so that no other page can make requests for the user.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from scheduler_plugin.dashboard.http_views import Views, encode
 from scheduler_plugin.dashboard.parts import Part
 
 CHECK_SECONDS = 10.0
-"""How often it is asked again whether a listening viewer may still see what he sees."""
+"""How often the rights of a viewer with a stream are reviewed again."""
 
 MOST_LISTENING = 100
 
@@ -59,21 +59,21 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 WITH_DATA = {**HEADERS, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-"""The last asks nginx not to hold a stream back."""
+"""The last header tells nginx not to buffer a stream."""
 
 router = APIRouter(prefix="/api")
 _bearer = HTTPBearer(auto_error=False)
 
 
 class Filter(BaseModel):
-    """Which rows: those with all these words, of a namespace or, with "", of all."""
+    """Selects rows that have all words, in one namespace, or in all if it is ""."""
 
     text: str = Field("", max_length=200)
     namespace: str = Field("", max_length=253)
 
 
 class Rows(Filter):
-    """A window of them."""
+    """Selects a window of the rows."""
 
     offset: int = Field(0, ge=0, le=10_000_000)
     limit: int = Field(100, ge=1, le=200)
@@ -102,9 +102,9 @@ Who = Annotated[Viewer, Depends(_viewer)]
 
 
 async def _listener(request: Request, views: Answers, who: Who) -> AsyncIterator[Viewer]:
-    """A viewer who hears of changes as long as his request lasts."""
+    """The viewer of a stream, which counts while the request lasts."""
     if request.app.state.listening >= MOST_LISTENING:
-        raise HTTPException(503, f"{MOST_LISTENING} viewers listen already; ask now and then.")
+        raise HTTPException(503, f"{MOST_LISTENING} streams are open already: poll the state.")
     request.app.state.listening += 1
     try:
         with views.snapshots.listening():
@@ -134,7 +134,7 @@ async def stream(
             yield ServerSentEvent(event="ended", data=str(error))
             return
         except (CannotReviewError, HTTPException) as error:
-            # As long as the cluster is not read, say: who is signed in stays so, and asks again.
+            # The cluster is not read yet, for example: the viewer stays signed in, and retries.
             yield ServerSentEvent(event="failed", data=getattr(error, "detail", str(error)))
             return
         if found != said:
@@ -176,7 +176,7 @@ def site_app(views: Views) -> ASGIApp:
         return PlainTextResponse(why_not or "ok", 503 if why_not else 200)
 
     async def to_dashboard(_request: Request) -> Response:
-        """Relative, so that it leads there behind a proxy, too."""
+        """Redirect by a relative path, which is right behind a proxy, too."""
         return RedirectResponse("dashboard/")
 
     pages = {"/healthz": healthz, "/readyz": readyz}
@@ -186,7 +186,7 @@ def site_app(views: Views) -> ASGIApp:
 
 
 def dashboard_app(views: Views) -> ASGIApp:
-    """The application; what it cannot answer it says in a sentence, as plain text."""
+    """The application; errors are answered with a sentence of plain text."""
     app = FastAPI(
         openapi_url=None,
         redirect_slashes=False,

@@ -1,4 +1,4 @@
-"""What one viewer is answered: all that he may list, and a sentence in place of the rest."""
+"""Answers to one viewer: all that the viewer may list, and a sentence in place of the rest."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Views:
     """Answers viewers.
 
     Attributes:
-        why_not_ready: Why the world is not known yet; "" where it is.
-        leader: Asked for what only the elected plugin's memory knows.
+        why_not_ready: Why the world is not known yet; "" if it is.
+        leader: The elected plugin, for what only its memory has.
     """
 
     world: WorldView
@@ -49,11 +49,11 @@ class Views:
 
     @property
     def number(self) -> int:
-        """Of the latest snapshot; 0 before the first."""
+        """The number of the latest snapshot; 0 before the first."""
         return self.snapshots.latest.number if self.snapshots.latest else 0
 
     async def state(self, who: Viewer, text: str, namespace: str) -> dict[str, Any]:
-        """What a viewer may see, how much of it matches, and how much there is without a filter."""
+        """What a viewer may see: the matching rows of each list, and all rows without a filter."""
         snapshot = await self._snapshot()
         parts: dict[str, dict[str, Any]] = {}
         for part in Part:
@@ -77,7 +77,7 @@ class Views:
         return events.why_not() if events is not None else ""
 
     async def asked(self, who: Viewer, part: Part, text: str, namespace: str) -> Asked:
-        """What a viewer wants to see of a list, which he must be allowed to."""
+        """The rows of a list that a viewer asks for; raises HTTPException 403 without the right."""
         await self._must(who, access(part, namespace))
         return await self._asked(who, part, text, namespace)
 
@@ -87,20 +87,20 @@ class Views:
         return Asked(part, tuple(text.lower().split()), namespace, whole)
 
     async def _unfiltered(self, who: Viewer, part: Part, namespace: str) -> Asked:
-        """All rows that a viewer may see; of one namespace where he may list no other."""
+        """All rows that a viewer may see: of one namespace if the viewer may list no other."""
         wanted = access(part, "")
         everywhere = wanted == access(part, namespace) or await self.reviews.may(who, wanted)
         return Asked(part, namespace="" if everywhere else namespace)
 
     async def rows(self, asked: Asked, offset: int, limit: int) -> bytes:
-        """A window, as JSON: its rows are that already."""
+        """A window as JSON; the rows are JSON already."""
         snapshot = await self._snapshot()
         total, found = snapshot.total(asked), snapshot.window(asked, offset, limit)
         head = encode({"number": snapshot.number, "total": total, "offset": offset})
         return b'%s,"rows":[%s]}' % (head[:-1], b",".join(found))
 
     async def claim(self, who: Viewer, namespace: str, name: str) -> dict[str, Any]:
-        """A claim; its sharers are None where the viewer may not list pods."""
+        """A claim; its sharers are None if the viewer may not list pods."""
         await self._must(who, Access(CLAIMS, namespace))
         self._needs_world()
         found = self.world.facts.claim_named(namespace, name)
@@ -113,9 +113,9 @@ class Views:
         return {"claim": row, "sharers": sharers(self.world, found), "denied": ""}
 
     async def pod(self, who: Viewer, namespace: str, name: str) -> dict[str, Any]:
-        """Why a pod runs or waits, as `kubectl moorage why` says it, and what the leader knows.
+        """Why a pod runs or waits, as in `kubectl moorage why`, and what the leader knows.
 
-        Where the leader cannot be asked, `problem` says so and all else is there.
+        If the leader cannot be asked, `problem` says so; all else is complete.
         """
         await self._must(who, Access(PODS, namespace))
         found = await self._why(who, namespace, name)
@@ -123,7 +123,7 @@ class Views:
             known, problem = await self.leader.pod(namespace, name), ""
         except CannotAskError as error:
             known, problem = PodAnswer(place=""), str(error)
-        # It may know of a binding or an eviction that no object shows yet.
+        # The leader may know of a binding or an eviction that no object has yet.
         differs = known.reason not in ("", found.reason)
         return {
             "why": found,
@@ -134,21 +134,21 @@ class Views:
         }
 
     async def _why(self, who: Viewer, namespace: str, name: str) -> Why:
-        """The holders of devices are named where the viewer may list them, and in the namespace."""
+        """Why a pod runs or waits; names of holders in other namespaces need the right to list."""
         accesses = (Access(CLAIMS, ""), Access(PODS, ""))
         sees_all = all([await self.reviews.may(who, access) for access in accesses])
-        await self._snapshot()  # Which looks at the devices, in steps.
+        await self._snapshot()  # It looks at the devices, in steps.
         viewer = Viewing(
             free=self.snapshots.free, may_name=lambda other: sees_all or other == namespace
         )
         found = why(self.world, namespace, name, viewer=viewer)
         if found is None:
-            sentence = f"There is no pod {namespace}/{name} that asks for accounted devices."
+            sentence = f"There is no pod {namespace}/{name} that requests accounted devices."
             raise HTTPException(404, sentence)
         return found
 
     async def past(self, who: Viewer, queue: str, device_class: str) -> dict[str, Any]:
-        """The samples of a queue, with the ceilings that it has now."""
+        """The samples of a queue, with its current quota and limit."""
         await self._must(who, Access(QUEUES))
         self._needs_world()
         tree = self.world.facts.tree

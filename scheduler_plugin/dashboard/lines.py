@@ -1,7 +1,7 @@
-"""The world as lines of the page: the rows that `kubectl moorage` prints, too, as JSON.
+"""The world as lines of the page: the rows of `kubectl moorage` as JSON.
 
-All are generators that say None where they did some work and have no line yet: whoever draws them
-stops wherever he likes, and what comes then is of that moment. What is gone meanwhile is left out.
+All functions are generators that yield None after some work without a line. The caller may pause
+them at any point. Later lines are of the later moment, and deleted objects are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scheduler_plugin.viewing.sharing_rows import claim_row, sharer_counts
 T = TypeVar("T")
 
 AT_ONCE = 200
-"""How many objects are put in order before others have their turn."""
+"""How many objects are sorted before other tasks run."""
 
 Lines = Iterator[Line | None]
 
@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def queue_lines(world: WorldView, shares: Callable[[QueueName], Charges]) -> Lines:
-    """The tree, a line for each class of each queue. A filter finds queues by those above, too."""
+    """The tree, a line for each class of each queue; a filter matches queues above it, too."""
     shown = QueueName("")
     for row in queue_rows(world):
         share = shares(row.queue)[ResourceKey(row.device_class)]
@@ -46,7 +46,7 @@ def queue_lines(world: WorldView, shares: Callable[[QueueName], Charges]) -> Lin
 
 
 def claim_lines(world: WorldView) -> Lines:
-    """The accounted claims by name; beside them who shares each, by queue."""
+    """The accounted claims by name, with their sharers by queue for viewers of pods."""
     for claim in _in_order(world.facts.claims(), lambda claim: claim.key):
         row = claim_row(world, claim) if claim is not None else None
         if claim is None or row is None:
@@ -64,14 +64,14 @@ def claim_lines(world: WorldView) -> Lines:
 
 
 def device_lines(world: WorldView, devices: OfferedDevices | None = None) -> Lines:
-    """The devices by node; beside them the claims that have each. See `instance_rows`."""
+    """The devices by node, with their claims for viewers of claims; see `instance_rows`."""
     for row in instance_rows(world, devices):
         yield _device_line(row) if row is not None else None
 
 
 def _device_line(row: InstanceRow) -> Line:
     fields = msgspec.to_builtins(row)
-    # Not everybody who may see the device may see these.
+    # Not every viewer of devices may see claims.
     claims = fields.pop("claims")
     where = (row.driver, row.pool, *row.nodes, *row.published_on)
     words = (row.name, row.configuration, *where, row.state, *row.taints)
@@ -84,15 +84,15 @@ def _device_line(row: InstanceRow) -> Line:
 
 
 def waiting_lines(world: WorldView, note: Callable[[FreeDevices], None]) -> Lines:
-    """The pods that wait, those that have waited the longest first.
+    """The waiting pods, those that have waited longest first.
 
-    `note` takes the devices as they are looked at for that.
+    `note` is called with the devices on which the verdicts are based.
     """
     free = None
     for found in free_devices(world):
         free = found
         yield None
-    assert free is not None, "it comes last"
+    assert free is not None, "the devices come last"
     note(free)
     for pod in _in_order(world.facts.pods(), lambda pod: (pod.created, pod.namespace, pod.name)):
         row = pod_row(world, pod, free) if pod is not None else None
@@ -104,7 +104,7 @@ def waiting_lines(world: WorldView, note: Callable[[FreeDevices], None]) -> Line
 
 
 def _in_order(found: Iterable[T], key: Callable[[T], tuple[str, ...]]) -> Iterator[T | None]:
-    """In the order of a key; it is put in order in parts."""
+    """The objects sorted by a key; yields None after each part that is sorted."""
     all_of_it = list(found)
     parts = []
     for start in range(0, len(all_of_it), AT_ONCE):

@@ -1,4 +1,4 @@
-"""What the page shows, and what one must be allowed to list to see it."""
+"""The lists of the page, and the rights that a viewer needs for each."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ SHOWS = {
     Part.WAITING: PODS,
     Part.EVENTS: EVENTS,
 }
-"""The kind that a viewer must be allowed to list, for all that its rows say."""
+"""The kind that a viewer must be allowed to list to see the rows."""
 
 SHOWS_BESIDE = {Part.CLAIMS: PODS, Part.DEVICES: CLAIMS}
-"""The kind that he must be allowed to list for what its rows say of others beside that."""
+"""The kind that a viewer must be allowed to list to see the rest of each row."""
 
 IN_ONE_NAMESPACE = frozenset({Part.CLAIMS, Part.WAITING, Part.EVENTS})
-"""Whose rows are each of one namespace, so that who may list there sees these."""
+"""Lists whose rows each belong to one namespace: the right to list there is enough for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Listing a kind, in one namespace or, with "", in all."""
+    """The right to list a kind in one namespace, or in all if it is ""."""
 
     kind: Resource
     namespace: str = ""
 
     def attributes(self) -> dict[str, str]:
-        """As a SubjectAccessReview asks for it."""
+        """The `resourceAttributes` of a SubjectAccessReview."""
         return {
             "verb": "list",
             "group": self.kind.group,
@@ -51,21 +51,21 @@ class Access:
         }
 
     def denied(self, who: str) -> str:
-        """The sentence for whoever may not."""
+        """The sentence for a user without the right."""
         what = f"{self.kind.plural}.{self.kind.group}".rstrip(".")
         where = ""
         if self.kind.namespaced:
             where = f' in namespace "{self.namespace}"' if self.namespace else " in all namespaces"
-        return f'"{who}" may not see this: it takes the verb "list" on "{what}"{where}.'
+        return f'"{who}" may not see this: it needs the verb "list" on "{what}"{where}.'
 
 
 def access(part: Part, namespace: str) -> Access:
-    """What a list takes; of one namespace where its rows are and one is named."""
+    """The right that a list needs; in one namespace if that is named and its rows have one."""
     return Access(SHOWS[part], namespace if part in IN_ONE_NAMESPACE else "")
 
 
 def access_beside(part: Part, namespace: str) -> Access | None:
-    """What the rest of its rows takes; None where there is no more."""
+    """The right that the rest of the rows needs; None if the rows have no rest."""
     kind = SHOWS_BESIDE.get(part)
     if kind is None:
         return None

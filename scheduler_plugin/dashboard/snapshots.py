@@ -1,4 +1,4 @@
-"""What all viewers see until the world changes: rows, each once as the JSON that is sent."""
+"""The rows for all viewers until the world changes, each once as the JSON that is sent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cachetools import LRUCache
 from scheduler_plugin.dashboard.parts import Part
 
 MOST_FILTERS = 32
-"""How many filtered lists are remembered until the next snapshot."""
+"""How many filtered lists are cached until the next snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,10 @@ class Line:
     """One row.
 
     Attributes:
-        body: A JSON object, as those see it who may list the kind that it shows.
-        beside: What others see beside that, likewise; b"" for nothing.
-        text: What a filter looks at, in small letters.
-        text_beside: The same, of what is beside.
+        body: A JSON object for viewers who may list the kind of the row.
+        beside: A JSON object for viewers who may list the second kind, too; b"" for none.
+        text: The lower-case text that a filter searches.
+        text_beside: The same text of `beside`.
     """
 
     body: bytes
@@ -31,24 +31,24 @@ class Line:
     namespace: str = ""
 
     def json(self, *, whole: bool) -> bytes:
-        """What a viewer gets: all of it, or only what is not beside."""
+        """The JSON for a viewer: with `beside` if `whole`."""
         if not (whole and self.beside):
             return self.body
         return b"%s,%s" % (self.body[:-1], self.beside[1:])
 
     def has(self, words: Sequence[str], *, whole: bool) -> bool:
-        """Whether each of the words occurs in what the viewer sees."""
+        """Whether each word occurs in what the viewer sees."""
         return all(word in self.text or (whole and word in self.text_beside) for word in words)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which rows of a list a viewer wants, and may have.
+    """The rows of a list that a viewer asks for and may see.
 
     Attributes:
-        words: In small letters; each must occur.
-        namespace: "" for all.
-        whole: Whether he may see what the rows say beside.
+        words: Lower-case words; each must occur.
+        namespace: The namespace; "" for all.
+        whole: Whether the viewer may see `Line.beside`.
     """
 
     part: Part
@@ -59,7 +59,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The rows of one moment; its number grows."""
+    """The rows at one moment; later snapshots have higher numbers."""
 
     number: int
     lines: Mapping[Part, Sequence[Line]]
@@ -68,7 +68,7 @@ class Snapshot:
     )
 
     def window(self, asked: Asked, offset: int, limit: int) -> list[bytes]:
-        """At most `limit` rows; none where the list is shorter."""
+        """At most `limit` rows from `offset` on; none if the list is shorter."""
         chosen = self._found(asked)[offset : offset + limit]
         return [line.json(whole=asked.whole) for line in chosen]
 

@@ -1,4 +1,4 @@
-"""The last Events that Moorage's schedulers recorded, of all replicas: each once, and bounded."""
+"""The last Events that Moorage's schedulers recorded, of all replicas: each once, bounded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.dashboard.snapshots import Line
 
 MOST_RECENT = 500
-"""How many Events are remembered: each is at most some 1,500 bytes, and that again for filters."""
+"""How many Events are kept: each takes up to 1,500 bytes, and the same again for filters."""
 
 _TO_SECONDS = len("2026-11-21T12:00:00")
 
@@ -27,10 +27,10 @@ class About(NamedTuple):
 
 
 class ToldEvent(NamedTuple):
-    """An Event, as far as the page shows it.
+    """The part of an Event that the page has.
 
     Attributes:
-        at: When it happened last, in RFC 3339 to the second.
+        at: When it happened last, in RFC 3339, to the second.
     """
 
     at: str
@@ -72,16 +72,16 @@ def stored_event(obj: JsonObject | Event) -> ToldEvent:
 
 
 class Recent:
-    """The last Events: evictions, owners, refusals; as lines."""
+    """The last Events as lines: evictions, owners and refusals."""
 
     def __init__(self, most: int = MOST_RECENT) -> None:
         self._most = most
         self._found: dict[str, tuple[str, int, Line]] = {}
         self.count = 0
-        """How often anything was added."""
+        """How often an Event was added."""
 
     def add(self, event: ToldEvent, uid: str = "") -> None:
-        """Take an Event in; with the UID of one that is known it takes that one's place."""
+        """Add an Event; it replaces an earlier one with the same UID."""
         line, known = event.line, self._found.get(uid)
         if known is not None and (known[0], known[2]) == (event.at, line):
             return
@@ -93,6 +93,6 @@ class Recent:
             )
 
     def lines(self) -> Iterator[Line]:
-        """The newest first."""
+        """The lines, the newest first."""
         newest = nlargest(self._most, self._found.values(), key=lambda one: one[:2])
         yield from (line for _, _, line in newest)

@@ -1,10 +1,10 @@
-// The plugin's answers. The token is kept for this tab only, and sent in a header: never a cookie.
+// The dashboard's answers. The token is kept for this tab only, and sent in a header, not a cookie.
 
 import { createParser } from "./vendor/eventsource-parser.js";
 
 const KEY = "moorage.token";
-const SILENT_MS = 25000; // The server says something every 15 s.
-const FIRST_MS = 12000; // A proxy that holds streams back gives nothing at all.
+const SILENT_MS = 25000; // The server sends something every 15 s.
+const FIRST_MS = 12000; // A proxy that holds streams back sends nothing at all.
 const POLL_MS = 3000;
 const STREAM_AGAIN_MS = 60000;
 
@@ -32,7 +32,7 @@ async function open(path, signal) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, "The scheduler plugin does not answer.");
+    throw new Refused(0, "The dashboard does not answer.");
   }
   if (!response.ok) throw new Refused(response.status, await response.text());
   return response;
@@ -48,8 +48,8 @@ const pause = (milliseconds, signal) =>
     signal.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
   });
 
-/* Tells the state again and again until the signal: by the stream, or by asking where a proxy holds
-   that back. `told` hears each state, `how` whether it is "live", "polling" or "lost" and why. */
+/* Follows the state until the signal: by the stream, or by polling if a proxy holds the stream back.
+   `told` is called with each state, `how` with "live", "polling" or "lost" and the reason. */
 export async function follow(path, signal, told, how) {
   let wait = 1000;
   while (!signal.aborted) {
@@ -108,13 +108,13 @@ async function stream(path, signal, told) {
   }
 }
 
-// Whether it is time to try the stream again; false where nobody answers either.
+// Polls, and returns true when it is time to try the stream again; false if polling fails, too.
 async function poll(path, signal, told, how) {
   const until = Date.now() + STREAM_AGAIN_MS;
   try {
     while (!signal.aborted && Date.now() < until) {
       told(await get(`state?${path}`, signal));
-      how("polling", "A proxy holds the stream back: asked every 3 s.");
+      how("polling", "A proxy holds the stream back: the page asks every 3 s.");
       await pause(POLL_MS, signal);
     }
     return true;

@@ -1,4 +1,4 @@
-// What is shown beside the list of the row that was opened.
+// The details of the opened row, beside the list.
 
 import { get, query } from "./api.js";
 import { ceiling, element } from "./dom.js";
@@ -12,7 +12,7 @@ const items = (texts) => element("ul", {}, ...texts.map((text) => element("li", 
 
 async function queue(row, signal) {
   const head = heading("Queue", row.queue);
-  if (!row.device_class) return [...head, element("p", {}, "It lists no device class, uses none and asks for none.")];
+  if (!row.device_class) return [...head, element("p", {}, "The queue lists no device class, and neither uses nor requests one.")];
   const said = await get(`history?${query({ queue: row.queue, device_class: row.device_class })}`, signal);
   const drawn = element("div", { class: "plot" });
   const body = [
@@ -39,13 +39,13 @@ async function claim(row, signal) {
   const said = await get(path, signal);
   const found = said.claim;
   const sharers = said.sharers?.flatMap(({ queue: name, pods }) => [
-    element("h3", {}, name || "no queue", name === found.owner ? " – pays" : name ? " – uses it for free" : ""),
+    element("h3", {}, name || "no queue", name === found.owner ? " – is charged" : name ? " – uses it for free" : ""),
     items(pods),
   ]);
   return [
     ...heading("ResourceClaim", `${found.namespace}/${found.name}`),
     facts(
-      fact("Charged to", found.owner || "nobody"),
+      fact("Charged to", found.owner || "no queue"),
       fact("Cost", found.cost.map(([key, amount]) => `${amount} ${key}`).join(", ")),
       fact("Device", found.is_allocated ? found.devices.join(", ") : "not allocated"),
       fact("Pods", String(found.consumers)),
@@ -75,7 +75,7 @@ async function pod(row, signal) {
     held ? element("p", {}, held) : null,
     problem ? element("p", { class: "problem" }, problem) : null,
     why.claims.length ? items(why.claims) : null,
-    ...(remedies.length ? [element("h3", {}, "What would let it run"), items(remedies)] : []),
+    ...(remedies.length ? [element("h3", {}, "What would have to change"), items(remedies)] : []),
     ...told.flat(),
   ].filter(Boolean);
 }
@@ -86,7 +86,7 @@ function device(row) {
     row.slots === null ? "" : bar(row.used, row.slots, row.slots),
     facts(
       fact("Slots", `${row.used} of ${row.slots ?? "unknown"}`),
-      fact("Configuration", row.configuration || "none of Moorage's"),
+      fact("Configuration", row.configuration || "none"),
       fact("State", ...deviceState(row)),
       row.since ? fact("Since", row.since) : "",
       row.taints.length ? fact("Taints", row.taints.join(", ")) : "",

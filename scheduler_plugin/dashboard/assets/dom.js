@@ -1,4 +1,4 @@
-// Elements, made of names and text: nothing that comes from the cluster is ever read as HTML.
+// Elements from names and text: no text from the cluster is ever parsed as HTML.
 
 export function element(tag, options = {}, ...children) {
   const { class: names, ...attributes } = options;
@@ -24,7 +24,7 @@ export function age(moment, now = Date.now()) {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
-/* How long ago a moment was; the moment itself is told under the pointer. */
+/* The age of a moment; the moment itself is shown under the pointer. */
 export function ago(moment, { before = "", after = "" } = {}) {
   const said = age(moment);
   return element("time", { class: "muted", datetime: moment, title: moment }, said ? `${before}${said}${after}` : moment);

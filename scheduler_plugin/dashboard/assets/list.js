@@ -1,14 +1,14 @@
-// A list of any length: only the rows that are seen exist, and only their windows are fetched.
+// A list of any length: only visible rows exist, and only their windows are fetched.
 
 const WINDOW = 100;
-const BEYOND = 6; // Rows that are drawn above and below what is seen.
+const BEYOND = 6; // Rows that are drawn above and below the visible rows.
 const MOST_WINDOWS = 30;
 const AGAIN_MS = 3000;
 
 export class List {
   /* `load(offset, limit)` fetches rows, `draw(row)` makes the cells of one, `key(row)` names it,
-     `chosen(row)` hears which one was opened, `renewed(row)` what became of it, null where it is
-     not found any more, and `failed(error)` what could not be fetched, which is tried again. */
+     `chosen(row)` is called with the row that was opened, `renewed(row)` with its new state, null if
+     it is not found any more, and `failed(error)` with the error of a fetch, which is retried. */
   constructor(root, { load, draw, key, chosen, renewed, failed }) {
     Object.assign(this, { root, load, draw, key, chosen, renewed, failed });
     this.total = 0;
@@ -19,7 +19,7 @@ export class List {
     this.active = -1;
     this.open = null;
     this.opened = { index: 0, row: null };
-    this.awaited = -1; // What was chosen before it was loaded.
+    this.awaited = -1; // The row that was chosen before it was loaded.
     this.pressed = false;
     this.space = document.createElement("div");
     this.space.className = "space";
@@ -43,7 +43,7 @@ export class List {
     return parseFloat(getComputedStyle(this.root).getPropertyValue("--row")) || 40;
   }
 
-  /* The list is now so long, and what was fetched is old; it is shown until the new comes. */
+  /* The list has a new length, and fetched rows are old; they stay until the new rows come. */
   refresh(total, number) {
     this.total = total;
     this.number = number;
@@ -81,11 +81,11 @@ export class List {
       }
     }
     for (let start = first - (first % WINDOW); start < last; start += WINDOW) this.need(start);
-    // What is open is followed, wherever the list was scrolled to.
+    // The open row is followed, wherever the list was scrolled to.
     const { index: place } = this.opened;
     if (this.open !== null && place < this.total) this.need(place - (place % WINDOW));
     if (this.awaited >= 0 && this.awaited < this.total) this.need(this.awaited - (this.awaited % WINDOW));
-    // A browser makes no click of a press where what was pressed is replaced before the release.
+    // A browser makes no click of a press if its element is replaced before the release.
     if (this.pressed) return;
     for (let index = first; index < last; index += 1) this.place(index, height);
   }
@@ -175,7 +175,7 @@ export class List {
 
   /* A row that still loads is opened once it is there, unless another is chosen meanwhile. */
   choose(index) {
-    const row = this.shown.get(index)?.row ?? this.row(index); // What is seen is what is chosen.
+    const row = this.shown.get(index)?.row ?? this.row(index); // The visible row is the chosen one.
     this.active = index;
     this.awaited = row ? -1 : index;
     if (!row) return this.later();

@@ -1,4 +1,4 @@
-// The page: sign in, follow the state, show one list and what was opened of it.
+// The page: signs in, follows the state, shows one list and the details of the opened row.
 
 import { follow, get, query, token } from "./api.js";
 import { DETAILS } from "./details.js";
@@ -9,7 +9,7 @@ import { VIEWS, headCells } from "./views.js";
 const page = { part: "", list: null, state: null, asked: null, how: "", why: "", unread: "", following: null, opened: null };
 const wanted = () => ({ text: byId("filter").value.trim(), namespace: byId("namespace").value.trim() });
 const isSame = (one, other) => one?.text === other.text && one?.namespace === other.namespace;
-let filter = wanted(); // What the list is filtered by; the boxes may say more for a moment.
+let filter = wanted(); // The filter of the list; the boxes may differ for a moment.
 
 // Signing in.
 
@@ -40,7 +40,7 @@ byId("sign-in-form").addEventListener("submit", async (event) => {
   }
 });
 
-// No token has lines.
+// A token has no line breaks.
 byId("token").addEventListener("keydown", (event) => {
   if (event.key !== "Enter") return;
   event.preventDefault();
@@ -64,7 +64,7 @@ function stop() {
   Object.assign(page, { following: null, opened: null, list: null, state: null });
 }
 
-// What the server tells.
+// The state from the server.
 
 async function listen() {
   page.following?.abort();
@@ -89,7 +89,7 @@ function connection(how, why) {
   notice();
 }
 
-// What could not be asked for: places in line, of the elected plugin; Events, of the API server.
+// Why places in line (from the elected plugin) or Events (from the API server) are not known.
 function lacking() {
   const { leader, events } = page.state ?? {};
   return [leader, events].filter(Boolean).join(" ");
@@ -100,7 +100,7 @@ function unread(error) {
   notice();
 }
 
-// What is wrong with what is seen, and else what is not known.
+// Why the visible rows are old; else what is not known.
 function notice() {
   const problem = page.how === "lost" ? page.why : page.unread;
   const text = problem ? `${problem} What you see is from before; it is tried again.` : lacking();
@@ -109,7 +109,7 @@ function notice() {
   show(byId("notice"), Boolean(text));
 }
 
-/* A state counts the rows that match what was asked for, and all that there are without a filter. */
+/* A state has the number of rows that match the filter, and of all rows without it. */
 function took(state, asked) {
   Object.assign(page, { state, asked });
   byId("viewer").textContent = state.viewer;
@@ -131,7 +131,7 @@ function count(total, all) {
 }
 
 function fill() {
-  // What is known of another filter says nothing of this one: its rows say how many there are.
+  // The state is of another filter: the rows of this filter say how many there are.
   if (!isSame(page.asked, filter)) return anew();
   const { total, all, denied } = page.state.parts[page.part];
   const filtered = Object.values(page.asked).some(Boolean);
@@ -145,7 +145,7 @@ function fill() {
   page.list?.refresh(denied ? 0 : total, page.state.number);
 }
 
-// Until the state of a new filter is there.
+// Shows the list until the state of a new filter comes.
 function anew() {
   const { denied } = page.state.parts[page.part];
   if (denied) return;
@@ -197,7 +197,7 @@ window.addEventListener("hashchange", () => page.state && turn());
 
 let typed;
 
-// The list is as the boxes say, however that came: a browser may empty a box without an input event.
+// The list follows the boxes after any event: a browser may empty a box without an input event.
 function boxChanged() {
   clearTimeout(typed);
   const isBusy = !isSame(filter, wanted());
@@ -217,7 +217,7 @@ function filterNow() {
 for (const id of ["filter", "namespace"])
   for (const happened of ["input", "change", "search"]) byId(id).addEventListener(happened, boxChanged);
 
-// What was opened.
+// The opened row.
 
 async function openDetail(row) {
   const { part } = page;
@@ -240,7 +240,7 @@ async function openDetail(row) {
   if (aborter.signal.aborted) return;
   show(byId("detail"), true);
   document.body.classList.add("opened");
-  // Who shares a claim, and why a pod waits, may change while their rows do not.
+  // The sharers of a claim, and why a pod waits, may change while their rows do not.
   page.again = part === "claims" || part === "waiting" ? draw : null;
   page.renewed = (found) => {
     if (page.again) return;
@@ -250,7 +250,7 @@ async function openDetail(row) {
   };
 }
 
-const GONE = "It is not in the list any more, or elsewhere in it. What is told here is from before.";
+const GONE = "The row is not in the list any more, or has moved. These details are from before.";
 
 function closeDetail() {
   page.opened?.abort();
@@ -291,7 +291,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// Ages grow while nothing changes.
+// Ages grow while no row changes.
 setInterval(() => page.list?.redraw(), 30000);
 
 if (token.get()) start();

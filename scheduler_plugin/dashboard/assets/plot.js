@@ -2,11 +2,11 @@
 
 import { element } from "./dom.js";
 
-const LEAST_SECONDS = 600; // Of what is seen: a few samples are no trend.
+const LEAST_SECONDS = 600; // The shortest visible time: a few samples are no trend.
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/* What was sampled, and the figures of this moment at the end. */
+/* The samples, and the current figures at the end. */
 export function plot(root, said, row) {
   const now = Date.now() / 1000;
   const before = said.past.times[0] > now - LEAST_SECONDS ? [now - LEAST_SECONDS] : [];
@@ -28,7 +28,7 @@ export function plot(root, said, row) {
     data.push(flat(said.limit));
   }
   if (times.length < 2) {
-    root.append(element("p", { class: "muted" }, "Samples are taken every 20 s; none is there yet."));
+    root.append(element("p", { class: "muted" }, "There is no sample yet: one is taken every 20 s."));
     return;
   }
   const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
@@ -36,7 +36,7 @@ export function plot(root, said, row) {
   series[0].value = (_, seconds) => (seconds == null ? "–" : clock(seconds));
   const stepped = uPlot.paths.stepped({ align: 1 });
   for (const one of series.slice(1)) Object.assign(one, { paths: stepped, points: { show: false } });
-  // What is told below is of the moment under the pointer; without one, of now.
+  // The legend is of the moment under the pointer; without a pointer, of now.
   const tell = (drawn) => drawn.cursor.idx == null && drawn.setLegend({ idx: times.length - 1 });
   // The panel is not in the document yet: its width is known one frame later.
   requestAnimationFrame(() => {

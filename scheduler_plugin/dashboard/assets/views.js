@@ -1,4 +1,4 @@
-// How each list looks: its columns, its rows, and what is said where it is empty.
+// How each list looks: its columns, its rows, and the sentence of an empty list.
 
 import { ago, ceiling, element } from "./dom.js";
 
@@ -7,8 +7,8 @@ const muted = (text) => element("span", { class: "muted" }, text);
 const chip = (text, kind = "") => element("span", { class: `chip ${kind}`, title: text }, text);
 const costs = (cost) => cost.map(([key, amount]) => `${amount} ${key}`).join(", ");
 
-/* A bar of usage: the track is the limit or, without one, the quota; what is beyond the quota has
-   another colour, and a mark says where the quota ends. */
+/* A bar of usage: the track is the limit or, without one, the quota. Usage above the quota has
+   another colour, and a mark is at the quota. */
 export function bar(usage, quota, limit) {
   const most = limit ?? quota ?? 0;
   const whole = Math.max(most, usage, quota ?? 0);
@@ -54,18 +54,18 @@ function queueCells(row) {
 
 function sharerChips(row) {
   if (!row.sharers) return [muted(row.consumers === 1 ? "1 pod" : `${row.consumers} pods`)];
-  if (!row.sharers.length) return [muted("nobody")];
+  if (!row.sharers.length) return [muted("no pod")];
   return row.sharers.map(([queue, pods]) =>
     chip(`${queue || "no queue"} ${pods}`, queue === row.owner ? "owner" : "foreign"),
   );
 }
 
-// The name first: where there is no room for both, the namespace is cut.
+// The name comes first: if there is no room for both, the namespace is cut.
 const named = (row) => [element("b", {}, row.name), muted(row.namespace ? ` in ${row.namespace}` : "")];
 
 const claimCells = (row) => [
   cell("name", ...named(row)),
-  cell("owner", row.owner ? chip(row.owner, "owner") : muted("nobody pays")),
+  cell("owner", row.owner ? chip(row.owner, "owner") : muted("no queue")),
   cell("cost", costs(row.cost)),
   cell("device", row.is_allocated ? row.devices.join(", ") : muted("not allocated")),
   cell("sharers", ...sharerChips(row)),
@@ -84,9 +84,9 @@ const slots = (row) =>
     ? [element("span", { class: "figures" }, `${row.used} in use`)]
     : [bar(row.used, row.slots, row.slots), element("span", { class: "figures" }, `${row.used} of ${row.slots}`)];
 
-export const WITHHELD = "No ResourceSlice offers it: no claim gets it.";
+export const WITHHELD = "No ResourceSlice offers the device: no claim gets it.";
 
-// What a device is, in the list and beside it.
+// The state of a device, in the list and in the details.
 export function deviceState(row) {
   if (row.state === "Ready") return [muted("Ready")];
   const why = row.state === "Withheld" ? WITHHELD : row.taints.join(", ");
@@ -94,7 +94,7 @@ export function deviceState(row) {
   return [shown, row.since ? ago(row.since) : ""];
 }
 
-// Where a device is that no node sees, or was.
+// Where a device was that no node sees.
 const nowhere = (row) => (row.published_on.length ? `no longer on ${row.published_on.join(", ")}` : "no node sees it");
 
 export function nodes(row) {
@@ -134,35 +134,35 @@ export const VIEWS = {
     heads: { name: "Queue", class: "Class", usage: "Usage", waiting: "Waiting", share: "Fair share" },
     cells: queueCells,
     key: (row) => `${row.queue} ${row.device_class}`,
-    empty: "There are no Queues yet. docs/queues.md tells how to make the first.",
+    empty: "There are no Queues yet. docs/queues.md explains how to create one.",
   },
   claims: {
     title: "Claims",
     heads: { name: "Claim", owner: "Charged to", cost: "Cost", device: "Device", sharers: "Pods by queue" },
     cells: claimCells,
     key: objectKey,
-    empty: "No claim asks for devices that queues count.",
+    empty: "No claim requests accounted devices.",
   },
   devices: {
     title: "Devices",
     heads: { node: "Node", name: "Device", class: "Configuration", state: "State", slots: "Slots", users: "Used by" },
     cells: deviceCells,
     key: (row) => `${row.driver} ${row.pool} ${row.name}`,
-    empty: "No device was discovered. A Configuration says what to look for.",
+    empty: "No device was discovered. Create a Configuration that says what to look for.",
   },
   waiting: {
     title: "Waiting",
     heads: { name: "Pod", queue: "Queue", reason: "Reason", since: "For", sentence: "Why" },
     cells: waitingCells,
     key: objectKey,
-    empty: "Nothing waits.",
+    empty: "No pod waits.",
   },
   events: {
     title: "Events",
     heads: { since: "When", reason: "What", name: "On", sentence: "Why" },
     cells: eventCells,
     key: (row) => `${row.at} ${row.kind} ${objectKey(row)} ${row.reason}`,
-    empty: "Nothing was evicted, shared or denied for as long as the API server keeps Events: an hour, unless it is told otherwise.",
+    empty: "There are no Events of evictions, shared claims or refusals. The API server keeps Events for one hour by default.",
   },
 };
 

@@ -1,4 +1,4 @@
-"""What only the memory of the elected plugin knows, told to the dashboard over mutual TLS.
+"""What only the memory of the elected plugin has, sent to the dashboard over mutual TLS.
 
     plugin:     GateWriter, Holds ──► answers ──► http_answers ─────────── GET ──┐
     both:       Secret ──► credentials ──► apiserver_credentials                 │

@@ -1,4 +1,4 @@
-"""What the elected plugin knows of a pod, and no object of the API says."""
+"""What the elected plugin knows about a pod and no object of the API has."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scheduler_plugin.waiting.decisions import WaitingPod
 
 
 class PodAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a pod.
+    """What the elected plugin knows about a pod.
 
     Attributes:
-        place: Its place in line, as a phrase; "" while it is in none.
-        reason: Why it waits, by what was decided and is not visible yet; "" where it does not, or
-            is about to go.
-        message: The sentence for it.
+        place: Its place in line, as a phrase; "" if it is in no line.
+        reason: Why it waits, including decisions that are not visible yet; "" if it does not wait,
+            or its gate is removed soon.
+        message: The sentence of the reason.
         held: What is held for it, as a sentence; "" for nothing.
     """
 
@@ -31,7 +31,7 @@ class PodAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def pod_answer(
     world: WorldView, waiting: Callable[[str, str], WaitingPod | str], namespace: str, name: str
 ) -> PodAnswer:
-    """What is known now; `waiting` tells of pods that wait, else it says a sentence."""
+    """The current answer; `waiting` returns a waiting pod, or a sentence that it does not wait."""
     found = waiting(namespace, name)
     held = _held(world, namespace, name)
     if isinstance(found, str):

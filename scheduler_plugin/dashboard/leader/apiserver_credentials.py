@@ -1,7 +1,7 @@
-"""The Secret of the plugin and the dashboard: kept by the elected plugin, read by both.
+"""The Secret of the plugin and the dashboard: the elected plugin writes it, and both read it.
 
-Whoever installs makes the Secret, without data: so the plugin needs no right to create Secrets, and
-may write this one only.
+The installation creates the Secret without data. So the plugin needs no right to create Secrets,
+and may write this one only.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ CALL_SECONDS = 5.0
 WRITE = WriteOptions(timeout_seconds=CALL_SECONDS)
 
 FIRST_SECONDS = 2.0
-"""How soon a plugin looks again while it has no certificate to show."""
+"""How soon a plugin without a certificate reads the Secret again."""
 
 LOOK_SECONDS = 60.0
-"""How soon a plugin sees the certificates that another one made."""
+"""How soon a plugin reads the certificates that another plugin made."""
 
 
 class CredentialKeeper:
-    """Shows the plugin's certificate, and has the elected plugin make new ones in time."""
+    """Presents the plugin's certificate; the elected plugin renews it in time."""
 
     def __init__(self, client: ApiClient, secret: ObjectPath, live: LiveTls, fence: Fence) -> None:
         self._client, self._secret, self._live, self._fence = client, secret, live, fence
@@ -55,7 +55,7 @@ class CredentialKeeper:
         self._queue: Reconciler[str] = Reconciler("dashboard-certificates", self._reconcile)
 
     async def run(self) -> NoReturn:
-        """Keep them until cancelled; failures are retried without a limit, and logged."""
+        """Keep the certificates until cancelled; failures are logged and retried forever."""
         self._queue.add(self._secret.name)
         await self._queue.run()
 
@@ -68,7 +68,7 @@ class CredentialKeeper:
         return After(FIRST_SECONDS if self._shown is None else LOOK_SECONDS)
 
     async def _renew(self, secret: JsonObject, now: datetime) -> None:
-        """Make new ones where this plugin is the elected one."""
+        """Make new certificates if this plugin is the elected one."""
         if self._fence.why_not(CALL_SECONDS):
             return
         made = new_certificates(now)
@@ -79,7 +79,7 @@ class CredentialKeeper:
         self._show(made)
 
     def _show(self, found: MutualCertificates) -> bool:
-        """Show the server's; False where it cannot be used."""
+        """Present the server's certificate; returns False if it cannot be used."""
         if found == self._shown:
             return True
         try:
@@ -92,7 +92,11 @@ class CredentialKeeper:
 
 
 async def read_client_credential(client: ApiClient, secret: ObjectPath) -> TlsCredential | None:
-    """What the dashboard shows and believes; None while the Secret has none. Raises ApiError."""
+    """The dashboard's certificate and authority; None while the Secret is empty.
+
+    Raises:
+        ApiError: If the Secret cannot be read.
+    """
     found = certificates_in(await client.get(secret, timeout_seconds=CALL_SECONDS))
     if found is None:
         return None

@@ -1,7 +1,7 @@
-"""The Secret by which the elected plugin and the dashboard know each other.
+"""The Secret with which the elected plugin and the dashboard authenticate to each other.
 
-The elected plugin makes all of it at once, and anew in time. An authority is for one such pair, so
-that a certificate of an earlier pair, or of any other authority, opens nothing.
+The elected plugin makes all of its data at once, and renews it in time. Each pair of certificates
+has an authority of its own, so that a certificate of an earlier pair is not accepted.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from scheduler_plugin.extender.mutual_certificates import (
 )
 
 HOST = "moorage-scheduler-plugin"
-"""The name by which the dashboard knows the plugin, whatever its address is."""
+"""The name in the plugin's certificate; it does not depend on the plugin's address."""
 
 CLIENT = "moorage-dashboard"
 NAMES = Names(authority="moorage-dashboard-ca", server=HOST, host=HOST, client=CLIENT)
 
 LIFE = timedelta(days=90)
 RENEWED_AFTER = 2 / 3
-"""Of a life."""
+"""The part of their life after which certificates are renewed."""
 
 KEYS = {
     "authority": "ca.crt",
@@ -37,7 +37,7 @@ KEYS = {
     "client": "client.crt",
     "client_key": "client.key",
 }
-"""Where each part is in the Secret."""
+"""The key of each part in the Secret."""
 
 
 def new_certificates(now: datetime) -> MutualCertificates:
@@ -46,7 +46,7 @@ def new_certificates(now: datetime) -> MutualCertificates:
 
 
 def certificates_in(secret: JsonObject) -> MutualCertificates | None:
-    """What a Secret holds; None where a part is missing, or is not base64."""
+    """The certificates in a Secret; None if a part is missing, or is not base64."""
     data = secret.get("data") or {}
     try:
         parts = {part: b64decode(data[key], validate=True) for part, key in KEYS.items()}
@@ -62,7 +62,7 @@ def secret_data(made: MutualCertificates) -> Mapping[str, str]:
 
 
 def is_due(found: MutualCertificates, now: datetime) -> bool:
-    """Whether new ones are to be made: by age, or since these cannot be read."""
+    """Whether certificates must be renewed: they are old, or cannot be parsed."""
     try:
         certificates = [
             x509.load_pem_x509_certificate(pem)

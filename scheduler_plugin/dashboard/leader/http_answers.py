@@ -1,10 +1,10 @@
-"""The elected plugin's answers over HTTP, to clients with the dashboard's certificate alone.
+"""The elected plugin's answers over HTTP, only to clients with the dashboard's certificate.
 
-GET /healthz                    200 where the plugin is elected and knows which pods wait; else 503
+GET /healthz                    200 if the plugin is elected and knows the waiting pods; else 503
 GET /pods/<namespace>/<name>    a `PodAnswer`
 
-The listener has an address of its own. A client without that certificate gets no answer; what
-viewers may see is for the dashboard to review.
+The listener has an address of its own. A client without that certificate gets no answer. The
+dashboard reviews what viewers may see.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 1
 RETRY_SECONDS = 30.0
-"""How soon it is tried again to listen where the address was taken."""
+"""How soon the plugin tries again to listen at an address that was in use."""
 
 
 def answers_app(world: WorldView, waiting: KnownWaits) -> Starlette:
@@ -65,16 +65,16 @@ class LeaderAnswers:
         self._keeper = CredentialKeeper(client, secret, self._live, fence)
 
     async def run(self, app: Starlette) -> NoReturn:
-        """Answer until cancelled. What fails is logged and tried again: bindings go on."""
+        """Answer until cancelled; failures are logged and retried, since bindings must go on."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._keeper.run())
             while True:
                 try:
                     await self._serve(app)
-                except Exception:  # Places in line are worth no pod that is not bound.
+                except Exception:  # A fault here must not stop bindings.
                     logger.exception("the dashboard is not answered")
                 await asyncio.sleep(RETRY_SECONDS)
-        raise AssertionError("it answers until that is cancelled")
+        raise AssertionError("the listener runs until cancelled")
 
     async def _serve(self, app: Starlette) -> None:
         async with serving(
@@ -84,5 +84,5 @@ class LeaderAnswers:
             ending=Ending(STOP_SECONDS),
             protocol=named_clients(frozenset({CLIENT})),
         ) as bound:
-            logger.info("answers for the dashboard host=%s port=%d", bound.host, bound.port)
+            logger.info("listening for the dashboard host=%s port=%d", bound.host, bound.port)
             await asyncio.wait([bound.server])

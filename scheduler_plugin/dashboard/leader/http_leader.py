@@ -1,9 +1,9 @@
-"""The elected plugin, asked by the dashboard.
+"""The dashboard's client of the elected plugin.
 
     Lease ──holder──► pod ──its IP──► the port for the dashboard ──/pods/…──► PodAnswer
 
-It is asked over mutual TLS, with the certificate of the Secret that the plugin keeps. What a viewer
-may see was reviewed before: the plugin hears of no viewer and of no token.
+The client uses mutual TLS, with the certificate of the Secret that the plugin keeps. The dashboard
+reviews before what a viewer may see: the plugin gets no user name and no token.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ WAIT_SECONDS = 1.5
 """How long a viewer waits for the leader at most."""
 
 REMEMBERED_SECONDS = 5.0
-"""How long it is remembered where the leader is, and whether it answers."""
+"""How long the leader's address, and whether it answers, are cached."""
 
 CREDENTIAL_SECONDS = 300.0
-"""How long the certificate is remembered, unless the leader does not take it."""
+"""How long the certificate is cached, unless the leader refuses it."""
 
 AT_ONCE = 4
 MOST_BYTES = 100_000
 
 STATIC_POD = "kube-scheduler-"
-"""What the name of kube-scheduler's static pod begins with, before its node's name."""
+"""The prefix of the name of kube-scheduler's static pod, before its node's name."""
 
 
 class CannotAskError(Exception):
@@ -62,12 +62,12 @@ class CannotAskError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderSettings:
-    """Where the elected plugin is found.
+    """How the elected plugin is found.
 
     Attributes:
-        lease: kube-scheduler's.
-        port: On which the plugin answers the dashboard; 0 where it is not asked.
-        secret: With the certificate to show.
+        lease: kube-scheduler's Lease.
+        port: The port at which the plugin answers the dashboard; 0 if it is not to be asked.
+        secret: The Secret with the dashboard's certificate.
     """
 
     lease: ObjectPath
@@ -76,7 +76,7 @@ class LeaderSettings:
 
 
 class _Remembered(Generic[T]):
-    """What was read, for a time."""
+    """A value that is read at most every `seconds`."""
 
     def __init__(
         self, read: Callable[[], Awaitable[T]], seconds: float, monotonic: Callable[[], float]
@@ -113,12 +113,12 @@ class Leader:
         self._tls = _Remembered(self._context, CREDENTIAL_SECONDS, monotonic)
 
     async def aclose(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         if self._session is not None:
             await self._session.close()
 
     async def why_not(self) -> str:
-        """Why the leader cannot be asked, as a sentence; "" where it can."""
+        """Why the leader cannot be asked, as a sentence; "" if it can."""
         return await self._why_not.get()
 
     async def _look(self) -> str:
@@ -129,20 +129,20 @@ class Leader:
         return ""
 
     async def pod(self, namespace: str, name: str) -> PodAnswer:
-        """What the leader knows of a pod.
+        """What the leader knows about a pod.
 
         Raises:
-            CannotAskError: It does not tell.
+            CannotAskError: If the leader cannot be asked.
         """
         body = await self._ask("pods", namespace, name)
         try:
             return msgspec.json.decode(body, type=PodAnswer)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise CannotAskError("the leader's answer is of another version.") from None
+            raise CannotAskError("the leader's answer has another version.") from None
 
     async def _ask(self, *path: str) -> bytes:
         if not self._settings.port:
-            raise CannotAskError("this dashboard is not told the plugin's port for it.")
+            raise CannotAskError("set --plugin-port of the dashboard to the plugin's port for it.")
         try:
             async with asyncio.timeout(WAIT_SECONDS), self._places:
                 return await self._get((await self._url.get()).joinpath(*path))
@@ -170,7 +170,7 @@ class Leader:
             return body
 
     def _forget(self) -> None:
-        """Another one may lead, with certificates that were made anew."""
+        """Forget address and certificate: another plugin may lead, with new certificates."""
         self._url.forget()
         self._tls.forget()
 
@@ -185,7 +185,7 @@ class Leader:
         path = self._settings.lease
         lease = await self._client.get(path)
         holder = parse_lease(lease).holder
-        # Each start of a kube-scheduler has another end behind its host's name.
+        # Each start of a kube-scheduler has another suffix behind its host's name.
         host = holder.rpartition("_")[0] or holder
         if not host:
             raise CannotAskError(f"no scheduler holds Lease {path.namespace}/{path.name}.")
@@ -193,7 +193,7 @@ class Leader:
         return URL.build(scheme="https", host=address, port=self._settings.port)
 
     async def _address(self, host: str, namespace: str) -> str:
-        """A pod of a Deployment has its host's name; a static pod's ends with its node's."""
+        """The IP of the leader's pod: it has the host's name, or a static pod's with the node's."""
         for name in (host, f"{STATIC_POD}{host}"):
             try:
                 pod = await self._client.get(PODS.at(name, namespace))
@@ -201,5 +201,5 @@ class Leader:
                 continue
             if address := (read_as(Pod, pod).status or NO_STATUS).pod_ip:
                 return address
-            raise CannotAskError(f"pod {namespace}/{name} has no IP address yet.")
-        raise CannotAskError(f"there is no pod {namespace}/{host}, which leads.")
+            raise CannotAskError(f"pod {namespace}/{name}, which leads, has no IP address yet.")
+        raise CannotAskError(f"the leader's pod {namespace}/{host} does not exist.")

@@ -201,7 +201,7 @@ async def test_each_viewer_sees_what_he_may_list(app: ASGIApp) -> None:
     assert totals == {"queues": 2, "claims": 3, "devices": 1, "waiting": 1, "events": 0}
     assert [part for part, found in bob["parts"].items() if not found["denied"]] == ["claims"]
     assert bob["parts"]["queues"]["denied"] == (
-        '"bob" may not see this: it takes the verb "list" on "queues.moorage.dev".'
+        '"bob" may not see this: it needs the verb "list" on "queues.moorage.dev".'
     )
     assert headers["cache-control"] == "no-store"
 

@@ -152,7 +152,7 @@ async def test_few_are_asked_about_at_one_time(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_denial_names_verb_resource_and_place() -> None:
     assert Access(QUEUES).denied("bob") == (
-        '"bob" may not see this: it takes the verb "list" on "queues.moorage.dev".'
+        '"bob" may not see this: it needs the verb "list" on "queues.moorage.dev".'
     )
     assert Access(PODS, "team-a").denied("bob").endswith('"list" on "pods" in namespace "team-a".')
     assert (

@@ -217,8 +217,8 @@ async def test_certificates_that_were_made_anew_are_read_after_a_failure(running
     ("holder", "said"),
     [
         ("", "no scheduler holds Lease moorage-system/moorage-scheduler."),
-        ("gone_1", "there is no pod moorage-system/gone, which leads."),
-        ("new_1", "pod moorage-system/new has no IP address yet."),
+        ("gone_1", "the leader's pod moorage-system/gone does not exist."),
+        ("new_1", "pod moorage-system/new, which leads, has no IP address yet."),
     ],
 )
 async def test_a_leader_that_is_not_there_is_said(running: Running, holder: str, said: str) -> None:
@@ -255,7 +255,7 @@ async def test_a_port_that_is_taken_is_tried_again_and_ends_nothing(
 
 
 async def test_without_a_port_no_plugin_is_asked(running: Running) -> None:
-    with pytest.raises(CannotAskError, match="is not told the plugin's port"):
+    with pytest.raises(CannotAskError, match="set --plugin-port"):
         await running.asker(port=0).pod("default", "w")
     assert running.cluster.asked == []
 
