@@ -26,7 +26,8 @@ from driver.instances.inventory import Inventory
 from driver.instances.local import Keeping, plan_instances
 from driver.instances.names import TakenNames
 from driver.instances.stored.objects import StoredInstance, instance_body, stored_instance
-from driver.publishing.shown.publication import Publication, local_supply, publish
+from driver.publishing.shown.next_publication import publish
+from driver.publishing.shown.publication import Publication, local_supply
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import NodeScope, StoredSlice, stored_slice

@@ -16,10 +16,10 @@ from collections.abc import Coroutine
 from typing import NoReturn, assert_never
 
 from driver.configurations.permissions import InputError
+from driver.running.node_settings import NodeSettings
 from driver.running.settings import (
     FromAkriSettings,
     HandlerProcessSettings,
-    NodeSettings,
     PermissionsSettings,
     Settings,
     SharedSettings,

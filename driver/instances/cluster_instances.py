@@ -35,7 +35,7 @@ from driver.instances.slots.lost_nodes import (
     plan_strangers,
 )
 from driver.instances.slots.node_pods import node_pod
-from driver.instances.slots.slots import SlotWrite, merge_patch
+from driver.instances.slots.slot_writes import SlotWrite, merge_patch
 from driver.instances.stored.objects import DeleteInstance
 from driver.instances.unseen import (
     InstanceSight,

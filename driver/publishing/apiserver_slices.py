@@ -28,16 +28,8 @@ from driver.publishing.shown.slices import (
 )
 from driver.publishing.written.adoption import Adopted, adopt
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
-from driver.publishing.written.resource_slices import (
-    CreateSlice,
-    DeleteSlice,
-    Owner,
-    Scope,
-    StoredSlice,
-    UpdateSlice,
-    counter_set,
-    stored_slice,
-)
+from driver.publishing.written.resource_slices import Scope, StoredSlice, counter_set, stored_slice
+from driver.publishing.written.slice_writes import CreateSlice, DeleteSlice, Owner, UpdateSlice
 from kube.api import (
     NODES,
     SLICES,

@@ -35,7 +35,8 @@ from driver.publishing.apiserver_pools import (
     PublishedPool,
 )
 from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher
-from driver.publishing.shown.publication import Publication, Supply, claimable_instances, publish
+from driver.publishing.shown.next_publication import publish
+from driver.publishing.shown.publication import Publication, Supply, claimable_instances
 from driver.publishing.shown.shared_pools import Urgency, nodes_of, shared_supply, urgency
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.resource_slices import AllNodesScope, StoredSlice, stored_slice

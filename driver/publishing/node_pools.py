@@ -27,7 +27,8 @@ from driver.publishing.apiserver_pools import (
 )
 from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher, read_owner
 from driver.publishing.shown.local_pools import Homes
-from driver.publishing.shown.publication import Publication, Supply, publish
+from driver.publishing.shown.next_publication import publish
+from driver.publishing.shown.publication import Publication, Supply
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.resource_slices import NodeScope, StoredSlice, stored_slice
 from kube.api import SLICES, ApiClient, Change, Deleted, Done, Result, Store

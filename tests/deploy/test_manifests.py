@@ -11,12 +11,8 @@ from driver.api import DRIVER_NAME, NODE_LABEL
 from driver.handlers.limits import NETWORK_HANDLERS
 from driver.plumbing.kubelet_sockets import KubeletPaths
 from driver.running.monitoring import ready_main
-from driver.running.settings import (
-    HandlerProcessSettings,
-    NodeSettings,
-    SharedSettings,
-    parse_settings,
-)
+from driver.running.node_settings import NodeSettings
+from driver.running.settings import HandlerProcessSettings, SharedSettings, parse_settings
 from scheduler_plugin.asking.apiserver_snapshots import BESIDE, NEEDED, OPTIONAL
 from tests.deploy.documents import EXAMPLES, MANIFESTS, documents_in, objects_of_kind
 

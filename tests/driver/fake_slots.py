@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 from driver.api import InstanceName
 from driver.instances.slots.node_pods import NodePod, NodePods
-from driver.instances.slots.slots import InstanceSlots, SlotWrite, by_name, instance_slots
+from driver.instances.slots.slot_writes import SlotWrite
+from driver.instances.slots.slots import InstanceSlots, by_name, instance_slots
 from kube.api import ApiError, Change, Modified, ObjectKey
 from tests.driver.slot_builders import ConflictError, FakeInstances
 

@@ -26,15 +26,8 @@ from driver.device_plugin.slots.lists import configuration_devices, instance_dev
 from driver.device_plugin.slots.preferences import preferred_devices
 from driver.device_plugin.slots.reconciliation import SETTLED, Evidence, reconcile
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
-from driver.instances.slots.slots import (
-    InstanceSlots,
-    SlotWrite,
-    by_name,
-    instance_slots,
-    is_overtaken,
-    slot_devices,
-    undo,
-)
+from driver.instances.slots.slot_writes import SlotWrite, is_overtaken, undo
+from driver.instances.slots.slots import InstanceSlots, by_name, instance_slots, slot_devices
 from tests.driver.slot_builders import BOTH, CONFIGURATION, ConflictError, FakeInstances, a_camera
 
 CAMERAS = {name: a_camera(name) for name in BOTH}

@@ -8,7 +8,8 @@ from typing import Any
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
-from driver.instances.slots.slots import InstanceSlots, SlotWrite, instance_slots, merge_patch
+from driver.instances.slots.slot_writes import SlotWrite, merge_patch
+from driver.instances.slots.slots import InstanceSlots, instance_slots
 
 NODE_A, NODE_B, NODE_C = NodeName("node-a"), NodeName("node-b"), NodeName("node-c")
 CONFIGURATION = ConfigurationName("akri-onvif")

@@ -24,7 +24,8 @@ from driver.instances.stored.objects import (
     says,
     stored_instance,
 )
-from driver.publishing.shown.publication import Publication, local_supply, publish
+from driver.publishing.shown.next_publication import publish
+from driver.publishing.shown.publication import Publication, local_supply
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.resource_slices import AllNodesScope, NodeScope, slice_device
 from tests.driver.builders import NODE, NOW, a_configuration, a_device

@@ -16,12 +16,8 @@ import yaml
 from driver.configurations.configurations import judge
 from driver.configurations.permissions import Account
 from driver.discovery.handlers import check_details
-from driver.running.settings import (
-    HandlerProcessSettings,
-    NodeSettings,
-    PermissionsSettings,
-    SharedSettings,
-)
+from driver.running.node_settings import NodeSettings
+from driver.running.settings import HandlerProcessSettings, PermissionsSettings, SharedSettings
 from driver.running.settings import parse_settings as parse_driver_settings
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from local_cluster.helm import run_helm

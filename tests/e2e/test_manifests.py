@@ -16,7 +16,7 @@ import yaml
 from driver.api import NodeName
 from driver.devices import device_hash
 from driver.names import label_value
-from driver.running.settings import NodeSettings
+from driver.running.node_settings import NodeSettings
 from kube.api import CLAIMS, CLASSES, INSTANCES, ApiError, ObjectPath, connect
 from kube.api import NODES as NODES_KIND
 from local_cluster import loop_devices

@@ -26,7 +26,8 @@ from driver.device_plugin.slots.allocation import (
 from driver.device_plugin.slots.preferences import preferred_devices
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import Listing, PodName
-from driver.instances.slots.slots import InstanceSlots, Moment, SlotWrite, undo
+from driver.instances.slots.slot_writes import Moment, SlotWrite, undo
+from driver.instances.slots.slots import InstanceSlots
 from driver.plumbing.disk import real_path
 from driver.plumbing.prometheus import ALLOCATION_SECONDS, ALLOCATIONS
 from driver.preparing.grants.renewals import Resolve, with_real_paths

@@ -25,8 +25,9 @@ from typing import NoReturn
 
 import grpc
 
-from driver.device_plugin.kubelet.endpoints import Endpoint, KubeletSocket, Pace
+from driver.device_plugin.kubelet.endpoints import Endpoint
 from driver.device_plugin.kubelet.plugin_service import AnswersKubelet, FollowsLists
+from driver.device_plugin.kubelet.registrations import KubeletSocket, Pace
 from driver.device_plugin.slots.allocation import Plugin
 from driver.device_plugin.slots.lists import PluginLists
 from driver.plumbing.kubelet_sockets import is_dead, unix_channel

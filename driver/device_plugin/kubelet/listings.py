@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from driver.device_ids import RESOURCE_PREFIX, DeviceKey
 from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
-from driver.instances.slots.slots import Moment
+from driver.instances.slots.slot_writes import Moment
 from driver.kubelet_api.podresources.v1 import api_pb2 as v1
 from driver.plumbing.kubelet_sockets import list_pod_resources
 

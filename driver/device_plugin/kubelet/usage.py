@@ -31,13 +31,8 @@ from driver.instances.slots.node_pods import (
     PodName,
     node_pod,
 )
-from driver.instances.slots.slots import (
-    InstanceSlots,
-    Moment,
-    SlotWrite,
-    is_overtaken,
-    slot_devices,
-)
+from driver.instances.slots.slot_writes import Moment, SlotWrite, is_overtaken
+from driver.instances.slots.slots import InstanceSlots, slot_devices
 from driver.instances.stored.device_usage import holder_value
 from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler

@@ -40,14 +40,8 @@ from driver.device_plugin.containers.responses import (
     container_response,
 )
 from driver.instances.instances import Instance
-from driver.instances.slots.slots import (
-    InstanceSlots,
-    SlotWrite,
-    full_sentence,
-    held_devices,
-    held_sentence,
-    slot_write,
-)
+from driver.instances.slots.slot_writes import SlotWrite, slot_write
+from driver.instances.slots.slots import InstanceSlots, full_sentence, held_devices, held_sentence
 from driver.instances.stored.device_usage import ByConfiguration, ByInstance, Holder
 
 

@@ -10,13 +10,8 @@ from types import MappingProxyType
 
 from driver.api import InstanceName, NodeName
 from driver.instances.apiserver_instances import instances_of_node
-from driver.instances.slots.slots import (
-    InstanceSlots,
-    SlotWrite,
-    counting,
-    instance_slots,
-    merge_patch,
-)
+from driver.instances.slots.slot_writes import SlotWrite, merge_patch
+from driver.instances.slots.slots import InstanceSlots, counting, instance_slots
 from driver.plumbing.apiserver import field_manager
 from driver.shapes.instances import InstanceObject
 from kube.api import (

@@ -42,15 +42,13 @@ from driver.device_ids import (
     slot_id,
 )
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePods, PodName, uncovered
+from driver.instances.slots.slot_writes import Moment, SlotWrite, slot_write
 from driver.instances.slots.slots import (
     InstanceSlots,
-    Moment,
-    SlotWrite,
     by_name,
     full_sentence,
     held_sentence,
     slot_devices,
-    slot_write,
 )
 from driver.instances.stored.device_usage import ByConfiguration, ByInstance, Holder
 

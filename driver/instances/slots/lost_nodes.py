@@ -20,7 +20,8 @@ from datetime import datetime, timedelta
 from driver.api import NodeName
 from driver.device_ids import configuration_resource, instance_resource, slot_id
 from driver.instances.slots.node_pods import NodePod
-from driver.instances.slots.slots import InstanceSlots, SlotWrite, slot_devices, slot_write
+from driver.instances.slots.slot_writes import SlotWrite, slot_write
+from driver.instances.slots.slots import InstanceSlots, slot_devices
 from driver.instances.stored.device_usage import UnknownHolder
 from driver.names import label_value
 from kube.shapes.nodes import NO_SPEC, NO_STATUS, Node

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from driver.device_ids import RESOURCE_PREFIX, DeviceKey
-from driver.instances.slots.slots import Moment
+from driver.instances.slots.slot_writes import Moment
 from driver.pod_requests import effective_requests
 from kube.shapes.pods import (
     ENDED,

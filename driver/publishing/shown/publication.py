@@ -18,12 +18,11 @@ A device is never removed in the step that taints it: a claim may have got it a 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from driver.api import (
-    ATTRIBUTE_CONFIGURATION,
     ATTRIBUTE_INSTANCE,
     OFFLINE_TAINT,
     ConfigurationName,
@@ -31,14 +30,11 @@ from driver.api import (
     InstanceName,
     TaintEffect,
 )
-from driver.configurations.configurations import NO_GRACE, offline_grace
+from driver.configurations.configurations import offline_grace
 from driver.derived import Deriving, derived
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
-from driver.names import attribute_value
-from driver.publishing.shown.counters import Counters, counters_of
-from driver.publishing.shown.deductions import Deductions, HeldSlots
-from driver.publishing.shown.slices import Features, PublishedDevice, published
+from driver.publishing.shown.deductions import HeldSlots
 from driver.publishing.written.resource_slices import (
     Scope,
     SliceDevice,
@@ -47,7 +43,7 @@ from driver.publishing.written.resource_slices import (
     slice_device,
     with_scope,
 )
-from kube.shapes.times import time_of, timestamp
+from kube.shapes.times import time_of
 
 Body = Mapping[str, Any]
 
@@ -151,7 +147,7 @@ class Publication(Deriving):
     @property
     def shown_instances(self) -> frozenset[str]:
         """Values of the attribute `instance` of its devices."""
-        return frozenset(_attribute(o.body, ATTRIBUTE_INSTANCE) for o in self.offers.values())
+        return frozenset(attribute_of(o.body, ATTRIBUTE_INSTANCE) for o in self.offers.values())
 
 
 def publication_of(stored: Iterable[tuple[Body, Scope | None]]) -> Publication:
@@ -181,13 +177,6 @@ def either(before: Publication, attempted: Publication) -> Publication:
     return Publication({**attempted.offers, **before.offers, **here, **come})
 
 
-def _with_slots(offers: Mapping[DeviceName, Offer], features: Features) -> frozenset[DeviceName]:
-    """The devices of which claims may have shares."""
-    if not features.consumable_capacity:
-        return frozenset()
-    return frozenset(n for n, o in offers.items() if o.body.get("allowMultipleAllocations"))
-
-
 def claimable_instances(
     written: Publication, allocated: Collection[DeviceName] | None
 ) -> frozenset[str]:
@@ -198,180 +187,22 @@ def claimable_instances(
         allocated: Devices that some claim has; None while that is not known.
     """
     return frozenset(
-        _attribute(offer.body, ATTRIBUTE_INSTANCE)
+        attribute_of(offer.body, ATTRIBUTE_INSTANCE)
         for name, offer in written.offers.items()
         if offer.away_since is None or allocated is None or name in allocated
     )
 
 
-def publish(
-    supply: Supply,
-    previous: Publication,
-    features: Features,
-    *,
-    allocated: Collection[DeviceName] | None,
-    now: datetime,
-) -> Publication:
-    """The next publication.
-
-    Args:
-        supply: What there is.
-        previous: What was published last, by this process or the one before it.
-        features: What the API server keeps of a device.
-        allocated: Devices that some claim has; None while that is not known.
-        now: For devices that went away since.
-    """
-    deductions = Deductions(supply.held, previous.offers.keys())
-    shares = _with_slots(previous.offers, features)
-    wanted = {
-        device.name: derived(device, _offer, supply.scopes.get(device.instance.name))
-        for device in published(supply.instances, features, deductions, shares)
-    }
-    frozen, graces = _frozen(supply, previous), _Graces(supply, features)
-    kept = _kept(previous, wanted.keys() | frozen.keys(), graces, allocated, now)
-    held_back = _held_back(wanted, kept, previous)
-    offers = {**frozen, **kept, **{n: o for n, o in wanted.items() if n not in held_back}}
-    taints, counters = _Taints(supply, features), counters_of(_there(offers), features)
-    return Publication(
-        offers={n: _counted(taints.added_to(offers[n]), counters) for n in sorted(offers)},
-        unsettled=any(offer.away_since == now for offer in kept.values()),
-        recheck_at=_recheck_at(kept, graces, allocated, now),
-        counter_sets=counters.sets,
-    )
-
-
-def _there(offers: Mapping[DeviceName, Offer]) -> Iterator[Instance]:
-    """Each once; of what only a stored slice tells of it is not known what it is."""
-    found = (o.instance for o in offers.values() if o.instance and o.away_since is None)
-    return iter({(i.namespace, i.name): i for i in found}.values())
-
-
-def _counted(offer: Offer, counters: Counters) -> Offer:
-    body = counters.added_to(offer.body, None if offer.away_since else offer.instance)
-    return offer if body is offer.body else replace(offer, body=body)
-
-
-def _offer(device: PublishedDevice, scope: Scope | None) -> Offer:
-    return Offer(device.body, device.instance, scope=scope)
-
-
-class _Graces:
-    """How long devices stay that are away, and that no claim has."""
-
-    def __init__(self, supply: Supply, features: Features) -> None:
-        graces = supply.graces if features.taints else {}
-        self._graces = {attribute_value(name): grace for name, grace in graces.items()}
-        self._lingering = set(map(attribute_value, supply.lingering if features.taints else ()))
-
-    def end(self, offer: Offer, since: datetime) -> datetime | None:
-        """When the device may go; None as long as its Instance stays."""
-        if _attribute(offer.body, ATTRIBUTE_INSTANCE) in self._lingering:
-            return None
-        return since + self._graces.get(_attribute(offer.body, ATTRIBUTE_CONFIGURATION), NO_GRACE)
-
-    def is_over(self, offer: Offer, since: datetime, now: datetime) -> bool:
-        end = self.end(offer, since)
-        return end is not None and end <= now
-
-
-def _frozen(supply: Supply, previous: Publication) -> dict[DeviceName, Offer]:
-    if not supply.unheard:
-        return {}
-    unheard = {attribute_value(name) for name in supply.unheard}
-    reported = {attribute_value(instance.name) for instance in supply.instances}
-    return {
-        name: offer
-        for name, offer in previous.offers.items()
-        if _attribute(offer.body, ATTRIBUTE_CONFIGURATION) in unheard
-        and _attribute(offer.body, ATTRIBUTE_INSTANCE) not in reported
-    }
-
-
-def _kept(
-    previous: Publication,
-    there: Collection[DeviceName],
-    graces: _Graces,
-    allocated: Collection[DeviceName] | None,
-    now: datetime,
-) -> dict[DeviceName, Offer]:
-    kept: dict[DeviceName, Offer] = {}
-    for name, offer in previous.offers.items():
-        if name in there:
-            continue
-        since = offer.away_since or now
-        free = allocated is not None and name not in allocated
-        if offer.away_since is None or not free or not graces.is_over(offer, since, now):
-            kept[name] = replace(offer, instance=_offline(offer.instance), away_since=since)
-    return kept
-
-
-def _offline(instance: Instance | None) -> Instance | None:
-    return replace(instance, online=False) if instance else None
-
-
-def _held_back(
-    wanted: Mapping[DeviceName, Offer],
-    kept: Mapping[DeviceName, Offer],
-    previous: Publication,
-) -> frozenset[DeviceName]:
-    """New devices of an Instance that is still used under names of another capacity.
-
-    Publishing both at once would offer more uses of it than it has.
-    """
-    busy = {_attribute(offer.body, ATTRIBUTE_INSTANCE) for offer in kept.values()}
-    if not busy:
-        return frozenset()
-    return frozenset(
-        name
-        for name, offer in wanted.items()
-        if name not in previous.offers and _attribute(offer.body, ATTRIBUTE_INSTANCE) in busy
-    )
-
-
-def _recheck_at(
-    kept: Mapping[DeviceName, Offer],
-    graces: _Graces,
-    allocated: Collection[DeviceName] | None,
-    now: datetime,
-) -> datetime | None:
-    ends = [
-        graces.end(offer, offer.away_since)
-        for name, offer in kept.items()
-        if offer.away_since is not None and name not in (allocated or ())
-    ]
-    return min((end for end in ends if end is not None and end > now), default=None)
-
-
-def _attribute(body: Body, name: str) -> str:
+def attribute_of(body: Body, name: str) -> str:
     value = (body.get("attributes") or {}).get(name) or {}
     return str(value.get("string", ""))
 
 
-class _Taints:
-    """What devices bear that are away, if the API server keeps it."""
-
-    def __init__(self, supply: Supply, features: Features) -> None:
-        self._kept = features.taints
-        self._effects = {attribute_value(name): effect for name, effect in supply.effects.items()}
-
-    def added_to(self, offer: Offer) -> Offer:
-        if offer.away_since is None or not self._kept:
-            return offer
-        added = timestamp(offer.away_since)
-        taint = {"key": OFFLINE_TAINT, "effect": self._effect(offer), "timeAdded": added}
-        others = (t for t in offer.body.get("taints") or () if t.get("key") != OFFLINE_TAINT)
-        return replace(offer, body={**offer.body, "taints": [*others, taint]})
-
-    def _effect(self, offer: Offer) -> str:
-        asked = self._effects.get(_attribute(offer.body, ATTRIBUTE_CONFIGURATION))
-        return asked or _offline_taint(offer.body).get("effect") or "NoSchedule"
-
-
 def _tainted_at(body: Body) -> datetime | None:
-    added = _offline_taint(body).get("timeAdded")
+    added = offline_taint_of(body).get("timeAdded")
     return time_of(added) if added else None
 
 
-def _offline_taint(body: Body) -> Mapping[str, str]:
+def offline_taint_of(body: Body) -> Mapping[str, str]:
     taints: Iterable[Mapping[str, str]] = body.get("taints") or ()
     return next((taint for taint in taints if taint.get("key") == OFFLINE_TAINT), {})

@@ -25,21 +25,23 @@ from typing import Any
 from driver.api import NodeName
 from driver.publishing.written.adoption import Adopted, holds
 from driver.publishing.written.resource_slices import (
-    INDEX_DIGITS,
-    CreateSlice,
-    DeleteSlice,
     NodeScope,
-    Owner,
     Scope,
     SliceContent,
     StoredSlice,
     TaintTimes,
-    UpdateSlice,
     content_fields,
-    index_of,
     scope_fields,
 )
 from driver.publishing.written.shards import DeviceGroup, place
+from driver.publishing.written.slice_writes import (
+    INDEX_DIGITS,
+    CreateSlice,
+    DeleteSlice,
+    Owner,
+    UpdateSlice,
+    index_of,
+)
 
 _NOTHING_ADOPTED: Adopted = {}
 

@@ -8,7 +8,6 @@ server fills it in, so that a device without a time equals the same device with 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -275,65 +274,3 @@ def _whole_seconds(text: str | None) -> datetime | None:
         return time and (time + _SECOND / 2).replace(microsecond=0).astimezone(UTC)
     except OverflowError:
         return None
-
-
-INDEX_DIGITS = 5
-
-_INDEXED = re.compile(rf"([0-9a-f]{{{INDEX_DIGITS}}})-")
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """A cluster-scoped object, the Node as a rule, whose end is the end of its slices."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-
-    def reference(self) -> dict[str, Any]:
-        return {
-            "apiVersion": self.api_version,
-            "kind": self.kind,
-            "name": self.name,
-            "uid": self.uid,
-            "controller": True,
-        }
-
-    def controls(self, view: StoredSlice) -> bool:
-        references = view.metadata.get("ownerReferences", ())
-        return any(ref.get("controller") and ref.get("uid") == self.uid for ref in references)
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteSlice:
-    """Delete this very slice, with UID and resourceVersion as preconditions."""
-
-    name: str
-    uid: str
-    resource_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateSlice:
-    """Replace this slice by the body, which bears UID and resourceVersion."""
-
-    name: str
-    body: Mapping[str, Any]
-    index: int
-    content: SliceContent
-
-
-@dataclass(frozen=True, slots=True)
-class CreateSlice:
-    """Create a slice; the API server completes its name."""
-
-    body: Mapping[str, Any]
-    index: int
-    content: SliceContent
-
-
-def index_of(view: StoredSlice) -> int | None:
-    """The slice's place in its pool; None if its name bears none, as those of old helpers."""
-    match = _INDEXED.match(view.name)
-    return int(match[1], 16) if match else None

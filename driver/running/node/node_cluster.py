@@ -14,40 +14,35 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from driver.api import ConfigurationName, NodeName
 from driver.configurations.configurations import Verdict, concerns_devices, judge
-from driver.devices import AKRIS_DIGITS
 from driver.discovery.handlers import check_details
-from driver.environment import BUILT_IN, EnvironmentRules
 from driver.handlers.node_sources import NodeSources
 from driver.handlers.properties.apiserver_properties import NodeProperties
 from driver.instances.disk_nodes import HostNodes
 from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Host, Inventory, in_force, inventory_of, withdrawn
-from driver.instances.names import Collision, collision_sentence
 from driver.instances.node_instances import NodeInstances
-from driver.instances.rival_sentences import rival_sentences
 from driver.instances.stored.objects import StoredInstance
-from driver.instances.unusable_properties import unusable_sentences
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
-from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.prometheus import PUBLISHED_SECONDS
 from driver.plumbing.worker_threads import worked_out
 from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.device_views import DevicesView
-from driver.publishing.apiserver_path import NodePath
 from driver.publishing.apiserver_pools import PoolListeners
 from driver.publishing.node_pools import NodePools
 from driver.publishing.shown.deductions import held_slots
-from driver.publishing.shown.local_pools import Homes, KnownPools, local_supplies
+from driver.publishing.shown.local_pools import KnownPools, local_supplies
 from driver.publishing.shown.publication import Supply
+from driver.running.node.device_problems import DeviceProblems
+from driver.running.node.instance_changes import changes_holders, old_and_new
 from driver.running.node.node_handlers import NodeHandlers, Reporter
 from driver.running.node.node_sight import NodeSight
-from kube.api import CONFIGURATIONS, Added, ApiClient, Change, Deleted, Done, Modified, Store
+from driver.running.node.offer_place import OfferPlace
+from kube.api import CONFIGURATIONS, ApiClient, Change, Deleted, Done, Modified, Store
 
 logger = logging.getLogger(__name__)
 
@@ -67,26 +62,6 @@ class Times:
 
 
 TIMES = Times()
-
-
-@dataclass(frozen=True, slots=True)
-class OfferPlace:
-    """Whose devices are offered, and how.
-
-    Attributes:
-        unique_devices_default: What `spec.uniqueDevices` means where it is absent.
-        rules: By which properties of devices become environment of containers.
-        homes: Of what was prepared by an earlier process, see `local_pools`.
-        dev: The host's device nodes.
-    """
-
-    node: NodeName
-    path: NodePath
-    unique_devices_default: bool
-    hash_digits: int = AKRIS_DIGITS
-    homes: Homes = field(default_factory=dict)
-    rules: EnvironmentRules = BUILT_IN
-    dev: HostDev = field(default_factory=HostDev)
 
 
 class NodeCluster:
@@ -144,7 +119,13 @@ class NodeCluster:
                 published=PUBLISHED_SECONDS.observe,
             ),
         )
-        reporter = Reporter(sources.reports, self._properties.problems, self._unnamed, self._rivals)
+        self._problems = DeviceProblems(place, lambda: self.inventory)
+        reporter = Reporter(
+            sources.reports,
+            self._properties.problems,
+            self._problems.unnamed,
+            self._problems.rivals,
+        )
         self._handlers = NodeHandlers(client, node, reporter, self.configurations)
         for source in (sources, self._properties):
             source.on_change(self._look)
@@ -253,21 +234,11 @@ class NodeCluster:
 
     def on_instance(self, change: Change[StoredInstance]) -> None:
         """Look again when slots were taken or freed: what claims may have depends on it."""
-        if any(stored.is_shared for stored in _old_and_new(change)):
+        if any(stored.is_shared for stored in old_and_new(change)):
             self.node_sight.forget_shared()
-        is_waited_for = isinstance(change, Deleted) and self._is_waited_for(change.old)
-        if is_waited_for or (self.node_sight.path.is_dra and _changes_holders(change)):
+        is_waited_for = isinstance(change, Deleted) and self._problems.waits_for(change.old)
+        if is_waited_for or (self.node_sight.path.is_dra and changes_holders(change)):
             self._look()
-
-    def _is_waited_for(self, stored: StoredInstance) -> bool:
-        """Whether another device would have its name."""
-        inventory = self.inventory
-        if inventory is None or stored.configuration not in inventory.collisions:
-            return False
-        is_ours = inventory.configurations[stored.configuration].namespace == stored.namespace
-        return is_ours and any(
-            c.taken == stored.name for c in self._collisions(stored.configuration)
-        )
 
     async def _first_answers_or_time(self) -> None:
         self._follow()
@@ -304,7 +275,7 @@ class NodeCluster:
         self._follow()
         answers, see = self._answers, self._seeing()
         inventory = await worked_out(self._many, see)
-        self._log_collisions(inventory)
+        self._problems.log_collisions(inventory)
         self.node_sight.decided(inventory, is_current=answers == self._answers)
         self._seen()
         self._decided.set()
@@ -314,28 +285,6 @@ class NodeCluster:
         for listener in self._listeners:
             listener(inventory)
         return Done()
-
-    def _unnamed(self, name: ConfigurationName) -> tuple[str, ...]:
-        """What of a Configuration's devices is not offered, or not told to containers."""
-        unusable = unusable_sentences(self.inventory) if self.inventory else {}
-        nameless = collision_sentence(self._collisions(name), self._place.hash_digits)
-        return (*((nameless,) if nameless else ()), *unusable.get(name, ()))
-
-    def _rivals(self, name: ConfigurationName) -> tuple[str, ...]:
-        """Which of a Configuration's devices are another one's, too."""
-        if self.inventory is None:
-            return ()
-        return rival_sentences(self.inventory, claims=self._node_path.is_dra).get(name, ())
-
-    def _collisions(self, name: ConfigurationName) -> tuple[Collision, ...]:
-        inventory = self.inventory
-        return inventory.collisions.get(name, ()) if inventory else ()
-
-    def _log_collisions(self, inventory: Inventory) -> None:
-        for name, found in inventory.collisions.items():
-            if new := set(found).difference(self._collisions(name)):
-                sentence = collision_sentence(new, self._place.hash_digits)
-                logger.warning("%s configuration=%s", sentence, name)
 
     @property
     def _many(self) -> int:
@@ -361,18 +310,3 @@ class NodeCluster:
 
     def _known_pools(self) -> KnownPools:
         return KnownPools({**self._homes, **self.pools.homes}, frozenset(self.pools.current))
-
-
-def _old_and_new(change: Change[StoredInstance]) -> tuple[StoredInstance, ...]:
-    match change:
-        case Added(_, new):
-            return (new,)
-        case Deleted(_, old):
-            return (old,)
-        case Modified(_, old, new):
-            return (old, new)
-
-
-def _changes_holders(change: Change[StoredInstance]) -> bool:
-    first, *second = (stored.holders for stored in _old_and_new(change))
-    return first != (second[0] if second else ())

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import Configuration, ConfigurationName, NodeName
-from driver.configurations.configurations import DEVICES_DISTINCT, Verdict, holders
+from driver.configurations.conditions import DEVICES_DISTINCT
+from driver.configurations.configurations import Verdict, holders
 from driver.handlers.reports import (
     LATE_FIELDS,
     PROPERTIES_READ,

@@ -23,7 +23,8 @@ from driver.configurations.classes import (
     taken,
     wanted_classes,
 )
-from driver.configurations.configurations import Verdict, conditions, holders, judge, status_body
+from driver.configurations.conditions import conditions, status_body
+from driver.configurations.configurations import Verdict, holders, judge
 from driver.discovery.handlers import HANDLER_NAMES, check_details
 from driver.handlers.reports import without_lost_nodes
 from driver.instances.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances

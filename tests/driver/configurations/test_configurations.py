@@ -10,16 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import Problem
-from driver.configurations.configurations import (
-    LONGEST_MESSAGE,
-    Condition,
-    Verdict,
-    conditions,
-    holders,
-    judge,
-    offline_grace,
-    status_body,
-)
+from driver.configurations.conditions import LONGEST_MESSAGE, Condition, conditions, status_body
+from driver.configurations.configurations import Verdict, holders, judge, offline_grace
 from driver.models import configuration_problems
 from tests.driver.builders import NOW, a_configuration_object
 from tests.schema_objects import admitted, nearly_admitted, schema_of

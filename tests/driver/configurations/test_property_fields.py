@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from driver.api import ValueReference
-from driver.configurations.configurations import conditions, judge
+from driver.configurations.conditions import conditions
+from driver.configurations.configurations import judge
 from driver.handlers.properties.discovery_properties import (
     MOST_PROPERTIES,
     PATH,

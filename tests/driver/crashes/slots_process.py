@@ -19,7 +19,7 @@ from driver.device_plugin.node_slots import NodeSlots
 from driver.devices import DeviceSpec
 from driver.instances.inventory import Inventory
 from driver.instances.slots.node_pods import NodePod, PodName
-from driver.instances.slots.slots import SlotWrite
+from driver.instances.slots.slot_writes import SlotWrite
 from driver.plumbing.disk import Folder
 from driver.preparing.grants.device_locators import DeviceLocator
 from kube.api import ApiClient

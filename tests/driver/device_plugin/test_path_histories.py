@@ -22,18 +22,19 @@ from driver.device_plugin.containers.responses import Refused
 from driver.device_plugin.slots.allocation import Offer, OfInstance, plan_allocate
 from driver.instances.inventory import Inventory, withdrawn
 from driver.instances.shared_paths import plan_paths
-from driver.instances.slots.slots import InstanceSlots, instance_slots, slot_write
+from driver.instances.slots.slot_writes import slot_write
+from driver.instances.slots.slots import InstanceSlots, instance_slots
 from driver.instances.stored.objects import stored_instance
 from driver.instances.unseen import instance_sight
 from driver.names import attribute_value
 from driver.offer_paths import OfferPath
 from driver.publishing.shown.deductions import held_slots
+from driver.publishing.shown.next_publication import publish
 from driver.publishing.shown.publication import (
     Supply,
     claimable_instances,
     local_supply,
     publication_of,
-    publish,
 )
 from driver.publishing.shown.shared_pools import Nodes, shared_devices, shared_supply
 from driver.publishing.shown.slices import Features

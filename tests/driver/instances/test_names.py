@@ -23,7 +23,7 @@ from driver.instances.names import (
     collision_sentence,
     name_devices,
 )
-from driver.running.settings import NodeSettings
+from driver.running.node_settings import NodeSettings
 from tests.driver.builders import NODE, a_configuration, a_device
 from tests.driver.colliding_devices import COLLIDING
 

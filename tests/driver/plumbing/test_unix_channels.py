@@ -6,8 +6,8 @@ import asyncio
 import re
 from pathlib import Path
 
-from driver.device_plugin.kubelet.endpoints import KubeletSocket
 from driver.device_plugin.kubelet.listings import list_devices
+from driver.device_plugin.kubelet.registrations import KubeletSocket
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers.sdk import Registrations
 from driver.handlers.sdk_requests import Place

@@ -16,7 +16,8 @@ from driver.instances.slots.lost_nodes import node_state
 from driver.instances.unseen import instance_sight
 from driver.publishing import cluster_pools
 from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
-from driver.publishing.shown.publication import Publication, publish
+from driver.publishing.shown.next_publication import publish
+from driver.publishing.shown.publication import Publication
 from driver.publishing.shown.slices import Features
 from kube.api import INSTANCES, NODES, ApiClient, JsonObject, ObjectPath, Resource, Store
 from tests.driver.builders import NOW

@@ -13,12 +13,8 @@ from driver.environment import EnvironmentRules
 from driver.handlers.limits import HandlerLimits
 from driver.handlers.sdk_requests import TlsFiles
 from driver.running.arguments import Address
-from driver.running.settings import (
-    HandlerProcessSettings,
-    NodeSettings,
-    SharedSettings,
-    parse_settings,
-)
+from driver.running.node_settings import NodeSettings
+from driver.running.settings import HandlerProcessSettings, SharedSettings, parse_settings
 
 
 def test_the_environment_of_a_daemonset_is_enough() -> None:

@@ -22,7 +22,7 @@ from driver.device_plugin.slots.allocation import (
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
-from driver.instances.slots.slots import SlotWrite
+from driver.instances.slots.slot_writes import SlotWrite
 from kube.api import ApiError, UnavailableError
 from tests.driver.fake_slots import FakeSlotObjects
 from tests.driver.slot_builders import (

@@ -17,7 +17,7 @@ import pytest
 from driver.api import ConfigurationName, InstanceName
 from driver.device_plugin.containers.responses import ContainerResponse, Refused
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins
-from driver.device_plugin.kubelet.endpoints import Pace
+from driver.device_plugin.kubelet.registrations import Pace
 from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance, Plugin
 from driver.device_plugin.slots.lists import PluginDevice
 from driver.devices import DeviceSpec, Mount

@@ -15,7 +15,8 @@ from driver.device_plugin.kubelet import usage as kubelet_usage
 from driver.device_plugin.kubelet.allocations import Given
 from driver.device_plugin.kubelet.usage import SlotKeeper, Times
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
-from driver.instances.slots.slots import SlotWrite, instance_slots
+from driver.instances.slots.slot_writes import SlotWrite
+from driver.instances.slots.slots import instance_slots
 from driver.plumbing.prometheus import SLOT_RELEASE_SECONDS
 from kube.api import (
     Added,

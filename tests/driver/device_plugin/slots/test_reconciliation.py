@@ -19,7 +19,7 @@ from driver.device_plugin.slots.reconciliation import (
     reconcile,
 )
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
-from driver.instances.slots.slots import SlotWrite, is_overtaken
+from driver.instances.slots.slot_writes import SlotWrite, is_overtaken
 from tests.driver.device_sharing_tables import USAGE
 from tests.driver.slot_builders import (
     CAMERA_1,

@@ -24,7 +24,7 @@ from driver.instances.slots.lost_nodes import (
     plan_strangers,
 )
 from driver.instances.slots.node_pods import NodePod, node_pod
-from driver.instances.slots.slots import SlotWrite
+from driver.instances.slots.slot_writes import SlotWrite
 from driver.names import label_value
 from tests.driver.builders import NOW
 from tests.driver.slot_builders import (

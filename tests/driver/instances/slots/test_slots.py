@@ -9,17 +9,14 @@ import pytest
 
 from driver.api import SLOTS_FINALIZER
 from driver.device_ids import DeviceKey
+from driver.instances.slots.slot_writes import is_overtaken, merge_patch, slot_write, undo
 from driver.instances.slots.slots import (
     InstanceSlots,
     counting,
     full_sentence,
     held_sentence,
     instance_slots,
-    is_overtaken,
-    merge_patch,
     slot_devices,
-    slot_write,
-    undo,
     usage_problems,
 )
 from driver.instances.stored.device_usage import ByConfiguration, ByInstance, Holder

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 
 from driver.instances.instances import Instance
 from driver.publishing.shown.counters import SETS_OF_A_DEVICE, counters_of
-from driver.publishing.shown.publication import (
-    Publication,
-    Supply,
-    publication_of,
-    publish,
-)
+from driver.publishing.shown.next_publication import publish
+from driver.publishing.shown.publication import Publication, Supply, publication_of
 from driver.publishing.shown.slices import Features, published
 from tests.driver.builders import NOW
 from tests.driver.claim_builders import an_instance

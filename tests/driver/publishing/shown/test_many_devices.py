@@ -5,11 +5,13 @@ from __future__ import annotations
 from driver.api import DRIVER_NAME
 from driver.instances.inventory import Heard, inventory_of
 from driver.instances.names import TakenNames
-from driver.publishing.shown.publication import Publication, local_supply, publish
+from driver.publishing.shown.next_publication import publish
+from driver.publishing.shown.publication import Publication, local_supply
 from driver.publishing.shown.slices import Features
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
-from driver.publishing.written.resource_slices import CreateSlice, NodeScope, Owner
+from driver.publishing.written.resource_slices import NodeScope
 from driver.publishing.written.shards import DeviceGroup
+from driver.publishing.written.slice_writes import CreateSlice, Owner
 from tests.driver.builders import NODE, NOW, a_device
 from tests.driver.instances.test_inventory import a_verdict
 

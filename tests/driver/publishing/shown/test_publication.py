@@ -14,13 +14,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from driver.api import CAPACITY_SLOTS, Configuration, ConfigurationName, DeviceName
 from driver.instances.instances import instances_of
 from driver.instances.inventory import Inventory
+from driver.publishing.shown.next_publication import publish
 from driver.publishing.shown.publication import (
     Publication,
     Supply,
     either,
     local_supply,
     publication_of,
-    publish,
     stored_devices,
 )
 from driver.publishing.shown.slices import Features

@@ -13,7 +13,8 @@ from driver.instances.inventory import Inventory
 from driver.instances.slots.lost_nodes import node_state
 from driver.instances.stored.objects import stored_instance
 from driver.instances.unseen import InstanceSight, instance_sight
-from driver.publishing.shown.publication import Publication, Supply, claimable_instances, publish
+from driver.publishing.shown.next_publication import publish
+from driver.publishing.shown.publication import Publication, Supply, claimable_instances
 from driver.publishing.shown.shared_pools import (
     LISTED_NODES,
     Nodes,

@@ -15,7 +15,6 @@ from driver.publishing.written.pools import DesiredPool, PoolPlan
 from driver.publishing.written.resource_slices import (
     AllNodesScope,
     NodeScope,
-    Owner,
     Scope,
     SliceDevice,
     counter_set,
@@ -23,6 +22,7 @@ from driver.publishing.written.resource_slices import (
     slice_device,
 )
 from driver.publishing.written.shards import SLICE_LIMIT, DeviceGroup
+from driver.publishing.written.slice_writes import Owner
 from tests.driver.publishing.written.test_pools_store import (
     CONSUMABLE_CAPACITY,
     COUNTERS,

@@ -11,16 +11,14 @@ from driver.api import NodeName
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import (
     AllNodesScope,
-    DeleteSlice,
     NodeScope,
-    Owner,
     Scope,
-    UpdateSlice,
     hostnames,
     node_selector,
     slice_device,
 )
 from driver.publishing.written.shards import DeviceGroup
+from driver.publishing.written.slice_writes import DeleteSlice, Owner, UpdateSlice
 from tests.driver.publishing.written.test_pools_store import (
     NOW,
     Disturbance,

@@ -17,17 +17,15 @@ import pytest
 from driver.publishing.written.adoption import Adopted, adopt
 from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
 from driver.publishing.written.resource_slices import (
-    CreateSlice,
-    DeleteSlice,
     Scope,
     SliceDevice,
     StoredSlice,
-    UpdateSlice,
     seen_by,
     slice_content,
     slice_device,
     stored_slice,
 )
+from driver.publishing.written.slice_writes import CreateSlice, DeleteSlice, UpdateSlice
 
 TAINTS = frozenset({"taints"})
 CONSUMABLE_CAPACITY = frozenset({"allowMultipleAllocations"})

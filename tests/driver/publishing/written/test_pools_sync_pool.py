@@ -18,7 +18,6 @@ from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool, pl
 from driver.publishing.written.resource_slices import (
     AllNodesScope,
     NodeScope,
-    Owner,
     Scope,
     StoredSlice,
     node_selector,
@@ -26,6 +25,7 @@ from driver.publishing.written.resource_slices import (
     slice_content,
 )
 from driver.publishing.written.shards import DeviceGroup
+from driver.publishing.written.slice_writes import Owner
 from tests.driver.publishing.written.test_pools_store import (
     BINDING_CONDITIONS,
     CONSUMABLE_CAPACITY,

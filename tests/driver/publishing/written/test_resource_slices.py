@@ -12,12 +12,12 @@ from driver.publishing.written.resource_slices import (
     NodeScope,
     Scope,
     hostnames,
-    index_of,
     scope_fields,
     slice_content,
     slice_device,
     stored_slice,
 )
+from driver.publishing.written.slice_writes import index_of
 from tests.driver.publishing.written.test_pools_store import a_slice
 
 SECONDS = "2026-11-21T12:00:{}Z"

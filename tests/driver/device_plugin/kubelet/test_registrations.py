@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from driver.device_plugin.kubelet.endpoints import Pace, Registration
+from driver.device_plugin.kubelet.registrations import Pace, Registration
 
 PACE = Pace(again_seconds=0.5, patience_seconds=5, lasting_seconds=5)
 FIRST, SECOND = (1, 10, 100), (1, 10, 200)
