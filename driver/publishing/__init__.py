@@ -1,8 +1,9 @@
-"""ResourceSlices and their pools: what the scheduler may allocate, and how it gets there.
+"""ResourceSlices and their pools: the devices that kube-scheduler may allocate.
 
-`shown` decides which devices a pool shows and how, `written` by which writes the API server comes
-to show it; `apiserver_slices` carries out both for one pool, `apiserver_pools` says when, and
-`node_pools` and `cluster_pools` which pools there are.
-`apiserver_allocations` tells which devices claims have, `apiserver_path` and `disk_path_lock` by
-which contract a node offers its devices. Start reading at `shown.publication`.
+`shown` decides the desired state: the devices of each pool. `written` decides the writes that
+bring the API server to that state. `apiserver_slices` carries out both for one pool,
+`apiserver_pools` says when, and `node_pools` and `cluster_pools` say which pools exist.
+`apiserver_allocations` reads which devices claims have. `apiserver_path` and `disk_path_lock` find
+out by which contract of the kubelet a node offers its devices.
+Start reading at `shown.publication`.
 """

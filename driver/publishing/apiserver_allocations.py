@@ -1,14 +1,14 @@
 """The API server's ResourceClaims: which devices of a publisher's pools some claim has.
 
-Nobody watches all claims of the cluster for nothing, but only while a device that went away is
-still published, to learn when that device may be removed.
+A watch of all claims of the cluster is expensive. The driver watches them only while a device that
+is absent is still published, to learn when that device may be removed.
 
-A watch is late by as much as the network and the API server are. What claims got before a device
-was tainted must be known before that device is removed: so after such a write, nothing is known
-until the watch has come to that moment.
+A watch lags behind the API server. A claim may get a device just before the device is tainted, and
+that allocation must be known before the device is removed. So after the write of a taint the
+allocations count as unknown until the watch has caught up with that write.
 
-When a switch fails, all nodes lose devices at one moment. Each waits for a time of its own before
-it lists the claims of the cluster; where the devices are back by then, it does not list them.
+When a switch fails, all nodes lose devices at the same moment. Each node waits for a random time
+before it lists the claims of the cluster. If the devices are back by then, it does not list them.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from kube.shapes.reading import read_as
 CATCH_UP_SECONDS = 30.0
 
 GATHER_SECONDS = 1.0
-"""How long taints are gathered: where no claim changes, all are listed to know that none did, and
-not so for each time that a device comes and goes."""
+"""How long taints are gathered into one list of the claims. Without it a device that comes and goes
+would cost one list each time."""
 
 NODE_SPREAD_SECONDS = 10.0
-"""Over how long the nodes of a cluster spread what they ask: by so much later is a device removed
-that went away, at most."""
+"""Over how long the nodes of a cluster spread their lists. The removal of an absent device is
+delayed by this time at most."""
 
 _Device = tuple[str, DeviceName]
 """Pool and name."""
 
 
 class AllocationWatch:
-    """Watches claims while it is on."""
+    """Watches the claims of the cluster between `turn_on` and `turn_off`."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class AllocationWatch:
         """Create.
 
         Args:
-            client: The API server's.
-            is_ours: Says of which pools.
-            tasks: What it runs in.
-            on_change: Called when what claims have may be something else.
-            spread_seconds: How long it may wait before it asks, as one of many that would ask.
+            client: Client of the API server.
+            is_ours: Whether the publisher owns the pool of this name.
+            tasks: Task group that the watch runs in.
+            on_change: Called when the allocations may have changed.
+            spread_seconds: Longest random wait before the first list, in seconds.
         """
         self._client = client
         self._is_ours = is_ours
@@ -71,7 +71,7 @@ class AllocationWatch:
         self._spread_seconds = spread_seconds
 
     def allocated(self) -> Mapping[str, frozenset[DeviceName]] | None:
-        """Devices that a claim has, by pool; None while that is not known."""
+        """The allocated devices by pool; None while they are not known."""
         if self._store is None or self._renewal is not None or not self._store.synced.is_set():
             return None
         pools: dict[str, set[DeviceName]] = defaultdict(set)
@@ -81,31 +81,31 @@ class AllocationWatch:
         return {pool: frozenset(devices) for pool, devices in pools.items()}
 
     def allocated_in(self, pool: str) -> frozenset[DeviceName] | None:
-        """Those of one pool."""
+        """The allocated devices of one pool; None while they are not known."""
         allocated = self.allocated()
         return None if allocated is None else allocated.get(pool, frozenset())
 
     def turn_on(self) -> None:
-        """Begin to watch; called again, nothing happens."""
+        """Start the watch. A second call does nothing."""
         if self._task is None:
             settings = WatchSettings(shape=Claim)
             self._store = Store(self._client, CLAIMS.select(), self._devices, settings=settings)
             self._task = self._tasks.create_task(self._run(self._store), name="watch allocations")
 
     def renew(self) -> None:
-        """Watch, and know nothing until that is as new as this moment."""
+        """Watch, and forget the allocations until the watch has caught up with this moment."""
         if self._store is None:
             self.turn_on()
             return
         if self._renewal is not None:
             if self._is_gathering:
-                return  # it asks for a moment that is still to come
+                return  # The renewal that waits reads a later moment than this one.
             self._renewal.cancel()
         self._is_gathering = True
         self._renewal = self._tasks.create_task(self._renew(self._store), name="renew allocations")
 
     def turn_off(self) -> None:
-        """Forget everything; called again, nothing happens."""
+        """Stop the watch and forget the allocations. A second call does nothing."""
         for task in (self._task, self._renewal):
             if task is not None:
                 task.cancel()
@@ -133,7 +133,7 @@ class AllocationWatch:
         return random.uniform(0.0, self._spread_seconds)
 
     def _devices(self, found: JsonObject | Claim) -> frozenset[_Device] | None:
-        """The projection: None, that is, not stored, where the claim has none of our devices."""
+        """The devices of ours that a claim has; None for none, so that the claim is not stored."""
         ours = frozenset(
             (result.pool or "", DeviceName(result.device or ""))
             for result in read_as(Claim, found).results

@@ -1,4 +1,4 @@
-"""By which of the kubelet's contracts this node offers its devices: found out at the start."""
+"""The contract of the kubelet by which this node offers its devices, found out at the start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TakenPath:
     """How this node offers its devices.
 
     Attributes:
-        features: None where the API server serves no ResourceSlices.
+        features: What the API server keeps of a device; None if it serves no ResourceSlices.
     """
 
     path: OfferPath
@@ -39,10 +39,10 @@ class TakenPath:
 
 
 class NodePath:
-    """The path of one node, from the moment on that it is this driver's turn.
+    """The path of one node, known once no other driver of the node takes another path.
 
     Attributes:
-        awaits_turn: Whether nothing is missing but the end of drivers that take another path.
+        awaits_turn: Whether this driver waits for other drivers of the node to end.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class NodePath:
         wanted: OfferPath,
         turn: Callable[[OfferPath], Awaitable[None]],
     ) -> None:
-        """`turn` waits until this node's other drivers take the same path or none."""
+        """Create; `turn` waits until the node's other drivers take the same path or none."""
         self.awaits_turn = False
         self._client = client
         self._node = node
@@ -61,17 +61,17 @@ class NodePath:
 
     @property
     def is_dra(self) -> bool:
-        """Whether it is taken, and claims are how devices are offered."""
+        """Whether the path is taken and is DRA."""
         return self._taken.done() and self._taken.result().is_dra
 
     async def taken(self) -> TakenPath:
-        """Wait until it is taken."""
+        """Wait until the path is taken, and return it."""
         return await asyncio.shield(self._taken)
 
     async def take(self) -> TakenPath:
-        """Ask the API server until it answers, and wait for the turn; call once.
+        """Ask the API server until it answers, then wait for drivers of another path to end.
 
-        What is read from then on is all that drivers of another path left.
+        Call once. Objects that are read afterwards hold everything that those drivers wrote.
         """
         found = await self._found()
         self.awaits_turn = True
@@ -87,7 +87,9 @@ class NodePath:
             name="asking the API server for its features",
         )
         if features is None:
-            logger.warning("no ResourceSlices here: nothing is published through DRA")
+            logger.warning(
+                "the API server serves no ResourceSlices: nothing is published through DRA"
+            )
         path = taken_path(
             self._wanted,
             slices_are_served=features is not None,

@@ -1,9 +1,10 @@
-"""One pool of several, kept what there is for it.
+"""Reconciles one pool of ResourceSlices with its devices.
 
-    supply ──use──► those that stay ──decide──► Publication ──► PoolPublisher ──► ResourceSlices
+    supply ──use──► steady devices ──decide──► Publication ──► PoolPublisher ──► ResourceSlices
 
-So a pool of one device waits for none of thousands: no order is kept between pools, see
-`docs/design/publishing.md`. Which pools there are is said by `node_pools` and `cluster_pools`.
+Pools are reconciled concurrently and without an order between them, so a pool of one device does
+not wait for a pool of thousands: see `docs/design/publishing.md`. `node_pools` and `cluster_pools`
+say which pools exist.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ from driver.publishing.shown.publication import Publication, Supply
 from kube.api import After, Done, Result
 
 Decide = Callable[[Supply, Publication], Awaitable[Publication]]
-"""The next publication, from what there is and what is written."""
+"""The next publication, decided from the supply and from the publication that is written."""
 
 
 POOLS_AT_ONCE = 1000
-"""As many as there are: a pool waits for no other."""
+"""Workers of the queue: in practice one for each pool, so that no pool waits for another."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolListeners:
-    """Who hears of the pools.
+    """Callbacks of the pools.
 
     Attributes:
-        decided: Called when a pool's devices may be others than before.
-        gone: Called when devices are in no slice any more.
-        unknown: Called when there is a pool of which it was not said what there is for it.
-        writing: Entered for as long as slices are written.
-        published: Called with the seconds from a change until slices said so.
+        decided: Called when the devices of a pool may have changed.
+        gone: Called when devices were removed from all slices.
+        unknown: Called when a stored pool appears for which no supply was given.
+        writing: Entered while slices are written.
+        published: Called with the seconds from a change until its slices were written.
     """
 
     decided: Callable[[], None] = lambda: None
@@ -51,12 +52,13 @@ class PoolListeners:
 
 @dataclass(frozen=True, slots=True)
 class PoolWork:
-    """What is particular to a pool.
+    """The functions that differ between the pools of a node and shared pools.
 
     Attributes:
-        decide: What to write.
-        written: Hears of each write, and of what failed too.
-        look: What there is, asked in each call; None where `PublishedPool.use` says it.
+        decide: Decides the next publication.
+        written: Called after each write, also after one that failed.
+        look: Returns the supply, called in each reconciliation; None if `PublishedPool.use` is
+            called instead.
     """
 
     decide: Decide
@@ -68,7 +70,7 @@ class PublishedPool:
     """One pool.
 
     Attributes:
-        current: What was decided last; what the kubelet plugin prepares from.
+        current: The publication that was decided last. The kubelet plugin prepares from it.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class PublishedPool:
         listeners: PoolListeners,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """Create; `clock` tells the seconds."""
+        """Create; `clock` returns seconds and never steps back."""
         self.current = publisher.written
         self._publisher = publisher
         self._work = work
@@ -90,33 +92,33 @@ class PublishedPool:
         self._held: frozenset[str] = frozenset()
         self._pace = Pace()
         self._is_put_off = False
-        # When the first change came that is not written yet; None where all is.
+        # The time of the first change that is not written yet; None if all changes are written.
         self._changed_at: float | None = None
 
     @property
     def written(self) -> Publication:
-        """The publication that the API server has; if a write failed, all it may have."""
+        """The publication that the API server has; after a failed write, all that it may have."""
         return self._publisher.written
 
     @property
     def shown(self) -> tuple[Publication, ...]:
-        """All that its slices may show."""
+        """All publications that its slices may show."""
         return (self._publisher.written, self.current)
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has no devices, and there is nothing to write."""
+        """Whether it has no devices and nothing to write."""
         empty = not any(publication.offers for publication in self.shown)
         return empty and not (self._supply and self._supply.instances)
 
     @property
     def traces(self) -> frozenset[str]:
-        """What tells the devices that its slices may show, or will."""
+        """The keys (`traces_of`) of the devices that its slices show, may show or will show."""
         deciding = map(traces_of_instance, self._deciding.instances if self._deciding else ())
         return frozenset().union(*map(traces_of, self.shown), *deciding)
 
     def use(self, supply: Supply) -> bool:
-        """This is what there is now; returns whether it is something else than before."""
+        """Take a new supply; returns whether it differs from the one before."""
         names = (instance.name for instance in supply.instances)
         self._comings = seen(self._comings, names, self._clock())
         if supply == self._supply:
@@ -127,7 +129,7 @@ class PublishedPool:
         return True
 
     async def reconcile(self) -> Result:
-        """Decide and write, as often as the pool's pace allows. Raises ApiError."""
+        """Decide and write, unless the pool's rate limit defers it. Raises ApiError."""
         now = self._clock()
         if (wait := self._pace.wait(now)) > 0:
             self._put_off()
@@ -151,13 +153,13 @@ class PublishedPool:
         return Done() if soonest is None else After(soonest)
 
     def _put_off(self) -> None:
-        """Counted once, however often the pool changes meanwhile."""
+        """Count a deferred write once, however often the pool changes until it is written."""
         if not self._is_put_off:
             CHANGES_HELD_BACK.labels("rate").inc()
         self._is_put_off = True
 
     def _steady(self, supply: Supply, now: float) -> tuple[Supply, float | None]:
-        """Without what flaps; and after how many seconds some of that has stayed long enough."""
+        """The supply without devices that flap, and the seconds until the first of them counts."""
         held = self._comings.held(now)
         CHANGES_HELD_BACK.labels("flapping").inc(len(held.keys() - self._held))
         self._held = frozenset(held)

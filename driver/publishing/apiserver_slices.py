@@ -1,8 +1,9 @@
-"""One pool of ResourceSlices on the API server, kept what is decided about it.
+"""One pool of ResourceSlices on the API server: writes what was decided for it.
 
-    supply, what was written ──publish──► Publication ──► groups ──plan_pool──► writes
+    supply, written publication ──publish──► Publication ──► groups ──plan_pool──► writes
 
-What a pool shows survives the process that wrote it: a publisher begins with what is stored.
+A pool outlives the process that wrote it: a publisher restores the publication from the slices
+that are stored.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ from kube.shapes.metadata import metadata_of
 
 
 async def probe_features(client: ApiClient, node: NodeName | None) -> Features | None:
-    """What the API server keeps of a device; None where it serves no ResourceSlices.
+    """What the API server keeps of a device; None if it serves no ResourceSlices.
 
-    The create is a dry run: nothing is stored.
+    The probe is a create with `dryRun: All`, which stores nothing.
     """
     dry_run = WriteOptions(dry_run=True)
     try:
@@ -64,7 +65,7 @@ async def probe_features(client: ApiClient, node: NodeName | None) -> Features |
 
 
 async def _keeps_device_nodes(client: ApiClient) -> bool:
-    """An error of validation is the answer of an API server that drops the fields first."""
+    """An API server that drops the fields then refuses the object, with HTTP status 422."""
     dry_run = WriteOptions(dry_run=True)
     try:
         return keeps_device_nodes(
@@ -75,7 +76,7 @@ async def _keeps_device_nodes(client: ApiClient) -> bool:
 
 
 async def read_owner(client: ApiClient, node: NodeName) -> Owner:
-    """The Node, whose end is the end of its slices."""
+    """The Node as the owner of its slices: they are garbage-collected with it."""
     body = await client.get(NODES.at(node))
     return Owner("v1", "Node", node, metadata_of(body).uid)
 
@@ -83,14 +84,14 @@ async def read_owner(client: ApiClient, node: NodeName) -> Owner:
 async def write_pool(
     client: ApiClient, plan: PoolPlan, adopted: Adopted, note: Callable[[JsonObject], None]
 ) -> Adopted:
-    """Carry out a plan, and tell `note` of every answer.
+    """Carry out a plan, and call `note` with every answer.
 
-    Deletions go one after the other, in their order; then updates, then creations, each some at
-    once: until the last of several is there, the pool is incomplete in any case. What is out of
-    date goes last: nobody sees it any more.
+    Deletes are sent one after the other, in their order. Updates follow, then creates, several of
+    each concurrently: the pool is incomplete until the last of them in any case. Outdated slices
+    are deleted last, since readers ignore them by then.
 
     Raises:
-        ApiError: A write failed, and no other was begun since; read again and plan again.
+        ApiError: A write failed, and no write was started after it. Read again and plan again.
     """
     for gone in plan.deletes:
         await _delete(client, gone)
@@ -98,7 +99,7 @@ async def write_pool(
     failed = asyncio.Event()
 
     async def write(decision: UpdateSlice | CreateSlice) -> None:
-        if failed.is_set():  # An API server that is away is not asked for each of them.
+        if failed.is_set():  # An API server that does not answer is not asked for each slice.
             return
         try:
             answer = await _write_slice(client, decision)
@@ -134,19 +135,19 @@ async def _write_slice(client: ApiClient, decision: UpdateSlice | CreateSlice) -
 logger = logging.getLogger(__name__)
 
 BY_POOL = "slices by pool"
-"""Index of a store of slices."""
+"""Name of the index of a store of slices by the pool's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """A pool that somebody publishes.
+    """A pool that this process publishes.
 
     Attributes:
-        scope: Who sees those of its devices that do not say it themselves.
-        stays: Whether it is there without devices, too.
-        device_nodes: Whether its devices may say themselves who sees them.
-        read_owner: Asks for the object whose end is the end of the slices; None where there is
-            none.
+        scope: The nodes that see the devices which have no scope of their own.
+        stays: Whether the pool keeps a slice while it has no devices.
+        device_nodes: Whether each device may have a scope of its own (KEP-4815).
+        read_owner: Reads the owner object, with which the slices are garbage-collected; None if
+            the pool has no owner.
     """
 
     name: str
@@ -160,11 +161,11 @@ class PoolPublisher:
     """Writes one pool.
 
     Attributes:
-        written: The publication that the API server has; if a write failed, all it may have.
+        written: The publication that the API server has; after a failed write, all it may have.
     """
 
     def __init__(self, client: ApiClient, pool: Pool, slices: Store[StoredSlice]) -> None:
-        """`slices` are those that the API server has, with the index `BY_POOL`."""
+        """Create; `slices` is a store of the stored slices, with the index `BY_POOL`."""
         self.written = Publication({})
         self._client = client
         self._pool = pool
@@ -173,14 +174,14 @@ class PoolPublisher:
         self._adopted: Adopted = {}
 
     def recall(self) -> None:
-        """Go on from what an earlier process published; the slices must be in sync."""
+        """Restore what an earlier process published; the store of slices must be in sync."""
         self.written = publication_of(stored_devices(self._stored()))
 
     async def write(self, publication: Publication) -> int:
-        """Let the pool show this; how many slices were written for it.
+        """Write the pool as it is decided; returns the number of writes.
 
         Raises:
-            ApiError: After the first write that fails; decide anew, and write that.
+            ApiError: A write failed. Decide again, and write the new decision.
         """
         plan = await self._plan(publication)
         before = self._adopted
@@ -204,7 +205,7 @@ class PoolPublisher:
         known = self._owner
         plan = await self._plan_for(publication, known or await self._read_owner())
         if plan.creates and known:
-            # The owner may have been made anew, and slices of the old one are collected with it.
+            # The owner may have been recreated. Slices of the old one are garbage-collected.
             plan = await self._plan_for(publication, await self._read_owner())
         return plan
 

@@ -2,11 +2,11 @@
 
     Configurations, Instances, Nodes ──shared_pools──► Supply ─┐
     ResourceSlices ──► what was published ─────────────────────┴publish──► ResourceSlices
-    ResourceClaims, watched only while a device is away ──► when it, and its Instance, may go
+    ResourceClaims, watched only while a device is absent ──► when it and its Instance may go
 
-Nothing is written before all of these have been listed, since not heard is not gone. All that is
-remembered stands in the slices, so the next elected driver goes on from there. Each pool is a key
-of the queue, and a change adds the pools that it is about: see `apiserver_pools`.
+Nothing is written before all of these have been listed: an object that was not read yet must not
+count as deleted. All state is in the slices, so the next elected driver continues from them. Each
+pool is a key of the queue, and a change adds the pools that it concerns: see `apiserver_pools`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from driver.publishing.written.resource_slices import AllNodesScope, StoredSlice
 from kube.api import SLICES, ApiClient, Change, Deleted, Done, Modified, Result, Store
 
 GATHER_SECONDS = 0.5
-"""How long changes of whom devices are for are gathered."""
+"""How long changes of the nodes that see devices are gathered into one reconciliation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class SharedOffer:
 
     Attributes:
         features: What the API server keeps of a device.
-        is_dra: Whether claims are the path; if not, what was published is withdrawn.
+        is_dra: Whether devices are offered through DRA; if not, published devices are withdrawn.
     """
 
     features: Features
@@ -61,12 +61,12 @@ class SharedOffer:
 
 @dataclass(frozen=True, slots=True)
 class SharedWorld:
-    """What the pools are made of; the stores are run by somebody else.
+    """The objects that the pools are made of; the caller runs the stores.
 
     Attributes:
-        held: Who holds each Configuration's name.
+        held: Returns the Configuration that holds each name.
         instances: All Instances, with the index `BY_CONFIGURATION`.
-        clock: Tells the seconds.
+        clock: Returns seconds and never steps back.
     """
 
     held: Callable[[], Mapping[ConfigurationName, Verdict]]
@@ -79,8 +79,8 @@ class ClusterPools:
     """Publishes one pool for each Configuration that has shared devices.
 
     Attributes:
-        slices: Those of shared pools, as the API server has them.
-        pools: Those that may have devices, and those that are shown.
+        slices: The stored slices of shared pools.
+        pools: The pools that may have devices, and those that have slices.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ClusterPools:
         tasks: asyncio.TaskGroup,
         on_claimed: Callable[[], None],
     ) -> None:
-        """Create; `on_claimed` is called when other Instances than before may be removed."""
+        """Create; `on_claimed` is called when the set of removable Instances may have changed."""
         self._client = client
         self._offer = offer
         self._world = world
@@ -100,7 +100,7 @@ class ClusterPools:
         self.pools: dict[str, PublishedPool] = {}
         self._queue = keyed_reconciler("publishing", self._reconcile, workers=POOLS_AT_ONCE)
         self._claimable: dict[str, frozenset[str]] = {}
-        # Pools of which it is not known yet what claims may have; None before any is known.
+        # Pools with unknown allocations; None before any pool was restored.
         self._unsettled: set[str] | None = None
         self.allocations = AllocationWatch(client, is_shared_pool, tasks, self._claims_changed)
         fields = f"spec.driver={DRIVER_NAME},spec.nodeName="
@@ -113,19 +113,19 @@ class ClusterPools:
 
     @property
     def claimed(self) -> Collection[str] | None:
-        """Attribute values of Instances that claims may have; None before that is known."""
+        """Attribute values of the Instances that claims may have; None while they are unknown."""
         if self._unsettled is None or self._unsettled:
             return None
         return frozenset().union(*self._claimable.values())
 
     def ask(self) -> None:
-        """Look at all pools again."""
+        """Add all pools to the queue."""
         shown = {configuration_of_pool(view.pool) for view in self.slices}
         for name in sorted({*self._world.held(), *shown}):
             self._ask(shared_pool(name))
 
     async def run(self) -> None:
-        """Publish until cancelled; failures are retried for ever, and logged."""
+        """Publish until cancelled; failures are logged and retried without a limit."""
         self._tasks.create_task(self.slices.run())
         stores: tuple[Store[Any], ...] = (self.slices, self._world.instances, self._world.nodes)
         for store in stores:
@@ -134,7 +134,7 @@ class ClusterPools:
         self.follow()
 
     def start(self) -> None:
-        """Go on from what an earlier process published; the stores must be in sync."""
+        """Restore what an earlier process published; the stores must be in sync."""
         self.ask()
         self._unsettled = set(self.pools)
         self._on_claimed()
@@ -145,13 +145,13 @@ class ClusterPools:
         return Done() if pool is None else await pool.reconcile()
 
     def follow(self) -> None:
-        """Look at a pool whenever something changes that it is made of."""
+        """Add a pool to the queue whenever an object changes that it is made of."""
         self.slices.subscribe(self._slice_changed)
         self._world.instances.subscribe(self._instance_changed)
         self._world.nodes.subscribe(self._node_changed)
 
     def _ask(self, name: str) -> None:
-        """Look at a pool again, if there is anything to see."""
+        """Add a pool to the queue, unless it has neither slices nor Instances."""
         if name not in self.pools:
             configuration = configuration_of_pool(name)
             is_stored = bool(self.slices.by_index(BY_POOL, name))
@@ -205,12 +205,12 @@ class ClusterPools:
                 partial(self._written, name),
                 partial(self._supply, configuration_of_pool(name)),
             ),
-            PoolListeners(),  # nobody prepares from it, and no device of this process waits
+            PoolListeners(),  # This process prepares no claims.
             self._world.clock,
         )
 
     def _supply(self, name: ConfigurationName) -> Supply:
-        """What there is for the pool of a Configuration."""
+        """The supply of the pool of a Configuration."""
         verdict = self._world.held().get(name)
         if verdict is None or not self._offer.is_dra:
             return Supply()
@@ -227,7 +227,7 @@ class ClusterPools:
         return await worked_out(many, decide, supply, written, self._offer.features)
 
     def _written(self, name: str, publication: Publication) -> None:
-        """Whether it failed or not."""
+        """Called after each write, also after one that failed."""
         allocated = None if publication.unsettled else self.allocations.allocated_in(name)
         self._follow_claims(publication)
         pool = self.pools[name]
@@ -244,7 +244,7 @@ class ClusterPools:
             self.allocations.turn_off()
 
     def _settle(self, name: str, claimable: frozenset[str]) -> None:
-        """Say which Instances claims may have, by what is written and by what was known before."""
+        """Note which Instances of a pool claims may have, and report a change."""
         is_news = self._claimable.pop(name, frozenset()) != claimable
         if claimable:
             self._claimable[name] = claimable

@@ -1,9 +1,9 @@
-"""One path at a time: the drivers of one node offer devices by one path, or wait for it.
+"""Lock of the path: all drivers of one node offer devices by the same path.
 
-During an update of the DaemonSet two processes run for a while. Of one path they work together.
-Were one to publish what the other still gives away through the device plugin, or the other way
-round, a device would be granted twice: so a process whose path is another waits for the end of all
-that run, however they end.
+During an update of the DaemonSet two processes run for a while. Two processes with the same path
+work together. If one published through DRA what the other gives away through the device plugin, a
+device would be granted twice. So a process with another path waits until all running processes
+have ended, however they end.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ POLL_SECONDS = 0.1
 
 
 class PathLock:
-    """A file that says which path it is; whoever takes that path has it locked, shared."""
+    """A file that names the path. Each process that takes the path holds a shared lock of it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._descriptor = -1
 
     async def take(self, path: OfferPath) -> None:
-        """Wait until no other path is taken; this one is taken from then on until the process ends.
+        """Wait until no process has taken another path, and take this one until the process ends.
 
         Raises:
             OSError: If the file cannot be written.
@@ -55,7 +55,7 @@ class PathLock:
 
 
 def _locks(descriptor: int, path: OfferPath) -> bool:
-    """Whether it is locked now, and says so."""
+    """Lock the file for this path; returns whether that succeeded."""
     try:
         if not _says(descriptor, path):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -64,7 +64,7 @@ def _locks(descriptor: int, path: OfferPath) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    # Changing the lock's kind lets go of it for a moment.
+    # Changing the kind of a lock releases it for a moment, so the file is read again.
     return _says(descriptor, path)
 
 

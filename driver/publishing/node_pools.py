@@ -1,9 +1,10 @@
-"""The pools of a node: keys of one queue, worked on beside each other.
+"""The pools of a node, each a key of one queue, reconciled concurrently.
 
     supply of each pool ──use──► publish ──► PoolPublisher ──► ResourceSlices
-    ResourceClaims, watched only while a device is away ──► when that device may be removed
+    ResourceClaims, watched only while a device is absent ──► when that device may be removed
 
-So a pool of one device waits for none of thousands. `local_pools` says which pool shows what.
+A pool of one device does not wait for a pool of thousands. `local_pools` decides which pool has
+which device.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class NodePools:
     """Publishes the devices that only one node sees.
 
     Attributes:
-        slices: The node's, as the API server has them; run by somebody else.
+        slices: The stored slices of the node; the caller runs this store.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class NodePools:
         )
 
     def start(self, features: Features) -> None:
-        """Go on from what an earlier process published; the slices must be in sync."""
+        """Restore what an earlier process published; the store of slices must be in sync."""
         self._features = features
         self.slices.subscribe(self._slice_changed)
         for name in filter(self._is_ours, {self._node, *(view.pool for view in self.slices)}):
@@ -86,25 +87,25 @@ class NodePools:
 
     @property
     def current(self) -> Mapping[str, Publication]:
-        """What was decided last, by pool; what the kubelet plugin prepares from."""
+        """The publication that was decided last, by pool. The kubelet plugin prepares from it."""
         return {name: pool.current for name, pool in self.pools.items()}
 
     @property
     def shown_instances(self) -> frozenset[str]:
-        """Values of the attribute `instance` of all devices that slices may show."""
+        """Values of the attribute `instance` of all devices that slices may have."""
         shown = (p.shown_instances for pool in self.pools.values() for p in pool.shown)
         return frozenset().union(*shown)
 
     @property
     def homes(self) -> Homes:
-        """Which pool shows what, see `local_pools`; the node's own, if by a fault two do."""
+        """The pool of each device, see `local_pools`; the node's own pool if two pools have it."""
         homes: dict[str, str] = {}
         for name, pool in sorted(self.pools.items(), key=lambda pool: pool[0] == self._node):
             homes |= dict.fromkeys(pool.traces, name)
         return homes
 
     def use(self, supplies: Mapping[str, Supply]) -> None:
-        """This is what there is now for these pools."""
+        """Take a new supply for each of these pools."""
         for name, supply in supplies.items():
             if (self.pools.get(name) or self._open(name)).use(supply):
                 self._queue.add(name)
@@ -142,7 +143,7 @@ class NodePools:
         return await worked_out(many, decide, supply, written, self._features)
 
     def _written(self, name: str, publication: Publication) -> None:
-        """Whether it failed or not."""
+        """Called after each write, also after one that failed."""
         self._follow_claims(publication)
         is_stored = bool(self.slices.by_index(BY_POOL, name))
         if name != self._node and self.pools[name].is_idle and not is_stored:

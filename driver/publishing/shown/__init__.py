@@ -1,9 +1,10 @@
-"""What a pool shows: its devices, their attributes and taints.
+"""The desired state of a pool: its devices, their attributes and taints.
 
-In come Instances, the claims that have them, and the clock as a value; out comes a `Publication`.
-`publication` keeps what went away and is in use, `slices` makes devices of Instances,
-`attributes` says what selectors can read, `deductions` what the device plugin has taken already,
-`counters` which devices exclude each other, `shared_pools` all that of devices that several nodes
-see; `flapping` whom to wait for until it has stayed, `pace` how often a pool is written. Start
-reading at `publication`.
+The input is Instances, the claims that have them, and the time as a value. The output is a
+`Publication`. `next_publication` decides it, and keeps absent devices that are in use; `slices`
+makes devices of Instances; `attributes` says what selectors can read; `deductions` says how many
+uses the device plugin has given away; `counters` says which devices exclude each other; `groups`
+says which devices share a slice; `local_pools` and `shared_pools` decide which pool has a device;
+`flapping` holds devices back that come and go; `pace` limits the rate of writes.
+Start reading at `publication`.
 """

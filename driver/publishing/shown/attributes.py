@@ -1,6 +1,6 @@
-"""Attributes of published devices: what a claim's selector can read of an Instance.
+"""Attributes of published devices: what the selector of a claim can read.
 
-Limits are those of `DeviceAttribute` in resource.k8s.io/v1; the API server counts bytes.
+The limits are those of `DeviceAttribute` in resource.k8s.io/v1. The API server counts bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from driver.instances.instances import Instance
 from driver.names import VALUE_LIMIT, attribute_value
 
 ENTRIES_LIMIT = 32
-"""Attributes and capacities of one device, together."""
+"""Most attributes and capacities of one device, counted together."""
 
 STANDARD_DOMAIN = "resource.kubernetes.io"
 
@@ -27,16 +27,17 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def attributes(instance: Instance, *, capacities: int = 0) -> dict[str, Mapping[str, Any]]:
-    """`Device.attributes` of an Instance, as many as there is room for.
+    """`Device.attributes` of an Instance, as many as the limit allows.
 
-    First ours, among them its health, then those of its Configuration, Kubernetes' own, its
-    properties by name, and what else its handler says. Of two of one name the first counts. A
-    property may bear the name of one of Kubernetes' own, which no environment variable can have:
-    so a handler of another process tells of it.
+    The order is: attributes of Moorage, health among them; attributes of the Configuration;
+    standard attributes of Kubernetes; properties, sorted by name; other attributes of the handler.
+    If two have the same name, the first counts. A property may have the name of a standard
+    attribute, which no environment variable can have: so a handler in another process reports
+    standard attributes.
 
     Args:
-        instance: A property or attribute of its handler that does not fit is left out.
-        capacities: Entries that the device's capacity takes from the common limit.
+        instance: The Instance. A property or attribute that does not fit is left out.
+        capacities: Entries of the common limit that the capacity of the device takes.
     """
     chosen: dict[str, Mapping[str, Any]] = {
         ATTRIBUTE_CONFIGURATION: {"string": attribute_value(instance.configuration)},
@@ -69,11 +70,11 @@ def _is_name(name: str) -> bool:
 def _fits(name: str, value: str) -> bool:
     if not _is_name(name):
         return False
-    if value.isascii() and value.isprintable():  # as nearly all are
+    if value.isascii() and value.isprintable():  # The fast path, for nearly all values.
         return len(value) <= VALUE_LIMIT
     if _CONTROL.search(value):
         return False
     try:
         return len(value.encode()) <= VALUE_LIMIT
-    except UnicodeEncodeError:  # a lone surrogate stands for a byte that was no UTF-8
+    except UnicodeEncodeError:  # A lone surrogate stands for a byte that was no UTF-8.
         return False

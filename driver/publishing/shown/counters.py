@@ -1,16 +1,16 @@
-"""Counters: by which kube-scheduler keeps rivals apart, devices that are one and the same.
+"""Counters: how kube-scheduler keeps claims of rivals apart (Instances of the same device).
 
     Instances of a pool ──counters_of──► counter sets, and what each device consumes of them
 
-A set has as many units as there are users at a time: one, or all that those have together who offer
-the device to several. Who offers it to one user consumes them all.
+A counter set has one unit for each concurrent use: the sum of the slots of the rivals with more
+than one slot, or one unit if there are none. A device with a single use consumes all units.
 
     disks: one user      consumes 5 ┐
     logs: two slots      consumes 2 ├─ a set of 5, as many as the slots
     tests: three slots   consumes 3 ┘
 
-kube-scheduler counts by pool, so devices in two pools are kept apart at prepare alone. What is
-allocated already keeps its devices, whatever it consumes from now on.
+kube-scheduler counts within a pool, so rivals in two pools are kept apart at prepare only. A claim
+that is allocated keeps its devices, even if their consumption changes afterwards.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ class Counters:
     """The counters of one pool.
 
     Attributes:
-        sets: `CounterSet`s of resource.k8s.io/v1.
-        consumed: By namespace and name of an Instance, what each of its devices consumes.
+        sets: The `CounterSet` objects of resource.k8s.io/v1.
+        consumed: What each device of an Instance consumes, by the Instance's namespace and name.
     """
 
     sets: tuple[Body, ...] = ()
     consumed: Mapping[_Key, list[Body]] = field(default_factory=dict)
 
     def added_to(self, body: Body, instance: Instance | None) -> Body:
-        """A `Device` with what it consumes; None for one that is not there, which counts nothing.
+        """A `Device` with its consumption; `instance` is None for an absent device.
 
-        What consumes of a set that is not in its pool makes the pool invalid, so nothing stays
-        that is not of now.
+        An absent device consumes nothing. A device that consumes from a set that its pool does not
+        have makes the pool invalid, so earlier consumption is removed.
         """
         consumed = self.consumed.get(_key(instance)) if instance else None
         if consumed is None and CONSUMES not in body:
@@ -61,9 +61,10 @@ class Counters:
 
 
 def counters_of(instances: Iterable[Instance], features: Features) -> Counters:
-    """The counters for the Instances whose devices a pool shows.
+    """The counters for the Instances whose devices are in a pool.
 
-    One with rivals of more kinds than a device may have sets is kept apart at prepare.
+    An Instance may have more rivalries than a device may have counter sets. The other rivals are
+    kept apart at prepare.
     """
     if not features.counters:
         return Counters()
@@ -86,7 +87,7 @@ def _key(instance: Instance) -> _Key:
 
 
 def _name(keys: Iterable[_Key]) -> str:
-    """The same as long as the rivals are the same."""
+    """Name of the counter set, the same as long as the rivals are the same."""
     return f"rivals-{short_hash(' '.join('/'.join(key) for key in keys))}"
 
 
@@ -95,7 +96,7 @@ def _units(rivalry: Rivalry) -> int:
 
 
 def _taken(instance: Instance, units: int, features: Features) -> int:
-    """By each of its devices; one with slots counts once, however many of them are given."""
+    """Units that each device of an Instance takes; a device with slots takes them once."""
     if not is_shareable(instance):
         return units
     return instance.capacity if has_slots(instance, features) else 1

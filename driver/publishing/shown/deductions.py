@@ -1,19 +1,19 @@
-"""What Dynamic Resource Allocation may offer beside the device plugin: the uses that nobody holds.
+"""Deductions: the uses that Dynamic Resource Allocation may offer beside the device plugin.
 
-    slots held through the device plugin ──► uses left of each Instance ──► devices that are left
+    slots held through the device plugin ──► free uses of each Instance ──► devices to offer
 
-A node moves to DRA while pods still hold slots. What they hold is not offered a second time until
-they end, so for each Instance: uses offered + slots held = capacity, or less.
+A node moves to DRA while pods still hold slots. DRA does not offer these uses until the pods end,
+so for each Instance: uses offered + slots held ≤ capacity.
 
-* One device of capacity 1, or one with a number of slots: it shows what is left, and is not there
-  while nothing is left. Not a taint: pods may tolerate taints, and a queue that counts the devices
-  there are is to count those that can be had.
-* A device for each slot: so many less. Those that are shown already stay, since claims may have
-  them; the others come back in their order.
+* One device, of capacity 1 or with a number of slots: it shows the free uses, and is not published
+  while none is free. A taint would not do: pods may tolerate taints, and a queue that counts
+  devices must count those that can be allocated.
+* A device for each slot: one device less for each held slot. Devices that are published already
+  stay, since claims may have them; the others are added again in their order.
 
-The number of a device never falls below what claims consume of it, as no slot is given through the
-device plugin while DRA offers the Instance. Where somebody writes a slot by hand nevertheless,
-kube-scheduler gives nothing more of the device, and takes nothing from those who have it.
+The published uses never fall below what claims consume, since the device plugin gives no slot of an
+Instance that DRA offers. If an administrator writes a slot by hand, kube-scheduler allocates no
+more of the device, and running claims keep it.
 """
 
 from __future__ import annotations
@@ -27,35 +27,36 @@ from driver.instances.stored.device_usage import is_held_by
 from driver.instances.stored.objects import StoredInstance
 
 HeldSlots = Mapping[tuple[str, InstanceName], int]
-"""How many slots of an Instance are held, by its namespace and name; none where it is missing."""
+"""Number of held slots of an Instance, by its namespace and name; a missing entry means 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deductions:
-    """What is not to be offered now.
+    """The uses that are not offered now.
 
     Attributes:
-        shown: Devices that are in the pool already; claims may have them.
+        held: Held slots of each Instance.
+        shown: Devices that are in the pool already, so that claims may have them.
     """
 
     held: HeldSlots = field(default_factory=dict)
     shown: Collection[DeviceName] = frozenset()
 
     def left(self, instance: Instance) -> int:
-        """Uses of an Instance that nobody holds through the device plugin."""
+        """Uses of an Instance that no pod holds through the device plugin."""
         if not self.held:
             return instance.capacity
         held = self.held.get((instance.namespace, instance.name), 0)
         return max(0, instance.capacity - held)
 
     def offered(self, instance: Instance, names: Sequence[DeviceName]) -> frozenset[DeviceName]:
-        """Which of an Instance's devices there are, of all that it could have."""
+        """The devices of an Instance to offer, out of all its names."""
         order = sorted(names, key=lambda name: name not in self.shown)
         return frozenset(order[: self.left(instance)])
 
 
 def held_slots(stored: Iterable[StoredInstance]) -> HeldSlots:
-    """The slots that are held, on whichever node."""
+    """The number of held slots of each Instance, on all nodes."""
     return {(s.namespace, s.name): len(s.holders) for s in stored if s.holders}
 
 

@@ -1,12 +1,13 @@
-"""Flapping: devices that come again and again are shown only when they have stayed.
+"""Flapping: a device that comes and goes repeatedly is published only once it is steady.
 
-    names that there are, again and again ──seen──► Comings ──held──► whom to wait for, until when
+    names of present devices, observed repeatedly ──seen──► Comings ──held──► held back, until when
 
-The first changes of a device are shown at once. One that came more than `MOST_COMINGS` times within
-`WINDOW_SECONDS` counts as away, with its taint if it is shown, until it has been there for
-`STEADY_SECONDS`: each change of a slice makes kube-scheduler try waiting pods again.
+The first changes of a device are published at once. A device that came more than `MOST_COMINGS`
+times within `WINDOW_SECONDS` counts as absent, with its taint if it is published, until it has been
+present for `STEADY_SECONDS`. The reason: each change of a slice makes kube-scheduler retry pending
+pods.
 
-Nothing of this outlives the process: losing it costs a few writes.
+This state does not outlive the process. Losing it costs a few writes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dataclasses import dataclass, field
 from driver.api import InstanceName
 
 MOST_COMINGS = 3
-"""That many are shown at once: a plug that is put in with a shaking hand, a hub that starts."""
+"""Arrivals within the window that are published at once. A loose plug or a hub that starts causes
+some."""
 
 WINDOW_SECONDS = 30.0
 
@@ -26,18 +28,19 @@ STEADY_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Comings:
-    """When devices of a pool came.
+    """When the devices of a pool arrived.
 
     Attributes:
-        present: Those that are there now; None before anybody looked, when nothing has come yet.
-        times: Of those that came lately, the last of their comings, in seconds of any clock.
+        present: The devices that are present; None before the first observation.
+        times: The last arrivals of each device that arrived within the window, in seconds of a
+            clock that never steps back.
     """
 
     present: frozenset[InstanceName] | None = None
     times: Mapping[InstanceName, tuple[float, ...]] = field(default_factory=dict)
 
     def held(self, now: float) -> Mapping[InstanceName, float]:
-        """The devices that are there and count as away, and until when."""
+        """The devices that are present and count as absent, each with the second it ends at."""
         return {
             name: times[-1] + STEADY_SECONDS
             for name, times in self.times.items()
@@ -49,7 +52,7 @@ class Comings:
 
 
 def seen(before: Comings, names: Iterable[InstanceName], now: float) -> Comings:
-    """The same after another look at which devices there are."""
+    """The arrivals after another observation; `names` are the devices that are present."""
     present = frozenset(names)
     came = frozenset[InstanceName]() if before.present is None else present - before.present
     if not came and not before.times:

@@ -1,15 +1,15 @@
-"""Groups: which devices of a pool share slices: the same nodes see them, or each says who does.
+"""Groups: which devices of a pool share slices, by the nodes that see them.
 
     Publication, stored slices ──groups_of──► DeviceGroups
 
-A slice for each set of nodes is what kube-scheduler reads fastest, and all that an API server
-without `perDeviceNodeSelection` keeps. But a thousand cameras that as many different sets of nodes
-see would be as many slices, all of them written anew whenever one is added. So where the sets would
-take far more slices than the devices do, each device says itself who sees it.
+kube-scheduler reads a slice for each set of nodes fastest, and an API server without
+`perDeviceNodeSelection` keeps nothing else. But a thousand cameras that a thousand different sets
+of nodes see would be a thousand slices, all rewritten whenever one is added. So if the sets would
+take far more slices than the devices need, each device names its own nodes.
 
-A pool changes from the one to the other at a wide threshold and back at a narrow one: each change
-is a new generation. Devices that very many nodes see are always grouped, or their lists of nodes
-would make a slice larger than an object may be.
+The threshold has hysteresis, since each change between the two forms is a new generation of the
+pool. Devices that very many nodes see are always grouped by their nodes: their lists of nodes would
+make a slice larger than an object may be.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from driver.publishing.written.resource_slices import (
 from driver.publishing.written.shards import SLICE_LIMIT, DeviceGroup
 
 LONGEST_SELECTOR = 4096
-"""Characters that a device says of its nodes: of a full slice 256 KiB."""
+"""Most characters of a device's own node selector; a full slice then has 256 KiB of selectors."""
 
 _Grouped = Mapping[Scope, list[Offer]]
 
@@ -41,10 +41,10 @@ def groups_of(
     """The groups of a pool, at least one.
 
     Args:
-        publication: What the pool shows.
-        scope: Of devices that do not say theirs.
-        stored: The pool's slices.
-        device_nodes: Whether the API server keeps what a device says of its nodes.
+        publication: The publication of the pool.
+        scope: The scope of devices that have none of their own.
+        stored: The stored slices of the pool.
+        device_nodes: Whether the API server keeps the scope of a device (KEP-4815).
     """
     grouped: dict[Scope, list[Offer]] = {}
     for offer in publication.offers.values():
@@ -83,6 +83,6 @@ def _by_scope(grouped: _Grouped) -> tuple[DeviceGroup, ...]:
 
 
 def _per_device(grouped: _Grouped) -> DeviceGroup:
-    """In the order of their names, as they are published."""
+    """Devices in the order of their names, as they are published."""
     devices = [offer.device_with(seen) for seen, found in grouped.items() for offer in found]
     return DeviceGroup(PerDeviceScope(), tuple(sorted(devices, key=lambda device: device.name)))

@@ -1,14 +1,14 @@
-"""Which pool of a node shows a device: the node's own, or that of a Configuration with many.
+"""Which pool of a node has a device: the node's own pool, or the pool of one Configuration.
 
     Inventory, homes ──local_supplies──► Supply of each pool
 
-A pool is written as a whole, and none of its devices is to be had meanwhile. So the devices of a
-Configuration that has more of them than one slice takes are in a pool of their own: while thousands
-come or go, the node's own pool is as quick as ever.
+A pool is written as a whole, and kube-scheduler allocates none of its devices meanwhile. So a
+Configuration with more devices than one slice takes has a pool of its own. The node's own pool then
+stays fast while thousands of devices come or go.
 
-A claim names a device by its pool, and kube-scheduler counts what is given by pool and device.
-Were a device to change its pool while a claim has it, it could be given a second time. So whatever
-a pool shows, or a prepared claim has out of it, has its home there until nothing says so any more.
+A claim names a device by its pool, and kube-scheduler counts allocations by pool and device. A
+device that changed its pool while a claim has it could be allocated a second time. So a device
+stays in its pool (its home) as long as the pool shows it or a prepared claim has it from there.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from driver.publishing.shown.publication import Publication, Supply, local_suppl
 from driver.publishing.written.shards import SLICE_LIMIT
 
 MOST_IN_THE_NODES_POOL = SLICE_LIMIT
-"""Devices of a Configuration: what one slice takes."""
+"""Most devices of one Configuration in the node's own pool: as many as one slice takes."""
 
 T = TypeVar("T")
 
 Homes = Mapping[str, str]
-"""By what tells a device, see `traces_of`, the pool in which it stays."""
+"""The pool in which a device stays, by each key of the device, see `traces_of`."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPools:
-    """What there is already.
+    """The pools that exist.
 
     Attributes:
-        homes: Of devices that are shown, or prepared.
-        pools: All names.
+        homes: The homes of devices that are published or prepared.
+        pools: The names of all pools.
     """
 
     homes: Homes = field(default_factory=dict)
@@ -56,14 +56,14 @@ def local_supplies(
     held: HeldSlots | None = None,
     most: int = MOST_IN_THE_NODES_POOL,
 ) -> Mapping[str, Supply]:
-    """What there is for each pool of a node, the smallest first: its own, known and new ones.
+    """The supply of each pool of a node, existing and new pools alike, the smallest pool first.
 
     Args:
-        inventory: The node's.
-        node: Whose name its own pool bears.
-        known: What there is already.
-        held: Slots that pods have through the device plugin.
-        most: New devices of a Configuration with more are not for the node's own pool.
+        inventory: The inventory of the node.
+        node: Name of the node, and of its own pool.
+        known: The pools that exist.
+        held: Slots that pods hold through the device plugin.
+        most: If a Configuration has more devices than this, new ones go to a pool of its own.
     """
     whole, found = local_supply(inventory), defaultdict[str, list[Instance]](list)
     counts = Counter(instance.configuration for instance in inventory.local)
@@ -83,7 +83,7 @@ def local_supplies(
 
 
 def traces_of(shown: Publication) -> frozenset[str]:
-    """What tells the devices that a pool shows, also such as have another name by now."""
+    """The keys of the devices that a pool shows, also of devices that were renamed since."""
     return derived(shown, _traces_of)
 
 
@@ -93,7 +93,7 @@ def _traces_of(shown: Publication) -> frozenset[str]:
 
 
 def traces_of_instance(instance: Instance) -> tuple[str, ...]:
-    """The same of one device."""
+    """The keys of one device: the attribute value of its Instance, and its digest if known."""
     return derived(instance, _traces_of_instance)
 
 
@@ -114,7 +114,7 @@ def _part(
     configuration: ConfigurationName | None,
     held: HeldSlots,
 ) -> Supply:
-    """Nothing that is another Configuration's: a pool is looked at anew when this is another."""
+    """The supply of one Configuration's pool; it changes only when that Configuration does."""
     return replace(
         whole,
         instances=tuple(instances),

@@ -1,6 +1,8 @@
-"""The next publication of a pool: the devices that are there, and those that are kept.
+"""The next publication of a pool: the devices that are present, and absent ones that are kept.
 
-Supply, previous Publication, claims ──publish──► Publication
+    Supply, previous Publication, claims ──publish──► Publication
+
+`publication` says in which steps an absent device is removed.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from kube.shapes.times import timestamp
 
 
 def _with_slots(offers: Mapping[DeviceName, Offer], features: Features) -> frozenset[DeviceName]:
-    """The devices of which claims may have shares."""
+    """The devices with slots, so that claims may have shares of them."""
     if not features.consumable_capacity:
         return frozenset()
     return frozenset(n for n, o in offers.items() if o.body.get("allowMultipleAllocations"))
@@ -53,11 +55,11 @@ def publish(
     """The next publication.
 
     Args:
-        supply: What there is.
-        previous: What was published last, by this process or the one before it.
+        supply: The devices that are available.
+        previous: The last publication, of this process or of the one before it.
         features: What the API server keeps of a device.
-        allocated: Devices that some claim has; None while that is not known.
-        now: For devices that went away since.
+        allocated: Devices that some claim has; None while they are not known.
+        now: The present, since when devices that are missing now count as absent.
     """
     deductions = Deductions(supply.held, previous.offers.keys())
     shares = _with_slots(previous.offers, features)
@@ -79,7 +81,7 @@ def publish(
 
 
 def _there(offers: Mapping[DeviceName, Offer]) -> Iterator[Instance]:
-    """Each once; of what only a stored slice tells of it is not known what it is."""
+    """The Instances of present devices, each once. Only a process that made them knows them."""
     found = (o.instance for o in offers.values() if o.instance and o.away_since is None)
     return iter({(i.namespace, i.name): i for i in found}.values())
 
@@ -94,7 +96,7 @@ def _offer(device: PublishedDevice, scope: Scope | None) -> Offer:
 
 
 class _Graces:
-    """How long devices stay that are away, and that no claim has."""
+    """How long absent devices stay that no claim has."""
 
     def __init__(self, supply: Supply, features: Features) -> None:
         graces = supply.graces if features.taints else {}
@@ -102,7 +104,7 @@ class _Graces:
         self._lingering = set(map(attribute_value, supply.lingering if features.taints else ()))
 
     def end(self, offer: Offer, since: datetime) -> datetime | None:
-        """When the device may go; None as long as its Instance stays."""
+        """When the device may be removed; None as long as its Instance stays."""
         if attribute_of(offer.body, ATTRIBUTE_INSTANCE) in self._lingering:
             return None
         return since + self._graces.get(attribute_of(offer.body, ATTRIBUTE_CONFIGURATION), NO_GRACE)
@@ -152,9 +154,9 @@ def _held_back(
     kept: Mapping[DeviceName, Offer],
     previous: Publication,
 ) -> frozenset[DeviceName]:
-    """New devices of an Instance that is still used under names of another capacity.
+    """New devices of an Instance that is still in use under device names of another capacity.
 
-    Publishing both at once would offer more uses of it than it has.
+    Publishing both would offer more uses than the Instance has.
     """
     busy = {attribute_of(offer.body, ATTRIBUTE_INSTANCE) for offer in kept.values()}
     if not busy:
@@ -181,7 +183,7 @@ def _recheck_at(
 
 
 class _Taints:
-    """What devices bear that are away, if the API server keeps it."""
+    """The taints of absent devices, if the API server keeps taints."""
 
     def __init__(self, supply: Supply, features: Features) -> None:
         self._kept = features.taints

@@ -1,7 +1,7 @@
-"""Pace: how often a pool is written. What comes seldom goes out at once, and a torrent at a rate.
+"""Pace: the rate limit of a pool's writes. Rare changes are written at once.
 
-A bucket of `BURST` writes that fills by `A_SECOND`: kube-scheduler tries waiting pods again at each
-change of a slice, so one pool must not change without end.
+It is a token bucket of `BURST` writes that is refilled with `A_SECOND` writes per second. The
+reason: kube-scheduler retries pending pods at each change of a slice.
 """
 
 from __future__ import annotations
@@ -9,28 +9,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BURST = 20.0
-"""Writes, one after another: a hub with all that hangs on it."""
+"""Size of the bucket, in writes: enough for a USB hub with all its devices."""
 
 A_SECOND = 5.0
+"""Writes per second that are added to the bucket."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much of the bucket is left.
+    """The state of the bucket.
 
     Attributes:
-        left: At the moment `at`, in seconds of any clock.
+        left: Writes that were left at the time `at`.
+        at: Seconds of a clock that never steps back.
     """
 
     left: float = BURST
     at: float = float("-inf")
 
     def wait(self, now: float) -> float:
-        """Seconds until the pool may be written; 0 for now."""
+        """Seconds until the pool may be written; 0 if it may be written now."""
         return max(0.0, (1.0 - self._left(now)) / A_SECOND)
 
     def written(self, now: float) -> Pace:
-        """The pace after a write."""
+        """The state after a write."""
         return Pace(max(0.0, self._left(now) - 1.0), now)
 
     def _left(self, now: float) -> float:

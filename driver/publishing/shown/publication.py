@@ -1,18 +1,18 @@
-"""What a pool shows: the devices that are there, and those that went away and are still in use.
+"""Publication: the devices of a pool, present ones and absent ones that are still in use.
 
-    Supply, previous Publication, claims ──publish──► Publication
+    Supply, previous Publication, claims ──next_publication.publish──► Publication
 
-A pool is a node's, or of the devices of one Configuration: those that one node sees, see
-`local_pools`, or those that several see.
+A pool belongs to a node, or to the devices of one Configuration: those that one node sees, see
+`local_pools`, or those that several nodes see, see `shared_pools`.
 
-A device that nobody reports any more goes in three steps, each of which a restart may interrupt,
-since all that is remembered stands in the ResourceSlice itself:
+A device that no handler reports any more is removed in three steps. A restart may come between
+them, since all state is in the ResourceSlice itself:
 
-    reported ──► away: tainted, no new claim gets it ──► no claim has it, grace over ──► removed
+    reported ──► absent: tainted, no new claim gets it ──► no claim has it, grace over ──► removed
         ▲                         │
         └──────── comes back ─────┘
 
-A device is never removed in the step that taints it: a claim may have got it a moment before.
+A device is never removed in the step that taints it: a claim may have got it just before.
 """
 
 from __future__ import annotations
@@ -50,18 +50,19 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supply:
-    """What there is for a pool to show.
+    """The devices that are available for a pool.
 
     Attributes:
-        instances: Those whose devices are reported now.
-        unheard: Configurations of which not all is known now: what they published stays.
-        graces: How long a device that went away stays though no claim has it, by Configuration;
-            no time for one that is not named, nor where no taint keeps new claims from it.
-        effects: Of the taint of a device that went away, by Configuration; where one is not
-            named, the taint is left as it is.
-        lingering: Instances whose devices are away, and stay for as long as they are named here.
-        scopes: Who sees the device of an Instance, where that is not the same for the whole pool.
-        held: Slots that pods have through the device plugin: uses that are not shown.
+        instances: The Instances whose devices are reported now.
+        unheard: Configurations whose devices are not all known now. Their published devices stay.
+        graces: How long an absent device stays although no claim has it, by Configuration. A
+            Configuration that is missing here has no grace period. Without taints there is none
+            either.
+        effects: Effect of the taint of an absent device, by Configuration. The taint stays as it
+            is for a Configuration that is missing here.
+        lingering: Instances with absent devices that stay as long as they are named here.
+        scopes: The nodes that see the device of an Instance, if they differ from the pool's.
+        held: Slots that pods hold through the device plugin. These uses are not published.
     """
 
     instances: tuple[Instance, ...] = ()
@@ -74,7 +75,7 @@ class Supply:
 
 
 def local_supply(inventory: Inventory) -> Supply:
-    """What there is for the pool of a node."""
+    """The supply of the pool of a node."""
     configurations = inventory.configurations.items()
     return Supply(
         instances=inventory.local,
@@ -90,9 +91,9 @@ class Offer(Deriving):
 
     Attributes:
         body: `Device` of resource.k8s.io/v1.
-        instance: What it is a use of; None for what only a stored slice tells of.
-        away_since: When it ceased to be reported; None while it is.
-        scope: Who sees it; None for those who see the others of the pool.
+        instance: The Instance that it is a use of; None if only a stored slice names the device.
+        away_since: When the handler ceased to report it; None while it is reported.
+        scope: The nodes that see it; None for the scope of the pool.
     """
 
     body: Body
@@ -106,7 +107,7 @@ class Offer(Deriving):
         return derived(self, _slice_device)
 
     def device_with(self, scope: Scope) -> SliceDevice:
-        """The same, saying itself who sees it."""
+        """The device with a scope of its own."""
         return derived(self, _device_with, scope)
 
 
@@ -123,10 +124,11 @@ class Publication(Deriving):
     """All devices of a pool at one moment.
 
     Attributes:
-        unsettled: Whether another pass must follow this one's write, when it is known what claims
-            got before it.
-        recheck_at: When a grace period ends; None where none runs.
-        counter_sets: What keeps devices of it apart, see `counters`.
+        offers: The devices by name.
+        unsettled: Whether the allocations must be read again after this publication is written:
+            it taints devices that claims may have got just before.
+        recheck_at: When the next grace period ends; None if none runs.
+        counter_sets: The counter sets that keep rivals apart, see `counters`.
     """
 
     offers: Mapping[DeviceName, Offer]
@@ -136,12 +138,12 @@ class Publication(Deriving):
 
     @property
     def away(self) -> Mapping[DeviceName, Offer]:
-        """The devices that are kept although nobody reports them."""
+        """The devices that are kept although no handler reports them."""
         return {n: o for n, o in self.offers.items() if o.away_since is not None}
 
     @property
     def has_away(self) -> bool:
-        """Whether there are any."""
+        """Whether any device is kept although no handler reports it."""
         return any(offer.away_since is not None for offer in self.offers.values())
 
     @property
@@ -151,7 +153,7 @@ class Publication(Deriving):
 
 
 def publication_of(stored: Iterable[tuple[Body, Scope | None]]) -> Publication:
-    """What an earlier process published, as the stored slices show it."""
+    """The publication of an earlier process, restored from the stored slices."""
     return Publication(
         {
             DeviceName(body["name"]): Offer(body, None, _tainted_at(body), scope)
@@ -167,10 +169,11 @@ def stored_devices(slices: Iterable[StoredSlice]) -> Iterator[tuple[Body, Scope 
 
 
 def either(before: Publication, attempted: Publication) -> Publication:
-    """What the API server may show after a write that failed: it may have been carried out.
+    """What the API server may have after a write that failed, since it may have been carried out.
 
-    Of a device that is away in one of them only, claims may have got it as it is in the other; of
-    one that is there in both, as it is in the later, which keeps the slots of the former.
+    If a device is absent in one of the two only, claims may have got it as it is in the other. If
+    it is present in both, they may have got it as it is in the later one, which keeps the slots of
+    the earlier one.
     """
     here = {name: offer for name, offer in before.offers.items() if offer.away_since is None}
     come = {name: offer for name, offer in attempted.offers.items() if offer.away_since is None}
@@ -183,8 +186,8 @@ def claimable_instances(
     """Values of the attribute `instance` of the devices that claims have or may come to have.
 
     Args:
-        written: All that the API server may show.
-        allocated: Devices that some claim has; None while that is not known.
+        written: All that the API server may have.
+        allocated: Devices that some claim has; None while they are not known.
     """
     return frozenset(
         attribute_of(offer.body, ATTRIBUTE_INSTANCE)

@@ -3,14 +3,14 @@
     Configuration, its shared Instances, Nodes ──shared_supply──► Supply ──► publication
     a node's inventory, all shared Instances ──shared_devices──► what that node prepares
 
-Only Instances that say so are published, see `instances.shared_paths`.
+An Instance is published only if it is offered through DRA, see `instances.shared_paths`.
 
-Who sees a device is told by the Instance, where each of these nodes has entered itself. That is
-exact, as long as the nodes are listed: a node that joins the cluster is offered nothing before its
-driver has seen the device, even while the shared driver is down. Only of devices that more than
-`LISTED_NODES` see the list is left out, if that is every node there is: kube-scheduler compares
-each node with the whole list of each slice. When another node joins, the list is back before it is
-Ready, since a Node exists before it is.
+The Instance lists the nodes that see the device; each node adds itself. The list is exact: a node
+that joins the cluster is offered nothing before its driver has seen the device, even while the
+shared driver is down. The list is left out if more than `LISTED_NODES` nodes see the device and
+they are all nodes of the cluster, because kube-scheduler compares each node with the whole list of
+each slice. When another node joins, the list is written again before that node is Ready, since a
+Node object exists before the node is Ready.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from driver.publishing.shown.slices import Features, device_names
 from driver.publishing.written.resource_slices import AllNodesScope, Scope, hostnames
 
 LISTED_NODES = 100
-"""How many nodes are listed although they are all there are."""
+"""Most nodes of a list that names all nodes of the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """The Nodes that there are.
+    """The nodes of the cluster.
 
     Attributes:
-        hostnames: Values of the label `kubernetes.io/hostname`; None for a node without it, which
-            no selector can mean.
+        hostnames: Value of the label `kubernetes.io/hostname` by node; None for a node without the
+            label, which no selector can select.
     """
 
     hostnames: Mapping[NodeName, str | None]
     _scopes: dict[frozenset[NodeName], Scope | None] = field(default_factory=dict)
 
     def scope(self, seeing: frozenset[NodeName]) -> Scope | None:
-        """Who can use a device that these nodes see; None if that is nobody.
+        """The scope of a device that these nodes see; None if none of them can be selected.
 
-        Nodes that do not exist count for nothing.
+        Nodes that do not exist are ignored.
         """
         if seeing not in self._scopes:
             self._scopes[seeing] = self._scope(seeing)
@@ -70,13 +70,13 @@ def nodes_of(states: Iterable[NodeState]) -> Nodes:
 def shared_supply(
     configuration: Configuration, sights: Iterable[InstanceSight], nodes: Nodes
 ) -> Supply:
-    """What there is for the pool of a Configuration.
+    """The supply of the pool of a Configuration.
 
     Args:
-        configuration: In force. What it asks for now counts, and not what of it nodes have
-            written into Instances so far; only properties are the Instance's.
-        sights: Shared Instances that name it; those of its namesakes are left out.
-        nodes: All there are.
+        configuration: The Configuration in force. Its current fields count, not those that nodes
+            have copied into Instances. Only properties are read from the Instance.
+        sights: Shared Instances that name it. Instances in other namespaces are left out.
+        nodes: All nodes of the cluster.
     """
     there = {
         sight.slots.name: sight
@@ -104,17 +104,17 @@ def shared_supply(
 
 
 class Urgency(Enum):
-    """How soon a change of an Instance is to be seen in its pool."""
+    """How soon a change of an Instance must reach its pool."""
 
     NEVER = auto()
     SOON = auto()
-    """With others of its kind: whom a device is for is a matter of whole slices, and a node that
-    comes to see a thousand devices says so a thousand times."""
+    """Gathered with similar changes: a change of the nodes that see a device rewrites whole slices,
+    and a node that newly sees a thousand devices updates a thousand Instances."""
     NOW = auto()
 
 
 def urgency(old: InstanceSight | None, new: InstanceSight | None) -> Urgency:
-    """What two versions of an Instance, of which one may be none, are to its pool."""
+    """How soon the pool must follow a change of an Instance; None for an absent version."""
     if _concern(old) == _concern(new):
         return Urgency.NEVER
     if old is None or new is None or not (old.slots.nodes and new.slots.nodes):
@@ -138,9 +138,9 @@ def _concern(sight: InstanceSight | None) -> object:
 
 
 def instance_of_sight(sight: InstanceSight, configuration: Configuration) -> Instance:
-    """A shared Instance as its Configuration offers it, without what only a node can know.
+    """A shared Instance as its Configuration offers it, without mounts and device nodes.
 
-    Mounts and device nodes are of the node that prepares a claim.
+    Only the node that prepares a claim knows these.
     """
     return _instance(sight.slots.name, sight.properties, configuration)
 
@@ -166,16 +166,16 @@ def _instance(
 def shared_devices(
     inventory: Inventory, stored: Iterable[StoredInstance], features: Features
 ) -> Mapping[tuple[str, DeviceName], Instance]:
-    """What a node can prepare of shared pools, and what it could as long as it saw the device.
+    """The devices of shared pools that a node can prepare, or could prepare while it saw them.
 
-    The names are those under which the shared driver publishes, since both make them of the
-    Instances' names.
+    The names are the same as in the shared driver's slices, since both derive them from the names
+    of the Instances.
 
     Args:
-        inventory: What the node sees.
-        stored: All shared Instances. Those that it does not see are offline here; of those that
-            say that they are for the device plugin, or of which all slots are held through it, a
-            claim that comes late is prepared nowhere.
+        inventory: The inventory of the node.
+        stored: All shared Instances. Those that the node does not see are offline here. A device is
+            left out, so that no late claim is prepared, if its Instance is offered through the
+            device plugin, or if all its slots are held.
         features: What the API server keeps of a device.
     """
     known = tuple(stored)
@@ -195,7 +195,7 @@ def shared_devices(
 
 
 def _may_be_prepared(instance: StoredInstance) -> bool:
-    """Whether a claim can rightly have the device, by what its Instance says now."""
+    """Whether the Instance allows that a claim has the device."""
     return instance.claimable and len(instance.holders) < instance.capacity
 
 

@@ -1,4 +1,4 @@
-"""Devices as ResourceSlices show them: from Instances to the devices of one pool.
+"""Devices as ResourceSlices have them: makes the devices of one pool from Instances.
 
 An Instance becomes one device or several:
 
@@ -6,11 +6,11 @@ An Instance becomes one device or several:
     capacity N, unique devices, consumable capacity    one device with N slots
     capacity N otherwise                               N exclusive devices, <name>-0 …
 
-Less what is held through the device plugin, see `deductions`. A device that has slots in the pool
-keeps them, of a capacity of 1 the one: kube-scheduler counts shares apart, and would take a device
-that has become exclusive for free although claims have shares of it.
+Uses that are held through the device plugin are deducted, see `deductions`. A device that has slots
+in the pool keeps them, even at capacity 1: kube-scheduler counts shares separately, so an exclusive
+device would look free to it although claims have shares of it.
 
-What depends on the API server's version is a value, `Features`, learned from a probe.
+`Features` says what depends on the version of the API server. A probe finds it out.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Features:
     Attributes:
         consumable_capacity: `allowMultipleAllocations` and `requestPolicy` (KEP-5075).
         taints: Taints of a device (KEP-5055).
-        counters: Counter sets that devices consume (KEP-4815), in slices of their own.
-        device_nodes: That each device says itself which nodes see it (KEP-4815, too).
+        counters: Counter sets in slices of their own, which devices consume (KEP-4815).
+        device_nodes: A node selector of each device (KEP-4815).
     """
 
     consumable_capacity: bool
@@ -78,16 +78,16 @@ def published(
     deductions: Deductions = NOTHING_HELD,
     with_slots: Set[DeviceName] = frozenset(),
 ) -> tuple[PublishedDevice, ...]:
-    """The devices of one pool, by Instance name; the same for any order of the Instances.
+    """The devices of one pool, sorted by Instance, whatever the order of the Instances.
 
-    Device names are unique even where those of Instances are not. Of two Instances with one
-    name and namespace, which no inventory should hold, only one is published.
+    Device names are unique even if names of Instances are not. If two Instances have the same name
+    and namespace, which no inventory should have, only one is published.
 
     Args:
-        instances: Whose devices they are.
+        instances: The Instances to publish.
         features: What the API server keeps of a device.
-        deductions: What is not to be offered now.
-        with_slots: Those that have slots in the pool, and keep them.
+        deductions: The uses that are not offered now.
+        with_slots: Devices that have slots in the pool, and keep them.
     """
     devices: list[PublishedDevice] = []
     for instance, names in _named(instances, features):
@@ -111,7 +111,7 @@ def _devices(
 def device_names(
     instances: Iterable[Instance], features: Features
 ) -> Mapping[DeviceName, Instance]:
-    """The names under which `published` shows them, were no slot held."""
+    """The Instance of each device name that `published` would return if no slot were held."""
     return {name: instance for instance, names in _named(instances, features) for name in names}
 
 
@@ -127,21 +127,21 @@ def _named(
 
 
 def has_slots(instance: Instance, features: Features) -> bool:
-    """Whether it is one device with slots, and not one for each slot."""
+    """Whether the Instance is one device with slots, rather than one device for each slot."""
     return instance.capacity > 1 and instance.unique_devices and features.consumable_capacity
 
 
 def device_name(instance_name: str, *, room: int = 0, salt: str = "") -> DeviceName:
     """The DNS label that stands for an Instance.
 
-    A name that is a label stays as it is. Any other, or one that `salt` must tell from its like,
-    is made a label that ends in ten digits of a hash. Instance names end in six, so neither kind
-    is ever taken for the other.
+    A name that is a label stays as it is. Any other name, or a name with a salt, becomes a label
+    that ends in ten digits of a hash. Names of Instances end in six digits, so the two kinds
+    cannot be confused.
 
     Args:
-        instance_name: `<configuration>-<hash>`; the Configuration's name may hold dots.
+        instance_name: `<configuration>-<hash>`; the Configuration's name may have dots.
         room: Characters to leave for a suffix.
-        salt: What the hash covers besides the name.
+        salt: Text that the hash covers besides the name, to tell equal names apart.
     """
     limit = LONGEST_LABEL - room
     if not salt and is_label(instance_name, limit):
@@ -155,9 +155,9 @@ def probe_slice(node: NodeName | None, *, counters: bool = True) -> dict[str, An
     """A ResourceSlice to create with `dryRun: All`: `features_of` reads what comes back.
 
     Args:
-        node: The node whose slices the caller may write; None for the shared pools' publisher.
-        counters: Whether a device consumes of a set that is in another slice. Where that is an
-            error, as in Kubernetes 1.34 with the feature on, counters are of no use to us.
+        node: The node whose slices the caller may write; None for the publisher of shared pools.
+        counters: Whether a device consumes from a counter set in another slice. If the API server
+            refuses that, as Kubernetes 1.34 with the feature on, Moorage uses no counters.
     """
     consumed = {"counterSet": "rivals", "counters": {"units": {"value": "1"}}}
     devices = [
@@ -169,12 +169,15 @@ def probe_slice(node: NodeName | None, *, counters: bool = True) -> dict[str, An
 
 
 def probe_device_nodes() -> dict[str, Any]:
-    """The same for `keeps_device_nodes`; an error where the API server drops the fields."""
+    """A ResourceSlice to create with `dryRun: All`: `keeps_device_nodes` reads what comes back.
+
+    The create fails if the API server drops the fields.
+    """
     return _probe(None, {"perDeviceNodeSelection": True}, [{"name": "seen", "allNodes": True}])
 
 
 def keeps_device_nodes(stored: Mapping[str, Any]) -> bool:
-    """Whether the API server kept what `probe_device_nodes` says."""
+    """Whether the API server kept the fields of `probe_device_nodes`."""
     devices = stored["spec"].get("devices") or ()
     kept = all(device.get("allNodes") for device in devices)
     return bool(stored["spec"].get("perDeviceNodeSelection") and devices and kept)
@@ -224,7 +227,7 @@ def _distinct(instances: Iterable[Instance]) -> list[Instance]:
 
 
 def _body(instance: Instance, features: Features, slots: int | None) -> dict[str, Any]:
-    """What each device of an Instance says, all but its name."""
+    """The fields of each device of an Instance, without its name."""
     shared = {} if slots is None else _slots(slots)
     body = {
         "attributes": attributes(instance, capacities=len(shared.get("capacity", ()))),
@@ -236,7 +239,7 @@ def _body(instance: Instance, features: Features, slots: int | None) -> dict[str
 
 
 def _taints(instance: Instance) -> Iterator[dict[str, str]]:
-    """Without `timeAdded`, which the API server fills in and the pool's plan keeps."""
+    """The taints without `timeAdded`, which the API server sets and the plan of the pool keeps."""
     if not instance.online:
         yield dict(_OFFLINE)
     if found := instance.degraded:
@@ -244,8 +247,8 @@ def _taints(instance: Instance) -> Iterator[dict[str, str]]:
 
 
 def _slots(slots: int) -> dict[str, Any]:
-    """A device that several requests use at one time; without a policy each would take it all."""
-    # The API server wants room for a step beyond the least; where there is none, none is needed.
+    """A device that several requests use concurrently; the policy gives each of them one slot."""
+    # The API server refuses a step that does not fit between the minimum and the capacity.
     steps = {"step": "1"} if slots > 1 else {}
     policy = {"default": "1", "validRange": {"min": "1", **steps}}
     capacity = {"value": quantity(slots), "requestPolicy": policy}
@@ -253,7 +256,7 @@ def _slots(slots: int) -> dict[str, Any]:
 
 
 def quantity(number: int) -> str:
-    """A quantity in the API server's own spelling, `1k` for 1000, so that it comes back as sent."""
+    """A quantity in the API server's canonical form, `1k` for 1000, so that it does not change."""
     suffix = ""
     for larger in "kMGTPE":
         if number % 1000:
@@ -263,7 +266,7 @@ def quantity(number: int) -> str:
 
 
 def _free_names(instance: Instance, uses: int, taken: set[str]) -> list[DeviceName]:
-    """The names that an Instance gets: the preferred ones, or such as differ in their hash."""
+    """The names of an Instance's devices: the preferred ones, or salted ones if they are taken."""
     names = derived(instance, _names, uses, "")
     attempts = count()
     while not taken.isdisjoint(names):

@@ -1,7 +1,7 @@
-"""How a pool is written: which ResourceSlices to delete, update and create.
+"""Applies the desired state of a pool: which ResourceSlices to delete, update and create.
 
-In come the devices to show and the slices that are stored; out comes a plan of few writes in an
-order in which no reader sees half a pool. `shards` places devices in slices, `pools` plans and
-makes the bodies, `resource_slices` are slices as values, `adoption` judges what the server made of
-them. Start reading at `pools`.
+The input is the devices of the pool and the stored slices. The output is a plan with few writes, in
+an order in which no reader sees half a pool. `shards` places devices in slices; `pools` plans the
+writes and makes the bodies; `resource_slices` has slices as values, and `slice_writes` their
+writes; `adoption` compares what was sent with what the API server stored. Start reading at `pools`.
 """

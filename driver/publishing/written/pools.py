@@ -1,19 +1,21 @@
-"""Pools: which ResourceSlices to delete, update and create so that a pool shows its devices.
+"""Pools: which ResourceSlices to delete, update and create so that a pool has its devices.
 
     devices, stored slices ──► shards.place ──► contents ──► plan_slices ──► PoolPlan ──► API server
 
-kube-scheduler takes a pool's slices of the highest generation, and only if there are as many as
-each of them says. So a change that is one write keeps the generation; for any other all slices
-are written with the next generation, and until the last of them is there the pool is incomplete
-and none of its devices is to be had. At no moment does a complete pool show a mixture, but of
-which nodes see devices that say so themselves: that is a matter of each alone. Slices of older
-generations are deleted last, when nobody sees them: so is one that gives devices to another, so
-that between two writes no device is in none, which a claim may have.
+kube-scheduler reads the slices of a pool's highest generation, and only if their number is the one
+that each of them states. So a change that is a single write keeps the generation. For any other
+change all slices are written with the next generation; until the last one is written, the pool is
+incomplete and kube-scheduler allocates none of its devices. A complete pool never shows a mixture
+of old and new state. The one exception is the node scope of single devices, which other devices do
+not depend on.
 
-Writes go out in the plan's order. After one that fails, read again and plan again; after one
-that succeeds, give the answer to `adoption.adopt`. These are the rules of the Go helper's
-ResourceSlice controller (k8s.io/dynamic-resource-allocation/resourceslice); what it leaves to
-its driver, the division into slices, is `shards`.
+Slices of older generations are deleted last, when readers ignore them. So is a slice that gives
+devices to another one: a device that a claim may have is in some slice at every moment.
+
+Writes are sent in the order of the plan. After a failed write, read again and plan again. After a
+successful write, give the answer to `adoption.adopt`. These are the rules of the ResourceSlice
+controller in Go (k8s.io/dynamic-resource-allocation/resourceslice). The division into slices, which
+that controller leaves to its driver, is in `shards`.
 """
 
 from __future__ import annotations
@@ -49,20 +51,20 @@ COUNTER_SETS_LIMIT = 8
 """`ResourceSliceMaxCounterSets` of resource.k8s.io/v1."""
 
 _PREFIX_LIMIT = 57
-"""Characters before the hyphen and the five that the API server adds: it cuts what is longer, but
-refuses what would be no name."""
+"""Most characters before the hyphen and the five characters that the API server adds. The API
+server cuts a longer prefix, and refuses the slice if the result is no name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredPool:
-    """A pool as it shall be.
+    """The desired state of a pool.
 
     Attributes:
-        groups: At least one. One with a NodeScope, for the devices of a node; or any with other
-            scopes. Of an empty pool it is one group without devices.
-        owner: Becomes the controller of each slice.
-        counters: Canonical JSON of each counter set, different all of them. They come in slices of
-            their own, behind those with devices.
+        groups: At least one group: one with a NodeScope, for the devices of a node, or several with
+            other scopes. An empty pool has one group without devices.
+        owner: The controller of each slice.
+        counters: Canonical JSON of each counter set, all different. They are written in slices of
+            their own, after the slices with devices.
     """
 
     name: str
@@ -74,10 +76,13 @@ class DesiredPool:
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """The writes that make a pool what it shall be, to be done in this order.
+    """The writes that bring a pool to its desired state, in the order of the attributes.
 
     Attributes:
-        outdated: What is of an older generation than the pool then has.
+        deletes: Slices of the current generation that the pool no longer has.
+        updates: Slices to replace.
+        creates: Slices to create.
+        outdated: Slices of older generations, to delete.
     """
 
     deletes: tuple[DeleteSlice, ...] = ()
@@ -98,10 +103,10 @@ def plan_pool(
     """The plan of one pool.
 
     Args:
-        desired: None if the pool shall not be; then all of `existing` go.
-        existing: Stored slices, own writes included. Other pools among them are left alone, and
-            in a pool that shall be, so is what is somebody else's (`_is_ours`).
-        adopted: The pool's memory, see `adoption`.
+        desired: The desired state; None to delete all of `existing`.
+        existing: Stored slices, own writes included. Slices of other pools and of other publishers
+            (`_is_ours`) stay as they are, unless `desired` is None.
+        adopted: The answers that were adopted, see `adoption`.
     """
     if desired is None:
         return PoolPlan(deletes=_deletes(existing))
@@ -114,13 +119,13 @@ def plan_pool(
 
 
 def _is_of_counters(index: int, stored: SliceContent, adopted: Adopted) -> bool:
-    """Whether a slice has counter sets, or had them before the API server dropped them."""
+    """Whether a slice has counter sets, or was written with some that the API server dropped."""
     asked, _ = adopted.get(index, (None, None))
     return bool(stored.counters or (asked and asked.counters))
 
 
 def _counter_slices(desired: DesiredPool) -> Iterator[SliceContent]:
-    """Every slice must have a scope; kube-scheduler counts for the whole pool all the same."""
+    """The slices of counter sets. Their scope is required but has no effect on counting."""
     for start in range(0, len(desired.counters), COUNTER_SETS_LIMIT):
         some = desired.counters[start : start + COUNTER_SETS_LIMIT]
         yield SliceContent(desired.groups[0].scope, counters=some)
@@ -132,7 +137,7 @@ def plan_slices(
     existing: Sequence[StoredSlice],
     adopted: Adopted = _NOTHING_ADOPTED,
 ) -> PoolPlan:
-    """The plan of a pool whose division into slices is given, whatever its groups hold."""
+    """The plan of a pool whose content of each slice is given; `desired.groups` gives the scope."""
     ours = _ours(desired, existing)
     current = _that_lose_nothing(_current(desired, ours), contents)
     missing = [i for i in range(len(contents)) if i not in current]
@@ -156,7 +161,7 @@ def plan_slices(
 def _that_lose_nothing(
     stored: Mapping[int, StoredSlice], contents: Sequence[SliceContent]
 ) -> dict[int, StoredSlice]:
-    """The slices of which no device is to be in another one; any other is written anew."""
+    """The slices that lose no device to another slice. Any other slice is replaced by a new one."""
     where = {device.name: i for i, content in enumerate(contents) for device in content.devices}
     return {
         index: view
@@ -169,7 +174,7 @@ def _that_lose_nothing(
 def _shrinks(
     gone: Iterable[StoredSlice], current: Mapping[int, StoredSlice], newest: int, length: int
 ) -> bool:
-    """Whether slices that belong to the pool now shall not: it would be incomplete without them."""
+    """Whether current slices are removed, without which the pool would be incomplete."""
     return any(view.generation == newest for view in gone) and any(
         view.slice_count > length for view in current.values()
     )
@@ -178,7 +183,7 @@ def _shrinks(
 def _is_for_others(
     changed: Iterable[int], contents: Sequence[SliceContent], current: Mapping[int, StoredSlice]
 ) -> bool:
-    """Whether the slices differ in nothing but what devices say of who sees them."""
+    """Whether the slices differ only in the nodes that see each device."""
     return all(
         current[index].slice_count == len(contents)
         and contents[index].is_for_others(current[index].content)
@@ -191,7 +196,7 @@ class _Writer:
     """Writes the slices of a pool in one generation.
 
     Attributes:
-        times: Since when devices bear their taints; what is wanted without a time gets it back.
+        times: Since when devices have their taints. A desired taint without a time gets this time.
     """
 
     pool: DesiredPool
@@ -200,7 +205,7 @@ class _Writer:
     times: TaintTimes
 
     def create(self, index: int, content: SliceContent) -> CreateSlice:
-        """The index comes first in the name: kube-scheduler tries slices in their names' order."""
+        """Create a slice. The index begins its name: kube-scheduler tries slices by their names."""
         owner = f"-{self.pool.owner.name}" if self.pool.owner else ""
         name = f"{index:0{INDEX_DIGITS}x}-{self.pool.driver}{owner}"[:_PREFIX_LIMIT].rstrip("-.")
         metadata: dict[str, Any] = {"generateName": f"{name}-"}
@@ -258,11 +263,11 @@ def _ours(desired: DesiredPool, existing: Iterable[StoredSlice]) -> list[StoredS
 
 
 def _is_ours(desired: DesiredPool, view: StoredSlice) -> bool:
-    """Whether a slice of this pool is this publisher's.
+    """Whether this publisher owns a slice of this pool.
 
-    A pool of this name on another node, or of shared devices, has a publisher of its own, whose
-    slices this one may not even be allowed to delete. But what names our owner was ours once;
-    as a slice's nodeName never changes, it is replaced.
+    A pool of the same name on another node, or of shared devices, has another publisher, whose
+    slices this one may not be allowed to delete. But a slice with our owner was ours once, with
+    another nodeName. As nodeName is immutable, the slice is replaced.
     """
     if (view.driver, view.pool) != (desired.driver, desired.name):
         return False
@@ -278,7 +283,7 @@ def _node_of(scope: Scope | None) -> NodeName | None:
 
 
 def _current(desired: DesiredPool, ours: Sequence[StoredSlice]) -> dict[int, StoredSlice]:
-    """The slices to update in place: those of the newest generation, one for each index."""
+    """The slices to update in place: one of the newest generation for each index."""
     newest = max((view.generation for view in ours), default=0)
     current: dict[int, StoredSlice] = {}
     for view in ours:
@@ -289,12 +294,12 @@ def _current(desired: DesiredPool, ours: Sequence[StoredSlice]) -> dict[int, Sto
 
 
 def _taint_times(ours: Iterable[StoredSlice]) -> TaintTimes:
-    """From all slices, since a device may move to another; the newest generation prevails."""
+    """The times from all slices, since a device may move; the newest generation prevails."""
     devices = (device for view in ours for device in view.content.devices if device.times)
     return {taint: time for device in devices for taint, time in device.taint_times().items()}
 
 
 def _deletes(views: Iterable[StoredSlice]) -> tuple[DeleteSlice, ...]:
-    """Old generations first, or one that the newest hides would be seen again for a moment."""
+    """Old generations first: otherwise readers would see a hidden generation for a moment."""
     ordered = sorted(views, key=lambda view: (view.generation, view.name))
     return tuple(DeleteSlice(view.name, view.uid, view.resource_version) for view in ordered)

@@ -1,8 +1,8 @@
-"""ResourceSlices as values: whom a slice is for, and what it holds, comparable at a glance.
+"""ResourceSlices as values that can be compared: the nodes that see a slice, and its devices.
 
-Devices are kept as canonical JSON. Text compares and stores well, and the plan of a pool need
-not know what a device's fields mean. One field is set aside, the `timeAdded` of taints: the API
-server fills it in, so that a device without a time equals the same device with one.
+Devices are kept as canonical JSON: text is cheap to compare and to store, and the plan of a pool
+does not interpret the fields of a device. Only `timeAdded` of taints is kept apart. The API server
+sets it, so a device without a time equals the same device with a time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class NodeScope:
-    """Devices of one node. `spec.nodeName` never changes once a slice exists."""
+    """Devices of one node. `spec.nodeName` of a slice is immutable."""
 
     node: NodeName
 
@@ -44,7 +44,7 @@ class AllNodesScope:
 
 @dataclass(frozen=True, slots=True)
 class PerDeviceScope:
-    """Devices each of which says itself who sees it (`perDeviceNodeSelection`)."""
+    """Devices that each have a scope of their own (`perDeviceNodeSelection`)."""
 
 
 Scope: TypeAlias = NodeScope | NodeSelectorScope | AllNodesScope | PerDeviceScope
@@ -64,13 +64,13 @@ class SliceDevice:
     times: tuple[datetime | None, ...] = ()
 
     def equals(self, other: SliceDevice) -> bool:
-        """Whether both are the same device; a time that only one of them has does not count."""
+        """Whether both are the same device; a time that only one of them has is ignored."""
         return self.text == other.text and (
             self.times == other.times or all(map(_near, self.times, other.times))
         )
 
     def body(self, known: TaintTimes) -> dict[str, Any]:
-        """The `Device`, each taint with its own time, else the known one, else none."""
+        """The `Device`. Each taint has its own time, or the known time, or none."""
         body: dict[str, Any] = json.loads(self.text)
         for taint, time in zip(body.get("taints", ()), self.times, strict=True):
             kept = time or known.get((self.name, _canonical(taint)))
@@ -79,7 +79,7 @@ class SliceDevice:
         return body
 
     def taint_times(self) -> TaintTimes:
-        """What `body` of another version of this device takes over."""
+        """The times of the taints, for `body` of another version of this device."""
         taints = json.loads(self.text).get("taints", ())
         return {
             (self.name, _canonical(taint)): time
@@ -89,16 +89,17 @@ class SliceDevice:
 
 
 TaintTimes: TypeAlias = Mapping[tuple[DeviceName, str], datetime]
-"""Since when a device bears a taint, by the device's name and the taint without its time."""
+"""Since when a device has a taint, by the name of the device and the taint without its time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SliceContent:
-    """What a slice says besides its place in the pool.
+    """The content of a slice, without its place in the pool.
 
     Attributes:
-        scope: None only in a stored slice, if the API server knows a scope that this code does not.
-        counters: Canonical JSON of each counter set. A slice has these or devices.
+        scope: The nodes that see it; None only in a stored slice with a scope unknown to this code.
+        devices: The devices, in the order in which kube-scheduler tries them.
+        counters: Canonical JSON of each counter set. A slice has counter sets or devices.
     """
 
     scope: Scope | None
@@ -114,7 +115,7 @@ class SliceContent:
         )
 
     def is_for_others(self, other: SliceContent) -> bool:
-        """Whether nothing differs but which nodes see the devices, as each says itself."""
+        """Whether they differ only in the scopes of single devices."""
         return (
             self.scope == other.scope == PerDeviceScope()
             and self.counters == other.counters
@@ -128,9 +129,9 @@ class StoredSlice:
     """A ResourceSlice as the API server has it.
 
     Attributes:
-        generation: Of the pool, not of the object.
-        slice_count: How many slices the pool has in this generation.
-        metadata: What an update must send back unchanged.
+        generation: Generation of the pool, not of the object.
+        slice_count: Number of slices that the pool has in this generation.
+        metadata: The metadata that an update must send back unchanged.
     """
 
     name: str
@@ -145,7 +146,7 @@ class StoredSlice:
 
 
 def slice_device(body: Mapping[str, Any]) -> SliceDevice:
-    """A `Device` of resource.k8s.io/v1 as a value. Empty fields are as good as absent ones."""
+    """A `Device` of resource.k8s.io/v1 as a value. Empty fields equal absent fields."""
     kept = {field: value for field, value in body.items() if value not in (None, [], {}, ())}
     taints = kept.get("taints", ())
     if not taints:
@@ -193,7 +194,7 @@ def counter_set(body: Mapping[str, Any]) -> str:
 
 
 def content_fields(content: SliceContent, known: TaintTimes) -> dict[str, Any]:
-    """The fields of a slice's `spec` that say what it holds."""
+    """The fields of a slice's `spec` for its devices and counter sets."""
     devices = [device.body(known) for device in content.devices]
     counters = [json.loads(text) for text in content.counters]
     return {
@@ -203,7 +204,7 @@ def content_fields(content: SliceContent, known: TaintTimes) -> dict[str, Any]:
 
 
 def scope_fields(scope: Scope | None) -> dict[str, Any]:
-    """The field of a slice's `spec` that says who sees its devices; the API wants exactly one."""
+    """The field of a slice's `spec` for its scope; the API requires exactly one."""
     match scope:
         case NodeScope(node):
             return {"nodeName": node}
@@ -218,22 +219,22 @@ def scope_fields(scope: Scope | None) -> dict[str, Any]:
 
 
 _KEPT_METADATA = ("generateName", "labels", "annotations", "finalizers", "ownerReferences")
-"""An update replaces the whole object: what others wrote here must survive it."""
+"""Metadata that other writers own. An update replaces the whole object, so it sends them back."""
 
 
 _SCOPES = ("nodeName", "nodeSelector", "allNodes")
-"""Fields of a slice's `spec`, or of a device, that say who sees it."""
+"""Fields of a scope in a slice's `spec` or in a device."""
 
 
 def with_scope(device: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
-    """A device that says itself who sees it."""
+    """A device with a scope of its own."""
     return {**device, **scope_fields(scope)}
 
 
 def seen_by(
     device: Mapping[str, Any], scope: Scope | None
 ) -> tuple[Mapping[str, Any], Scope | None]:
-    """A device of a slice of this scope, without what it says of who sees it, and who that is."""
+    """A device without its scope, and its scope; `scope` is the scope of its slice."""
     if scope != PerDeviceScope():
         return device, scope
     return {field: v for field, v in device.items() if field not in _SCOPES}, _scope_of(device)
@@ -268,7 +269,7 @@ def _without_time(taint: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole_seconds(text: str | None) -> datetime | None:
-    """Round as the Go helper does; a time that is no RFC 3339 time counts as absent."""
+    """Round as the controller in Go does; a text that is no RFC 3339 time counts as absent."""
     time = read_time(text)
     try:
         return time and (time + _SECOND / 2).replace(microsecond=0).astimezone(UTC)

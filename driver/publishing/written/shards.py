@@ -1,16 +1,16 @@
-"""Placement: which device is in which slice of its pool.
+"""Placement: which slice of its pool a device is in.
 
-A device stays where it is. Whatever moves costs a rewrite of two slices and, with it, a new
-generation of the pool: all slices written again, no device to be had in between. Hence:
+A device stays in its slice. A move rewrites two slices and so needs a new generation of the pool:
+all slices are written again, and no device can be allocated meanwhile. Hence:
 
-* A new device goes to the first slice of its scope that has room, then to an empty slice, and
-  only then to a slice of its own.
-* A slice that becomes empty stays, empty. Slices are cut off the end only when the pool has more
-  than twice as many as it needs, or when one is missing and a new generation is due anyway.
-* A slice takes at most `SLICE_LIMIT` devices, tainted or not. The API allows 128, but only 64
-  once one of them bears a taint: of 128 devices the first to go offline would split the slice.
-* A slice belongs to the scope that most of its devices now have. When a node joins those that
-  see a device, the slice is updated in place.
+* A new device goes to the first slice of its scope with room, else to an empty slice, else to a new
+  slice.
+* A slice that becomes empty stays. Slices are removed from the end only if the pool has more than
+  twice as many as it needs, or if one is missing and a new generation is due anyway.
+* A slice has at most `SLICE_LIMIT` devices, tainted or not. The API allows 128 devices, but only 64
+  if one of them has a taint: with 128 devices the first one to go offline would split the slice.
+* A slice has the scope that most of its devices have now. When another node sees a device, the
+  slice is updated in place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SLICE_LIMIT = 64
 
 @dataclass(frozen=True, slots=True)
 class DeviceGroup:
-    """Devices that the same nodes see, in the order in which the scheduler shall try them."""
+    """Devices that the same nodes see, in the order in which kube-scheduler tries them."""
 
     scope: Scope
     devices: tuple[SliceDevice, ...] = ()
@@ -36,7 +36,7 @@ class DeviceGroup:
 
 @dataclass(slots=True)
 class _Shard:
-    """A slice in the making; one without a scope is empty and anybody's."""
+    """A slice that is being filled; one without a scope is empty and takes any scope."""
 
     scope: Scope | None = None
     names: list[DeviceName] = field(default_factory=list)
@@ -51,8 +51,8 @@ def place(
     """The slices of a pool, by index; at least one.
 
     Args:
-        groups: All devices of the pool; names are unique. The first scope is that of an empty pool.
-        stored: What the pool's slices of the current generation hold, by index.
+        groups: All devices of the pool, with unique names. An empty pool has the first scope.
+        stored: Contents of the slices of the current generation, by index.
     """
     wanted = {device.name: group.scope for group in groups for device in group.devices}
     shards = list(_kept(wanted, stored, _length(groups, stored)))
@@ -69,14 +69,14 @@ def place(
 
 
 def _length(groups: Sequence[DeviceGroup], stored: Mapping[int, SliceContent]) -> int:
-    """How many of the stored slices to go on with."""
+    """How many of the stored slices to keep."""
     length, needed = max(stored, default=-1) + 1, _needed(groups)
     has_gap = length > len(stored)
     return min(length, needed) if has_gap or length > 2 * needed else length
 
 
 def _needed(groups: Sequence[DeviceGroup]) -> int:
-    """How few slices would do; an empty pool has one, which shows that its driver is there."""
+    """The fewest slices that suffice; an empty pool has one, which shows that its driver runs."""
     sizes = Counter[Scope]()
     for group in groups:
         sizes[group.scope] += len(group.devices)
@@ -86,7 +86,7 @@ def _needed(groups: Sequence[DeviceGroup]) -> int:
 def _kept(
     wanted: Mapping[DeviceName, Scope], stored: Mapping[int, SliceContent], length: int
 ) -> Iterator[_Shard]:
-    """The first slices, a gap as an empty one, each with those of its devices that may stay."""
+    """The slices to keep, each with the devices that stay; a gap becomes an empty slice."""
     seen: set[DeviceName] = set()
     for index in range(length):
         content = stored.get(index)
@@ -99,15 +99,15 @@ def _kept(
 
 
 def _majority(scopes: Iterable[Scope]) -> Scope | None:
-    """The most frequent one; of several the first."""
+    """The most frequent scope; the first one if several are."""
     found = list(scopes)
-    if all(scope is found[0] for scope in found):  # as nearly always, and quicker than to count
+    if all(scope is found[0] for scope in found):  # The fast path, for nearly all slices.
         return found[0] if found else None
     return Counter(found).most_common(1)[0][0]
 
 
 def _settle(shards: list[_Shard], wanted: Mapping[DeviceName, Scope]) -> None:
-    """Give every device that has no slice yet the first one with room."""
+    """Place every device without a slice in the first slice with room."""
     housed = {name for shard in shards for name in shard.names}
     first: dict[Scope, int] = {}
     for name, scope in wanted.items():
@@ -128,5 +128,5 @@ def _first_room(shards: list[_Shard], scope: Scope, start: int) -> int:
 
 
 def _scope_of_empty(stored: SliceContent | None, groups: Sequence[DeviceGroup]) -> Scope:
-    """An empty slice keeps its scope: nothing of it changes but the last device that left."""
+    """An empty slice keeps its scope, so that only the removed device changes it."""
     return (stored.scope if stored else None) or groups[0].scope

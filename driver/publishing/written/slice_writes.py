@@ -16,7 +16,7 @@ _INDEXED = re.compile(rf"([0-9a-f]{{{INDEX_DIGITS}}})-")
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A cluster-scoped object, the Node as a rule, whose end is the end of its slices."""
+    """A cluster-scoped object, usually a Node, with which its slices are garbage-collected."""
 
     api_version: str
     kind: str
@@ -39,7 +39,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class DeleteSlice:
-    """Delete this very slice, with UID and resourceVersion as preconditions."""
+    """Delete a slice, with UID and resourceVersion as preconditions."""
 
     name: str
     uid: str
@@ -48,7 +48,7 @@ class DeleteSlice:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSlice:
-    """Replace this slice by the body, which bears UID and resourceVersion."""
+    """Replace a slice by the body, which has UID and resourceVersion."""
 
     name: str
     body: Mapping[str, Any]
@@ -66,6 +66,6 @@ class CreateSlice:
 
 
 def index_of(view: StoredSlice) -> int | None:
-    """The slice's place in its pool; None if its name bears none, as those of old helpers."""
+    """The index of a slice in its pool; None if its name has none, as in slices of old drivers."""
     match = _INDEXED.match(view.name)
     return int(match[1], 16) if match else None

@@ -10,7 +10,7 @@ def test_the_drivers_say_what_is_missing_and_which_path_is_taken(slots: SlotStor
     slots.wait_offers({ANY: 1, "foo0": 1})
 
     for node in slots.drivers.nodes.values():
-        assert "no ResourceSlices here" in node.logs()
+        assert "the API server serves no ResourceSlices" in node.logs()
         assert "devices are offered path=device-plugin" in node.logs()
     shared = slots.drivers.shared
     # It is elected first; nothing that nodes offer waits for it.
