@@ -1,10 +1,10 @@
-"""Instances: which devices there are, under which names, and who says so.
+"""Instances: the discovered devices, their names, and the nodes that see them.
 
     devices ──► names ──► inventory of a node ──► local, shared ──► Instances on the API server
 
-`names` decides which device has which name, `inventory` what a node has, `rivals` which of it is
-one device through two Configurations, `local`, `shared` and `unseen` what is written and removed
-by whom, `plans` all that a node writes; `stored` is how an Instance looks on the API server,
-`slots` who uses it. The shell is `node_instances`, `cluster_instances`, `handler_discoveries`.
-Start reading at `instances`.
+`names` decides the name of each device, and `inventory` which devices a node has. `rivals` finds
+devices that two Configurations offer. `local` and `shared` decide what a node writes, `plans` puts
+that together, and `unseen` decides what the shared driver removes. `stored` is the form of an
+Instance on the API server, and `slots` its users. The shell is `node_instances`,
+`cluster_instances`, `handler_discoveries`. Start reading at `instances`.
 """

@@ -37,15 +37,16 @@ _NONE = Preconditions()
 
 
 def shared_body_manager(body: Mapping[str, Any]) -> str:
-    """Who owns the body of a shared Instance, whichever node writes it.
+    """Field manager of the body of a shared Instance, the same for all nodes that write it.
 
-    Another for each device, so that two of one hash conflict. No node has a name like it.
+    It contains the digest of the device, so that two devices with the same hash conflict. No node
+    can have this name.
     """
     return f"{DRIVER_NAME}:instance-of-{device_of(body)}"
 
 
 def instances_of_node(node: NodeName) -> Selection:
-    """The Instances that concern a node: its own, and those that several nodes may see."""
+    """Selects the Instances of a node: its own ones, and all that several nodes may see."""
     values = f"{SHARED_LABEL_VALUE},{label_value(node)}"
     return INSTANCES.select(label_selector=f"{NODE_LABEL} in ({values})")
 
@@ -57,14 +58,17 @@ async def write_instances(
     note: Callable[[JsonObject], None],
     on_taken: Callable[[JsonObject], None] = lambda _: None,
 ) -> None:
-    """Carry out all decisions of a node, see `apiserver.each`; what is refused for good is logged.
+    """Carry out all decisions of a node, see `apiserver.each`; permanent refusals are logged.
 
     Args:
-        client: The API server.
-        decisions: What to write.
-        node: In whose name.
-        note: Told every answer.
-        on_taken: Told of Instances of other devices that have a name which this node wanted.
+        client: Client of the API server.
+        decisions: The writes.
+        node: The node, which is the field manager.
+        note: Called with every answer.
+        on_taken: Called with each Instance of another device that has a name this node wanted.
+
+    Raises:
+        ApiError: The first failure; the other writes were tried nevertheless.
     """
     manager = field_manager(node)
 
@@ -85,14 +89,14 @@ async def write_instances(
         except _TakenError as error:
             on_taken(error.stored)
         except InvalidError as error:
-            # Of no use to be sent again before it is another; the others must not wait for it.
-            logger.warning("an Instance is refused: %s", error)
+            # A retry would be refused again, and the other writes must not wait for it.
+            logger.warning("the API server refuses an Instance: %s", error)
 
     await each(decisions, write)
 
 
 class _TakenError(Exception):
-    """Raised where an Instance of that name is another device's."""
+    """Raised if another device has the Instance of this name."""
 
     def __init__(self, stored: JsonObject) -> None:
         super().__init__(metadata_of(stored).name)
@@ -100,10 +104,11 @@ class _TakenError(Exception):
 
 
 async def _create(client: ApiClient, body: Mapping[str, Any], manager: str) -> JsonObject:
-    """Apply an object that this node knows nothing of, unless it is another device's.
+    """Apply an object that this node does not know yet, unless another device has the name.
 
-    Nodes do not watch each other's Instances, nor learn at once of those that they share. By force
-    this one would be taken from the other. One that Akri made is taken over, in the version seen.
+    Nodes do not watch each other's Instances, and learn of shared ones with a delay. A forced apply
+    would take the object from the other device. An Instance that Akri made is taken over, at the
+    version that was read.
     """
     try:
         return await _apply_instance(client, body, manager, force=False)
@@ -117,7 +122,7 @@ async def _create(client: ApiClient, body: Mapping[str, Any], manager: str) -> J
 
 
 async def delete_instance(client: ApiClient, decision: DeleteInstance) -> None:
-    """Delete this very object in this very version, unless it is gone already."""
+    """Delete the object at this UID and version, unless it is gone already."""
     preconditions = Preconditions(decision.uid, decision.resource_version)
     await delete(client, INSTANCES, decision.name, preconditions, decision.namespace)
 
@@ -142,7 +147,7 @@ async def _apply_instance(
 async def _join(
     client: ApiClient, decision: JoinInstance, node: NodeName, note: Callable[[JsonObject], None]
 ) -> None:
-    """The entry comes before the body: only those that see a device may say what it is."""
+    """Write the entry before the body: only nodes that see a device may write its body."""
     if decision.enter and decision.uid is not None:
         await _enter(client, decision, decision.uid, node, note)
     if decision.body is None:
@@ -174,7 +179,7 @@ async def _leave(
     stored = read_as(InstanceObject, answer)
     nodes = (stored.spec or NO_INSTANCE_SPEC).nodes or ()
     if node in nodes:
-        # Another manager owns the entry, too: a hand, or the agent that was here before.
+        # Another field manager owns the entry, too: an administrator, or Akri's agent.
         answer = await client.merge_patch(
             INSTANCES.at(decision.name, decision.namespace),
             {"spec": {"nodes": [name for name in nodes if name != node]}},

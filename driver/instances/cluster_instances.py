@@ -1,6 +1,6 @@
-"""All Instances, as the elected driver sees them: what nodes leave behind is cleared away.
+"""Cleanup of all Instances by the elected driver: slots of lost nodes, and unseen Instances.
 
-Nodes, Instances ──plan_lost_nodes──► slots that lost nodes held are free again, and Events
+Nodes, Instances ──plan_lost_nodes──► releases of slots that lost nodes held, and Events
 └─plan_unseen──────► Instances that no node sees are marked, then removed
 """
 
@@ -79,22 +79,22 @@ BY_CONFIGURATION = "Instances by Configuration"
 """Index of `ClusterInstances.store`."""
 
 GATHER_SECONDS = 0.3
-"""How long changes are gathered before a pass looks at all Instances."""
+"""How long changes are gathered into one reconciliation of all Instances."""
 
 PODS_SECONDS = 15.0
-"""How soon the pods of a node that is not Ready are asked for again; nobody tells when they go."""
+"""How often the pods of a node that is not Ready are listed. They are not watched."""
 
 FIELD_MANAGER = f"{DRIVER_NAME}:shared-driver"
-"""Of what is not written in a node's name; no node has a name like it."""
+"""Field manager of writes that are not in the name of a node. No node can have this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostNodeSettings:
-    """What is done about nodes that are lost.
+    """Settings for lost nodes.
 
     Attributes:
-        grace: How long a node may be away and keep its slots.
-        record: Takes Events.
+        grace: How long a node may be deleted or not Ready and keep its slots.
+        record: Records an Event.
     """
 
     grace: timedelta
@@ -102,13 +102,13 @@ class LostNodeSettings:
 
 
 class ClusterInstances:
-    """Frees slots of lost nodes and removes Instances that nobody sees.
+    """Releases slots of lost nodes and removes Instances that no node sees.
 
     Attributes:
         nodes: All Nodes.
         store: All Instances.
-        claimed: Says which shared ones claims may have, see `Surroundings`.
-        path: By which shared ones are to be offered; None before that is known.
+        claimed: Returns the shared Instances that claims may have, see `Surroundings`.
+        path: The path by which shared Instances are offered; None while it is unknown.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class ClusterInstances:
         self.path: OfferPath | None = None
 
     async def run(self) -> None:
-        """Write until cancelled; failures are retried for ever, and logged."""
+        """Write until cancelled; failures are logged and retried without a limit."""
         stores: list[Store[Any]] = [self.nodes, self.store]
         async with asyncio.TaskGroup() as tasks:
             for store in stores:
@@ -149,12 +149,12 @@ class ClusterInstances:
             await self._queue.run()
 
     def on_instance(self, change: Change[InstanceSight]) -> None:
-        """Look again, but not when one is deleted: of the others nothing follows from it."""
+        """Reconcile again, unless an Instance was deleted: that changes nothing for the others."""
         if not isinstance(change, Deleted):
             self.ask()
 
     def ask(self) -> None:
-        """Look at all Instances again, soon."""
+        """Reconcile all Instances again, after `GATHER_SECONDS`."""
         self._queue.add_after(ALL, GATHER_SECONDS)
 
     async def _reconcile(self) -> Result:
@@ -187,12 +187,12 @@ class ClusterInstances:
         return Done() if due is None else After(due)
 
     async def _asked_for(self, nodes: Collection[NodeName]) -> Mapping[NodeName, frozenset[str]]:
-        """The resources that pods of each node may use; without a node whose pods nobody tells."""
+        """The resources that pods of each node may use; a node with unknown pods is left out."""
         found = {node: await self._asked_on(node) for node in sorted(nodes)}
         waiting = frozenset(node for node, asked in found.items() if asked != NOBODY)
         for node in sorted(waiting - self._waited_for):
             logger.info(
-                "slots are kept, since pods of a node that is not Ready may run node=%s", node
+                "slots are kept: pods of a node that is not Ready may still run node=%s", node
             )
         self._waited_for = waiting
         return {node: asked for node, asked in found.items() if asked is not None}
@@ -201,12 +201,12 @@ class ClusterInstances:
         try:
             pods = await self._client.list(PODS.select(field_selector=f"spec.nodeName={node}"))
         except ApiError as error:
-            logger.warning("slots are kept, since its pods are unknown node=%s: %s", node, error)
+            logger.warning("slots are kept: the node's pods are unknown node=%s: %s", node, error)
             return None
         return asked_for(map(node_pod, pods.items))
 
     async def _write(self, decision: _Decision) -> None:
-        """Carry out a decision, unless the Instance has changed: that asks for another pass."""
+        """Carry out a decision. If the Instance has changed, decide again."""
         try:
             match decision:
                 case SlotWrite():
@@ -215,11 +215,11 @@ class ClusterInstances:
                     await self._patch(namespace, name, patch, FIELD_MANAGER)
                 case DeleteInstance():
                     await delete_instance(self._client, decision)
-                    logger.info("removed, since no node sees it instance=%s", decision.name)
+                    logger.info("removed: no node sees it instance=%s", decision.name)
                 case _:
                     assert_never(decision)
         except (ConflictError, NotFoundError) as error:
-            logger.debug("decided again, since it has changed: %s", error)
+            logger.debug("the Instance has changed and is decided again: %s", error)
             self.ask()
 
     async def _release(self, write: SlotWrite) -> None:
@@ -254,7 +254,7 @@ class ClusterInstances:
 
 
 def _mentioned(sights: Collection[InstanceSight]) -> frozenset[NodeName]:
-    """Nodes that some Instance names."""
+    """Nodes that some Instance names, as a holder of a slot or as a node that sees the device."""
     return _holding(sights).union(*(s.slots.nodes for s in sights))
 
 
@@ -264,7 +264,7 @@ def _holding(sights: Collection[InstanceSight]) -> frozenset[NodeName]:
 
 
 def _one_each(decisions: Iterable[_Decision]) -> Iterable[_Decision]:
-    """The first for each Instance; after it the object has another version, and is looked at."""
+    """The first decision for each Instance. Its write triggers another reconciliation."""
     firsts: dict[tuple[str, str], _Decision] = {}
     for decision in decisions:
         firsts.setdefault(_place(decision), decision)

@@ -1,8 +1,8 @@
-"""Where paths of the host lead: which device node, by its number and its kernel's name.
+"""Resolves paths of the host to device nodes: their numbers, and their names in the kernel.
 
-A discovery handler in a process of its own tells of a device node by a path, which may be a link,
-such as those in `/dev/serial/by-id`. Where the driver's pod does not see the host's `/dev`, what
-udevd made there stands in `/run/udev/links`, and the kernel's names in sysfs.
+A discovery handler in a process of its own reports a device node by a path, which may be a link,
+such as those in `/dev/serial/by-id`. If the driver's pod does not see the host's `/dev`, the links
+of udevd are in `/run/udev/links`, and the names of the kernel are in sysfs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LINKS = Path("/run/udev/links")
 
 _DEV = "/dev/"
 _KINDS = {"b": "block", "c": "char"}
-"""As udevd's database abbreviates them, and as folders below `/dev` and `/sys/dev` are named."""
+"""Kinds of devices: the letter in udevd's database, and the folder in `/dev` and `/sys/dev`."""
 
 
 class HostNodes:
@@ -37,18 +37,19 @@ class HostNodes:
             self._names = frozenset(os.listdir(links))
 
     def at(self, path: str) -> Collection[str]:
-        """Numbers and real paths of the nodes that a path may lead to; none if nothing tells.
+        """Numbers and real paths of the nodes that a path may lead to; empty if none is known.
 
-        Of a link that several devices ask for all count: which of them has it changes with time.
+        If several devices claim a link in udevd's database, all of them count: which of them has
+        the link changes with time.
         """
         seen = _seen(self._dev.here(self._dev.resolve(path)))
         numbers = {*seen, *_named(path), *self._linked(path)}
         return numbers | {node for number in numbers if (node := self._node(number))}
 
     def _linked(self, path: str) -> Iterator[str]:
-        """By udevd's database: a folder for each link, with an entry for each device that asks.
+        """Numbers by udevd's database: a folder for each link, with an entry for each claimant.
 
-        Before systemd 250 the folder's name began with the slash.
+        Before systemd 250 the name of the folder began with the slash.
         """
         name = path.removeprefix(_DEV).replace("\\", r"\x5c").replace("/", r"\x2f")
         for folder in {name, rf"\x2f{name}"} & self._names:
@@ -67,7 +68,7 @@ class HostNodes:
 
 
 def _seen(path: str) -> Iterator[str]:
-    """By the file system, where this process sees that of the host."""
+    """The number by the file system, if this process sees the host's `/dev`."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -78,7 +79,7 @@ def _seen(path: str) -> Iterator[str]:
 
 
 def _named(path: str) -> Iterator[str]:
-    """By its own name, as `/dev/char/188:0`."""
+    """The number in a path such as `/dev/char/188:0`."""
     for kind, folder in _KINDS.items():
         number = path.removeprefix(f"{_DEV}{folder}/")
         if number != path and number.replace(":", "", 1).isdecimal():

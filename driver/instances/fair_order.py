@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def fair_order(items: Iterable[T], whose: Callable[[T], Hashable]) -> tuple[T, ...]:
-    """The items in rounds: in each round one of everybody who has any left.
+    """The items in round-robin order: each cycle has one item of each owner with items left.
 
-    Within a round those go first who have the fewest; the items of one keep their order. So what is
-    small is done after as many rounds as it has items, however much others have.
+    Within a cycle the owners with the fewest items go first. The items of one owner keep their
+    order. So an owner with n items is done after n cycles, however many items others have.
     """
     owned: dict[Hashable, list[T]] = {}
     for item in items:
@@ -28,5 +28,5 @@ def fair_order(items: Iterable[T], whose: Callable[[T], Hashable]) -> tuple[T, .
 
 
 def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """The items in their order, so many at a time; fewer at the end."""
+    """The items in their order, in batches of `size`; the last batch may be smaller."""
     return (items[start : start + size] for start in range(0, len(items), size))

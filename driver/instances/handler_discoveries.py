@@ -1,8 +1,8 @@
 """Discoveries: the conversations with discovery handlers, one for each Configuration and source.
 
-What several sources say of one Configuration is put together: every device once, the first source
-that reports it wins. Not heard is not gone: while a source that may have reported devices before
-has not answered, what it says is missing of a Configuration, and its answer is not `complete`.
+The answers of several sources about one Configuration are merged: each device once, from the first
+source that reports it. A missing answer does not mean that devices are gone: while a source that
+may have reported devices before has not answered, the result is not `complete`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from kube.api import Backoff
 logger = logging.getLogger(__name__)
 
 _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=30.0)
-"""Far below the five minutes after which a handler that stays away is removed."""
+"""Far below the five minutes after which an unreachable handler is removed."""
 
 LASTING_SECONDS = 30.0
-"""A conversation that ends sooner counts as one more failure, though there was an answer."""
+"""A conversation that ends sooner counts as another failure, even if there was an answer."""
 
 _Place = tuple[ConfigurationName, str]
 """A Configuration, and the key of a source."""
@@ -48,10 +48,10 @@ class _Conversation:
 
 
 class Discoveries:
-    """Keeps what every handler said last.
+    """Keeps the last answer of every handler.
 
     Attributes:
-        heard: What is known of each Configuration that is followed and was answered once.
+        heard: The devices of each followed Configuration that was answered at least once.
     """
 
     def __init__(
@@ -73,15 +73,15 @@ class Discoveries:
 
     @property
     def complete(self) -> bool:
-        """Whether every Configuration that is followed was answered by all who should."""
+        """Whether every followed Configuration was answered by all its sources."""
         return not self._unasked and all(not self._missing(name) for name in self._questions)
 
     def follow(self, configurations: Iterable[Configuration]) -> None:
-        """Ask for these and no others from now on, whoever is there to be asked.
+        """Follow these Configurations and no others from now on.
 
-        While the properties of one cannot be read, its last question stays.
-        An answer to an older version of a Configuration stays until the new one is answered, and
-        that of a source until the source is removed.
+        While the properties of a Configuration cannot be read, its last question stays in force.
+        The answer to an older version of a Configuration stays until the new version is answered.
+        The answer of a source stays until the source is removed.
         """
         self._unasked = set()
         before, self._questions = self._questions, dict(self._wanted(configurations))
@@ -109,7 +109,7 @@ class Discoveries:
                 self._unasked.add(configuration.name)
 
     def _converse(self) -> None:
-        """Begin and end conversations, so that they are those that should be under way."""
+        """Start and end conversations, so that the wanted ones run."""
         wanted: dict[_Place, tuple[Question, Source]] = {
             (name, source.key): (question, source)
             for name, question in self._questions.items()
@@ -127,7 +127,7 @@ class Discoveries:
                 self._conversations[place] = _Conversation(question, source, task)
 
     async def _ask(self, place: _Place, question: Question, source: Source) -> None:
-        """Listen while the Configuration is in force; a source that fails is asked again."""
+        """Read answers until cancelled; a source that fails is asked again."""
         clock, failures = asyncio.get_running_loop(), 0
         while True:
             began = clock.time()
@@ -155,24 +155,24 @@ class Discoveries:
         self._on_answer()
 
     def _conclude(self, name: ConfigurationName) -> None:
-        """Put together what is known of a Configuration."""
+        """Merge what is known of a Configuration."""
         question, answers = self._questions[name], self._answers.get(name, {})
         if answers or self._sources.was_removed(question.handler):
             heard = heard_of(question.uid, answers, complete=not self._missing(name))
-            if heard != self.heard.get(name):  # else what followed from it still does
+            if heard != self.heard.get(name):  # An equal object keeps its derived results.
                 self.heard[name] = heard
         else:
             self.heard.pop(name, None)
 
     def _missing(self, name: ConfigurationName) -> bool:
-        """Whether a source that should has not answered."""
+        """Whether a source of the Configuration has not answered yet."""
         answers = self._answers.get(name, {})
         sources = self._sources.of(self._questions[name].handler)
         return any(source.is_awaited and source.key not in answers for source in sources)
 
 
 def heard_of(uid: str, answers: Mapping[str, Answer], *, complete: bool) -> Heard:
-    """All that the sources of a Configuration say, each device once."""
+    """The merged answers of the sources of a Configuration, each device once."""
     local: list[Device] = []
     shared: list[Device] = []
     ids: set[str] = set()

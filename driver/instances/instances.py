@@ -1,12 +1,11 @@
 """Instances: devices under the name of the Configuration that found them.
 
 An Instance is one device of one Configuration. Its name and hash are Akri's, so that objects,
-resource names and environment of an Akri cluster stay what they were.
+resource names and environment of an Akri cluster stay the same.
 
     devices, Configuration ──instances_of──► Instance
 
-What is written of those that only one node sees is decided in `local`, and of the others
-in `shared`.
+`local` decides what is written of Instances that only one node sees, `shared` of all others.
 """
 
 from __future__ import annotations
@@ -50,18 +49,18 @@ class Instance(Deriving):
     """A device as its Configuration offers it.
 
     Attributes:
-        hash: Akri's `device_hash` as a rule, six hexadecimal digits.
-        properties: The device's, with the Configuration's `brokerProperties` laid over them.
-        capacity: Slots, uses at one time.
+        hash: Akri's `device_hash`, usually six hexadecimal digits.
+        properties: Properties of the device, overridden by the Configuration's `brokerProperties`.
+        capacity: Number of slots, that is, of concurrent uses.
         shared: Whether several nodes may see the device.
-        online: Whether the handler reports it now; an offline one is kept while it is in use.
-        user_attributes: What its Configuration lets claims select it by, see `Configuration`.
-        device_attributes: What its handler does beside the properties, the important ones first.
-        device: The digest that tells which device it is; "" where that is not known.
-        nodes: What tells its device nodes from all others of the host, see `rivals`.
-        guards: Paths of the host that are there only as long as this very device is.
-        unprivileged: Names of properties that a handler without privileges reports.
-        rules: By which properties become environment of containers, see `unusable_properties`.
+        online: Whether the handler reports it now. An offline Instance is kept while it is in use.
+        user_attributes: Attributes from its Configuration, by which claims can select it.
+        device_attributes: Attributes from its handler beside the properties, important ones first.
+        device: The digest that identifies the device; "" if it is not known.
+        nodes: Keys that identify its device nodes on the host, see `rivals`.
+        guards: Paths of the host that exist only as long as this device does.
+        unprivileged: Names of properties that an unprivileged handler reports.
+        rules: Which properties become environment of containers, see `unusable_properties`.
     """
 
     name: InstanceName
@@ -85,12 +84,12 @@ class Instance(Deriving):
 
     @property
     def degraded(self) -> Degraded | None:
-        """What its handler says of it while it is there and not well."""
+        """The degraded state that its handler reports; None if it is well or offline."""
         return degraded(self.properties) if self.online else None
 
     @property
     def numa_node(self) -> int | None:
-        """The NUMA node that it is nearest to; None if its handler tells of none."""
+        """The NUMA node that it is nearest to; None if its handler reports none."""
         told = self.device_attributes.get(NUMA_NODE) or self.properties.get(NUMA_NODE, "")
         return int(told) if _NUMBER.fullmatch(told) else None
 
@@ -107,9 +106,9 @@ def instance_of(
 
     Args:
         device: The device.
-        configuration: What found it.
-        node: None for a device that several nodes can see.
-        ending: Of its name; None for Akri's hash.
+        configuration: The Configuration that found it.
+        node: The node that sees it; None if several nodes can see it.
+        ending: The ending of its name; None for Akri's hash.
     """
     ending = ending or device_hash(device.id, node)
     return Instance(
@@ -133,13 +132,13 @@ def instance_of(
 
 
 def _unprivileged(device: Device, configuration: Configuration) -> frozenset[str]:
-    """Names of properties that nobody but a handler without privileges says."""
+    """Names of properties that only an unprivileged handler reports."""
     names = device.properties if device.unprivileged else ()
     return frozenset(name for name in names if name not in configuration.broker_properties)
 
 
 def by_rules(instance: Instance, rules: EnvironmentRules) -> Instance:
-    """An Instance whose properties become environment by these rules."""
+    """The Instance with these rules for its environment."""
     return replace(instance, rules=rules)
 
 
@@ -150,17 +149,17 @@ def instances_of(
     node: NodeName,
     taken: TakenNames = NONE_TAKEN,
 ) -> tuple[tuple[Instance, ...], tuple[Collision, ...]]:
-    """All Instances of a Configuration, and the devices that are none, as others have their names.
+    """All Instances of a Configuration, and the devices that have none since a name is taken.
 
-    Instances of one node come first, then those of several, each by name; the same for any order
-    of the devices.
+    Instances of one node come first, then shared ones, each sorted by name, whatever the order of
+    the devices.
 
     Args:
         local: Devices that only `node` can see.
-        shared: Devices that other nodes may see, too; no id twice among all.
-        configuration: What found them.
+        shared: Devices that other nodes may see, too. No id comes twice in both together.
+        configuration: The Configuration that found them.
         node: The node.
-        taken: Names that are not to be given again.
+        taken: Names that are taken.
     """
     found = (*((device, node) for device in local), *((device, None) for device in shared))
     named = [derived(device, candidate, at, taken.digits) for device, at in found]

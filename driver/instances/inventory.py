@@ -1,9 +1,9 @@
-"""The inventory of a node: what its discovery handlers said, under the Configurations in force.
+"""The inventory of a node: the devices that its discovery handlers report for each Configuration.
 
-    Configurations, devices heard of each ──inventory_of──► Inventory ──► instances, slices
+    Configurations, answers of handlers ──inventory_of──► Inventory ──► instances, slices
 
-A Configuration that no handler has answered for, or that an edit broke, is unheard: what it
-published before stays as it is, since not heard is not gone.
+A Configuration that no handler has answered for, or that an edit made invalid, is unheard. Its
+published devices stay as they are, since a missing answer does not mean that devices are gone.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from driver.instances.rivals import LeadsTo, leads_nowhere, with_nodes
 
 @dataclass(frozen=True, slots=True)
 class Heard(Deriving):
-    """What handlers said last of one Configuration.
+    """The last answers of handlers about one Configuration.
 
     Attributes:
-        uid: The Configuration that was asked for; one recreated under the name asks anew.
+        uid: UID of the Configuration that was asked for. One that was recreated is asked for again.
         local: Devices that only this node can see.
         shared: Devices that other nodes may see, too.
-        complete: Whether all who may have reported a device before have answered; if not, what is
-            missing is not gone.
+        complete: Whether all sources that may have reported a device before have answered. If not,
+            missing devices do not count as gone.
     """
 
     uid: str
@@ -41,11 +41,11 @@ class Heard(Deriving):
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What is known of a node beside its devices.
+    """Facts about a node that the inventory needs beside its devices.
 
     Attributes:
-        leads_to: The device node that a path of the host leads to.
-        rules: By which properties of devices become environment of containers.
+        leads_to: Resolves a path of the host to its device nodes.
+        rules: Which properties of devices become environment of containers.
     """
 
     leads_to: LeadsTo = leads_nowhere
@@ -60,12 +60,11 @@ class Inventory(Deriving):
     """All that this node offers at one moment.
 
     Attributes:
-        configurations: Those in force whose devices are known.
-        instances: Their devices, by name; `local` are those that only this node can see.
-        unheard: Names that are held, and of which not all is known now: what was made of one
-            before stays.
-        collisions: Devices, by their Configuration, that are no Instance; see `names`.
-        rules: By which properties of devices become environment of containers.
+        configurations: Configurations in force with known devices.
+        instances: Their devices, sorted by name; `local` are those that only this node can see.
+        unheard: Configurations whose devices are not all known now. Their earlier devices stay.
+        collisions: Devices without an Instance, by Configuration; see `names`.
+        rules: Which properties of devices become environment of containers.
     """
 
     configurations: Mapping[ConfigurationName, Configuration]
@@ -84,7 +83,7 @@ class Inventory(Deriving):
 
 
 def in_force(verdicts: Iterable[Verdict]) -> tuple[Configuration, ...]:
-    """The Configurations that are to be discovered: valid, and holders of their name."""
+    """The Configurations to discover devices for: they are valid and hold their name."""
     held = holders(verdicts).values()
     return tuple(v.configuration for v in held if v.configuration is not None)
 
@@ -96,14 +95,14 @@ def inventory_of(
     taken: Callable[[Configuration], TakenNames] = lambda _: NONE_TAKEN,
     host: Host = PLAIN_HOST,
 ) -> Inventory:
-    """The inventory of `node`, from all Configurations and what was heard of each.
+    """The inventory of `node`, from all Configurations and the answers about each.
 
     Args:
         verdicts: All Configurations.
-        heard: What was heard of each.
+        heard: The answers about each.
         node: The node.
-        taken: What is known of the names of a Configuration's Instances.
-        host: What is known of the node beside.
+        taken: Returns the names of a Configuration's Instances that are taken.
+        host: Other facts about the node.
     """
     rules = host.rules
     known: dict[ConfigurationName, Configuration] = {}
@@ -133,5 +132,5 @@ def _named(
 
 
 def withdrawn(inventory: Inventory) -> Inventory:
-    """The inventory for a contract of the kubelet by which nothing is offered any more."""
+    """The inventory for a path by which the node offers no devices any more."""
     return replace(inventory, instances=(), unheard=frozenset())

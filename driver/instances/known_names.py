@@ -1,6 +1,6 @@
-"""What is known of the names of Instances at one moment: of those stored, and of those decided.
+"""The known names of Instances at one moment: stored names, and names that were decided before.
 
-stored Instances, those of other nodes, the inventory before ──taken──► TakenNames
+stored Instances, Instances of other nodes, previous inventory ──taken──► TakenNames
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from driver.instances.names import ANOTHER_NODES, TakenNames
 from driver.instances.stored.objects import StoredInstance
 
 Place = tuple[str, str]
-"""Namespace, and Configuration."""
+"""Namespace and Configuration."""
 
 
 @dataclass(frozen=True)
 class KnownNames:
-    """All of them; sorted when somebody asks.
+    """All known names; the indexes are built when they are first used.
 
     Attributes:
         stored: This node's Instances and all shared ones.
-        of_others: Names that another node's devices have.
-        before: What was decided last, if anything was.
-        digits: Of the hashes of devices that have no name yet.
+        of_others: Names of the Instances of other nodes.
+        before: The previous inventory, if there is one.
+        digits: Digits of the hash in a new name.
     """
 
     stored: tuple[StoredInstance, ...]
@@ -36,7 +36,7 @@ class KnownNames:
     digits: int
 
     def taken(self, configuration: Configuration) -> TakenNames:
-        """Those of one Configuration."""
+        """The taken names of one Configuration."""
         place = (configuration.namespace, configuration.name)
         known = {instance.name: instance.device for instance in self._stored.get(place, ())}
         for name in self.of_others.get(place, ()):

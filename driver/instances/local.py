@@ -1,12 +1,12 @@
-"""Instances of devices that only one node sees: what that node writes of them.
+"""Local Instances, whose devices only one node sees: what that node writes of them.
 
     wanted bodies, stored Instances ──plan_instances──► ApplyInstance | DeleteInstance
 
-    seen ──its device goes──► marked with the time ──grace over, in nobody's use──► removed
+    present ──its device goes──► marked with the time ──grace over, not in use──► removed
       ▲                             │
       └──── its device is back ─────┘
 
-What several nodes see is decided in `shared`.
+`shared` decides about devices that several nodes see.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ class Keeping:
     """What keeps an Instance whose device is gone.
 
     Attributes:
-        unheard: Configurations whose handler has not answered yet: not heard is not gone, so
-            their Instances stay as they are.
-        held: Instances that stay: a claim has the device, or it is published for another reason.
-        graces: How long others stay, by Configuration; no time for one that is not named.
+        unheard: Configurations whose devices are not all known. Their Instances stay.
+        held: Instances that stay because a pool still shows their device.
+        graces: How long other Instances stay, by Configuration; a missing entry means no time.
         now: The present.
     """
 
@@ -51,7 +50,7 @@ class Keeping:
         return self.graces.get(stored.configuration, timedelta())
 
     def end(self, stored: StoredInstance) -> datetime | None:
-        """When its grace ends; None if that is over, if it has none, and while it is in use."""
+        """When its grace ends; None if it is over, if there is none, or while it is in use."""
         grace = self.grace(stored)
         if not grace or stored.name in self.held or stored.slots_used:
             return None
@@ -61,7 +60,7 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class InstancePlan:
-    """What to write, and when to look again though nothing changes; None for never."""
+    """The writes, and when to plan again although nothing changes; None for never."""
 
     decisions: tuple[InstanceDecision, ...]
     recheck_at: datetime | None
@@ -70,14 +69,14 @@ class InstancePlan:
 def plan_instances(
     wanted: Iterable[Mapping[str, Any]], stored: Iterable[StoredInstance], keeping: Keeping
 ) -> InstancePlan:
-    """What to write so that this node's local Instances are the wanted ones.
+    """The writes that bring this node's local Instances to the desired state.
 
-    One that turns out to be another device's is left alone; its name is not wanted for long.
+    An Instance of another device is left alone; the next inventory avoids its name.
 
     Args:
-        wanted: Bodies from `instance_body`.
-        stored: This node's local Instances as the API server has them.
-        keeping: What keeps those that are not wanted; they are on no node meanwhile.
+        wanted: The desired bodies, from `instance_body`.
+        stored: The stored local Instances of this node.
+        keeping: What keeps Instances that are not desired. They are on no node meanwhile.
     """
     remaining = {(s.namespace, s.name): s for s in stored}
     applies: list[InstanceDecision] = []
@@ -95,7 +94,7 @@ def plan_instances(
 
 def _step(stored: StoredInstance, keeping: Keeping) -> InstanceDecision | None:
     if stored.name in keeping.held and stored.configuration not in keeping.graces:
-        return None  # It goes as soon as it is not held, and nobody asks where it is until then.
+        return None  # It is removed as soon as it is not held, and needs no mark until then.
     is_used = stored.name in keeping.held or stored.slots_used
     if not is_used and keeping.end(stored) is None:
         return DeleteInstance(stored.namespace, stored.name, stored.uid, stored.resource_version)
@@ -106,7 +105,7 @@ def _step(stored: StoredInstance, keeping: Keeping) -> InstanceDecision | None:
 
 
 def _away(stored: StoredInstance, keeping: Keeping) -> Mapping[str, Any]:
-    """The object while it is on no node; marked, if its grace counts from now on."""
+    """The object while it is on no node; marked with the time if it has a grace period."""
     metadata, spec = stored.body["metadata"], stored.body["spec"]
     if keeping.grace(stored):
         mark = offline_mark(stored.offline_since or keeping.now)

@@ -1,14 +1,14 @@
-"""Names of Instances: which device has which, and which device has none.
+"""Names of Instances: the name of each device, and the devices that get none.
 
-A name ends in Akri's hash of the device, 24 bits: of a few thousand devices two may well have one
-hash. Then the first has the name, and the other is no Instance, which the status of the
-Configuration says. Where that happens, a setting makes longer hashes for devices that come.
+A name ends in Akri's hash of the device, which has 24 bits: among a few thousand devices two may
+well have the same hash. Then the first device has the name and the other has no Instance, and the
+status of the Configuration says so. A setting makes longer hashes for new devices.
 
     devices of a Configuration, names that are taken ──name_devices──► a name for each, collisions
 
-A device keeps its name as long as its Instance is there, whoever else comes or goes: each Instance
-says of which device it is. Among nodes that name one device at the same moment, what the API server
-has in the end decides; that is before the device is offered through it.
+A device keeps its name as long as its Instance exists, since each Instance has the digest of its
+device. If nodes name devices at the same moment, the stored Instance decides, before the device is
+offered.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from driver.discovery.details import shown
 from kube.words import some_of
 
 DIGITS = (AKRIS_DIGITS, 8, 12, 16)
-"""How many hexadecimal digits a hash may have by the setting."""
+"""The numbers of hexadecimal digits that the setting allows for a hash."""
 
 MOST_NAMED = 5
-"""Devices that one sentence names."""
+"""Most devices that one sentence names."""
 
 ANOTHER_NODES = ""
-"""In place of a digest: the Instance is one that this node does not watch."""
+"""In place of a digest: the Instance belongs to another node, and this node does not watch it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Candidate:
 
     Attributes:
         digest: See `device_digest`.
-        hash: What its name ends in, if that is free.
+        hash: The ending of its name, if that name is free.
     """
 
     id: str
@@ -46,20 +46,20 @@ class Candidate:
 
 
 def candidate(device: Device, node: NodeName | None, digits: int = AKRIS_DIGITS) -> Candidate:
-    """A device that one node sees, or with None several."""
+    """The candidate of a device; `node` is None for a device that several nodes see."""
     id_ = device.id
     return Candidate(id_, device_digest(id_, node), device_hash(id_, node, digits))
 
 
 @dataclass(frozen=True, slots=True)
 class TakenNames:
-    """What is known of the names of a Configuration's Instances.
+    """The known names of a Configuration's Instances.
 
     Attributes:
-        stored: Instances on the API server, and the digest of each one's device. None for one that
-            does not say: Akri made it, or a driver before this one.
-        current: What this process named devices before, by digest.
-        digits: Of the hashes of devices that have no name yet.
+        stored: Stored Instances, and the digest of each device. The digest is None for an Instance
+            of Akri or of an older driver, which has none.
+        current: The names that this process gave before, by digest.
+        digits: Digits of the hash in a new name.
     """
 
     stored: Mapping[InstanceName, str | None] = field(default_factory=dict)
@@ -72,7 +72,7 @@ NONE_TAKEN = TakenNames()
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """A device that is no Instance, since another device has or had the name."""
+    """A device without an Instance, since another device has or had its name."""
 
     device: str
     taken: InstanceName
@@ -83,10 +83,10 @@ def name_devices(
     devices: Iterable[Candidate],
     taken: TakenNames = NONE_TAKEN,
 ) -> tuple[dict[str, str], tuple[Collision, ...]]:
-    """What the names of a Configuration's devices end in, all different, by digest.
+    """The endings of the names of a Configuration's devices, all different, by digest.
 
-    The order of the devices does not matter: where nothing else decides, the one whose id sorts
-    first gets the name that both would have.
+    The order of the devices does not matter: if nothing else decides between two devices, the one
+    with the smaller id gets the name.
     """
     prefix = f"{configuration}-"
     kept = {digest: name for name, digest in sorted(taken.stored.items(), reverse=True) if digest}
@@ -107,7 +107,7 @@ def name_devices(
 
 
 def _holder(name: InstanceName, rivals: list[Candidate], taken: TakenNames) -> Candidate | None:
-    """Who has a name; None if that is none of these."""
+    """The device that has a name; None if none of these has it."""
     stored = taken.stored.get(name)
     if stored is not None:
         return next((device for device in rivals if device.digest == stored), None)
@@ -116,19 +116,19 @@ def _holder(name: InstanceName, rivals: list[Candidate], taken: TakenNames) -> C
 
 
 def collision_sentence(collisions: Collection[Collision], digits: int = AKRIS_DIGITS) -> str:
-    """For the status of the Configuration; "" if all devices have names.
+    """A sentence for the status of the Configuration; "" if all devices have names.
 
     Args:
-        collisions: Of one Configuration.
-        digits: Of the hashes of devices that have no name yet, as the setting is.
+        collisions: The collisions of one Configuration.
+        digits: Digits of the hash in a new name, by the setting.
     """
     if not collisions:
         return ""
     named = [f"{shown(c.device)} ({c.taken})" for c in sorted(collisions, key=_order)]
     count = "1 device is" if len(named) == 1 else f"{len(named)} devices are"
     return (
-        f"{count} left out, since another device of the same {digits} digits of hash has the name:"
-        f" {some_of(named, MOST_NAMED)}. {_remedy(digits)}"
+        f"{count} left out, since another device with the same {digits} digits of hash has the"
+        f" name: {some_of(named, MOST_NAMED)}. {_remedy(digits)}"
     )
 
 
@@ -139,7 +139,7 @@ def _order(collision: Collision) -> tuple[str, str]:
 def _remedy(digits: int) -> str:
     longer = next((each for each in DIGITS if each > digits), None)
     if longer is None:
-        return "No longer hash can be set: their handler must give them other ids."
+        return "The hash cannot be longer: their handler must give them other ids."
     return (
         f"Set --instance-hash-digits={longer} on all nodes (driver.node.instanceHashDigits:"
         f" {longer} in the chart's values): they get longer names, and all others keep theirs."

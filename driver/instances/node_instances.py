@@ -1,9 +1,9 @@
-"""The Instances of a node, kept what its discovery says: local ones whole, of shared ones a part.
+"""Reconciles the Instances of a node with its discovery: local ones whole, its part of shared ones.
 
-A thousand new ones must not keep the next device out of its slice, so they have a queue of
-their own, beside that of `node_cluster`, and none is begun while slices are written. Nor must
-they keep the Instance of another Configuration waiting: turns are shared, see `fair_order`, and
-when there is something new to write, what is left of the old is decided anew with it.
+A thousand new Instances must not delay the slice of the next device. So Instances have a queue of
+their own beside that of `node_cluster`, and no write of an Instance starts while slices are being
+written. Nor must they delay the Instance of another Configuration: writes are in a fair order, see
+`fair_order`, and when a newer decision exists, the rest of the older one is decided again with it.
 """
 
 from __future__ import annotations
@@ -53,11 +53,10 @@ class Times:
     """Seconds.
 
     Attributes:
-        slices_first: For which Instances wait, so that what is decided at the same time about
-            slices is sent first.
-        longest_yield: For which Instances wait for slices at the most, each time: as long as one
-            new device needs. Those of thousands are written for seconds.
-        shortest_turn: For which a decision is written although there is a newer one: to decide
+        slices_first: Delay of Instances, so that slices of the same decision are sent first.
+        longest_yield: Longest time that Instances wait for slices: as long as one new device
+            needs. Slices of thousands of devices take seconds.
+        shortest_turn: How long a decision is written although a newer one exists, since deciding
             costs time.
     """
 
@@ -69,18 +68,19 @@ class Times:
 TIMES = Times()
 
 WRITES_A_STEP = 32
-"""Instances that are begun before somebody else may come in between."""
+"""Instances in one batch of writes. Slices and newer decisions may come between two batches."""
 
 _Place = tuple[str, str]
 """Namespace, and Configuration or Instance."""
 
 
 class NodeInstances:
-    """Writes what the last decision asks for; nothing before there is one.
+    """Writes the last decision; nothing is written before the first one.
 
     Attributes:
-        store: The node's own Instances and all shared ones, as the API server has them.
-        claimable: Whether this node's path is DRA, which its new shared ones say.
+        store: The stored Instances: the node's own ones and all shared ones.
+        of_others: Names of Instances of other nodes, found when this node wanted the name.
+        claimable: Whether this node's path is DRA. New shared Instances are marked accordingly.
     """
 
     def __init__(
@@ -93,10 +93,11 @@ class NodeInstances:
         """Create.
 
         Args:
-            client: The API server.
-            node: Whose Instances these are.
-            on_taken: Hears that a name is another device's: there is a new inventory to decide.
-            shown: Attribute values of the Instances that slices may show, which stay.
+            client: Client of the API server.
+            node: The node.
+            on_taken: Called when another device has a name, so that the inventory must be decided
+                again.
+            shown: Returns the attribute values of the Instances that slices may have. They stay.
         """
         self.store: Store[StoredInstance] = Store(
             client,
@@ -121,26 +122,26 @@ class NodeInstances:
     def names(
         self, before: Inventory | None, digits: int = AKRIS_DIGITS
     ) -> Callable[[Configuration], TakenNames]:
-        """What is known of the names of Instances, beside those of the inventory before.
+        """The known names of Instances at this moment, and those of the previous inventory.
 
-        The result says what was known at this moment, and may be asked in a thread.
+        The result may be called in another thread.
         """
         of_others = {place: frozenset(names) for place, names in self.of_others.items()}
         return KnownNames(tuple(self.store), of_others, before, digits).taken
 
     def decide(self, inventory: Inventory) -> None:
-        """Let the Instances be those of this inventory, and of what is still shown."""
+        """Write the Instances of this inventory from now on, and keep those still published."""
         self._decided = inventory
         self.look_again()
 
     def look_again(self) -> None:
-        """Something is not shown any more."""
+        """Decide again, since devices were removed from slices."""
         self._looks += 1
         self.queue.add_after(ALL, TIMES.slices_first)
 
     @contextmanager
     def yielding(self) -> Iterator[None]:
-        """No Instance is begun to be written for as long as this lasts, within limits."""
+        """A context during which no write of an Instance starts, for `longest_yield` at most."""
         self._others_write += 1
         self._may_write.clear()
         try:
@@ -151,21 +152,21 @@ class NodeInstances:
                 self._may_write.set()
 
     async def _write(self, decisions: Sequence[Decision], looks: int) -> None:
-        """Write what was decided, a few at a time, until there is something newer to decide from.
+        """Write the decisions in batches, until a newer decision is due.
 
         Args:
-            decisions: In their order.
-            looks: How many were asked for when it was decided.
+            decisions: The decisions, in their order.
+            looks: Number of decisions that had been requested when these were made.
 
         Raises:
-            ApiError: The first failure; the others were tried nevertheless.
+            ApiError: The first failure; the other writes were tried nevertheless.
         """
         clock, failures = asyncio.get_running_loop().time, list[ApiError]()
         end = clock() + TIMES.shortest_turn
         for few in batched(decisions, WRITES_A_STEP):
             await pause_until(self._may_write, TIMES.longest_yield)
             if self._looks != looks and clock() >= end:
-                break  # It is in the queue.
+                break  # The newer decision is in the queue.
             try:
                 await write_instances(
                     self._client, few, self._node, self.store.note, self._note_taken
@@ -181,13 +182,13 @@ class NodeInstances:
         await self.queue.run()
 
     def on_change(self, change: Change[StoredInstance]) -> None:
-        """Put it right; what was deleted and is not wanted is, as when a Configuration went."""
+        """Reconcile after a change; a deleted Instance that is not wanted needs no write."""
         wanted: Collection[_Place] = derived(self._decided, _places) if self._decided else ()
         if not isinstance(change, Deleted) or (change.key.namespace, change.key.name) in wanted:
             put_right(change, self.queue)
 
     async def reconcile(self) -> Result:
-        """Plan by what is decided and stored now, and write. Raises ApiError."""
+        """Plan from the last inventory and the stored Instances, and write. Raises ApiError."""
         inventory = self._decided
         if inventory is None:
             return Done()
@@ -204,14 +205,14 @@ class NodeInstances:
         return After((plan.recheck_at - now).total_seconds())
 
     def _forget(self, inventory: Inventory) -> None:
-        """Names of other nodes' Instances, of Configurations that are no more."""
+        """Forget names of other nodes' Instances if their Configuration is gone."""
         known = inventory.configurations.keys() | inventory.unheard
         for place in [place for place in self.of_others if place[1] not in known]:
             del self.of_others[place]
 
     def _note_taken(self, stored: JsonObject) -> None:
         labels, found = metadata_of(stored).labels or {}, stored_instance(stored)
-        logger.warning("another device has an Instance of this name instance=%s", found.name)
+        logger.warning("another device has the Instance of this name instance=%s", found.name)
         if labels.get(NODE_LABEL) in self._labels:
             self.store.note(stored)
         else:
@@ -221,5 +222,5 @@ class NodeInstances:
 
 
 def _places(inventory: Inventory) -> frozenset[_Place]:
-    """Namespaces and names of all Instances that are to be there."""
+    """Namespaces and names of all Instances of an inventory."""
     return frozenset((instance.namespace, instance.name) for instance in inventory.instances)

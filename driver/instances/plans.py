@@ -1,6 +1,6 @@
-"""All that a node writes of Instances at one moment: local ones whole, of shared ones its part.
+"""All that a node writes of Instances at one moment: local ones whole, its part of shared ones.
 
-Inventory, what is seen of the API server ──planned──► decisions, each Configuration in its turn
+Inventory, stored Instances ──planned──► decisions, in a fair order over the Configurations
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Decision = InstanceDecision | SharedDecision
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a node sees of the API server.
+    """What a node has read from the API server.
 
     Attributes:
         stored: Its own Instances and all shared ones.
-        shown: Attribute values of the Instances that slices may show, which stay.
-        claimable: What new shared ones say, see `shared_paths`.
+        shown: Attribute values of the Instances that slices may have. They stay.
+        claimable: Whether new shared Instances are offered through DRA, see `shared_paths`.
     """
 
     node: NodeName
@@ -51,9 +51,9 @@ class NodePlan:
     """What a node writes.
 
     Attributes:
-        decisions: In a fair order.
-        recheck_at: When to look again though nothing changes; None for never.
-        is_any_taken: Whether another node had a name first; then the device is none, see `names`.
+        decisions: The writes, in a fair order.
+        recheck_at: When to plan again although nothing changes; None for never.
+        is_any_taken: Whether another device has a name that this node wants, see `names`.
     """
 
     decisions: tuple[Decision, ...]
@@ -62,7 +62,7 @@ class NodePlan:
 
 
 def planned(inventory: Inventory, seen: Seen, now: datetime) -> NodePlan:
-    """What a node writes so that Instances are those of this inventory, and of what is shown."""
+    """The writes that bring the Instances to this inventory and keep those still published."""
     of = inventory.configurations
     local = [derived(i, instance_body, of[i.configuration], seen.node) for i in inventory.local]
     shared = [shared_body(i, of[i.configuration]) for i in inventory.shared]
@@ -104,7 +104,7 @@ def _is_any_taken(bodies: Iterable[Mapping[str, Any]], stored: Iterable[StoredIn
 
 
 def _configuration_of(decision: Decision) -> str:
-    """Names are `<configuration>-<hash>`; of one that is deleted nothing else is at hand."""
+    """The Configuration of a decision. A delete has only the name, `<configuration>-<hash>`."""
     if isinstance(decision, ApplyInstance):
         return str(decision.body["spec"]["configurationName"])
     return decision.name.rpartition("-")[0]

@@ -1,4 +1,7 @@
-"""What the status of Configurations says of devices that several of them offer, see `rivals`."""
+"""Sentences for the status of Configurations about devices that several of them offer.
+
+See `rivals`.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,12 @@ SLOTS = "nothing keeps two pods from using it at the same time, one through each
 def rival_sentences(
     inventory: Inventory, *, claims: bool
 ) -> Mapping[ConfigurationName, tuple[str, ...]]:
-    """Which devices of each Configuration are another one's, too.
+    """Sentences about the devices of each Configuration that another Configuration has, too.
 
     Args:
-        inventory: A node's.
-        claims: Whether they are offered to claims; slots of one know nothing of those of another.
+        inventory: The inventory of a node.
+        claims: Whether devices are offered through DRA, which keeps claims of rivals apart. The
+            device plugin does not keep their slots apart.
     """
     return derived(inventory, _by_configuration, CLAIMED if claims else SLOTS)
 

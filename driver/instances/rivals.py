@@ -1,15 +1,15 @@
-"""Rivals: Instances of several Configurations that are one and the same device of the host.
+"""Rivals: Instances of several Configurations that are the same device of the host.
 
-    devices, where their paths lead ──with_nodes──► Instances with what tells their device nodes
-    Instances of a node ──rivalries──► which have nodes in common, and so exclude each other
+    devices, resolved paths ──with_nodes──► Instances with the keys of their device nodes
+    Instances of a node ──rivalries──► Instances with common nodes, which exclude each other
 
-Device nodes are the same where their numbers are equal, or the paths that theirs lead to. Two
-functions of one camera have two nodes, and are two devices. What two Configurations offer to
-several users at a time is shared by intent: only where one of them gives it to one user, they are
-rivals. Devices on the network have no nodes, and no rivals.
+Device nodes are the same if their numbers are equal, or if their paths resolve to the same path.
+Two functions of one camera have two nodes, and are two devices. If all Configurations offer a
+device to several users concurrently, sharing is intended; they are rivals only if one of them
+offers it to a single user. Devices on the network have no nodes, and no rivals.
 
-Within a Configuration its handler tells devices apart. A node that several of them have is that of
-what they have in common, such as a control node, and tells none of them.
+Within a Configuration the handler tells devices apart. A node that several of its devices have is
+something that they have in common, such as a control node, and identifies none of them.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ LeadsTo = Callable[[str], Collection[str]]
 """The real path and the number of the device node at a path of the host, as far as known."""
 
 NOBODYS_NODES = frozenset({"/dev/vfio/vfio", "c10:196"})
-"""Those that each virtual machine gets with whatever device it takes over."""
+"""Nodes that each virtual machine gets with any passed-through device; they identify none."""
 
 
 def leads_nowhere(path: str) -> Collection[str]:
-    """Where nobody says where paths lead."""
+    """Resolve no path: the default if paths of the host cannot be resolved."""
     return ()
 
 
 def with_nodes(
     instances: Iterable[Instance], leads_to: LeadsTo = leads_nowhere
 ) -> tuple[Instance, ...]:
-    """The Instances of a Configuration, each with what tells its device nodes."""
+    """The Instances of a Configuration, each with the keys of its device nodes."""
     found = tuple(_with_nodes(instance, leads_to) for instance in instances)
     common = _common(found)
     return tuple(derived(i, _without, common) for i in found) if common else found
@@ -61,9 +61,9 @@ def _without(instance: Instance, common: frozenset[str]) -> Instance:
 
 
 def _common(instances: Collection[Instance]) -> frozenset[str]:
-    """What tells nodes of several of these."""
+    """Keys that several of these Instances have."""
     nodes = [instance.nodes for instance in instances]
-    if sum(map(len, nodes)) == len(frozenset().union(*nodes)):  # as nearly always, and quick
+    if sum(map(len, nodes)) == len(frozenset().union(*nodes)):  # The fast path, nearly always.
         return frozenset()
     counts = Counter(node for those in nodes for node in those)
     return frozenset(node for node, count in counts.items() if count > 1)
@@ -74,8 +74,8 @@ class Rivalry:
     """Instances that have device nodes in common.
 
     Attributes:
-        nodes: What tells those nodes.
-        instances: By name, each of another Configuration as a rule.
+        nodes: The keys of these nodes.
+        instances: The Instances, sorted by name, usually each of another Configuration.
     """
 
     nodes: tuple[str, ...]
@@ -83,22 +83,22 @@ class Rivalry:
 
     @property
     def node(self) -> str:
-        """The first path, else whatever there is."""
+        """The first path among the keys; the first key if there is no path."""
         return min(self.nodes, key=shown_first)
 
 
 def shown_first(node: str) -> tuple[bool, str]:
-    """The order in which to name device nodes to people: by their paths, if they can be."""
+    """Sort key of device nodes in sentences: paths come first."""
     return not node.startswith("/dev/"), node
 
 
 def is_shareable(instance: Instance) -> bool:
-    """Whether its Configuration offers it to several users at a time."""
+    """Whether its Configuration offers it to several users concurrently."""
     return instance.capacity > 1
 
 
 def rivalries(instances: Iterable[Instance]) -> tuple[Rivalry, ...]:
-    """Who excludes whom, among the Instances of a node; the same for any order of them."""
+    """The Instances of a node that exclude each other, whatever their order."""
     known = tuple(instances)
     common = _common(known)
     by_node: dict[str, list[Instance]] = defaultdict(list)

@@ -1,19 +1,18 @@
-"""Instances that several nodes hold: what one of these nodes writes of them.
+"""Shared Instances, whose devices several nodes see: what one of these nodes writes of them.
 
     wanted bodies, stored Instances ──plan_shared──► JoinInstance | LeaveInstance
 
-All nodes that see a device write one object, each without waiting for the others:
+All nodes that see a device write one object, and no node waits for another:
 
-* The body (all but `nodes` and `deviceUsage`) is written by the first by name of the nodes that
-  see the device. It has one owner of fields, whoever writes: so the next writer needs no handing
-  over, and a property that is dropped is gone. The owner is called after the device: who means
-  another device of the same hash is another owner, and the API server refuses its body.
-* Its entry in `nodes` is each node's own, and so is the owner of that field.
-* The object is removed by the shared driver, when no node sees the device any more: see
-  `unseen`.
+* The first node by name that sees the device writes the body (all but `nodes` and `deviceUsage`).
+  All nodes use the same field manager for the body: so the next writer needs no handover, and a
+  dropped property is removed. The field manager is named after the device: a node that means
+  another device with the same hash uses another one, and the API server refuses its body.
+* Each node has its own entry in `nodes`, with a field manager of its own.
+* The shared driver removes the object when no node sees the device any more: see `unseen`.
 
-Nothing here depends on what another node will do next. Two nodes that both take themselves for the
-first write the same body, and then the one that is not sees the other and stops.
+Nothing here depends on what another node will do next. If two nodes both consider themselves the
+first, they write the same body, and then one of them sees the other's entry and stops.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from kube.kinds import INSTANCES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinInstance:
-    """Be one of the nodes that see a device.
+    """Join the nodes that see a device.
 
     Attributes:
-        uid: Of the object to enter; None where there is none yet, and the body makes it.
-        body: To be applied; None where it is right already or another node's to write.
-        enter: Whether the node is not among `nodes` yet. It enters before it writes the body of
-            an object that is there: a policy lets nobody else write one.
-        is_known: Whether there is an object, and it says that it is of this device.
+        uid: UID of the object to join; None if there is none yet, and applying the body makes it.
+        body: The body to apply; None if it is right already, or if another node writes it.
+        enter: Whether the node is missing in `nodes`. It enters before it writes the body of an
+            existing object: an admission policy refuses bodies of other nodes.
+        is_known: Whether there is an object with the digest of this device.
     """
 
     namespace: str
@@ -58,7 +57,7 @@ class JoinInstance:
 
 @dataclass(frozen=True, slots=True)
 class LeaveInstance:
-    """Be no longer one of the nodes that see the device of this very object."""
+    """Leave the nodes that see the device of this object."""
 
     namespace: str
     name: InstanceName
@@ -69,12 +68,12 @@ SharedDecision = JoinInstance | LeaveInstance
 
 
 def shared_body(instance: Instance, configuration: Configuration) -> Mapping[str, Any]:
-    """What the first of the nodes that see a device writes."""
+    """The body that the first of the nodes that see a device writes."""
     return labelled_body(instance, configuration, SHARED_LABEL_VALUE)
 
 
 def entry_body(namespace: str, name: InstanceName, *nodes: NodeName) -> Mapping[str, Any]:
-    """What a node applies for its entry in `nodes`; without a node it gives the entry up."""
+    """The body that a node applies for its entry in `nodes`; without nodes it removes the entry."""
     body: dict[str, Any] = {
         "apiVersion": INSTANCES.api_version,
         "kind": "Instance",
@@ -91,15 +90,15 @@ def plan_shared(
     unheard: Collection[ConfigurationName],
     claimable: bool = False,
 ) -> tuple[SharedDecision, ...]:
-    """What a node writes so that shared Instances say what it sees.
+    """The writes of a node that bring shared Instances to what it sees.
 
     Args:
         wanted: Bodies from `shared_body`, one for each device that the node sees.
-        stored: All shared Instances as the API server has them.
+        stored: All stored shared Instances.
         node: The node.
-        unheard: Configurations whose handler has not answered yet: not heard is not gone, so the
-            node stays where it is.
-        claimable: What new ones say, see `shared_paths`.
+        unheard: Configurations whose devices are not all known. The node leaves none of their
+            Instances.
+        claimable: Whether new Instances are offered through DRA, see `shared_paths`.
     """
     remaining = {(s.namespace, s.name): s for s in stored}
     joins: list[SharedDecision] = []
@@ -141,9 +140,9 @@ def _plan_seen(
 
 
 def _saying(body: Mapping[str, Any], claimable: bool) -> Mapping[str, Any]:
-    """A body that leaves by which path the device is offered as it is.
+    """The body with the annotation of the path as it is now.
 
-    Left out, what an earlier body said would be taken away, as it has the same owner.
+    A body without the annotation would remove it, since all bodies have the same field manager.
     """
     if not claimable:
         return body
@@ -153,6 +152,6 @@ def _saying(body: Mapping[str, Any], claimable: bool) -> Mapping[str, Any]:
 
 
 def body_of(stored: StoredInstance) -> Mapping[str, Any]:
-    """What `shared_body` made of it, as it is now."""
+    """The stored object without `nodes`, to be compared with `shared_body`."""
     spec = {field: value for field, value in stored.body["spec"].items() if field != "nodes"}
     return {**stored.body, "spec": spec}

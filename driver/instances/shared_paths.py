@@ -1,15 +1,16 @@
-"""By which path a device that several nodes see is offered: its Instance says so, to all of them.
+"""The path by which a shared device is offered: an annotation of its Instance tells all nodes.
 
-    device plugin ──────────────── said ────────────────► DRA: claims get what no slot is held of
+    device plugin ────────────── annotated ─────────────► DRA: claims get uses without held slots
           ▲                                                │
-          └──── said ◄──── no claim has it any more ◄──── withdrawn
+          └── annotated ◄── no claim has it any more ◄─── withdrawn
 
-The nodes may be on different paths, as while they are updated one after the other, and each gives
-slots away for itself. So it is the object that decides: a node writes a slot only into the version
-that it has seen, and into none that says `dra`; and the shared driver publishes nothing of an
-Instance before it says so. What is held at that moment is known then, and can only become less.
+Nodes may have different paths, for example while they are updated one after the other, and each
+node gives slots away by itself. So the object decides. A node writes a slot only at the version
+that it has read, and never into an Instance that says `dra`. The shared driver publishes an
+Instance only after the Instance says `dra`. The slots that are held at that moment are known, and
+their number can only fall.
 
-A node on the path of DRA makes its Instances so from the start, which spares a write for each.
+A node with the path DRA creates its Instances with the annotation, which saves a write for each.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from driver.offer_paths import OfferPath
 def plan_paths(
     sights: Iterable[InstanceSight], wanted: OfferPath, claimed: Collection[str] | None
 ) -> tuple[PatchInstance, ...]:
-    """What to write so that shared Instances are offered by the wanted path.
+    """The writes that offer shared Instances by the wanted path.
 
     Args:
         sights: All Instances.
         wanted: The path of the shared driver.
-        claimed: Attribute values of the shared Instances that claims may have, or may come to
-            have; None while that is not known.
+        claimed: Attribute values of the shared Instances that claims have or may get; None while
+            they are not known.
     """
     found = []
     for sight in sights:
@@ -44,6 +45,6 @@ def plan_paths(
 
 
 def offer_through(slots: InstanceSlots, path: OfferPath) -> PatchInstance:
-    """Say by which path an Instance is offered from now on."""
+    """The patch of the annotation that says by which path an Instance is offered."""
     value = OfferPath.DRA.value if path is OfferPath.DRA else None
     return patch_of(slots, {"annotations": {OFFERED_THROUGH: value}})

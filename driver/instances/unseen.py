@@ -1,15 +1,15 @@
-"""Instances that no node sees: kept for a while, then removed by the shared driver.
+"""Unseen Instances, whose devices no node sees: the shared driver keeps them, then removes them.
 
-    seen ──the last node left──► marked with the time ──grace over, not in use──► removed
+    seen ──the last node leaves──► marked with the time ──grace over, not in use──► removed
       ▲                             │
       └──── a node sees it again ───┘
 
-Also what nodes leave behind that no longer exist: their entries in `nodes`, and their own local
-Instances. A node that is only not Ready keeps both: its driver may well be running. And the
-finalizer of slots, where the last slot was cleared by a hand that did not know of it.
+It also cleans up after nodes that no longer exist: their entries in `nodes`, and their local
+Instances. A node that is not Ready keeps both, since its driver may still run. And it removes the
+finalizer of slots if an administrator cleared the last slot without it.
 
-All that is remembered stands in the objects, so any process can go on from here. Each write names
-the version it was decided from: a node that sees the device at that moment wins.
+All state is in the objects, so any process can continue. Each write states the version that it was
+decided from, so that a node which sees the device at that moment wins.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ NEWBORN = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceSight(Deriving):
-    """Who sees the device of an Instance.
+    """An Instance as the shared driver observes it: its slots, and the nodes that see it.
 
     Attributes:
-        label: Of the node that has the device, "" for one that several nodes may see; None for
-            an Instance that no driver of ours made.
-        offline_since: What the mark says; None without one.
-        properties: Of a shared one, what its containers get; of others nothing is kept.
+        label: The node that has the device; "" for a device that several nodes may see; None for
+            an Instance that no driver of Moorage made.
+        offline_since: Time of the mark; None without a mark.
+        properties: Properties of a shared Instance; empty for any other.
     """
 
     slots: InstanceSlots
@@ -75,7 +75,7 @@ class PatchInstance:
 def patch_of(
     slots: InstanceSlots, metadata: Mapping[str, Any], **fields: Mapping[str, Any]
 ) -> PatchInstance:
-    """The patch of some metadata and other fields of the version that is known."""
+    """The patch of metadata and other fields, at the version that was read."""
     version = {"uid": slots.uid, "resourceVersion": slots.resource_version}
     return PatchInstance(
         slots.namespace, slots.name, {"metadata": {**version, **metadata}, **fields}
@@ -83,17 +83,17 @@ def patch_of(
 
 
 def mark(slots: InstanceSlots, since: datetime | None) -> PatchInstance:
-    """Write down since when no node sees the device, or, with None, that one does again."""
+    """The patch of the mark: since when no node sees the device; None removes the mark."""
     return patch_of(slots, {"annotations": offline_mark(since)})
 
 
 def keep_nodes(slots: InstanceSlots, nodes: Collection[NodeName]) -> PatchInstance:
-    """Leave only these in `nodes`; the others do not exist."""
+    """The patch that leaves only these nodes in `nodes`; the others do not exist."""
     return patch_of(slots, {}, spec={"nodes": sorted(nodes)})
 
 
 def free(slots: InstanceSlots) -> PatchInstance:
-    """Let go of an Instance of which no slot is held, though whoever cleared the last did not."""
+    """The patch that removes the finalizer of an Instance without held slots."""
     others = [name for name in slots.finalizers if name != SLOTS_FINALIZER]
     return patch_of(slots, {"finalizers": others})
 
@@ -103,14 +103,14 @@ UnseenDecision = PatchInstance | DeleteInstance
 
 @dataclass(frozen=True, slots=True)
 class UnseenPlan:
-    """What to write, and when to look again though nothing changes; None for never."""
+    """The writes, and when to plan again although nothing changes; None for never."""
 
     decisions: tuple[UnseenDecision, ...]
     recheck_at: datetime | None
 
 
 def instance_sight(obj: JsonObject | InstanceObject) -> InstanceSight:
-    """Parse an Instance object; a mark that is no time is read as none. Raises ValueError."""
+    """Parse an Instance object; an unreadable mark counts as none. Raises ValueError."""
     found = read_as(InstanceObject, obj)
     metadata, spec = found.metadata, found.spec or NO_INSTANCE_SPEC
     label = (metadata.labels or {}).get(NODE_LABEL)
@@ -126,14 +126,15 @@ def instance_sight(obj: JsonObject | InstanceObject) -> InstanceSight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What else decides about Instances that no node sees.
+    """Facts beside the Instances that decide about unseen Instances.
 
     Attributes:
-        configurations: Those in force. Instances of others stay: an edit that breaks one for a
-            minute takes nothing away, and those of a deleted one are collected as its own.
-        existing: All Nodes.
-        gone: Names in `nodes` that no Node has had for so long that it will not come back.
-        claimed: Attribute values of the shared Instances that claims may have; None while that is
+        configurations: Configurations in force. Instances of others stay: an edit that makes a
+            Configuration invalid for a minute removes nothing, and the Instances of a deleted
+            Configuration are garbage-collected.
+        existing: Names of all Nodes.
+        gone: Names in `nodes` without a Node object for longer than the grace.
+        claimed: Attribute values of the shared Instances that claims may have; None while they are
             not known.
     """
 
@@ -144,14 +145,14 @@ class Surroundings:
 
 
 def may_be_claimed(slots: InstanceSlots, claimed: Collection[str] | None) -> bool:
-    """Whether a claim may have the device; so it is as long as nobody knows."""
+    """Whether a claim may have the device; true while the allocations are not known."""
     return claimed is None or attribute_value(slots.name) in claimed
 
 
 def plan_unseen(
     instances: Iterable[InstanceSight], surroundings: Surroundings, *, now: datetime
 ) -> UnseenPlan:
-    """What to do about Instances that no node sees."""
+    """The writes for Instances that no node sees."""
     labels = {label_value(name) for name in surroundings.existing}
     steps = [_step(sight, surroundings, labels, now) for sight in instances]
     return UnseenPlan(
@@ -163,7 +164,7 @@ def plan_unseen(
 def _step(
     sight: InstanceSight, around: Surroundings, labels: Collection[str], now: datetime
 ) -> UnseenDecision | datetime | None:
-    """What to do about one Instance now, or when to look again."""
+    """The write for one Instance now, or when to plan again."""
     slots = sight.slots
     if SLOTS_FINALIZER in slots.finalizers and not slots.holders:
         return free(slots)
@@ -192,7 +193,7 @@ def _shared(
 
 
 def _removal(sight: InstanceSight) -> DeleteInstance | None:
-    """Nothing while anything holds it; the release of the last slot is when to look again."""
+    """The removal, unless the Instance is in use. The release of its last slot plans again."""
     slots = sight.slots
     if slots.nodes or slots.holders:
         return None

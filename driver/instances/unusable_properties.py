@@ -1,9 +1,9 @@
-"""Unusable properties: what a device says of itself and no container can be told.
+"""Unusable properties: properties of devices that containers do not get as environment.
 
-    Instance ──container_properties──► what containers are told
-        └──────denied_properties─────► what they are not, and why not
+    Instance ──container_properties──► properties that containers get
+        └──────denied_properties─────► properties that they do not get, and why
 
-That a property is denied concerns environment alone: it is an attribute all the same.
+A denied property is denied as environment only. It is still an attribute of the device.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ UNUSABLE = re.compile(r"[\0\ud800-\udfff]")
 """A NUL ends a variable; lone surrogates stand for bytes that were no UTF-8."""
 
 MOST_TOLD = 3
-"""Of one Configuration."""
+"""Most sentences about one Configuration."""
 
 
 def denied_properties(instance: Instance) -> Mapping[str, str]:
-    """Names of properties that become no variables, each with why not, as a clause."""
+    """Names of properties that become no variables, each with the reason as a clause."""
     return derived(instance, _denied)
 
 
@@ -49,7 +49,7 @@ def _denied(instance: Instance) -> Mapping[str, str]:
 
 
 def unusable_sentences(inventory: Inventory) -> Mapping[ConfigurationName, tuple[str, ...]]:
-    """What is wrong with properties of each Configuration's Instances."""
+    """Sentences about the unusable properties of each Configuration's Instances."""
     return derived(inventory, _by_configuration)
 
 
@@ -66,11 +66,11 @@ def _sentences(instance: Instance) -> tuple[str, ...]:
 
 
 def _unusable(instance: Instance) -> Iterator[str]:
-    """A name that no variable may have is left alone: it may be an attribute's."""
+    """Properties with bytes that no variable can have; their names may be those of attributes."""
     for name in sorted(k for k, v in instance.properties.items() if UNUSABLE.search(k + v)):
         yield (
-            f"Property {shown(name)} of Instance {instance.name} holds a NUL or bytes that are no"
-            " text, so no container gets it."
+            f"Property {shown(name)} of Instance {instance.name} has a NUL byte or bytes that are"
+            " not UTF-8, so no container gets it."
         )
 
 
@@ -80,7 +80,7 @@ def _told_of_denied(instance: Instance) -> Iterator[str]:
 
 
 def few(sentences: list[str]) -> tuple[str, ...]:
-    """The first of them, and how many more there are."""
+    """The first sentences, and the number of the others."""
     more = len(sentences) - MOST_TOLD
     told = sorted(sentences)[:MOST_TOLD]
-    return (*told, f"So it is with {more} more.") if more > 0 else tuple(told)
+    return (*told, f"The same is true of {more} more.") if more > 0 else tuple(told)

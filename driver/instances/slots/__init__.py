@@ -1,6 +1,6 @@
-"""Slots: the uses that an Instance allows at one time, and who has them.
+"""Slots: the concurrent uses that an Instance allows, and their holders.
 
-`slots` is the view of one Instance that all decisions share; `node_pods` says what the pods of a
-node ask for and have, and `lost_nodes` which slots of nodes that are gone come back.
-Start reading at `slots`.
+`slots` is the view of one Instance that all decisions share; `slot_writes` are changes of slots;
+`node_pods` reads what the pods of a node request and have; `lost_nodes` decides which slots of lost
+nodes are released. Start reading at `slots`.
 """

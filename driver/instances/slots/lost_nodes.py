@@ -1,12 +1,12 @@
-"""Slots of nodes that are gone: released by the shared driver, since the node itself cannot.
+"""Slots of lost nodes: the shared driver releases them, since the node itself cannot.
 
-A node that is not Ready may run its containers all the same: it may only be cut off. So its slots
-are free once somebody vouches that they run no more: the Node was deleted, bears the taint
-`node.kubernetes.io/out-of-service`, or has no pod on the API server that asks for them. Kubernetes
-itself lets other pods have a node's volumes by the same words.
+A node that is not Ready may still run its containers: it may only be disconnected. So its slots are
+released only on evidence that the containers have ended: the Node was deleted, has the taint
+`node.kubernetes.io/out-of-service`, or has no pod on the API server that requests the slots.
+Kubernetes detaches the volumes of a node by the same evidence.
 
 The node's own driver can continue from there. If the node comes back with its containers running,
-slot reconciliation takes their slots back, or says in an Event who has them now.
+slot reconciliation takes their slots again, or records an Event that names the new holder.
 
     Nodes, names that Instances mention ──Absences──► lost, doubtful ──its pods──► plan_lost_nodes
 """
@@ -29,9 +29,10 @@ from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.times import time_of, timestamp
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-"""The taint by which an administrator says that a node is shut down (KEP-2268)."""
+"""The taint by which an administrator states that a node is shut down (KEP-2268)."""
 
 NOBODY: frozenset[str] = frozenset()
+"""No resource: no pod of the node may use a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ class NodeState:
     """A Node object.
 
     Attributes:
-        away_since: Since when it is not Ready; None while it is.
-        hostname: Its label, by which selectors mean it; None without one.
-        out_of_service: Whether it bears the taint of that name.
+        away_since: Since when it is not Ready; None while it is Ready.
+        hostname: Its label `kubernetes.io/hostname`, for selectors; None without the label.
+        out_of_service: Whether it has the taint of that name.
     """
 
     name: NodeName
@@ -51,7 +52,7 @@ class NodeState:
 
 
 def node_state(obj: JsonObject | Node) -> NodeState:
-    """Parse a Node; one that never said whether it is Ready is away since it was made.
+    """Parse a Node. A node without a Ready condition is not Ready since its creation.
 
     Raises ValueError.
     """
@@ -76,13 +77,13 @@ def _away_since(node: Node) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Absences:
-    """Which nodes are away, and since when.
+    """The nodes that are not Ready or do not exist, and since when.
 
     Attributes:
-        not_ready: Nodes that exist.
-        missing: Names that Instances mention and no Node has. Nobody says since when: it is the
-            time at which it was first noticed.
-        out_of_service: Those of `not_ready` that bear the taint.
+        not_ready: Nodes that exist and are not Ready.
+        missing: Names that Instances mention and no Node has, each with the time of the first
+            reconciliation that found it missing.
+        out_of_service: The nodes of `not_ready` that have the taint.
     """
 
     not_ready: Mapping[NodeName, datetime] = field(default_factory=dict)
@@ -90,22 +91,22 @@ class Absences:
     out_of_service: frozenset[NodeName] = frozenset()
 
     def gone(self, *, grace: timedelta, now: datetime) -> frozenset[NodeName]:
-        """Missing nodes that have been so for longer than the grace."""
+        """Nodes that have been missing for longer than the grace."""
         return frozenset(name for name, since in self.missing.items() if now - since >= grace)
 
     def lost(self, *, grace: timedelta, now: datetime) -> frozenset[NodeName]:
-        """Nodes whose containers run no more, whatever their pods say."""
+        """Nodes whose containers have ended, whatever their pods on the API server say."""
         return self.gone(grace=grace, now=now) | self.out_of_service
 
     def doubtful(self, *, grace: timedelta, now: datetime) -> frozenset[NodeName]:
-        """Nodes that have not been Ready for longer than the grace: their pods decide."""
+        """Nodes that have not been Ready for longer than the grace. Their pods decide."""
         away = {name for name, since in self.not_ready.items() if now - since >= grace}
         return frozenset(away - self.out_of_service)
 
     def recheck_at(
         self, holding: Collection[NodeName], *, grace: timedelta, now: datetime
     ) -> datetime | None:
-        """When the grace of the next of these nodes ends; None where none is running."""
+        """When the next grace of these nodes ends; None if none runs."""
         away = {**self.missing, **self.not_ready}
         ends = [since + grace for name, since in away.items() if name in holding]
         return min((end for end in ends if end > now), default=None)
@@ -118,7 +119,7 @@ def absences(
     *,
     now: datetime,
 ) -> Absences:
-    """Which nodes are away now; `before` remembers since when names have been missing."""
+    """The nodes that are not Ready or missing now; `before` has the times of missing names."""
     states = {state.name: state for state in nodes}
     missing = {name: before.missing.get(name, now) for name in mentioned if name not in states}
     not_ready = {s.name: s.away_since for s in states.values() if s.away_since is not None}
@@ -127,22 +128,22 @@ def absences(
 
 
 def asked_for(pods: Iterable[NodePod]) -> frozenset[str]:
-    """The resources of which pods may still use a device, whoever started them."""
+    """The resources of which a pod may still use a device."""
     return frozenset(resource for pod in pods if not pod.finished for resource in pod.requests)
 
 
 def plan_lost_nodes(
     instances: Iterable[InstanceSlots], lost: Mapping[NodeName, Collection[str]]
 ) -> tuple[SlotWrite, ...]:
-    """Release what lost nodes hold, one write per Instance and node, in that node's name.
+    """Release the slots of lost nodes: one write per Instance and node, in the node's name.
 
-    Several writes of one Instance carry the same version: after the first the others conflict and
+    Several writes of one Instance have the same version: after the first the others conflict and
     are decided again.
 
     Args:
-        instances: All that exist, read before the pods were.
-        lost: Nodes and names of nodes that do not exist, each with the resources that pods of it
-            may still use. Slots of those are kept.
+        instances: All Instances, read before the pods.
+        lost: Lost nodes, also such as do not exist, each with the resources that its pods may still
+            use. Slots of these resources are kept.
     """
     return tuple(
         slot_write(slots, node, dict.fromkeys(free, None))
@@ -153,7 +154,7 @@ def plan_lost_nodes(
 
 
 def _free(slots: InstanceSlots, node: NodeName, asked: Collection[str]) -> tuple[int, ...]:
-    """The slots of a node that no pod of it can be using."""
+    """The slots of a node that none of its pods can use."""
     either = {configuration_resource(slots.configuration), instance_resource(slots.name)}
     return tuple(
         index
@@ -163,13 +164,13 @@ def _free(slots: InstanceSlots, node: NodeName, asked: Collection[str]) -> tuple
 
 
 def plan_strangers(local: Iterable[tuple[InstanceSlots, str]]) -> tuple[SlotWrite, ...]:
-    """Release what others hold of a device that one node has for itself.
+    """Release slots of local Instances that other nodes hold.
 
-    No driver gives such a slot, and that of the node named looks at no such Instance: somebody
-    wrote it by hand, and nobody else would ever free it.
+    No driver writes such a slot, and the driver of the node that holds it does not watch the
+    Instance: an administrator wrote it by hand, and no other component would release it.
 
     Args:
-        local: Instances of such devices, each with the node's name as the value of a label.
+        local: Local Instances, each with the name of its node as a label value.
     """
     return tuple(
         slot_write(slots, node, dict.fromkeys(slots.held_by(node), None))
@@ -185,7 +186,7 @@ def holding_nodes(slots: InstanceSlots) -> frozenset[NodeName]:
 
 
 def lost_sentence(write: SlotWrite, away: Absences) -> str:
-    """What was released and why, for an Event."""
+    """A sentence for an Event: the slots that were released, and why."""
     slots = ", ".join(slot_id(write.instance, index) for index in sorted(write.changes))
     return f"Node {write.node} {_why(write.node, away)}: it holds {slots} no longer."
 

@@ -1,4 +1,4 @@
-"""The pods of a node: what they ask of the device plugins, and what the kubelet says they have."""
+"""The pods of a node: their requests to device plugins, and the devices that the kubelet lists."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEVER_COVERED = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class PodName:
-    """A pod as the kubelet's listing names it, without UID."""
+    """A pod as the kubelet's listing names it, without its UID."""
 
     namespace: str
     name: str
@@ -42,8 +42,8 @@ class NodePod:
     """A pod that is bound to the node.
 
     Attributes:
-        finished: Whether its phase is Succeeded or Failed: none of its containers runs again.
-        requests: The most devices that it holds at one time of each `akri.sh/*` resource.
+        finished: Whether its phase is Succeeded or Failed, so that none of its containers runs.
+        requests: The most devices that it holds concurrently, for each `akri.sh/*` resource.
     """
 
     name: PodName
@@ -54,10 +54,11 @@ class NodePod:
 
 @dataclass(frozen=True, slots=True)
 class NodePods:
-    """The node's pods, all that were bound to it at a moment or before, and still exist.
+    """The node's pods: all that were bound to it before a moment, and still exist.
 
     Attributes:
-        as_of: Before a consistent read of them was sent. A watch that lags behind is no such read.
+        as_of: The moment before a consistent read was sent. A watch lags, and is no such read.
+        pods: The pods.
     """
 
     as_of: Moment
@@ -75,10 +76,11 @@ class ListedDevice:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The kubelet's pod-resources listing, as far as it names `akri.sh/*` resources.
+    """The `akri.sh/*` resources of the kubelet's pod-resources listing.
 
     Attributes:
-        asked: Before the request was sent.
+        asked: The moment before the request was sent.
+        devices: The devices.
     """
 
     asked: Moment
@@ -123,7 +125,7 @@ def _requests(
 
 
 def _amount(quantity: object) -> int:
-    """A whole quantity; one that is not understood is more than any listing covers."""
+    """A whole quantity; an unreadable one counts as more than any listing covers."""
     match = _QUANTITY.fullmatch(str(quantity))
     if match is None:
         return _NEVER_COVERED
@@ -131,10 +133,10 @@ def _amount(quantity: object) -> int:
 
 
 def uncovered(pods: Iterable[NodePod], listing: Listing) -> dict[str, PodName]:
-    """Resources of which a pod may hold devices that the listing does not name, and such a pod.
+    """Resources of which some pod may hold devices that the listing does not name, with such a pod.
 
-    The kubelet names a device only after the answer to Allocate, and none of a regular init
-    container; after its own restart it may know of no pod at all.
+    The kubelet lists a device only after the answer to Allocate, and never lists devices of a
+    regular init container. After its own restart it may list no pod at all.
     """
     listed = Counter(
         (d.pod, d.device.resource) for d in {(e.pod, e.device): e for e in listing.devices}.values()

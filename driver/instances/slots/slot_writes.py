@@ -1,4 +1,4 @@
-"""Writes of slots: a change that is written whole, and only to the version that it was decided for.
+"""Writes of slots: atomic changes, each at the version of the Instance that it was decided from.
 
 InstanceSlots, changes ──slot_write──► SlotWrite ──merge_patch──► Instance object
 """
@@ -30,18 +30,18 @@ Moment = float
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotWrite:
-    """A change of an Instance's slots, to be written whole or not at all.
+    """An atomic change of an Instance's slots.
 
-    It may be written only while the object is the one of this UID at this resource version. So it
-    may be sent again where the outcome is not known: either it succeeds, or the conflict proves
-    that no earlier sending can land any more.
+    It is written only while the object has this UID and resource version. So it may be sent again
+    if the outcome is unknown: either it succeeds, or the conflict proves that no earlier request
+    can still take effect.
 
     Attributes:
-        node: In whose name, that is, by which field manager.
-        changes: Holder of each slot afterwards; None releases it.
-        finalizers: Those of the object afterwards; None leaves them alone.
-        unless_allocated: Devices that the kubelet must not have been given at or after that
-            moment, see `is_overtaken`.
+        node: The node, which is the field manager.
+        changes: New holder of each slot; None releases the slot.
+        finalizers: New finalizers of the object; None leaves them as they are.
+        unless_allocated: The write is void if one of these devices was given to the kubelet at or
+            after its moment, see `is_overtaken`.
     """
 
     namespace: str
@@ -76,7 +76,7 @@ def slot_write(
 def _finalizers(
     slots: InstanceSlots, changes: Mapping[int, Holder | None]
 ) -> tuple[str, ...] | None:
-    """Ours is there as long as a slot is held; an object that is being deleted takes no new one."""
+    """The finalizers with ours while a slot is held; a terminating object accepts no new one."""
     held = any(holder is not None for holder in {**slots.holders, **changes}.values())
     others = tuple(name for name in slots.finalizers if name != SLOTS_FINALIZER)
     if held == (len(others) < len(slots.finalizers)) or (held and slots.deleted):
@@ -87,8 +87,8 @@ def _finalizers(
 def is_overtaken(write: SlotWrite, allocated: Mapping[DeviceKey, Moment]) -> bool:
     """Whether an Allocate came after the evidence for this write was read.
 
-    Asked under the lock that Allocate takes, and the write is sent under it, too: an Allocate of a
-    slot that is held already changes nothing in the object, so no precondition could see it.
+    The caller holds the lock that Allocate takes, also while the write is sent: an Allocate of a
+    slot that is held already changes nothing in the object, so no precondition would detect it.
     """
     return any(
         device in allocated and allocated[device] >= moment
@@ -97,7 +97,7 @@ def is_overtaken(write: SlotWrite, allocated: Mapping[DeviceKey, Moment]) -> boo
 
 
 def undo(write: SlotWrite, slots: InstanceSlots) -> SlotWrite | None:
-    """Release what a write took, as far as the object still shows it; None for nothing left."""
+    """The write that releases the slots of a write which the object still shows; None for none."""
     taken = {i: h for i, h in write.changes.items() if h is not None}
     changes = dict.fromkeys((i for i, h in taken.items() if slots.holders.get(i) == h), None)
     return slot_write(slots, write.node, changes) if changes and slots.uid == write.uid else None
@@ -106,8 +106,8 @@ def undo(write: SlotWrite, slots: InstanceSlots) -> SlotWrite | None:
 def merge_patch(write: SlotWrite) -> Mapping[str, Any]:
     """The write as a JSON merge patch (RFC 7386); the API server checks UID and version.
 
-    Not server-side apply: an apply that leaves a key out removes it only if nobody else wrote it,
-    and slots that were written by hand or by another manager must be released as well.
+    It is not a server-side apply: an apply without a key removes the key only if no other field
+    manager owns it, and slots of other field managers must be released as well.
     """
     usage = {
         slot_id(write.instance, index): None if holder is None else holder_value(holder)

@@ -1,9 +1,10 @@
-"""Slots: the uses that an Instance allows at one time, and who has them.
+"""Slots: the concurrent uses that an Instance allows, and their holders.
 
     Instance object ──instance_slots──► InstanceSlots ──► SlotWrite ──merge_patch──► Instance object
 
-The object is the truth. A view is what it said at one resource version; what is decided from it is
-written only if the object is still at that version (`SlotWrite`), else it is decided again.
+The object on the API server is the source of truth. `InstanceSlots` is a view of it at one resource
+version. A decision (`slot_writes.SlotWrite`) is written only if the object is still at that
+version; otherwise it is decided again.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ class InstanceSlots:
     """The slots of one Instance at one resource version.
 
     Attributes:
-        capacity: Uses that are allowed at one time.
-        nodes: Those that see the device.
-        deleted: Whether the object only waits to be gone.
-        holders: Holders of the slots that are taken. After the capacity was lowered there may be
-            some beyond it; they stay until they are released.
-        strays: Keys of `deviceUsage` that name no slot of this Instance. They mean nothing.
-        claimable: Whether the device is offered through DRA, so that claims may have all that is
-            left of it: no slot is given then, and those that are held are kept.
+        capacity: Number of slots, that is, of concurrent uses.
+        nodes: The nodes that see the device.
+        deleted: Whether the object is terminating.
+        holders: Holder of each slot that is taken. After the capacity was lowered, slots beyond it
+            may be taken; they stay until they are released.
+        strays: Keys of `deviceUsage` that name no slot of this Instance. They are ignored.
+        claimable: Whether the device is offered through DRA, so that claims may have all free uses.
+            No slot is given then, and held slots are kept.
         shared: Whether several nodes may see the device.
     """
 
@@ -72,15 +73,15 @@ class InstanceSlots:
 
     @property
     def free(self) -> tuple[int, ...]:
-        """Slots within the capacity that nobody holds, in order."""
+        """Slots within the capacity that no node holds, in order."""
         return tuple(i for i in range(self.capacity) if i not in self.holders)
 
     @property
     def available(self) -> tuple[int, ...]:
         """Free slots that may be given away now.
 
-        These are all free ones, unless slots beyond a lowered capacity are still in use: then so
-        many less that no more are ever in use than before.
+        Usually these are all free slots. While slots beyond a lowered capacity are in use, so many
+        fewer are available that the number of used slots never rises above the capacity.
         """
         if self.claimable:
             return ()
@@ -103,17 +104,17 @@ class InstanceSlots:
 
 
 def counting(found: Sequence[InstanceSlots]) -> InstanceSlots | None:
-    """Which of the Instances of one name counts: one in each of several namespaces, as a rule one.
+    """The Instance that counts among those of one name in several namespaces; usually there is one.
 
-    A Configuration that was deleted leaves its Instance as long as slots are held, and one of its
-    name in another namespace finds the same device. No slot of that is given before. Of equals the
-    last counts.
+    A deleted Configuration leaves its Instance as long as slots are held, and a Configuration of
+    the same name in another namespace may find the same device. Slots of the second Instance are
+    given only after those of the first are released. Among equals the last counts.
     """
     return min(reversed(found), key=lambda slots: (not slots.holders, slots.deleted), default=None)
 
 
 def instance_slots(obj: JsonObject | InstanceObject) -> InstanceSlots:
-    """Parse an Instance object; nonsense in it never becomes a slot that is free.
+    """Parse an Instance object. An unreadable value never counts as a free slot.
 
     Raises UnreadableError.
     """
@@ -139,10 +140,10 @@ def instance_slots(obj: JsonObject | InstanceObject) -> InstanceSlots:
 
 
 def slot_devices(slots: InstanceSlots, node: NodeName) -> dict[int, DeviceKey | None]:
-    """Which of the kubelet's devices each slot that a node holds is for.
+    """The kubelet's device for each slot that a node holds.
 
-    None where the value is one that no Allocate can have written: the id of another Instance or
-    slot, or an id that a lower slot has already.
+    It is None for a value that no Allocate can have written: the id of another Instance or slot, or
+    an id that a lower slot has already.
     """
     found: dict[int, DeviceKey | None] = {}
     seen: set[DeviceKey | None] = set()
@@ -173,7 +174,7 @@ def held_devices(slots: InstanceSlots, node: NodeName) -> dict[str, int]:
 
 
 def held_sentence(slots: InstanceSlots, index: int, node: NodeName) -> str:
-    """Who holds a slot, for a person who was refused it on `node`."""
+    """A sentence that says which node holds a slot, for a user who was refused it on `node`."""
     slot = slot_id(slots.name, index)
     match slots.holders.get(index):
         case None:
@@ -194,7 +195,7 @@ def _named(holder: NodeName, node: NodeName) -> str:
 
 
 def usage_problems(slots: InstanceSlots, node: NodeName) -> tuple[str, ...]:
-    """What of `deviceUsage` only a person can put right, each as a sentence for an Event."""
+    """Problems in `deviceUsage` that only an administrator can mend, as sentences for Events."""
     unknown = [
         held_sentence(slots, index, node)
         for index, holder in sorted(slots.holders.items())
@@ -205,7 +206,7 @@ def usage_problems(slots: InstanceSlots, node: NodeName) -> tuple[str, ...]:
 
 
 def full_sentence(slots: InstanceSlots, node: NodeName) -> str:
-    """Why an Instance has no slot to give, with those who hold them."""
+    """A sentence that says why an Instance has no slot to give, with the holders."""
     if slots.claimable:
         return f"Instance {slots.name} is offered through Dynamic Resource Allocation now"
     held = "; ".join(held_sentence(slots, index, node) for index in sorted(slots.holders))

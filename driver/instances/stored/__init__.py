@@ -1,5 +1,5 @@
-"""Instances as the API server has them: objects, and the values in their fields.
+"""Instances as the API server stores them: objects, and the values of their fields.
 
-`objects` makes a body of an Instance and reads one back, `device_usage` says who holds a slot.
-Start reading at `objects`.
+`objects` makes the body of an Instance and reads one back; `device_usage` reads and writes the
+holder of a slot. Start reading at `objects`.
 """

@@ -1,11 +1,12 @@
-"""Values of an Instance's `deviceUsage`: who holds a slot.
+"""Values of an Instance's `deviceUsage`: the holders of its slots.
 
-    ""  or an absent key    nobody
-    <node>                  the node, through the Instance's own resource
-    C:<device>:<node>       the node, through the Configuration's; the kubelet calls it <device>
+    ""  or an absent key    the slot is free
+    <node>                  the node holds it, through the resource of the Instance
+    C:<device>:<node>       the node holds it, through the resource of the Configuration, under the
+                            id <device> of the kubelet
 
-What a running Akri writes is read, too. Its <device> is "0" or "<configuration>-0", ours is
-"<instance>" or "<instance>-0". Names of nodes and devices have no colon, so there is one reading.
+Values of a running Akri are read, too. Akri's <device> is "0" or "<configuration>-0"; Moorage's is
+"<instance>" or "<instance>-0". Names of nodes and devices have no colon, so a value is unambiguous.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from kube.shapes.names import is_name
 
 @dataclass(frozen=True, slots=True)
 class ByInstance:
-    """A node that was given the slot by name, `akri.sh/<configuration>-<hash>`."""
+    """A node that holds the slot through the Instance, `akri.sh/<configuration>-<hash>`."""
 
     node: NodeName
 
 
 @dataclass(frozen=True, slots=True)
 class ByConfiguration:
-    """A node that was given the slot as one of the Configuration's, `akri.sh/<configuration>`.
+    """A node that holds the slot through the Configuration, `akri.sh/<configuration>`.
 
     Attributes:
-        device: What the kubelet calls it.
+        device: The kubelet's id of the device.
     """
 
     device: str
@@ -38,7 +39,7 @@ class ByConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class UnknownHolder:
-    """A value that names no holder. Such a slot is nobody's to give away."""
+    """A value that names no holder. Such a slot is never given away."""
 
     value: str
 
@@ -47,7 +48,7 @@ Holder = ByInstance | ByConfiguration | UnknownHolder
 
 
 def parse_holder(value: object) -> Holder | None:
-    """The holder that a value of `deviceUsage` names; None where the slot is free."""
+    """The holder that a value of `deviceUsage` names; None if the slot is free."""
     if value is None or value == "":
         return None
     if not isinstance(value, str):
@@ -76,5 +77,5 @@ def holder_value(holder: Holder | None) -> str:
 
 
 def is_held_by(holder: Holder | None, node: NodeName) -> bool:
-    """Whether this node holds the slot, in either way."""
+    """Whether this node holds the slot, through either resource."""
     return isinstance(holder, ByInstance | ByConfiguration) and holder.node == node

@@ -1,4 +1,4 @@
-"""Instances as objects of the API server: what drivers write of them, and what they read.
+"""Instances as objects of the API server: the fields that drivers write and read.
 
 Instance ──instance_body──► object ──stored_instance──► StoredInstance
 """
@@ -36,14 +36,14 @@ from kube.shapes.times import read_time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredInstance(Deriving):
-    """What of an Instance object decides whether it must be written again.
+    """The fields of an Instance object that decide whether it must be written again.
 
     Attributes:
         body: The part of the object that drivers write, see `instance_body`.
-        slots_used: Whether `deviceUsage` names a user of any slot.
-        offline_since: What its mark says; None without one.
-        holders: Those of its slots that are held, on whichever node.
-        claimable: Whether it says that claims may have the device, see `instances.shared_paths`.
+        slots_used: Whether `deviceUsage` has a value for any slot.
+        offline_since: Time of the mark; None without a mark.
+        holders: The holders of its slots, on all nodes.
+        claimable: Whether it is offered through DRA, see `instances.shared_paths`.
     """
 
     namespace: str
@@ -59,23 +59,23 @@ class StoredInstance(Deriving):
 
     @property
     def device(self) -> str | None:
-        """The digest of its device; None if the object does not say."""
+        """The digest of its device; None if the object has none."""
         return device_of(self.body)
 
     @property
     def is_shared(self) -> bool:
-        """Whether a driver of ours made it for a device that several nodes may see."""
+        """Whether a driver of Moorage made it for a device that several nodes may see."""
         label: str | None = self.body["metadata"]["labels"][NODE_LABEL]
         return label == SHARED_LABEL_VALUE
 
     @property
     def capacity(self) -> int:
-        """Uses that are allowed at one time."""
+        """Number of slots, that is, of concurrent uses."""
         return int(self.body["spec"]["capacity"])
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What the device told of itself."""
+        """The properties of the device."""
         found: Mapping[str, str] = self.body["spec"]["brokerProperties"]
         return found
 
@@ -90,7 +90,7 @@ class ApplyInstance:
     """Apply this object, server-side.
 
     Attributes:
-        is_new: Whether this node knows of none by this name; there may be one that is another's.
+        is_new: Whether this node knows no Instance of this name. Another device may have one.
     """
 
     body: Mapping[str, Any]
@@ -99,7 +99,7 @@ class ApplyInstance:
 
 @dataclass(frozen=True, slots=True)
 class DeleteInstance:
-    """Delete this very object, unless somebody changed it since it was read."""
+    """Delete the object at this UID and version."""
 
     namespace: str
     name: InstanceName
@@ -115,8 +115,8 @@ def instance_body(
 ) -> Mapping[str, Any]:
     """The object that `node` applies for its local device.
 
-    It names no `deviceUsage`: slots have an owner of their own, and an apply that leaves them out
-    leaves them alone. An offline device is on no node.
+    It has no `deviceUsage`: slots have a field manager of their own, and an apply without them
+    keeps them. An offline device is on no node.
     """
     body = labelled_body(instance, configuration, label_value(node))
     return {**body, "spec": {**body["spec"], "nodes": [node] if instance.online else []}}
@@ -125,7 +125,7 @@ def instance_body(
 def labelled_body(
     instance: Instance, configuration: Configuration, label: str
 ) -> Mapping[str, Any]:
-    """All that is written of an Instance but for the nodes that see it."""
+    """All fields of an Instance that drivers write, without the nodes that see it."""
     return {
         "apiVersion": INSTANCES.api_version,
         "kind": "Instance",
@@ -151,23 +151,23 @@ def _annotations(device: str | None) -> Mapping[str, str]:
 
 
 def place_of(body: Mapping[str, Any]) -> tuple[str, InstanceName]:
-    """Namespace and name of an object that is written."""
+    """Namespace and name of a body."""
     metadata = body["metadata"]
     return metadata["namespace"], InstanceName(metadata["name"])
 
 
 def device_of(body: Mapping[str, Any]) -> str | None:
-    """The digest of the device that an Instance object is of; None if it does not say."""
+    """The digest of the device of an Instance object; None if the object has none."""
     digest: str | None = (body["metadata"].get("annotations") or {}).get(DEVICE_DIGEST)
     return digest or None
 
 
 def is_anothers(body: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
-    """Whether an object of this name is the Instance of another device, so that it must stay.
+    """Whether the stored object of this name belongs to another device, so that it must stay.
 
     Args:
-        body: What would be written.
-        stored: What is there. One without our label was made by Akri, of the device that is meant.
+        body: The body to write.
+        stored: The stored object. Akri made one without our label, of the same device.
     """
     labels = [(of["metadata"].get("labels") or {}).get(NODE_LABEL) for of in (body, stored)]
     devices = [device_of(body), device_of(stored)]
@@ -177,7 +177,7 @@ def is_anothers(body: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
 
 
 def says(stored: StoredInstance, body: Mapping[str, Any]) -> bool:
-    """Whether the object is as it would be written."""
+    """Whether the stored object equals the body."""
     return stored.body == body
 
 
@@ -219,19 +219,19 @@ def stored_instance(obj: JsonObject | InstanceObject) -> StoredInstance:
 
 
 def configuration_of(spec: InstanceSpec) -> ConfigurationName:
-    """Whose Instance it is; raises UnreadableError."""
+    """The Configuration of an Instance; raises UnreadableError."""
     return ConfigurationName(own_text(spec.configuration_name, "spec.configurationName"))
 
 
 def is_claimable(metadata: InstanceMetadata) -> bool:
-    """Whether an Instance object says that its device is offered through DRA."""
+    """Whether the device of an Instance object is offered through DRA."""
     return (metadata.annotations or {}).get(OFFERED_THROUGH) == OfferPath.DRA
 
 
 def slot_holders(
     name: InstanceName, usage: Mapping[str, Any]
 ) -> tuple[dict[int, Holder], tuple[str, ...]]:
-    """What `deviceUsage` says: who holds which slot, and the keys that name no slot of this one."""
+    """The holders in `deviceUsage` by slot, and the keys that name no slot of this Instance."""
     holders: dict[int, Holder] = {}
     strays: list[str] = []
     for key, value in sorted(usage.items()):
@@ -276,10 +276,10 @@ def _reference(owner: OwnerReference) -> Mapping[str, Any]:
 
 
 def offline_mark(since: datetime | None) -> dict[str, str | None]:
-    """The annotation; without a time it is taken away."""
+    """The annotation of the mark; None as the time removes it."""
     return {OFFLINE_SINCE: since.isoformat(timespec="seconds") if since else None}
 
 
 def offline_since(metadata: InstanceMetadata) -> datetime | None:
-    """What the mark says; one that is no time is read as none."""
+    """The time of the mark; an unreadable mark counts as none."""
     return read_time((metadata.annotations or {}).get(OFFLINE_SINCE))

@@ -71,8 +71,8 @@ def test_devices_that_are_left_out_are_named_with_the_value_that_mends_it(
     assert collision_sentence((), digits) == ""
     assert collision_sentence(two[:1], digits).startswith("1 device is left out, since another")
     assert collision_sentence(two, digits) == (
-        f"2 devices are left out, since another device of the same {digits} digits of hash has the"
-        ' name: "/dev/a" (camera-21aecc), "/dev/b" (camera-21aecc). Set'
+        f"2 devices are left out, since another device with the same {digits} digits of hash has"
+        ' the name: "/dev/a" (camera-21aecc), "/dev/b" (camera-21aecc). Set'
         f" --instance-hash-digits={longer} on all nodes (driver.node.instanceHashDigits: {longer}"
         " in the chart's values): they get longer names, and all others keep theirs."
     )
@@ -83,7 +83,7 @@ def test_many_devices_that_are_left_out_are_counted() -> None:
     told = collision_sentence([Collision("x" * 500, taken) for _ in range(900)], 16)
 
     assert told.startswith("900 devices are left out")
-    assert "(camera-21aecc) and 895 more. No longer hash can be set" in told
+    assert "(camera-21aecc) and 895 more. The hash cannot be longer" in told
     assert len(told) < LONGEST_MESSAGE
 
 

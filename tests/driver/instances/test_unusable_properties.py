@@ -28,7 +28,7 @@ def test_a_nul_in_a_property_is_told_and_a_name_of_an_attribute_is_not() -> None
 
     told = unusable_sentences(an_inventory(odd, fine))[odd.configuration]
 
-    why = "holds a NUL or bytes that are no text, so no container gets it."
+    why = "has a NUL byte or bytes that are not UTF-8, so no container gets it."
     assert told == (
         f'Property "A" of Instance {odd.name} {why}',
         f'Property "C" of Instance {odd.name} {why}',
@@ -42,7 +42,7 @@ def test_of_many_some_are_told() -> None:
     (told,) = unusable_sentences(an_inventory(*many)).values()
 
     assert len(told) == 4
-    assert told[-1] == "So it is with 6 more."
+    assert told[-1] == "The same is true of 6 more."
 
 
 DENIED = {"LD_PRELOAD": "/x.so", "Https_Proxy": "http://10.0.0.1"}

@@ -96,12 +96,12 @@ def test_a_container_finds_what_is_allowed_and_nothing_else(story: Story) -> Non
         said = story.until("the status says so", lambda: message(story, "LD_PRELOAD"))
         assert "variables HTTPS_PROXY are denied: they say which proxy is asked." in said
         assert "variables LD_* are denied: they say what the loader" in said
-        assert said.endswith("So it is with 1 more.")
+        assert said.endswith("The same is true of 1 more.")
         (device,) = story.wait_devices(1)
         assert device["attributes"]["LD_PRELOAD"] == {"string": "forged"}
         said = story.until("so it does of the other", lambda: of_press(story))
         assert "its handler runs without privileges (--network-handler-prefixes" in said
-        assert said.endswith("So it is with 3 more.")
+        assert said.endswith("The same is true of 3 more.")
         story.delete("akric", press)
 
 
