@@ -1,14 +1,14 @@
-"""What is left of the device plugin on a node that offers its devices through DRA.
+"""Remaining slots of the device plugin on a node that offers its devices through DRA.
 
-A pod that was started through the device plugin keeps its slots until it ends, whoever offers the
-devices by then. The kubelet goes on listing its devices, without a plugin and after a restart of
-its own too, so that the same `SlotKeeper` frees its slots; `publication` deducts them until then.
+A pod that was started through the device plugin keeps its slots until it ends, also after the node
+has moved to DRA. The kubelet still lists its devices without a plugin and after a restart, so the
+same `SlotKeeper` releases its slots. `publication` deducts them until then.
 
-So that containers of these resources can be started, see `kubelet.empty_plugins`, plugins that give
-nothing are registered meanwhile.
+Meanwhile device plugins without devices are registered, so that containers that request these
+resources can start: see `kubelet.empty_plugins`.
 
-The kubelet is asked at least once after a start: it may list a device whose slot somebody freed
-while nobody looked, as the shared driver does for a node that seems lost.
+The kubelet is asked at least once after a start: it may list a device whose slot was released while
+this driver did not run, for example by the shared driver for a node that seemed lost.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from driver.publishing.shown.deductions import holds_slots
 from kube.api import ApiClient, Event, Store
 
 PAUSE_SECONDS = 1.0
-"""Until all watches have seen that nothing is left."""
+"""Pause until all watches have caught up with the release of the last slot."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodePlace:
-    """Where this is.
+    """The node and its folders.
 
     Attributes:
-        kubelet_root: The kubelet's `--root-dir`, by the path under which the kubelet itself has it.
-        cdi_root: Where the container runtime looks for dynamic CDI files.
-        resolve: Where the host's paths lead.
+        kubelet_root: The kubelet's `--root-dir`, by the path that the kubelet itself uses.
+        cdi_root: The folder where the container runtime looks for dynamic CDI files.
+        resolve: Resolves the links of a path of the host.
     """
 
     node: NodeName
@@ -57,14 +57,14 @@ class NodePlace:
 
 
 class KnowsWhere(Protocol):
-    """What this node's discovery knows, see `node_cluster.NodeCluster`."""
+    """Locations of this node's devices, see `node_cluster.NodeCluster`."""
 
     @property
     def where(self) -> DeviceLocator | None:
-        """Where the devices are now; None before that is known."""
+        """The current locations of the devices; None before they are known."""
 
     def on_seen(self, listener: Callable[[], None]) -> None:
-        """Call back whenever devices may be elsewhere than before."""
+        """Call back whenever locations of devices may have changed."""
 
 
 async def free_leftovers(
@@ -74,14 +74,14 @@ async def free_leftovers(
     record: Callable[[Event], None],
     devices: KnowsWhere,
 ) -> NoReturn:
-    """Free slots whose pods end: look once, and again whenever slots are held; until cancelled.
+    """Release slots whose pods end, at the start and whenever slots are held, until cancelled.
 
     Args:
-        client: The API server.
-        place: Where this is.
-        stored: All Instances of which this node may hold slots; in sync, and kept so.
-        record: Takes Events and returns at once.
-        devices: Where those are that containers still have.
+        client: Client of the API server.
+        place: The node and its folders.
+        stored: Store of all Instances of which this node may hold slots; in sync, and running.
+        record: Records an Event, without blocking.
+        devices: Locations of the devices that containers still have.
     """
     changed = asyncio.Event()
     stored.subscribe(lambda _: changed.set())
@@ -103,7 +103,7 @@ async def free_leftovers(
 
 
 class _Leftovers:
-    """From a look at the kubelet until neither it nor any Instance knows of a slot in use."""
+    """One run: until neither the kubelet's listing nor any Instance shows a slot in use."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class _Leftovers:
         )
 
     async def free(self) -> None:
-        """Return when nothing is left."""
+        """Return when no slot of the device plugin is in use."""
         async with asyncio.TaskGroup() as tasks:
             running = [
                 tasks.create_task(self._slots.store.run()),
@@ -158,10 +158,10 @@ class _Leftovers:
         return self._listing
 
     async def _keep_resources(self) -> NoReturn:
-        """Have plugins that give nothing, for as long as the kubelet needs them."""
+        """Register plugins without devices for as long as the kubelet needs them."""
         while not self._holds():
             await self._next_look()
-        # Its stubs take memory that nobody needs where nothing is left.
+        # Imported late: the gRPC stubs take memory that most nodes do not need.
         from driver.device_plugin.kubelet.device_plugins import DevicePlugins
         from driver.device_plugin.kubelet.empty_plugins import NothingToGive, plugins_in_use
 
@@ -181,12 +181,12 @@ class _Leftovers:
         return any(view.held_by(self._node) for view in self._slots.views().values())
 
     def _look(self, _: Any = None) -> None:
-        """By the last listing: one that leaves something is followed by another in time."""
+        """End the run if the last listing shows no slot in use; otherwise another one follows."""
         self._looked.set()
         if self._listing is not None and not self._leaves(self._listing):
             self._over.set()
 
     def _leaves(self, listing: Listing) -> bool:
-        """Whether a slot is in use, or may be: a kubelet that was started anew lists no pod."""
+        """Whether a slot is in use or may be: after its restart the kubelet may list no pod."""
         unlisted = uncovered(self._pods.known().pods, listing)
         return bool(listing.devices or unlisted) or self._holds()

@@ -1,4 +1,4 @@
-"""The device-plugin path of one node, put together.
+"""Assembles the device-plugin path of one node.
 
 Instances, discovery ──► lists ──► device plugins ──► kubelet
                                └──────────► NodeStatus ──► allocatable of the Node
@@ -53,37 +53,37 @@ from kube.api import (
 logger = logging.getLogger(__name__)
 
 COALESCE_SECONDS = 0.02
-"""A burst of changes is one list."""
+"""How long a burst of changes is gathered into one list."""
 
 RESEND_SECONDS = 60.0
-"""How often lists are sent that did not change: what the kubelet missed it learns by then."""
+"""How often unchanged lists are sent again, for a kubelet that missed one."""
 
 RESEND_TURNS = 240
-"""In how many turns at most; each wakes this process up."""
+"""Most batches in which all lists are sent again; each batch wakes this process up."""
 
 
 class KnowsDevices(KnowsWhere, Protocol):
-    """What this node's discovery knows, see `node_cluster.NodeCluster`."""
+    """The devices of this node, see `node_cluster.NodeCluster`."""
 
     @property
     def inventory(self) -> Inventory | None: ...
 
     @property
     def claimed_instances(self) -> frozenset[str]:
-        """Attribute values of Instances that claims still have."""
+        """Attribute values of Instances that claims may still have."""
 
     async def decided(self) -> None:
         """Wait until there is an inventory."""
 
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
-        """Call back with each inventory from now on."""
+        """Call back with each new inventory."""
 
     def on_gone(self, listener: Callable[[], None]) -> None:
-        """Call back whenever claims may have fewer devices than before."""
+        """Call back whenever devices were removed from all slices."""
 
 
 class NodeSlots:
-    """Offers this node's devices through the device-plugin API while `run` runs."""
+    """Offers this node's devices through the device-plugin API."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class NodeSlots:
         devices: KnowsDevices,
         record: Callable[[Event], None],
     ) -> None:
-        """`record` takes Events and returns at once."""
+        """Create; `record` records an Event without blocking."""
         clock = asyncio.get_running_loop().time
         given = Given(clock)
         self._node = node = place.node
@@ -126,11 +126,11 @@ class NodeSlots:
 
     @property
     def are_introduced(self) -> bool:
-        """Whether the kubelet was told of all resources that there are."""
+        """Whether the kubelet was told of all resources."""
         return self._plugins.is_introduced
 
     async def run(self) -> NoReturn:
-        """Offer until cancelled; what fails is tried again for ever, and logged."""
+        """Offer until cancelled; failures are logged and retried without a limit."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._slots.store.run())
             tasks.create_task(self._pods.store.run())
@@ -150,7 +150,7 @@ class NodeSlots:
         raise AssertionError("devices are offered until that is cancelled")
 
     def _views(self) -> Mapping[InstanceName, InstanceSlots]:
-        """All Instances; of those that claims still have no slot is given before the last ends."""
+        """All Instances; no slot is given of those that claims may still have."""
         views, claimed = self._slots.views(), self._devices.claimed_instances
         if not claimed:
             return views
@@ -160,7 +160,7 @@ class NodeSlots:
         }
 
     def views(self) -> Iterable[InstanceSlots]:
-        """All Instances that concern this node; none before they are known."""
+        """The Instances that concern this node; empty before they are known."""
         return self._slots.views().values()
 
     def _offer(self) -> Offer:
@@ -192,9 +192,10 @@ class NodeSlots:
             self._plugins.offer(lists)
 
     async def _refused(self, plugin: Plugin) -> None:
-        """The kubelet chose by a list that was not true any more, as kube-scheduler did before it.
+        """Send the list and the Node's allocatable again after a refused Allocate.
 
-        The pod's replacement is not to be sent here for the same reason.
+        The kubelet and kube-scheduler chose by a stale list. The replacement of the pod must not be
+        scheduled to this node for the same reason.
         """
         self._offer_now(self._views())
         self._plugins.resend(plugin)
@@ -202,7 +203,7 @@ class NodeSlots:
             await self._status.says(str(plugin), healthy_devices(self._listed[plugin]))
 
     async def _resend(self) -> NoReturn:
-        """A few at a time: the kubelet writes its whole checkpoint for each list."""
+        """Send unchanged lists again in batches: the kubelet writes its checkpoint for each."""
         while True:
             plugins = tuple(self._listed)
             turns = min(RESEND_TURNS, len(plugins)) or 1
@@ -212,7 +213,7 @@ class NodeSlots:
                 await asyncio.sleep(RESEND_SECONDS / turns)
 
     def _tell_problems(self, change: Added[InstanceSlots] | Modified[InstanceSlots]) -> None:
-        """Of the nodes that see a device, one says what only a person can put right."""
+        """Record Events about problems of `deviceUsage`, on the first node that sees the device."""
         slots = change.new
         if min(slots.nodes, default="") != self._node:
             return

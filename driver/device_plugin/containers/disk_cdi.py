@@ -25,20 +25,20 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 AT_ONCE = 8
-"""Files that are looked at without a thread: an Allocate is about one device, or a few."""
+"""Most files that are checked without a thread: an Allocate usually has one or a few devices."""
 
 OVERTAKEN = "another process wrote it since"
-"""A signature that no file has, so that the next look writes it again."""
+"""A signature that no file has, so that the next check writes the file again."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What is known of an Instance's file.
+    """What this process knows of an Instance's file.
 
     Attributes:
-        instance: For what it was written.
-        content: None if there is to be no file.
-        signature: How it looked then; None if there is none.
+        instance: The Instance that it was written for.
+        content: Content of the file; None if the Instance needs no file.
+        signature: Signature of the file after the write; None if there is no file.
     """
 
     instance: Instance
@@ -47,30 +47,31 @@ class _Written:
 
 
 class InstanceCdiFiles:
-    """Written before a device is given, kept right while it is, removed when its Instance is gone.
+    """The CDI files and links of Instances.
 
-    A start of the driver writes those of all slots that this node holds, so that no file needs to
-    outlive a boot.
+    A file is written before its device is given away, kept up to date meanwhile, and removed when
+    the Instance is gone. At its start the driver writes the files of all slots that this node
+    holds, so no file needs to survive a reboot.
 
-    During an update of the driver two processes write the same files, and each may know of a device
-    what the other does not know yet. Each writes what it knows. What it cannot write it removes, if
-    it wrote the file itself or found it when it started; a file that another process wrote since is
-    that one's, unless it leads to another device. What an Instance had is removed by a process that
-    has heard of the Instance.
+    During an update of the driver two processes write the same files, and each may know something
+    about a device that the other does not know yet. Each writes what it knows. If a write fails,
+    the process removes the old file if it wrote that file itself or found it at its start. It
+    leaves a file that another process wrote since, unless the file leads to another device. Files
+    of a deleted Instance are removed by any process that has known the Instance.
 
-    It is to be made before the Instances are listed: what is found then, of an Instance that is not
-    listed, is of one that is gone.
+    Create it before the Instances are listed: a file that is found then, without an Instance in the
+    list, belongs to an Instance that is gone.
     """
 
     def __init__(self, folder: Folder, links: Links, resolve: Resolve = real_path) -> None:
-        """`resolve` says where the host's paths lead."""
+        """Create; `resolve` resolves the links of a path of the host."""
         self._resolve = resolve
         self._folder = folder
         self._links = links
-        # Of an earlier process, or of one that still runs.
+        # Files of an earlier process, or of one that still runs.
         self._found: Mapping[InstanceName, object] = {}
         self._heard: set[InstanceName] = set()
-        # What this process knows of files; losing it costs looks at the disk.
+        # A cache of the files' state. Losing it costs reads of the disk.
         self._written: dict[InstanceName, _Written] = {}
         self._withdrawn: set[InstanceName] = set()
         self._changes: list[GivenChange] = []
@@ -78,12 +79,13 @@ class InstanceCdiFiles:
         try:
             self._find()
         except OSError as error:
-            logger.warning("what an earlier process gave cannot be listed error=%s", error)
+            logger.warning("CDI files of an earlier process cannot be listed error=%s", error)
 
     async def write(self, instances: Iterable[Instance]) -> Mapping[InstanceName, Files]:
-        """Write what is not there, and tell what is; an Instance without it must not be given.
+        """Write the missing files, and return all.
 
-        One that has no CDI file because that cannot be written, is given by its links alone.
+        An Instance that is missing in the result must not be given away. If only the CDI file of an
+        Instance cannot be written, it is given by its links alone.
         """
         wanted = tuple(instances)
         known = list(map(self._as_it_was, wanted)) if len(wanted) <= AT_ONCE else [None]
@@ -94,19 +96,19 @@ class InstanceCdiFiles:
     async def follow(
         self, held: Mapping[InstanceName, bool], where: DeviceLocator
     ) -> tuple[GivenChange, ...]:
-        """Keep right what was given of Instances; returns what changed.
+        """Update the files of Instances that are given away; returns what changed.
 
         Args:
-            held: Those that this node holds slots of, and whether several nodes may see each.
-            where: Where the devices are now.
+            held: Instances of which this node holds slots, and whether several nodes may see each.
+            where: The current locations of the devices.
 
         Raises:
-            OSError: If something cannot be written or removed; call again.
+            OSError: A file cannot be written or removed. Call again.
         """
         return await self._in_turn(lambda: self._follow(held, where))
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
-        """One piece of work at a time, in a thread: what is known of files is not for two."""
+        """Run the work in a thread, under the lock of the cache."""
 
         def locked() -> T:
             with self._writing:
@@ -126,11 +128,15 @@ class InstanceCdiFiles:
         try:
             return self._write(instance)
         except OSError as error:
-            logger.warning("device not given instance=%s error=%s", instance.name, error)
+            logger.warning(
+                "links not written, so the device is not given instance=%s error=%s",
+                instance.name,
+                error,
+            )
             return None
 
     def _as_it_was(self, instance: Instance) -> _Written | None:
-        """What was written for this Instance, if it is still there; that is a quick look."""
+        """The cached state for this Instance, if the files on the disk still match it."""
         before = self._written.get(instance.name)
         if before is None or before.instance != instance:
             return None
@@ -166,7 +172,7 @@ class InstanceCdiFiles:
             return None
 
     def _put(self, instance: InstanceName, content: bytes) -> object:
-        """Write a file, unless it says this already; returns how it looks now."""
+        """Write a file, unless it has this content already; returns its signature."""
         name = instance_cdi.file_name(instance)
         if (signature := self._look(name, content)) is not None:
             return signature
@@ -174,12 +180,12 @@ class InstanceCdiFiles:
         return self._look(name, content) or OVERTAKEN
 
     def _look(self, name: str, content: bytes) -> object:
-        """How a file looks that says this; None for another."""
+        """The signature of a file with this content; None if its content differs."""
         signature = self._folder.signature(name)
         return signature if self._folder.read(name) == content else None
 
     def _remove_outdated(self, instance: InstanceName) -> None:
-        """What is not written anew is not to be read, but for what is another process's."""
+        """Remove an outdated file, unless another process wrote it."""
         name, before = instance_cdi.file_name(instance), self._written.get(instance)
         own = (self._found.get(instance), before.signature if before else None)
         if self._folder.signature(name) in own:
@@ -198,7 +204,7 @@ class InstanceCdiFiles:
                     else self._withdraw_if(name, where, shared=held[name])
                 )
             except OSError as error:
-                failure = error  # It keeps no other from following its device.
+                failure = error  # The other Instances are updated nevertheless.
             else:
                 self._changes += [change] if change else []
         if failure is not None:
@@ -219,9 +225,9 @@ class InstanceCdiFiles:
         return GivenChange(instance.name, before, after) if changed else None
 
     def _followed(self, before: GivenFile | None, after: GivenFile | None) -> GivenFile | None:
-        """With links, which an earlier driver wrote, that lead to where the device is now.
+        """The earlier file with its links resolved, if they lead to the current paths.
 
-        The runtime followed them: containers have the same device node.
+        An earlier driver wrote links, which the runtime followed: containers have the same node.
         """
         if before is None or after is None:
             return before
@@ -230,7 +236,7 @@ class InstanceCdiFiles:
         return replace(before, paths=paths)
 
     def _remove_if_elsewhere(self, name: InstanceName, where: DeviceLocator) -> None:
-        """Whoever wrote it: nobody is to be started with another device."""
+        """Remove a file that leads to another device, whichever process wrote it."""
         given = self._given(name)
         if given is not None and instance_cdi.rival(name, given, where):
             self._folder.remove(instance_cdi.file_name(name))
@@ -254,7 +260,7 @@ class InstanceCdiFiles:
         return given_file(self._folder.read(instance_cdi.file_name(name)))
 
     async def keep(self, known: Collection[InstanceName]) -> None:
-        """Remove what is of all Instances that this process has heard of, but these."""
+        """Remove the files of all Instances that this process has known, except these."""
         await self._in_turn(lambda: self._keep(frozenset(known)))
 
     def _keep(self, known: frozenset[InstanceName]) -> None:
@@ -267,7 +273,7 @@ class InstanceCdiFiles:
                 self._folder.remove(instance_cdi.file_name(gone))
             self._links.remove(self._heard - known)
         except OSError as error:
-            logger.warning("what is of Instances that are gone is not removed error=%s", error)
+            logger.warning("files of deleted Instances cannot be removed error=%s", error)
         else:
             self._heard = set(known)
 
@@ -278,5 +284,5 @@ class InstanceCdiFiles:
 
 
 def instance_files(cdi_root: Path, resolve: Resolve = real_path) -> InstanceCdiFiles:
-    """Those where the container runtime looks for them; both folders are empty after a boot."""
+    """The files in the runtime's folder of CDI files; both folders are empty after a reboot."""
     return InstanceCdiFiles(Folder(cdi_root, lasting=False), Links(cdi_root / DRIVER_NAME), resolve)

@@ -1,4 +1,4 @@
-"""The links of Instances on this node's disk, through which containers find their devices."""
+"""Links on this node's disk, through which containers find the devices of Instances."""
 
 from __future__ import annotations
 
@@ -13,32 +13,31 @@ from driver.plumbing.disk import remove_abandoned, temporary_in
 
 
 class Links:
-    """A folder of links for each Instance: containers find what they were given where it was.
+    """A folder of links for each Instance, so that the paths of containers stay the same.
 
-    <root>/<Instance>/device-0 ──► /dev/video2, or nowhere
+    <root>/<Instance>/device-0 ──► /dev/video2, or a target that does not exist
 
-    A link that leads nowhere says why in its target, which runtimes repeat when they fail to
-    follow it. The folder is in memory, as that of CDI files is: after a reboot no link leads to
-    what was there.
+    A dangling link has the reason in its target, which runtimes repeat in their error. The folder
+    is in memory, like that of CDI files, so no link survives a reboot.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def folder(self, instance: InstanceName) -> str:
-        """Where an Instance's links are, as the host and this process know it."""
+        """The folder of an Instance's links, the same path on the host and in this process."""
         return str(self._root / instance)
 
     def do_lead(self, instance: InstanceName, targets: Mapping[str, str]) -> bool:
-        """Whether an Instance's links lead there already."""
+        """Whether an Instance's links have these targets already."""
         folder = self._root / instance
         return all(_target(folder / name) == target for name, target in targets.items())
 
     def lead(self, instance: InstanceName, targets: Mapping[str, str]) -> None:
-        """Let an Instance's links lead there; those that it had besides lead nowhere.
+        """Write an Instance's links; its other links become dangling.
 
         Raises:
-            OSError: If one cannot be written.
+            OSError: A link cannot be written.
         """
         others = {
             name: _nowhere(instance, "has no such part now") for name in self._names(instance)
@@ -47,16 +46,16 @@ class Links:
             self._point(self._root / instance / name, target)
 
     def lead_nowhere(self, instance: InstanceName, why: str) -> None:
-        """Let no container be started with these links. Raises OSError."""
+        """Make all links of an Instance dangling, so that no container starts. Raises OSError."""
         for name in self._names(instance):
             self._point(self._root / instance / name, _nowhere(instance, why))
 
     def instances(self) -> set[InstanceName]:
-        """Those that have links."""
+        """The Instances that have links."""
         return {InstanceName(n) for n in _listed(self._root) if not n.startswith(".")}
 
     def remove(self, instances: Iterable[InstanceName]) -> None:
-        """Remove the links of these Instances, and what killed processes left. Raises OSError."""
+        """Remove the links of these Instances, and files of killed processes. Raises OSError."""
         for name in instances:
             with suppress(FileNotFoundError):
                 shutil.rmtree(self._root / name)
@@ -73,8 +72,8 @@ class Links:
         temporary.symlink_to(target)
         try:
             if link.is_dir() and not link.is_symlink():
-                with suppress(OSError):  # The other process may have been quicker.
-                    link.rmdir()  # A runtime makes a folder of a mount that is not there.
+                with suppress(OSError):  # Another process may have removed it.
+                    link.rmdir()  # A runtime makes a folder for a missing mount.
             temporary.replace(link)
         except OSError:
             temporary.unlink(missing_ok=True)

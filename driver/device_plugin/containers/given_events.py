@@ -1,4 +1,7 @@
-"""Events on pods when a device changes that the device plugin gave to them, see `device_events`."""
+"""Events on pods about changes of devices that the device plugin gave them.
+
+See `device_events`.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,12 @@ from driver.preparing.grants.device_locators import OFFLINE, DeviceLocator
 def given_event(
     change: GivenChange, left: Sequence[str], where: DeviceLocator
 ) -> DeviceEvent | None:
-    """What changed.
+    """The Event about a change; None if containers are not affected.
 
     Args:
-        change: Of an Instance that containers of this node have.
-        left: Paths where its device was before, and is not now, in order of time.
-        where: What is known of the devices.
+        change: The change of an Instance that containers of this node have.
+        left: Previous paths of its device, in order of time.
+        where: The current locations of the devices.
     """
     is_back = change.before is None and change.after is not None
     before = replace(_given(change.instance, change.before), withheld=OFFLINE if is_back else "")
@@ -36,12 +39,12 @@ def given_event(
 
 
 def named(instance: InstanceName) -> str:
-    """A device in the middle of a sentence."""
+    """The words for a device in the middle of a sentence."""
     return f"device of Instance {instance}"
 
 
 def _given(instance: InstanceName, file: GivenFile | None) -> Given:
-    """Without the variables whose names end with the hash: they say the same as the others."""
+    """The content without variables whose names end with the hash: they repeat the others."""
     if file is None:
         return Given((), {})
     ending = f"_{instance.rpartition('-')[2].upper()}"
@@ -55,7 +58,7 @@ def pods_with(
     listing: Listing,
     node: NodeName,
 ) -> Iterable[PodName]:
-    """The pods that have an Instance, by the kubelet's account."""
+    """The pods that have a device of an Instance, by the kubelet's listing."""
     if instance not in views:
         return ()
     devices = set(slot_devices(views[instance], node).values())

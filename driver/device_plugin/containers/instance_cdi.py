@@ -1,15 +1,16 @@
 """CDI files of the device-plugin path: one for each Instance whose device is given to containers.
 
-The kubelet keeps what it was answered for a container, and asks nobody when it starts that one
-anew. So the answer names files and links that are kept right (`disk_cdi`, `disk_links`):
+The kubelet keeps the answer to Allocate for the life of a container, and does not ask again when it
+restarts the container. So the answer names files and links that are kept up to date (`disk_cdi`,
+`disk_links`):
 
-    cdi_devices ──► the CDI file ──► environment, device nodes and mounts as they are now
-    devices, mounts ──► host paths that are links ──► where the device is now, or nowhere
+    cdi_devices ──► the CDI file ──► current environment, device nodes and mounts
+    devices, mounts ──► host paths that are links ──► current path of the device, or dangling
 
-Runtimes that do not know of CDI follow the links, too. A container that is started while its device
-is away is refused by the runtime: its CDI device is missing, and its links lead nowhere.
+Runtimes without CDI follow the links. The runtime refuses to start a container while its device is
+absent: its CDI device is missing, and its links are dangling.
 
-The CDI name is Akri's `cdiName`, so what is written for it is found.
+The CDI name is Akri's `cdiName`, so a runtime finds the file under either name.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from driver.preparing.grants.device_locators import DeviceLocator, PreviousLocat
 
 _PREFIX, _SUFFIX = f"{AKRI_GROUP}-", ".json"
 _CLASS = re.compile(r"[A-Za-z]([-_.A-Za-z0-9]*[A-Za-z0-9])?")
-"""What CDI takes after the `/` of a kind; a Configuration's name may begin with a digit."""
+"""A class of CDI, after the `/` of a kind. A Configuration's name may begin with a digit, and is
+then no class."""
 
 
 def file_name(instance: InstanceName) -> str:
@@ -36,14 +38,14 @@ def file_name(instance: InstanceName) -> str:
 
 
 def instance_of(file: str) -> InstanceName | None:
-    """The Instance that a file of this name is of; None if it is another's file."""
+    """The Instance of a file name; None if the file does not belong to an Instance."""
     if not (file.startswith(_PREFIX) and file.endswith(_SUFFIX)):
         return None
     return InstanceName(file.removeprefix(_PREFIX).removesuffix(_SUFFIX))
 
 
 def content(instance: Instance) -> bytes | None:
-    """The CDI file of an Instance; None for one that CDI cannot name, or that adds nothing."""
+    """The CDI file of an Instance; None if CDI cannot name it, or if the file would be empty."""
     told = variables(container_properties(instance), instance.hash)
     env = [f"{name}={value}" for name, value in told.items()]
     host = host_edits(instance.device_specs, instance.mounts)
@@ -56,7 +58,7 @@ def content(instance: Instance) -> bytes | None:
 
 
 def links(instance: Instance) -> Mapping[str, str]:
-    """Names of links, and where they lead: to each device node and mount, in order."""
+    """Names and targets of the links to each device node and mount, in order."""
     return {
         **{f"device-{n}": spec.host_path for n, spec in enumerate(instance.device_specs)},
         **{f"mount-{n}": mount.host_path for n, mount in enumerate(instance.mounts)},
@@ -65,12 +67,12 @@ def links(instance: Instance) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class GivenFile:
-    """What an Instance's CDI file says.
+    """The content of an Instance's CDI file.
 
     Attributes:
-        paths: Of device nodes on the host.
+        paths: Paths of the device nodes on the host.
         variables: Values of the environment, by name.
-        is_of_host: Whether containers get anything but the environment.
+        is_of_host: Whether containers get device nodes or mounts besides the environment.
     """
 
     paths: tuple[str, ...]
@@ -79,7 +81,7 @@ class GivenFile:
 
 
 def given_file(text: bytes | None) -> GivenFile | None:
-    """Read what `content` wrote, in this or another version; None if it is something else."""
+    """Parse what `content` wrote, in this or another version; None if it is anything else."""
     if text is None:
         return None
     try:
@@ -98,12 +100,12 @@ def given_file(text: bytes | None) -> GivenFile | None:
 
 @dataclass(frozen=True, slots=True)
 class GivenChange:
-    """What containers get of an Instance from now on, when they are started anew.
+    """A change of what containers get of an Instance at their next start.
 
     Attributes:
-        before: What they got; None if nothing was known of it.
-        after: None while the Instance is withdrawn.
-        withdrawn: Why it is; "" if it is not.
+        before: The content before; None if it was not known.
+        after: The content now; None while the Instance is withdrawn.
+        withdrawn: Why the Instance is withdrawn; "" if it is not.
     """
 
     instance: InstanceName
@@ -115,12 +117,12 @@ class GivenChange:
 def withdrawal(
     name: InstanceName, given: GivenFile | None, where: DeviceLocator, *, shared: bool
 ) -> str:
-    """Why no container may be given an Instance that is not reported; "" if it may as before.
+    """Why no container may get an Instance that is not reported; "" if containers may get it.
 
     Args:
-        name: Of an Instance that this node holds a slot of.
-        given: What its file says; None if it has none.
-        where: What is known of the devices.
+        name: Name of an Instance of which this node holds a slot.
+        given: The content of its file; None if it has none.
+        where: The current locations of the devices.
         shared: Whether several nodes may see it.
     """
     is_address = shared and given is not None and not given.is_of_host
@@ -128,7 +130,7 @@ def withdrawal(
 
 
 def rival(name: InstanceName, given: GivenFile, where: DeviceLocator) -> str:
-    """Which other device is where an Instance's file leads; "" if none is."""
+    """The other device at the paths of an Instance's file; "" if there is none."""
     return where.rival(_place(name, given))
 
 

@@ -1,6 +1,6 @@
 """Container responses: what the kubelet gives to a container for its devices.
 
-One for each container, with everything merged, since the kubelet reads no second one.
+There is one response for each container, merged over its devices: the kubelet reads only one.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class ContainerResponse:
     """What a container gets.
 
     Attributes:
-        environment: Each property under its name and under its name with the Instance's hash.
-        cdi_names: Qualified names of CDI devices. A kubelet that does not know of them ignores
-            them, and a runtime that does lets them win over the same variable, node or mount.
+        environment: Each property under its name, and under its name with the Instance's hash.
+        cdi_names: Qualified names of CDI devices. A kubelet without CDI ignores them. In a runtime
+            with CDI they override the same variable, node or mount.
     """
 
     environment: Mapping[str, str]
@@ -34,10 +34,10 @@ class ContainerResponse:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What stands on the disk for an Instance, and follows it: see `instance_cdi`.
+    """The files of an Instance on the disk, which follow its device: see `instance_cdi`.
 
     Attributes:
-        cdi_name: Qualified; "" without a CDI file.
+        cdi_name: Qualified name of the CDI device; "" without a CDI file.
         links: The folder of its links.
     """
 
@@ -47,7 +47,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why nothing is given; the sentence ends up in the pod's status."""
+    """A refused Allocate. The kubelet shows the sentence in the status of the pod."""
 
     sentence: str
 
@@ -55,12 +55,12 @@ class Refused:
 def container_response(
     instances: Iterable[Instance], files: Mapping[InstanceName, Files]
 ) -> ContainerResponse | Refused:
-    """Merge what a container gets for these Instances; one that comes twice gives once.
+    """Merge what a container gets for these Instances; a repeated Instance counts once.
 
     Args:
-        instances: As discovery knows them now.
-        files: What stands on the disk for them. Paths of the host are those of links where an
-            Instance has them: the kubelet keeps this answer for as long as the container's pod.
+        instances: The Instances as discovery reports them now.
+        files: Their files on the disk. The response has the paths of links if an Instance has
+            links, since the kubelet keeps this answer for the life of the pod.
     """
     once = [i for _, i in sorted({i.name: i for i in instances}.items())]
     for instance in once:
@@ -69,7 +69,7 @@ def container_response(
     if clashing := clash((f"Instance {i.name}", i) for i in once):
         return Refused(clashing)
     linked = [_linked(i, files[i.name]) if i.name in files else i for i in once]
-    # The first Instance by name last: of two plain variables the runtime keeps the later one.
+    # The first Instance by name comes last: the runtime keeps the later of two plain variables.
     names = [files[i.name].cdi_name for i in reversed(once) if i.name in files]
     return ContainerResponse(
         environment=_environment(once),
@@ -80,7 +80,7 @@ def container_response(
 
 
 def _linked(instance: Instance, files: Files) -> Instance:
-    """The Instance with the paths of its links in place of those of the host."""
+    """The Instance with the paths of its links instead of those of the host."""
     return replace(
         instance,
         device_specs=tuple(
@@ -95,7 +95,7 @@ def _linked(instance: Instance, files: Files) -> Instance:
 
 
 def _environment(instances: Iterable[Instance]) -> dict[str, str]:
-    """Properties that can be variables; the first Instance by name gives the plain ones."""
+    """Properties that can be variables; plain names are those of the first Instance by name."""
     environment: dict[str, str] = {}
     for instance in instances:
         environment = {**variables(container_properties(instance), instance.hash), **environment}

@@ -1,7 +1,7 @@
-"""The kubelet's side of the device plugins: what it calls, is told, and says of containers.
+"""The kubelet's side of the device plugins: its calls, its lists, and its pod-resources listing.
 
-In come its calls (`plugin_service`, one socket for each resource: `device_plugins`,
-`endpoints`) and its account of what containers have (`listings`); out go answers
-(`allocations`) and slots that follow (`usage`). It decides nothing that `slots` could decide.
+The input is the kubelet's calls (`plugin_service`, one socket for each resource: `device_plugins`,
+`endpoints`, `registrations`) and its listing of what containers have (`listings`). The output is
+answers (`allocations`) and slots that follow the use (`usage`). `slots` makes the decisions.
 Start reading at `allocations`.
 """

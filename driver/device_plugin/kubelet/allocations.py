@@ -1,7 +1,7 @@
-"""What the kubelet asks of the device plugins, answered: the procedure of `slots.allocation`.
+"""Answers the kubelet's calls to the device plugins, by the procedure in `slots.allocation`.
 
-Everything that an Allocate takes is written before the answer. A call is carried out to its end
-even where the kubelet has given it up: what was written then is released by slot reconciliation.
+All slots of an Allocate are written before the answer. A call is completed even if the kubelet has
+given it up: slot reconciliation then releases its slots.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from kube.api import ApiError, KeyLocks
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 8
-"""How often an Allocate is planned anew because somebody else wrote first."""
+"""How often an Allocate is planned again after a conflict."""
 
 FORGET_SECONDS = 60.0
-"""Older than any evidence that slot reconciliation may still act on."""
+"""How long Allocates are remembered: longer than any evidence that slot reconciliation uses."""
 
 
 class HasSlots(Protocol):
-    """Instances on the API server, see `apiserver_slots.SlotObjects`; all calls raise ApiError."""
+    """Instances on the API server, see `apiserver_slots.SlotObjects`. All calls raise ApiError."""
 
     def views(self) -> Mapping[InstanceName, InstanceSlots]: ...
     async def read(self, namespace: str, name: InstanceName) -> None: ...
@@ -51,12 +51,13 @@ class HasSlots(Protocol):
 
 
 class Given:
-    """What was given to the kubelet by this process.
+    """The devices that this process gave to the kubelet.
 
     Attributes:
         moments: When each device was given last.
-        users: The pod that the kubelet listed each device for last, if it was not given since.
-        locks: By Instance; whoever takes or releases slots holds them.
+        users: The pod for which the kubelet last listed each device, if it was not given since.
+        locks: Locks by Instance, which each writer of slots holds.
+        clock: Returns seconds and never steps back.
     """
 
     def __init__(self, clock: Callable[[], Moment]) -> None:
@@ -66,14 +67,14 @@ class Given:
         self.clock = clock
 
     def note(self, devices: Iterable[DeviceKey]) -> None:
-        """They are being given, or were just now."""
+        """Note that these devices are being given, or have just been given."""
         now = self.clock()
         for device in devices:
             self.moments[device] = now
             self.users.pop(device, None)
 
     def note_users(self, listing: Listing, held: Collection[DeviceKey | None]) -> None:
-        """Remember whom devices are listed for, and of those that are held, whom they were."""
+        """Remember the pods of listed devices, and the last pods of devices that are held."""
         known = {device: pod for device, pod in self.users.items() if device in held}
         for used in listing.devices:
             if self.moments.get(used.device, listing.asked) <= listing.asked:
@@ -81,7 +82,7 @@ class Given:
         self.users = known
 
     def forget_old(self) -> None:
-        """Keep no device for ever that was given once."""
+        """Forget devices that were given more than `FORGET_SECONDS` ago."""
         oldest = self.clock() - FORGET_SECONDS
         for device in [d for d, moment in self.moments.items() if moment < oldest]:
             del self.moments[device]
@@ -89,7 +90,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One Allocate, and the files that it may answer with."""
+    """One Allocate, and the files for its answer."""
 
     plugin: Plugin
     containers: Sequence[Sequence[str]]
@@ -102,14 +103,14 @@ class KubeletAllocations:
 
     Args:
         slots: The Instances.
-        offer: What there is to give at this moment, without files.
-        write_files: Writes what the answers name, see `disk_cdi.InstanceCdiFiles`.
-        given: Shared with whoever releases slots.
-        on_refused: Told the plugin of every call that was refused: its list is stale. The kubelet
-            hears of the refusal only afterwards.
+        offer: Returns the current offer, without files.
+        write_files: Writes the files that answers name, see `disk_cdi.InstanceCdiFiles`.
+        given: The given devices, shared with slot reconciliation.
+        on_refused: Called with the plugin of every refused call, since its list is stale. The
+            kubelet gets the refusal afterwards.
 
     Attributes:
-        resolve: Where the host's paths lead; to be set before the kubelet asks.
+        resolve: Resolves the links of a path of the host; set it before the kubelet calls.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class KubeletAllocations:
     def preferred(
         self, plugin: Plugin, available: Sequence[str], must_include: Sequence[str], size: int
     ) -> tuple[str, ...]:
-        """The devices that are best given together."""
+        """The devices that are best allocated together."""
         return preferred_devices(available, must_include, size, self._of(plugin))
 
     def _of(self, plugin: Plugin) -> Mapping[InstanceName, InstanceSlots]:
@@ -143,7 +144,7 @@ class KubeletAllocations:
     async def allocate(
         self, plugin: Plugin, containers: Sequence[Sequence[str]]
     ) -> tuple[ContainerResponse, ...] | Refused:
-        """Give devices to the containers of one pod, all or none."""
+        """Allocate devices to the containers of one pod, all or none."""
         result = "error"
         try:
             with ALLOCATION_SECONDS.time():
@@ -176,7 +177,7 @@ class KubeletAllocations:
         return answer.responses
 
     def _known(self, names: Iterable[InstanceName]) -> list[Instance]:
-        """What discovery knows now of these, by where the links of its paths lead."""
+        """The Instances of these names as discovery reports them now, with resolved paths."""
         instances = self._offer().instances
         return [with_real_paths(instances[n], self.resolve) for n in names if n in instances]
 
@@ -205,7 +206,8 @@ class KubeletAllocations:
             await self._read(unread)
             read |= unread
         return Refused(
-            f"{call.plugin}: others wrote its slots {ATTEMPTS} times while they were taken"
+            f"{call.plugin}: slots cannot be taken: other nodes changed them {ATTEMPTS} times"
+            " meanwhile"
         )
 
     async def _write_all(self, plan: Allocation, taken: list[SlotWrite]) -> bool:
@@ -221,12 +223,12 @@ class KubeletAllocations:
         await asyncio.gather(*(self._slots.read(view.namespace, view.name) for view in known))
 
     async def _give_back(self, taken: Sequence[SlotWrite]) -> None:
-        """Release what was taken; where that fails, slot reconciliation does it later."""
+        """Release the slots that were taken; if that fails, slot reconciliation does it later."""
         for write in taken:
             try:
                 await self._undo(write)
             except ApiError as error:
-                logger.warning("slots left taken instance=%s error=%s", write.instance, error)
+                logger.warning("slots not released yet instance=%s error=%s", write.instance, error)
 
     async def _undo(self, write: SlotWrite) -> None:
         for _ in range(ATTEMPTS):

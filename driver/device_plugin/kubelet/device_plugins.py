@@ -1,16 +1,17 @@
 """Device plugins of this node: a gRPC server and a registration with the kubelet for each resource.
 
-    SLOTS ──offer, resend──► DevicePlugins ──► Endpoint (one for each resource) ──► kubelet
+    slots ──offer, resend──► DevicePlugins ──► Endpoint (one for each resource) ──► kubelet
 
 The sockets are in a folder of their own below the kubelet's. At its start the kubelet removes all
-sockets that are directly in its folder, and what a plugin gives as its endpoint is a path from
-there. So after a restart of the kubelet plugins are registered again, and that is all.
+sockets directly in its folder, and the endpoint of a plugin is a path relative to that folder. So
+after a restart of the kubelet the plugins only need to register again.
 
-One server cannot serve two resources, since no message says which is meant. Servers are cheap,
-some 60 KiB with a stream.
+One server cannot serve two resources, since no message names the resource. A server takes some
+60 KiB with a stream.
 
-While an old and a new process of the driver overlap, the new one's sockets take the paths of the
-old one's, whose streams go on until it ends. A connection to it tells when that is.
+While an old and a new process of the driver overlap, the new sockets take the paths of the old
+ones. The streams of the old process go on until it ends. The new process keeps a connection to it,
+to detect its end.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ KUBELET_SOCKET = "kubelet.sock"
 OWN_FOLDER = "moorage"
 
 REACH_SECONDS = 5.0
-"""For a predecessor to answer."""
+"""How long the answer of a predecessor is awaited."""
 
 FILES = 65536
-"""Each plugin takes two: where it listens, and the kubelet's connection."""
+"""Soft limit of open files. Each plugin takes two: its socket, and the kubelet's connection."""
 
 
 class DevicePlugins:
@@ -57,10 +58,10 @@ class DevicePlugins:
         """Create.
 
         Args:
-            folder: The kubelet's `device-plugins`.
-            answers: Who knows the devices.
-            pace: How fast to register.
-            follower: Hears of what the kubelet is told.
+            folder: The kubelet's folder `device-plugins`.
+            answers: Answers calls about devices.
+            pace: Times of registrations.
+            follower: Called about the lists that the kubelet was sent.
         """
         self._folder = folder / OWN_FOLDER
         self._answers = answers
@@ -80,10 +81,10 @@ class DevicePlugins:
         return self._offered and all(one.is_introduced for one in self._endpoints.values())
 
     def offer(self, lists: PluginLists) -> None:
-        """Offer these lists and no others; to be called where the loop runs.
+        """Offer these lists and no others. Call it in the thread of the event loop.
 
-        New plugins are registered, those that are absent end, and a list that differs is sent. Of
-        two plugins of one resource the last counts: the kubelet knows the resource only.
+        New plugins are registered, plugins without a list end, and changed lists are sent. If two
+        plugins have the same resource, the last one counts.
         """
         wanted = {str(plugin): (plugin, devices) for plugin, devices in lists.items()}
         for resource in [name for name in self._endpoints if name not in wanted]:
@@ -95,12 +96,12 @@ class DevicePlugins:
         self._offered = True
 
     def resend(self, plugin: Plugin) -> None:
-        """Send the list again although it is the same; a plugin that is not offered has none."""
+        """Send the unchanged list again, if the plugin is offered."""
         if endpoint := self._endpoints.get(str(plugin)):
             endpoint.service.resend()
 
     async def run(self) -> NoReturn:
-        """Serve and register until cancelled; then let running calls come to an end."""
+        """Serve and register until cancelled, then complete running calls."""
         _allow_files(FILES)
         await asyncio.to_thread(_remove_dead_sockets, self._folder)
         outlasting = asyncio.create_task(self._outlast_predecessor())
@@ -117,9 +118,10 @@ class DevicePlugins:
             await self._close()
 
     async def _outlast_predecessor(self) -> None:
-        """Look whether another process serves here, and if so, wait for its end.
+        """Find out whether another process serves this folder; if so, wait for its end.
 
-        It may end with that one resource alone; the others are then dropped with its own end.
+        The predecessor may end this one resource only. The kubelet then drops its other resources
+        when it ends.
         """
         try:
             served = next(self._folder.glob("*.sock"), None)
@@ -149,11 +151,11 @@ class DevicePlugins:
         ]
         if not due:
             return
-        # A killed kubelet leaves its socket.
+        # The socket of a killed kubelet remains.
         away = self._kubelet.run is None or is_dead(self._kubelet.path)
         if away != self._away:
             self._away = away
-            logger.info("The kubelet %s", "is away" if away else "is back")
+            logger.info("The kubelet %s", "does not answer" if away else "answers again")
         if not away:
             for endpoint in due:
                 endpoint.introduce(self._kubelet, self._turns)
@@ -187,20 +189,20 @@ class DevicePlugins:
         self._changed.set()
 
     async def _close(self) -> None:
-        """Streams end without an empty list: all this is there again after a restart."""
+        """End all streams without an empty list: the devices are offered again after a restart."""
         closing = [endpoint.close() for endpoint in self._endpoints.values()]
         await asyncio.gather(*closing, *self._leaving.values(), return_exceptions=True)
 
 
 def _remove_dead_sockets(folder: Path) -> None:
-    """Remove what killed processes left of resources that may be no more."""
+    """Remove the sockets of killed processes."""
     for path in folder.glob("*.sock"):
         if is_dead(path):
             path.unlink(missing_ok=True)
 
 
 def _allow_files(number: int) -> None:
-    """Raise the soft limit of open files, which often is 1,024, as far as that is allowed."""
+    """Raise the soft limit of open files, often 1,024, as far as the hard limit allows."""
     soft, hard = limits.getrlimit(limits.RLIMIT_NOFILE)
     wanted = number if hard == limits.RLIM_INFINITY else min(number, hard)
     if soft != limits.RLIM_INFINITY and soft < wanted:

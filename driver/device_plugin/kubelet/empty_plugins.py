@@ -1,10 +1,10 @@
-"""Device plugins without devices, for resources of which pods have some from before.
+"""Device plugins without devices, for resources of which pods still have devices.
 
 The kubelet forgets a resource five minutes after its plugin has ended. From then on, as long as a
-pod of the node has a device of it, no container that asks for it is started there: neither one of
-that pod again, nor one of a new pod, though DRA has what that asks for ('endpoint not found in
-cache for a registered resource'). A plugin that lists nothing keeps the kubelet from it, and
-kube-scheduler makes claims where a Node offers none of a resource.
+pod of the node has a device of the resource, the kubelet starts no container that requests it
+('endpoint not found in cache for a registered resource'). That concerns restarts in that pod, and
+also new pods that get their device through DRA. A plugin with an empty list avoids this, and
+kube-scheduler makes claims on Nodes that offer none of a resource.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from driver.instances.stored.device_usage import ByInstance
 
 
 class NothingToGive:
-    """Answers a kubelet that asks nevertheless, as for a pod which it lost in a restart."""
+    """Refuses calls, which the kubelet makes for a pod that it lost in a restart."""
 
     async def allocate(
         self, plugin: Plugin, containers: Sequence[Sequence[str]]
     ) -> tuple[ContainerResponse, ...] | Refused:
         ids = ", ".join(sorted(device for devices in containers for device in devices))
         reason = "devices are offered through Dynamic Resource Allocation here"
-        return Refused(f"{plugin} has no device {ids} any more: {reason}")
+        return Refused(f"{plugin} offers no device {ids} any more: {reason}")
 
     def preferred(
         self, plugin: Plugin, available: Sequence[str], must_include: Sequence[str], size: int
@@ -35,7 +35,7 @@ class NothingToGive:
 
 
 def plugins_in_use(instances: Iterable[InstanceSlots], node: NodeName) -> frozenset[Plugin]:
-    """Those through which pods of a node have slots."""
+    """The plugins through which pods of a node hold slots."""
     return frozenset(
         OfInstance(slots.name)
         if isinstance(holder, ByInstance)

@@ -1,18 +1,18 @@
-"""Where the kubelet finds the device plugin of one resource: its socket, and its registration.
+"""The endpoint of the device plugin of one resource: its socket, and its registration.
 
-The kubelet asks nobody, and forgets all at its end. A plugin is registered while the kubelet
-watches its list; that is all that can be seen of it. So a plugin that nobody watches registers
-again, after a while: the kubelet, when any stream of a resource ends, that of a process replaced
-long ago too, drops the newest endpoint of the resource with it, and would drop one that is
-registered before it is done with that. A plugin that is watched does not register again, since the
-kubelet would then watch it twice.
+The kubelet does not poll plugins, and forgets all of them when it ends. The only visible sign of a
+registration is that the kubelet watches the list of the plugin. So a plugin without a stream
+registers again, after a delay: when any stream of a resource ends, even that of a process replaced
+long ago, the kubelet drops the newest endpoint of the resource, and would drop one that registers
+too early. A plugin with a stream does not register again, since the kubelet would then watch it
+twice.
 
-While a predecessor still serves, its end would so drop this process's endpoints, and pods that are
-admitted in that moment would fail. But the kubelet forgets whom to drop when a registration comes
-to nothing, and goes on to ask the last endpoint that it reached. So each registration is followed
-by one that is refused here; and once the predecessor is gone streams are ended, which then drops
-nothing either, and what nobody watches registers again. (`runClient` and `connectClient` of its
-device manager are the same in 1.33 to 1.36.)
+So the end of a predecessor would drop the endpoints of this process, and pods that are admitted in
+that moment would fail. But after a failed registration the kubelet forgets which endpoint to drop,
+and goes on with the last one that it reached. So each registration is followed by one that this
+process refuses. Once the predecessor has ended, this process ends its own streams, which then drops
+nothing either, and registers again. (`runClient` and `connectClient` of the kubelet's device
+manager are the same in 1.33 to 1.36.)
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from driver.plumbing.kubelet_sockets import (
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 5.0
-"""For calls that are being answered when their plugin ends."""
+"""How long running calls may take when their plugin ends."""
 
 LARGEST_MESSAGE_BYTES = 4 << 20
-"""Some fifty thousand ids: a GetPreferredAllocation names all that a resource has left."""
+"""Room for some 50,000 ids: a GetPreferredAllocation names all free devices of a resource."""
 
 
 class Endpoint:
-    """The device plugin of one resource, which opens its socket when it is first introduced.
+    """The device plugin of one resource. It opens its socket at its first registration.
 
     Attributes:
-        service: What is served there.
-        watched: Is called whenever a stream of the kubelet begins.
-        unwatched: Is called whenever one ends.
-        is_introduced: Whether the kubelet was told of it, with success or not.
+        service: The gRPC service.
+        watched: Called whenever a stream of the kubelet begins.
+        unwatched: Called whenever a stream of the kubelet ends.
+        is_introduced: Whether a registration was attempted, with success or not.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class Endpoint:
         """Create.
 
         Args:
-            folder: Of sockets, in that of the kubelet's; the name there is the resource's alone.
-            plugin: Whose devices are given.
-            answers: Who knows them.
-            pace: How fast to register.
+            folder: The folder of sockets, below the kubelet's, with a name for each resource.
+            plugin: The plugin that offers the devices.
+            answers: Answers calls about the devices.
+            pace: Times of registrations.
             has_predecessor: Whether another process may still serve this resource.
         """
         self._resource = str(plugin)
@@ -91,16 +91,16 @@ class Endpoint:
         self._introduction: asyncio.Task[None] | None = None
 
     def is_due(self, kubelet: KubeletSocket) -> bool:
-        """Whether to introduce this plugin to the kubelet now."""
+        """Whether to register this plugin with the kubelet now."""
         busy = self._introduction and not self._introduction.done()
         return not busy and self._registration.is_due(kubelet.run)
 
     def introduce(self, kubelet: KubeletSocket, turns: asyncio.Semaphore) -> None:
-        """Begin to register with the kubelet, when it is this plugin's turn."""
+        """Start a registration with the kubelet; the semaphore limits concurrent ones."""
         self._introduction = asyncio.create_task(self._introduce(kubelet, turns))
 
     async def close(self) -> None:
-        """Let what runs come to an end, for a while, and stop."""
+        """Complete running calls within `GRACE_SECONDS`, and stop."""
         if self._introduction:
             self._introduction.cancel()
             await asyncio.wait((self._introduction,))
@@ -127,7 +127,7 @@ class Endpoint:
             self.is_introduced = True
 
     async def _outlast(self, kubelet: KubeletSocket) -> None:
-        """Let the kubelet forget whom it drops when a stream of the predecessor ends."""
+        """Make the kubelet forget the endpoint that it drops when the predecessor ends."""
         self._outlasts = self.service.is_reluctant = True
         try:
             with suppress(grpc.aio.AioRpcError):
@@ -136,15 +136,15 @@ class Endpoint:
             self.service.is_reluctant = False
 
     def predecessor_ended(self) -> None:
-        """Have the kubelet know again whom to drop: what it does not watch is registered anew."""
+        """End the streams, so that the plugin registers again and the kubelet tracks it."""
         if self._outlasts:
             self._outlasts = False
             self.service.end_streams()
 
     async def _open(self) -> None:
-        """See to it that who comes to the path comes here; that is left to a living successor.
+        """Open the socket, or open it again if it is gone.
 
-        A predecessor's path is taken over, living or not.
+        The path of a predecessor is taken over. A running successor keeps the path.
         """
         if self._socket is None:
             socket = Socket(self._path, self._add_service, LARGEST_MESSAGE_BYTES)
@@ -152,7 +152,7 @@ class Endpoint:
             self._socket = socket
         elif not self._socket.is_own():
             if not self._socket.is_lost() and not is_dead(self._path):
-                raise SocketError(f"another process serves at {self._path} now")
+                raise SocketError(f"another process serves {self._path} now")
             logger.warning("Socket %s is gone; opening it again", self._path)
             await self._socket.open_again()
 
@@ -183,9 +183,9 @@ class Endpoint:
 
 
 class _LeanServer:
-    """Takes the methods of a service by name only.
+    """A server that registers the generic handlers of a service only.
 
-    Methods that are registered one by one, too, are found faster, and cost 19 KiB for each server.
+    Registering each method separately is faster at lookup, but costs 19 KiB for each server.
     """
 
     def __init__(self, server: grpc.aio.Server) -> None:
@@ -195,7 +195,7 @@ class _LeanServer:
         self._server.add_generic_rpc_handlers(tuple(handlers))
 
     def add_registered_method_handlers(self, service: str, handlers: object) -> None:
-        """Leave them out."""
+        """Ignore them."""
 
 
 def _text(error: Exception) -> str:

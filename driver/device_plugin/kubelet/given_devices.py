@@ -1,9 +1,9 @@
-"""Devices that the device plugin gave to containers of this node, kept right while they move.
+"""Updates the files of devices that the device plugin gave to containers of this node.
 
-    inventory, Instances ──keep──► CDI files and links of Instances of which slots are held
+    inventory, Instances ──keep──► CDI files and links of Instances with held slots
                              └──► Events on the pods that the kubelet lists for them
 
-What the kubelet was answered stays its answer for the life of a pod, see `instance_cdi`.
+The kubelet keeps an answer for the life of a pod, see `instance_cdi`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Times:
     """Seconds.
 
     Attributes:
-        look: After which the files are looked at though nothing was reported: during an update of
-            the driver another process, which may know less, has them too.
-        retry: Until the kubelet is asked again that did not answer.
+        look: How often the files are checked without a change: during an update of the driver
+            another process writes them, too, which may know less.
+        retry: Delay before the kubelet is asked again that did not answer.
     """
 
     look: float = 10.0
@@ -48,14 +48,15 @@ TIMES = Times()
 
 @dataclass(eq=False)
 class GivenDevices:
-    """Keeps files right, and records Events on pods, while `run` runs.
+    """Keeps files up to date, and records Events on pods, while `run` runs.
 
     Attributes:
-        where: Where this node's devices are now; None before that is known.
-        views: The Instances, as they are known at any moment.
-        usage: Asks the kubelet.
-        record: Takes Events and returns at once.
-        files_queue: Its key is added when Instances or devices may be others.
+        where: Returns the current locations of this node's devices; None before they are known.
+        views: Returns the current Instances.
+        usage: Lists what containers use, by the kubelet.
+        record: Records an Event without blocking.
+        files_queue: Its key is added when Instances or devices may have changed.
+        unreported: Events that are not recorded yet.
     """
 
     node: NodeName
@@ -79,7 +80,7 @@ class GivenDevices:
         self._due = 0.0
 
     async def run(self) -> NoReturn:
-        """Keep and record until cancelled."""
+        """Update files and record Events until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.files_queue.run())
             await self._events_queue.run()
@@ -90,10 +91,10 @@ class GivenDevices:
         return After(TIMES.look)
 
     async def keep(self, where: DeviceLocator) -> None:
-        """Let what containers get be where it is now.
+        """Update the files to the current locations of the devices.
 
         Raises:
-            OSError: If something cannot be written; call again.
+            OSError: A file cannot be written. Call again.
         """
         views = self.views()
         held = {n: v.shared for n, v in views.items() if v.holders and v.held_by(self.node)}
@@ -125,7 +126,7 @@ class GivenDevices:
         where: DeviceLocator,
         reported: Collection[InstanceName],
     ) -> None:
-        """Once for as long as it lasts, and not of a device that has just been reported."""
+        """Report paths that other devices have taken, once, and not together with other changes."""
         self._left = {name: left for name, left in self._left.items() if name in held}
         taken = frozenset(
             (name, path, owner)

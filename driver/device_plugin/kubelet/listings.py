@@ -1,4 +1,4 @@
-"""What containers have, by the kubelet's pod-resources: a listing that is whole, or none."""
+"""Reads the devices of containers from the kubelet's pod-resources: a complete listing, or none."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ SOCKET = "kubelet.sock"
 
 
 class PartialListingError(Exception):
-    """Raised when a listing lacks something without which it is no evidence."""
+    """Raised if a listing is incomplete, so that it is no evidence."""
 
 
 async def list_devices(folder: Path, clock: Callable[[], Moment]) -> Listing | None:
-    """Ask the kubelet what containers have; None if there is no answer, or none that is whole.
+    """List the devices of containers; None if the kubelet does not answer, or not completely.
 
     Args:
-        folder: The kubelet's `pod-resources`.
-        clock: Which tells when the kubelet was asked.
+        folder: The kubelet's folder `pod-resources`.
+        clock: Returns the moment of the request, in seconds that never step back.
     """
     asked, path = clock(), folder / SOCKET
     try:

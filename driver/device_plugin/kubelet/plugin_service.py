@@ -1,9 +1,9 @@
-"""What the kubelet calls at the socket of one resource, `v1beta1.DevicePlugin`.
+"""The gRPC service of one resource, `v1beta1.DevicePlugin`.
 
     kubelet ──ListAndWatch──► the newest list at once, and again whenever it changes
-            ──GetPreferredAllocation, Allocate──► who answers for the resource
+            ──GetPreferredAllocation, Allocate──► AnswersKubelet
 
-This module speaks gRPC and nothing else: messages in, messages out.
+This module translates between messages and values, and decides nothing.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _Answer = tuple[ContainerResponse, ...] | Refused | None
 
 
 class AnswersKubelet(Protocol):
-    """Who knows the devices behind the resources."""
+    """Answers calls about the devices of resources."""
 
     async def allocate(
         self, plugin: Plugin, containers: Sequence[Sequence[str]]
     ) -> tuple[ContainerResponse, ...] | Refused:
-        """What each container gets for these ids. Not cancelled when the kubelet gives up."""
+        """What each container gets for these ids. It is not cancelled with the kubelet's call."""
 
     def preferred(
         self, plugin: Plugin, available: Sequence[str], must_include: Sequence[str], size: int
@@ -44,32 +44,31 @@ class AnswersKubelet(Protocol):
 
 
 class FollowsLists(Protocol):
-    """Who wants to know what the kubelet knows, by resource; all of it returns at once."""
+    """Follows the lists that the kubelet was sent, by resource; no call blocks."""
 
     def opened(self, resource: str) -> None:
-        """The kubelet begins to watch a list."""
+        """The kubelet began to watch a list."""
 
     def told(self, resource: str, healthy: int) -> None:
-        """A list with so many healthy devices was sent to it."""
+        """A list with this number of healthy devices was sent to the kubelet."""
 
     def closed(self, resource: str) -> None:
-        """It does not watch any more."""
+        """The kubelet ceased to watch a list."""
 
 
 class PluginService(v1beta1_grpc.DevicePluginServicer):
-    """One resource, as the kubelet sees it.
+    """The service of one resource.
 
     Attributes:
-        plugin: Whose devices are listed; another one of the same resource may take its place.
-        told: Is called with the number of healthy devices of each list that was sent.
-        is_reluctant: A kubelet that asks for options gets none, so that a registration comes to
-            nothing.
+        plugin: The plugin of the listed devices; another one of the same resource may replace it.
+        told: Called with the number of healthy devices of each list that was sent.
+        is_reluctant: Whether requests for options are refused, so that a registration fails.
     """
 
     def __init__(
         self, plugin: Plugin, answers: AnswersKubelet, watched: Callable[[], Callable[[], None]]
     ) -> None:
-        """Create; `watched` is called for each stream that opens, its result when that ends."""
+        """Create; `watched` is called when a stream opens, and its result when the stream ends."""
         self.plugin = plugin
         self._answers = answers
         self._watched = watched
@@ -81,19 +80,19 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         self._running: set[asyncio.Task[_Answer]] = set()
 
     def offer(self, plugin: Plugin, devices: tuple[PluginDevice, ...]) -> None:
-        """List these; streams hear of it if that is a change."""
+        """List these devices; a changed list is sent on all streams."""
         self.plugin = plugin
         if devices is not self._devices and devices != self._devices:
             self._devices = devices
             self.resend()
 
     def resend(self) -> None:
-        """Send the list on all streams. One that has not taken the last gets only the newest."""
+        """Send the list on all streams. A slow stream gets the newest list only."""
         news, self._news = self._news, asyncio.Event()
         news.set()
 
     def end(self) -> None:
-        """Send an empty list on all streams: the resource is no more. Then `stop`."""
+        """Send an empty list on all streams, since the resource is gone. Call `stop` afterwards."""
         self._ended = True
         self._devices = ()
         self.resend()
@@ -101,36 +100,36 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
     def stop(self) -> None:
         """End all streams.
 
-        When one ends, the kubelet hangs up on calls of this resource that still run.
+        When a stream ends, the kubelet aborts running calls of this resource.
         """
         self._stopped = True
         self.resend()
 
     def end_streams(self) -> None:
-        """End those that there are; others may begin."""
+        """End the current streams; new ones may begin."""
         self._streams = object()
         self.resend()
 
     async def finish(self, seconds: float) -> None:
-        """Let Allocates that still run come to an end, for this long."""
+        """Wait for running Allocates, for this time at most."""
         await finish(self._running, seconds)
 
     async def GetDevicePluginOptions(
         self, request: v1beta1.Empty, context: _Context
     ) -> v1beta1.DevicePluginOptions:
         if self.is_reluctant:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, "a predecessor is about to end")
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "a predecessor is terminating")
         return plugin_options()
 
     async def ListAndWatch(
         self, request: v1beta1.Empty, context: _Context
     ) -> AsyncIterator[v1beta1.ListAndWatchResponse]:
-        # Not in a `finally`: that of a generator whose reader is gone runs when it is collected.
+        # Not in a `finally`: in a generator without a reader it runs at garbage collection only.
         unwatched = self._watched()
         context.add_done_callback(lambda _: unwatched())  # type: ignore[arg-type]
         told_end, streams = False, self._streams
         while streams is self._streams and not (self._stopped and told_end == self._ended):
-            # Taken before the list is sent, so that a change in the meantime is not missed.
+            # Read before the list is sent, so that a change meanwhile is not missed.
             news, told_end, devices = self._news, self._ended, self._devices
             yield v1beta1.ListAndWatchResponse(devices=map(_device, devices))
             self.told(healthy_devices(devices))
@@ -154,7 +153,7 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         task = asyncio.create_task(self._allocated(containers))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        await asyncio.wait((task,))  # leaves it alone when cancelled, lest it stop between writes
+        await asyncio.wait((task,))  # Does not cancel the task, which may be between two writes.
         answer = task.result()
         if answer is None:
             await context.abort(grpc.StatusCode.INTERNAL, f"{self.plugin}: {_FAILED}")
@@ -168,7 +167,7 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         return v1beta1.PreStartContainerResponse()
 
     async def _allocated(self, containers: Sequence[Sequence[str]]) -> _Answer:
-        """The answer; None if there is none, which then has been logged."""
+        """The answer; None after an unexpected error, which is logged."""
         try:
             return await self._answers.allocate(self.plugin, containers)
         except Exception:
@@ -176,7 +175,7 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
             return None
 
     def _preferred(self, wanted: v1beta1.ContainerPreferredAllocationRequest) -> Iterable[str]:
-        """No ids if there is no answer: the kubelet then chooses by itself, and no pod fails."""
+        """The preferred ids; none after an error, so that the kubelet chooses by itself."""
         available, must_include = wanted.available_deviceIDs, wanted.must_include_deviceIDs
         try:
             return self._answers.preferred(
@@ -187,11 +186,11 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
             return ()
 
 
-_FAILED = "the driver met an error of its own, see its log"
+_FAILED = "internal error of the driver, see its log"
 
 
 def plugin_options() -> v1beta1.DevicePluginOptions:
-    """What the kubelet is told at registration, and when it asks."""
+    """The options of the plugin, sent at registration and on request."""
     return v1beta1.DevicePluginOptions(get_preferred_allocation_available=True)
 
 

@@ -27,16 +27,16 @@ _FAILED = Backoff(first_seconds=0.5, cap_seconds=30.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How fast plugins are registered.
+    """Times of registrations, in seconds.
 
     Attributes:
-        look_seconds: How often the kubelet's socket is looked at.
-        again_seconds: From the end of a stream until the next registration, at least.
-        patience_seconds: For the kubelet to watch a plugin that it has accepted.
+        look_seconds: How often the kubelet's socket is checked.
+        again_seconds: Shortest time from the end of a stream to the next registration.
+        patience_seconds: How long the kubelet may take to watch a plugin that it has accepted.
         lasting_seconds: A stream that ends sooner counts as a failure.
-        answer_seconds: For the kubelet's answer; it takes up to 10 s to reach a plugin.
-        at_once: Registrations at one time. The kubelet writes a file for each.
-        farewell_seconds: From the end of a predecessor's first connection until all have ended.
+        answer_seconds: Timeout of a registration; the kubelet takes up to 10 s to reach a plugin.
+        at_once: Most concurrent registrations. The kubelet writes a file for each.
+        farewell_seconds: Time from the end of a predecessor's first connection to the end of all.
     """
 
     look_seconds: float = 0.5
@@ -49,10 +49,10 @@ class Pace:
 
 
 class Registration:
-    """Whether the kubelet watches a plugin, and when to look again if it does not.
+    """Whether the kubelet watches a plugin, and when to register again if it does not.
 
     Attributes:
-        failures: Attempts in a row that led to no lasting stream.
+        failures: Consecutive attempts without a lasting stream.
     """
 
     def __init__(self, pace: Pace, clock: Callable[[], float]) -> None:
@@ -64,32 +64,32 @@ class Registration:
         self._opened = self._not_before = 0.0
 
     def is_due(self, kubelet: SocketRun | None) -> bool:
-        """Whether to register now, with this run of the kubelet or as soon as there is one."""
+        """Whether to register now; `kubelet` is the current run, None if there is none."""
         if kubelet is None or kubelet != self._kubelet:
             return True
         return not self._streams and self._clock() >= self._not_before
 
     def begin(self, kubelet: SocketRun | None) -> None:
-        """Note an attempt. Streams of an earlier run are as good as ended."""
+        """Note an attempt. Streams of an earlier run of the kubelet count as ended."""
         if kubelet != self._kubelet:
             self._kubelet, self._streams, self.failures = kubelet, 0, 0
 
     def accept(self) -> None:
-        """Note that the kubelet took the registration; now it should watch."""
+        """Note that the kubelet accepted the registration; now it should watch."""
         self._not_before = self._clock() + self._pace.patience_seconds
 
     def fail(self) -> float:
-        """Note that an attempt came to nothing; return the seconds until the next."""
+        """Note a failed attempt; returns the seconds until the next one."""
         self.failures += 1
         delay = self._pace.again_seconds + _FAILED.delay(self.failures, random.random)
         self._not_before = self._clock() + delay
         return delay
 
     def open_stream(self) -> Callable[[], None]:
-        """Note that the kubelet watches, and so has taken the registration, answered or not.
+        """Note that the kubelet watches, and so has accepted the registration.
 
         Returns:
-            What to call when it ends.
+            A callback for the end of the stream.
         """
         self._streams += 1
         self._opened = self._clock()
@@ -112,8 +112,8 @@ class KubeletSocket:
     """`v1beta1.Registration` of the kubelet.
 
     Attributes:
-        path: Where the kubelet listens.
-        run: Which run of the kubelet was found at the last look; None if none.
+        path: Path of the kubelet's socket.
+        run: The run of the kubelet that the last look found; None if there was none.
     """
 
     def __init__(self, path: Path) -> None:
@@ -121,7 +121,7 @@ class KubeletSocket:
         self.run: SocketRun | None = None
 
     def look(self) -> None:
-        """See whose socket it is now."""
+        """Read which run of the kubelet the socket belongs to."""
         self.run = socket_run(self.path)
 
     async def register(self, resource: str, endpoint: str, seconds: float) -> None:
@@ -129,11 +129,11 @@ class KubeletSocket:
 
         Args:
             resource: Name of the extended resource.
-            endpoint: Path of the plugin's socket, seen from the folder of the kubelet's.
-            seconds: How long to wait.
+            endpoint: Path of the plugin's socket, relative to the folder of the kubelet's.
+            seconds: Timeout.
 
         Raises:
-            grpc.aio.AioRpcError: If the kubelet refuses, or is not there.
+            grpc.aio.AioRpcError: The kubelet refuses, or does not answer.
         """
         request = v1beta1.RegisterRequest(
             version=VERSION, endpoint=endpoint, resource_name=resource, options=plugin_options()

@@ -1,11 +1,10 @@
-"""What containers use, by the kubelet's account, and slots that follow: `slots.reconciliation`.
+"""Reconciles slots with the devices that containers use, by the kubelet's listing.
 
-    pod events, a start, a minute ──► reconcile: listing, pods, decision ──► writes, Events
+    pod events, a start, every minute ──► reconcile: listing, pods, decision ──► writes, Events
 
-One that leaves something waiting is followed by another soon, and by others later and later:
-whatever settles it shows in an event of its pod as well. A pod that comes, and what it is given,
-need no look at once: nothing is to be freed then, and where many start together kubelet and API
-server have enough to do.
+`slots.reconciliation` makes the decision. While something cannot be decided yet, reconciliations
+follow with growing delays. A new pod needs no immediate reconciliation: nothing is released then,
+and the kubelet and the API server are busy when many pods start together.
 """
 
 from __future__ import annotations
@@ -61,9 +60,9 @@ class Times:
     """Seconds.
 
     Attributes:
-        safety_net: After which all is looked at though nothing changed.
-        soon: By then, the kubelet has entered what it was given.
-        alone: After it, no earlier process of the driver answers the kubelet any more.
+        safety_net: How often slots are reconciled without a change.
+        soon: Delay after an Allocate, by which the kubelet lists the device.
+        alone: Time after the start, by which no earlier process of the driver answers the kubelet.
     """
 
     safety_net: float = 60.0
@@ -83,7 +82,7 @@ class NodePodObjects:
     """The pods that are bound to this node, on the API server.
 
     Attributes:
-        store: Follows them; it is run by somebody else.
+        store: Watches them; the caller runs it.
     """
 
     def __init__(self, client: ApiClient, node: NodeName, clock: Callable[[], Moment]) -> None:
@@ -94,11 +93,11 @@ class NodePodObjects:
         self._read_at: Moment = clock()
 
     def known(self) -> NodePods:
-        """Those that are known; any other was bound after the last consistent read."""
+        """The known pods; any other pod was bound after the last consistent read."""
         return NodePods(self._read_at, tuple(self.store))
 
     async def read(self) -> NodePods:
-        """All of this moment. Raises ApiError."""
+        """Read all pods of this moment. Raises ApiError."""
         moment = self._clock()
         found = await self._client.list(self._selection)
         self._read_at = moment
@@ -114,12 +113,12 @@ class HasPods(Protocol):
 
 @dataclass(eq=False)
 class SlotKeeper:
-    """Keeps this node's slots at what its containers use.
+    """Reconciles this node's slots with the devices that its containers use.
 
     Attributes:
-        usage: Asks the kubelet.
-        given: What Allocates leave to be known, and the locks that they hold.
-        record: Takes Events and returns at once.
+        usage: Lists what containers use, by the kubelet.
+        given: The devices that Allocates gave, and the locks of Instances.
+        record: Records an Event without blocking.
     """
 
     node: NodeName
@@ -132,7 +131,7 @@ class SlotKeeper:
     def __post_init__(self) -> None:
         self._queue = whole_reconciler("reconciling slots", self._reconcile)
         self._waits = 0
-        # When the first pod ended of those whose slots may not be free yet.
+        # When the first pod ended whose slots may not be released yet.
         self._ended_at: Moment | None = None
         self._alone_at = self.given.clock() + TIMES.alone
         self._told: frozenset[SlotConflict] = frozenset()
@@ -142,7 +141,7 @@ class SlotKeeper:
         await self._queue.run()
 
     def pod_changed(self, change: Change[NodePod]) -> None:
-        """A pod of this node came, changed or went."""
+        """Reconcile after a pod of this node was added, changed or deleted."""
         if not _pod_of(change).requests:
             return
         if isinstance(change, Deleted) or change.new.finished:
@@ -151,7 +150,7 @@ class SlotKeeper:
         self._wake(TIMES.soon if came else 0)
 
     def instance_changed(self, change: Change[InstanceSlots]) -> None:
-        """Slots of this node were written, by an Allocate or by hand."""
+        """Reconcile after slots of this node were written, by an Allocate or by hand."""
         if isinstance(change, Deleted):
             return
         if isinstance(change, Added) or self._is_in_conflict(change.new):
@@ -160,7 +159,7 @@ class SlotKeeper:
             self._wake(TIMES.soon)
 
     def _is_in_conflict(self, slots: InstanceSlots) -> bool:
-        """Whether a container here uses it without a slot, which it may get now."""
+        """Whether a container of this node uses the device without a slot, and may get one now."""
         return any(conflict.instance == slots.name for conflict in self._told)
 
     def _wake(self, seconds: float) -> None:
@@ -177,7 +176,7 @@ class SlotKeeper:
         self._waits = self._waits + 1 if found.waiting else 0
         if not found.waiting and self._ended_at == ended_at:
             self._ended_at = None
-        # No jitter: the first looks are what people wait for, and no server is asked.
+        # No jitter: users wait for the first retries, and they do not load a server.
         return After(_AGAIN.delay(self._waits, lambda: 1.0) if self._waits else TIMES.safety_net)
 
     async def _reconciled(self) -> Reconciliation:
@@ -198,7 +197,7 @@ class SlotKeeper:
         return found
 
     def _held(self) -> set[DeviceKey | None]:
-        """The devices of this node's slots; None for a slot of none."""
+        """The devices of this node's slots; None for a slot without a valid device."""
         views = self.slots.views().values()
         return {device for view in views for device in slot_devices(view, self.node).values()}
 
@@ -207,7 +206,7 @@ class SlotKeeper:
             self._queue.add(ALL)
 
     async def _is_carried_out(self, write: SlotWrite) -> bool:
-        """Whether the write needs no other look."""
+        """Carry out a write; returns False if it must be decided again."""
         async with self.given.locks.of((write.instance,)):
             if is_overtaken(write, self.given.moments):
                 return False
@@ -223,7 +222,7 @@ class SlotKeeper:
         return is_written
 
     def _tell(self, conflicts: Sequence[SlotConflict]) -> None:
-        """Once for as long as it lasts."""
+        """Record each conflict once for as long as it lasts."""
         for conflict in conflicts:
             if conflict not in self._told:
                 logger.warning("slot conflict pod=%s: %s", conflict.pod, conflict.sentence)
@@ -234,7 +233,7 @@ class SlotKeeper:
 
 
 def pod_reference(pod: PodName, known: NodePods) -> ObjectReference:
-    """A pod of this node, for an Event; with its UID, if that is known."""
+    """The reference of a pod of this node for an Event, with its UID if that is known."""
     uids = (one.uid for one in known.pods if one.name == pod)
     return ObjectReference(
         api_version="v1",

@@ -1,7 +1,7 @@
-"""Who has which slot: decided from the Instance, the pods and what the kubelet says it gave.
+"""Decides the holder of each slot, from the Instance, the pods and the kubelet's listing.
 
-`allocation` decides what an Allocate takes, `reconciliation` what is taken or given back later;
-`lists` and `allocatable` decide what the kubelet and the Node are shown, `preferences` what
-it is advised. `apiserver_slots` and `apiserver_node_status` write it. Start reading at
-`allocation`.
+`allocation` decides which slots an Allocate takes, and `reconciliation` which slots are taken or
+released later. `lists` decides the lists for the kubelet, `allocatable` the allocatable resources
+of the Node, and `preferences` the preferred devices. `apiserver_slots` and `apiserver_node_status`
+write. Start reading at `allocation`.
 """

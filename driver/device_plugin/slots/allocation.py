@@ -1,23 +1,23 @@
-"""Allocation of slots: what an Allocate of the kubelet takes, and what its containers get.
+"""Allocation of slots: the slots that an Allocate of the kubelet takes, and what containers get.
 
     ids of each container ──plan_allocate──► Allocation(writes, responses) | Refused(sentence)
 
-The kubelet has decided before it asks, so ids that this node holds already are given again. All or
-nothing: one device that cannot be had refuses the call.
+The kubelet has decided before it calls, so ids that this node holds already are given again. One
+device that is not available refuses the whole call.
 
 How the shell carries it out:
 
 1. Take the locks of the Instances named, in order of name; note the moment of this Allocate for
    each id (`is_overtaken` reads it), before anything else is read.
-2. Plan from the stored Instances, in which own writes show at once, and from the inventory of now.
-3. Send the writes. Conflict: read those Instances and plan again. Outcome not known: send the same
-   write again; it succeeds or conflicts. Refused or given up after some were written: `undo` them.
-4. Instances in `unwritten` were checked by no write: read them from the API server and plan again
-   from that, once, before the answer.
-5. Note the moment again, answer, release the locks. After a refusal send the list anew.
+2. Plan from the stored Instances, which include own writes at once, and from the current inventory.
+3. Send the writes. After a conflict, read those Instances and plan again. If an outcome is unknown,
+   send the same write again; it succeeds or conflicts. After a refusal, `undo` what was written.
+4. No write has checked the Instances in `unwritten`: read them from the API server and plan again,
+   once, before the answer.
+5. Note the moment again, answer, release the locks. After a refusal, send the list again.
 
-Killed in between: slots that were written are this node's, and no container has them; the kubelet
-fails the pod, and slot reconciliation releases them.
+If the driver is killed in between, this node holds the written slots although no container has
+them. The kubelet fails the pod, and slot reconciliation releases the slots.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ Plugin = OfInstance | OfConfiguration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What a node has to give at one moment.
+    """What a node can offer at one moment.
 
     Attributes:
-        slots: Instances as the API server has them, by name.
-        instances: Devices as this node's discovery knows them, by name.
-        files: What stands on the disk for Instances.
+        slots: The stored Instances, by name.
+        instances: The Instances as this node's discovery reports them, by name.
+        files: The files of Instances on the disk.
     """
 
     node: NodeName
@@ -90,9 +90,9 @@ class Allocation:
     """An Allocate that can be granted.
 
     Attributes:
-        writes: One for each Instance of which slots are taken, by name.
-        unwritten: Instances of which only slots are given that this node held before.
-        responses: One for each container, in the order of the request.
+        writes: One write for each Instance of which slots are taken, sorted by name.
+        unwritten: Instances of which this node gets only slots that it held before.
+        responses: One response for each container, in the order of the request.
     """
 
     writes: tuple[SlotWrite, ...]
@@ -102,7 +102,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A slot that a device id stands for, and who is to hold it."""
+    """The slot of a device id, and its new holder."""
 
     instance: InstanceName
     index: int
@@ -115,7 +115,7 @@ _Changes = dict[InstanceName, dict[int, Holder | None]]
 def concerned(
     plugin: Plugin, containers: Sequence[Sequence[str]], offer: Offer
 ) -> tuple[InstanceName, ...]:
-    """The Instances that an Allocate may take slots of, by name: those to be locked."""
+    """The Instances of which an Allocate may take slots, sorted by name. The caller locks them."""
     if isinstance(plugin, OfInstance):
         return (plugin.name,)
     devices = {device for ids in containers for device in ids}
@@ -129,9 +129,9 @@ def plan_allocate(
     """Plan one Allocate call.
 
     Args:
-        plugin: Which plugin was asked.
+        plugin: The plugin that was called.
         containers: The device ids of each container.
-        offer: What there is.
+        offer: What this node can offer.
     """
     changes: _Changes = {}
     responses: list[ContainerResponse] = []
@@ -170,12 +170,12 @@ def _container(
 
 
 def _absence(name: InstanceName, offer: Offer) -> str:
-    """Why a device cannot be used on this node now; empty if it can."""
+    """Why a device cannot be used on this node now; "" if it can."""
     if offer.slots[name].deleted:
         return f"Instance {name} is being deleted"
     instance = offer.instances.get(name)
     if instance is None or not offer.slots[name].is_offered_on(offer.node):
-        return f"Instance {name} is not visible on node {offer.node}"
+        return f"node {offer.node} does not see the device of Instance {name}"
     return "" if instance.online else f"Instance {name} is offline"
 
 
@@ -193,7 +193,7 @@ def _unknown(plugin: Plugin, device: str) -> Refused:
 
 
 def _view(name: InstanceName, offer: Offer, changes: _Changes) -> InstanceSlots:
-    """The Instance as it will be after what this call takes already."""
+    """The Instance after the changes that this call has planned so far."""
     slots = offer.slots[name]
     taken = {i: h for i, h in changes.get(name, {}).items() if h is not None}
     return replace(slots, holders={**slots.holders, **taken})
@@ -236,7 +236,7 @@ def _is_of(plugin: OfConfiguration, name: InstanceName, offer: Offer) -> bool:
 
 
 def _candidates(plugin: OfConfiguration, device: str, offer: Offer) -> tuple[InstanceSlots, ...]:
-    """The Instances that may have a slot under this id; Akri's ids do not say which."""
+    """The Instances that may have a slot under this id; Akri's ids do not name the Instance."""
     if not is_own_device(device, plugin.name):
         return tuple(s for _, s in sorted(offer.slots.items()) if s.configuration == plugin.name)
     parsed = parse_slot_id(device)
@@ -245,7 +245,7 @@ def _candidates(plugin: OfConfiguration, device: str, offer: Offer) -> tuple[Ins
 
 
 def _any_slot(name: InstanceName, offer: Offer, changes: _Changes) -> _Slot | Refused:
-    """The lowest slot that is left; the kubelet names the Instance only."""
+    """The lowest free slot, since the kubelet names the Instance only."""
     slots = _view(name, offer, changes)
     if other := sorted(held_devices(slots, offer.node)):
         return Refused(

@@ -1,7 +1,7 @@
-"""The status of this node's Node: tells kube-scheduler at once what the kubelet tells it later.
+"""Writes the allocatable resources of this node's Node before the kubelet does.
 
-A comfort, so that a slot that was lost to another node makes no series of dead pods, and one that
-is free again is taken at once. What cannot be written is left to the kubelet.
+So a slot that another node took causes no series of failed pods, and a released slot is used at
+once. If a write fails, the kubelet writes the same numbers later.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from kube.api import NODES, ApiClient, ApiError, WriteOptions
 logger = logging.getLogger(__name__)
 
 COALESCE_SECONDS = 0.01
-"""The lists of one pass are sent one after the other, and are one patch."""
+"""How long numbers are gathered into one patch: the lists of one decision come one by one."""
 
 PACE_SECONDS = 1.0
-"""From one patch to the next, at least: everybody who watches Nodes is sent all of each."""
+"""Shortest time between two patches: every watcher of Nodes gets the whole Node each time."""
 
 WRITE_SECONDS = 2.0
 
 SAY_SECONDS = 1.0
-"""How long a refused pod may wait for its successor to be spared."""
+"""How long a refused Allocate waits for the patch, so that the next pod is not refused, too."""
 
 
 class NodeStatus:
-    """Makes the Node offer what the kubelet was told (`kubelet.plugin_service.FollowsLists`)."""
+    """Writes the numbers that the kubelet was sent (`kubelet.plugin_service.FollowsLists`)."""
 
     def __init__(self, client: ApiClient, node: NodeName) -> None:
         self._client = client
@@ -49,7 +49,7 @@ class NodeStatus:
 
     def told(self, resource: str, healthy: int) -> None:
         self._allocatable.tell(resource, healthy)
-        if self._allocatable.owes(resource):  # Most lists only repeat what was said.
+        if self._allocatable.owes(resource):  # Most lists repeat the number.
             self._asked.set()
 
     def closed(self, resource: str) -> None:
@@ -57,7 +57,7 @@ class NodeStatus:
         self._asked.set()
 
     async def says(self, resource: str, healthy: int) -> None:
-        """Have it written, even if it was before, and wait for that: not long, and not in vain."""
+        """Write the number again, and wait for the write for `SAY_SECONDS` at most."""
         self._allocatable.doubt(resource)
         self._waiting += 1
         self._asked.set()
@@ -88,7 +88,7 @@ class NodeStatus:
         if due:
             await self._patch(due)
             self._allocatable.say(due)
-            if self._allocatable.due():  # What changed back meanwhile seemed to be said already.
+            if self._allocatable.due():  # A number that changed back meanwhile looked written.
                 self._asked.set()
             written, self._written = self._written, asyncio.Event()
             written.set()
@@ -103,7 +103,7 @@ class NodeStatus:
             await self._client.merge_patch(path, status_patch(due), options=options)
         except ApiError as error:
             level = logging.DEBUG if self._failed else logging.WARNING
-            logger.log(level, "what the node offers is left to the kubelet: %s", error)
+            logger.log(level, "the kubelet will write the Node's allocatable: %s", error)
             self._failed = True
         else:
             self._failed = False

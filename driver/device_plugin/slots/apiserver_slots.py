@@ -1,4 +1,4 @@
-"""The API server's Instances as slots: followed, read, and written until the outcome is known."""
+"""Slots on the API server: watched, read, and written until the outcome is known."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WRITE_SECONDS = 2.0
 READ_SECONDS = 2.0
 
 DECIDED_SECONDS = 6.0
-"""How long a write is repeated whose outcome is not known; the kubelet waits for all of it."""
+"""How long a write with an unknown outcome is repeated; the kubelet waits meanwhile."""
 
 _NAME = "name"
 
@@ -44,7 +44,7 @@ class SlotObjects:
     """The Instances that concern this node, with their slots.
 
     Attributes:
-        store: Follows them; it is run by somebody else.
+        store: Watches them; the caller runs it.
     """
 
     def __init__(self, client: ApiClient, node: NodeName) -> None:
@@ -62,7 +62,7 @@ class SlotObjects:
         self.store.subscribe(self._take)
 
     def views(self) -> Mapping[InstanceName, InstanceSlots]:
-        """All that is known at any moment, own writes included."""
+        """The current Instances, own writes included."""
         return self._known
 
     def _take(self, change: Change[InstanceSlots]) -> None:
@@ -73,7 +73,7 @@ class SlotObjects:
             self._views.pop(name, None)
 
     async def read(self, namespace: str, name: InstanceName) -> None:
-        """Know an Instance as it is now. Raises ApiError."""
+        """Read an Instance from the API server into the store. Raises ApiError."""
         try:
             path = INSTANCES.at(name, namespace)
             self.store.note(await self._client.get(path, timeout_seconds=READ_SECONDS))
@@ -81,13 +81,13 @@ class SlotObjects:
             await self.store.catch_up(READ_SECONDS)
 
     async def write(self, write: SlotWrite) -> bool:
-        """Carry out a write, and know what came of it.
+        """Carry out a write until its outcome is known.
 
-        Returns False where somebody else wrote first; what is there then is known.
+        Returns False after a conflict; the store then has the new version.
 
         Raises:
-            ApiError: If it is refused, or if the API server is away for too long: then it may be
-                carried out or not, and slot reconciliation finds out.
+            ApiError: The write is refused, or the API server does not answer for
+                `DECIDED_SECONDS`. Then the outcome is unknown, and slot reconciliation finds out.
         """
         give_up_at = asyncio.get_running_loop().time() + DECIDED_SECONDS
         for attempt in range(1, 1 << 30):

@@ -1,19 +1,19 @@
-"""The lists of all device plugins of a node: which plugins there are, and what each lists.
+"""The lists of all device plugins of a node.
 
-    Instances, Configurations that are heard of, devices that are online ──► list by plugin
+    Instances, answered Configurations, online devices ──► list by plugin
 
     an Instance's slot is Healthy        ⇔ it is free, or held by this node through the Instance
     a Configuration's <instance>         ⇔ held by this node under this id, or a slot is free
     a Configuration's <instance>-<slot>  ⇔ it is free, or held by this node under this id
 
-Healthy on the holder, since the kubelet starts no further container of a pod with a device that is
-not. An id that this node holds stays listed, even where the Configuration now makes other ids or
-fewer slots. A Configuration that is not heard of (its handler has not answered yet, an edit broke
-it, it is being deleted) offers nothing new, and takes nothing away: what this node holds stays
-listed, and Healthy, since nobody knows better.
+A held device is Healthy for its holder, since the kubelet starts no further container of a pod with
+an unhealthy device. An id that this node holds stays listed, even if the Configuration now makes
+other ids or fewer slots. A Configuration that is not heard of (its handler has not answered yet, an
+edit made it invalid, it is terminating) offers nothing new and removes nothing: held devices stay
+listed as Healthy, since their state is not known.
 
-An Instance's plugin ends when the Instance is gone; a Configuration's stays while the Configuration
-has Instances here.
+The plugin of an Instance ends when the Instance is gone. The plugin of a Configuration stays while
+the Configuration has Instances on this node.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PluginDevice:
     """One device of a list for the kubelet.
 
     Attributes:
-        numa_node: What the kubelet's topology manager is to place its containers near to.
+        numa_node: NUMA node of the device, for the kubelet's topology manager.
     """
 
     id: str
@@ -51,7 +51,7 @@ class PluginDevice:
 
 
 def healthy_devices(devices: Iterable[PluginDevice]) -> int:
-    """How many there are to give, those that are given included: what the kubelet counts."""
+    """Number of healthy devices, allocated ones included, as the kubelet counts them."""
     return sum(device.healthy for device in devices)
 
 
@@ -62,7 +62,7 @@ def instance_devices(
 
     Args:
         slots: The Instance.
-        node: Whose kubelet is told.
+        node: The node of the kubelet.
         online: Whether this node's discovery handlers report the device now.
     """
     present = online and slots.is_offered_on(node)
@@ -75,11 +75,11 @@ def instance_devices(
 def configuration_devices(
     slots: InstanceSlots, node: NodeName, *, online: bool, unique_devices: bool
 ) -> tuple[PluginDevice, ...]:
-    """An Instance's part of the list of its Configuration's resource; one not seen here has none.
+    """An Instance's part of the list of its Configuration's resource; empty if not seen here.
 
     Args:
         slots: The Instance.
-        node: Whose kubelet is told.
+        node: The node of the kubelet.
         online: Whether this node's discovery handlers report the device now.
         unique_devices: Whether an Instance is one device, rather than one for each slot.
     """
@@ -96,10 +96,13 @@ def configuration_devices(
 
 
 class Kind(NamedTuple):
-    """What is known of a Configuration, by its name.
+    """Facts about a Configuration.
 
     Attributes:
+        heard: Whether it is answered.
         whole: Whether a device that is not reported is known to be offline.
+        unique: Whether `uniqueDevices` is true.
+        bad_name: Whether its name keeps its devices from being offered.
     """
 
     heard: bool
@@ -109,7 +112,7 @@ class Kind(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What discovery says of an Instance, and of names."""
+    """Facts about an Instance, from discovery and from names."""
 
     online: bool
     contested: bool
@@ -122,8 +125,8 @@ class Part:
     """What one Instance adds to the lists.
 
     Attributes:
-        slots: Of what it was made, as are `facts`; parts that add the same are the same.
-        own: Its own plugin's list; None if it has none.
+        slots: What the part was made of, like `facts`; both are ignored in comparisons.
+        own: The list of its own plugin; None if it has no plugin.
         shared: Its part of its Configuration's list; None if it needs no such plugin.
     """
 
@@ -153,7 +156,7 @@ def _placed(devices: tuple[PluginDevice, ...], facts: Facts) -> tuple[PluginDevi
 def _is_heard(slots: InstanceSlots, facts: Facts) -> bool:
     if slots.deleted or not facts.kind.heard:
         return False
-    # Of one that is heard of in part, a device that is not reported may yet be.
+    # If not all sources have answered, a device that is not reported may still be there.
     return facts.online or facts.kind.whole
 
 
@@ -181,11 +184,11 @@ class Offered:
     """What a node's discovery offers at one moment.
 
     Attributes:
-        configurations: Those whose handler has answered.
-        online: Instances whose devices are reported now, and well.
-        names: Of all Configurations that hold their name, heard of or not.
-        unheard: Those of which not all devices are known.
-        numa_nodes: Of the Instances that are near to one.
+        configurations: Configurations whose handler has answered.
+        online: Instances whose devices are reported now and not degraded.
+        names: Names of all Configurations that hold their name, answered or not.
+        unheard: Configurations whose devices are not all known.
+        numa_nodes: NUMA nodes of the Instances that have one.
     """
 
     configurations: Mapping[ConfigurationName, Configuration]
@@ -210,7 +213,7 @@ PluginLists = Mapping[Plugin, tuple[PluginDevice, ...]]
 
 
 class PluginListing:
-    """All plugins of a node, made anew only where something changed.
+    """The lists of all plugins of a node, recomputed only for Instances that changed.
 
     A node may have a thousand Instances, and an Allocate changes one of them.
     """
@@ -221,10 +224,10 @@ class PluginListing:
         self._lists: PluginLists = {}
 
     def lists(self, instances: Iterable[InstanceSlots], offered: Offered) -> PluginLists:
-        """Each plugin with its whole list; the same object as the last time if all is the same.
+        """Each plugin with its whole list; the same object as the last time if nothing changed.
 
         Args:
-            instances: Those that are known, each by a name of its own.
+            instances: The known Instances, with different names.
             offered: What discovery offers.
         """
         known = tuple(instances)

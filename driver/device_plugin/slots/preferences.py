@@ -1,6 +1,6 @@
-"""Preferences among devices that the kubelet could give: spread over Instances.
+"""Preferences among the devices that the kubelet may allocate: spread over Instances.
 
-A container that asks for two cameras wants two cameras.
+A container that requests two cameras should get two different cameras.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ def preferred_devices(
 ) -> tuple[str, ...]:
     """The answer to GetPreferredAllocation for one container.
 
-    The next device is one of the Instance that has given least to this container, among those of
-    the one with most slots left, among those of the first by name, and there of the lowest slot.
+    The next device belongs to the Instance with the fewest devices in this container; among these
+    to the one with the most free slots; among these to the first by name. Its slot is the lowest.
 
     Args:
         available: Ids to choose from.
-        must_include: Ids that are in the answer whatever else is.
-        size: How many are wanted; with too few available the answer is shorter.
-        instances: Those of the resource.
+        must_include: Ids that the answer must include.
+        size: Number of wanted ids; with too few available the answer is shorter.
+        instances: The Instances of the resource.
     """
     chosen = list(dict.fromkeys(must_include))
     given = Counter(_instance(device, instances) for device in chosen)
     queues = _queues(set(available).difference(chosen), instances)
-    # The next turn of each Instance; `given` is part of it and changes only with its own turns.
+    # The heap has one entry for each Instance, with its number of chosen devices first.
     turns = [(given[name], -_left(name, instances), name) for name in queues]
     heapify(turns)
     while turns and len(chosen) < size:
@@ -66,6 +66,6 @@ def _left(name: str, instances: Mapping[InstanceName, InstanceSlots]) -> int:
 
 
 def _instance(device: str, known: Collection[str]) -> str:
-    """The Instance of an id; an id of unknown making is one of its own."""
+    """The Instance of an id; an id of unknown form counts as an Instance of its own."""
     slot = parse_slot_id(device)
     return slot[0] if slot and device not in known and slot[0] in known else device

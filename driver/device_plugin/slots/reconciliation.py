@@ -1,31 +1,33 @@
-"""Slot reconciliation: slots follow what the kubelet says its containers use.
+"""Slot reconciliation: slots follow the use of devices in the kubelet's listing.
 
-    Instances, Evidence ──reconcile──► Reconciliation: writes, conflicts, what waits
+    Instances, Evidence ──reconcile──► Reconciliation: writes, conflicts, waiting slots
 
-The kubelet tells nobody when a device is free again, and its Allocate names no pod. So a slot that
-this node holds is released if, by evidence read in either order,
+The kubelet does not report that a device is free again, and its Allocate names no pod. So a slot
+that this node holds is released if, by evidence read in either order,
 
 * the kubelet's pod-resources listing does not name its device,
-* no pod of this node that may still run asks for that resource without being covered by the
-  listing (`node_pods.uncovered`), or else the device was listed for a pod that is gone since, and
+* no pod of this node that may still run requests the resource without being covered by the listing
+  (`node_pods.uncovered`), or the device was last listed for a pod that is gone, and
 * the last Allocate of the device came before the evidence was read, and `SETTLED` before the
-  listing: the kubelet enters a device only after our answer.
+  listing: the kubelet lists a device only after our answer.
 
-And the other way round: a container that uses a device whose slot is free gets the slot back; where
-somebody else has it, that is a conflict, said in an Event. Slots of other nodes are not touched.
+Conversely, a container that uses a device with a free slot gets the slot again. If another holder
+has the slot, that is a conflict, and an Event reports it. Slots of other nodes are not touched.
 
 How the shell uses it, see `kubelet.usage`:
 
-* It notes the moment, lists pod-resources; notes the moment, reads the node's pods consistently
-  (needed only if some held slot is not listed; else `NodePods` from the store will do, as of the
-  last consistent read). No answer from the kubelet: `listing=None`, and nothing is written.
-* Each write is carried out under the lock of its Instance, the one Allocate takes, unless
-  `is_overtaken`. Outcome not known: send the same write again before the lock is given up, or an
-  Allocate could come in between.
-* The moments of Allocates are kept for as long as evidence may be older. After a start there are
-  none, and need not be: what an earlier process answered, its pod asks for.
-* Users of devices are remembered from each listing, and forgotten with each Allocate. Not in the
-  first minute of a process: an earlier one may still be answering the kubelet.
+* It notes the moment and lists pod-resources; it notes the moment and reads the node's pods
+  consistently. The second read is needed only if some held slot is not listed; otherwise `NodePods`
+  from the store, as of the last consistent read, suffices. If the kubelet does not answer,
+  `listing` is None, and nothing is written.
+* Each write is carried out under the lock of its Instance, which Allocate takes, too, unless
+  `is_overtaken`. If the outcome is unknown, the same write is sent again before the lock is
+  released; otherwise an Allocate could come in between.
+* The moments of Allocates are kept longer than evidence is used. After a start there are none, and
+  none are needed: the pod of an earlier Allocate requests its resource.
+* The users of devices are remembered from each listing, and forgotten with each Allocate. They are
+  not remembered in the first minute of a process, while an earlier one may still answer the
+  kubelet.
 """
 
 from __future__ import annotations
@@ -53,22 +55,23 @@ from driver.instances.slots.slots import (
 from driver.instances.stored.device_usage import ByConfiguration, ByInstance, Holder
 
 SETTLED: Moment = 1.0
-"""After it, the kubelet has entered an answered Allocate, or never will.
+"""Seconds after which the kubelet lists an answered Allocate, or never will.
 
-It takes milliseconds; until then the pod's request protects the slot. This is for the rare case
-that a pod of the same name, deleted by force and still listed, seems to cover that request.
+It takes milliseconds, and until then the request of the pod protects the slot. This time is for the
+rare case that another pod of the same name, force-deleted and still listed, covers that request.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What is known of the use of devices on this node.
+    """The evidence of the use of devices on this node.
 
     Attributes:
-        listing: The kubelet's; None if it did not answer.
-        allocated: When each device was last given to the kubelet, by this process.
-        users: The pod that each device was listed for last, if it was not given since. A regular
-            init container is never listed, so its pod would hold up the releases of all others.
+        listing: The kubelet's listing; None if the kubelet did not answer.
+        pods: The pods of the node.
+        allocated: When this process last gave each device to the kubelet.
+        users: The pod for which each device was last listed, if it was not given since. A regular
+            init container is never listed, so without this its pod would delay all releases.
     """
 
     listing: Listing | None
@@ -79,7 +82,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class SlotConflict:
-    """A container that uses a device without having its slot; the sentence is for an Event."""
+    """A container that uses a device without holding its slot; the sentence is for an Event."""
 
     pod: PodName
     device: DeviceKey
@@ -89,10 +92,10 @@ class SlotConflict:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A slot or use that could not be settled yet; look again soon.
+    """A slot or a use that cannot be decided yet; reconcile again soon.
 
     Attributes:
-        subject: Name of the slot, of the device without one, of a resource, or of the node.
+        subject: Name of the slot, of the device without a slot, of a resource, or of the node.
     """
 
     subject: str
@@ -101,7 +104,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """What is to be done about this node's slots. All empty: nothing, until something happens."""
+    """The decision about this node's slots. If all fields are empty, nothing needs to be done."""
 
     writes: tuple[SlotWrite, ...] = ()
     conflicts: tuple[SlotConflict, ...] = ()
@@ -129,7 +132,7 @@ def reconcile(
 
 
 def _unanswered(views: Mapping[InstanceName, InstanceSlots], node: NodeName) -> tuple[Waiting, ...]:
-    """A node that holds nothing waits, too: its containers may use what was taken from it."""
+    """Without a listing all slots wait, also on a node that holds none: a container may use one."""
     reason = "the kubelet's pod-resources listing is not available"
     held = tuple(
         Waiting(slot_id(name, index), reason)
@@ -182,7 +185,7 @@ class _Releases:
             self.waiting.append(Waiting(slot_id(slots.name, index), reason))
 
     def unlisted(self) -> tuple[Waiting, ...]:
-        """Pods that may use more than is known: a kubelet that was started anew lists none."""
+        """Pods that may use more than is listed: after its restart the kubelet may list none."""
         return tuple(
             Waiting(resource, f"pod {pod} asks for it and is not listed with it yet")
             for resource, pod in sorted(self.unsure.items())
@@ -192,18 +195,18 @@ class _Releases:
         self.changes.setdefault(slots.name, {})[index] = None
 
     def _doubt(self, device: DeviceKey) -> str:
-        """Why a device that is not listed may be in use all the same; empty if it is not."""
+        """Why a device that is not listed may still be in use; "" if it is not."""
         if device.resource in self.unsure and not self._was_of_a_pod_that_is_gone(device):
             pod = self.unsure[device.resource]
             return f"pod {pod} may hold devices of {device.resource} that are not listed yet"
         given = self.allocated.get(device)
         if given is not None and (given >= self.read or given + SETTLED > self.asked):
-            return "the kubelet was given it since"
+            return "the kubelet was given it after the listing"
         return ""
 
 
 class _Claims:
-    """The slots that containers of this node use and the Instances show as free."""
+    """The slots that containers of this node use although the Instances show them as free."""
 
     def __init__(
         self,
@@ -255,10 +258,9 @@ class _Claims:
         self.conflicts.append(SlotConflict(used.pod, used.device, slots.name, sentence))
 
     def _slots_for(self, device: DeviceKey) -> tuple[InstanceSlots, tuple[int, ...], Holder] | None:
-        """The Instance of a device, the slots that may be its own, and its holder.
+        """The Instance of a device, the slots that it may have, and its holder.
 
-        None for devices of Instances that do not exist, and for Akri's ids: those do not say which
-        Instance they are of.
+        None if the Instance does not exist, and for Akri's ids, which do not name an Instance.
         """
         parsed = parse_slot_id(device.id)
         whole = self.views.get(InstanceName(device.id))

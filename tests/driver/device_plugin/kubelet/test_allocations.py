@@ -188,7 +188,7 @@ async def test_somebody_who_writes_without_end_does_not_keep_the_kubelet_for_eve
 
     sentence = await side.refusal(IL, [SLOT_0])
 
-    assert "others wrote its slots 8 times" in sentence
+    assert "other nodes changed them 8 times" in sentence
 
 
 async def test_an_offline_device_is_not_given() -> None:

@@ -420,11 +420,11 @@ async def test_plugins_wait_for_a_kubelet_that_is_away(
     caplog.set_level(logging.INFO)
     kubelet = world.kubelet()
     async with world.plugins():
-        await until(lambda: "The kubelet is away" in caplog.text)
+        await until(lambda: "The kubelet does not answer" in caplog.text)
         async with kubelet:
             await kubelet.until(lambda: kubelet.capacity)
             await kubelet.kill()
-            await until(lambda: caplog.text.count("The kubelet is away") == 2)
+            await until(lambda: caplog.text.count("The kubelet does not answer") == 2)
             await kubelet.start()
             await kubelet.until(lambda: kubelet.capacity)
 

@@ -286,7 +286,7 @@ def test_a_device_that_is_not_there_is_refused_even_to_its_holder(
         return plan_allocate(FIRST, [[f"{CAMERA_1}-0"]], offer(api, cameras=cameras))
 
     assert reason(stored(usage), offline) == Refused(f"Instance {CAMERA_1} is offline")
-    unseen = Refused(f"Instance {CAMERA_1} is not visible on node node-a")
+    unseen = Refused(f"node node-a does not see the device of Instance {CAMERA_1}")
     assert reason(stored(usage), {}) == unseen
     assert reason(stored(usage, nodes=[NODE_B]), CAMERAS) == unseen
     deleted = an_instance_object(usage=usage)

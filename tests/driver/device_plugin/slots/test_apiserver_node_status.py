@@ -142,5 +142,5 @@ async def test_what_is_refused_is_left_to_the_kubelet_and_logged_once(
 
     assert api.patches == [{ONE: 3}]
     assert [record.message for record in caplog.records] == [
-        "what the node offers is left to the kubelet: not allowed"
+        "the kubelet will write the Node's allocatable: not allowed"
     ]
