@@ -1,4 +1,4 @@
-"""The API server's DeviceClasses: what it keeps of one, and the writes that were decided."""
+"""DeviceClasses on the API server: probes which fields it keeps, and carries out writes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kube.api import CLASSES, ApiClient, JsonObject, NotFoundError, Precondition
 
 
 async def probe_extended_resources(client: ApiClient) -> bool | None:
-    """Whether a DeviceClass keeps `extendedResourceName`; None where there are no DeviceClasses.
+    """Whether the API server keeps `extendedResourceName`; None if it serves no DeviceClasses.
 
-    The create is a dry run: nothing is stored.
+    The probe is a create with `dryRun: All`, which stores nothing.
     """
     body = probe_class()
     try:
@@ -28,7 +28,7 @@ async def write_classes(
     manager: str,
     note: Callable[[JsonObject], None],
 ) -> None:
-    """Carry out all decisions, see `each`."""
+    """Carry out all decisions, see `each`. Raises ApiError."""
 
     async def write(decision: ClassDecision) -> None:
         if isinstance(decision, ApplyClass):

@@ -1,9 +1,9 @@
-"""DeviceClasses: one per Configuration, so that a claim can ask for its devices by name.
+"""DeviceClasses: one per Configuration, so that a claim can request its devices by name.
 
-By a setting there is also one per Instance, for claims that are to have that device and no other.
+A setting adds one per Instance, for claims that request this very device.
 
-A class also names `akri.sh/<its name>` as its extended resource: a pod written for the device
-plugin then runs unchanged on a cluster with Dynamic Resource Allocation (KEP-5004).
+A class also has the extended resource `akri.sh/<its name>`, so that a pod written for the device
+plugin runs unchanged on a cluster with Dynamic Resource Allocation (KEP-5004).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _RESOURCE_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredClass:
-    """A DeviceClass as the API server has it.
+    """A DeviceClass on the API server.
 
     Attributes:
-        ours: Whether Moorage made it; any other class is never touched.
+        ours: Whether Moorage made it. Moorage never changes any other class.
         body: The part that Moorage writes, see `class_body`.
     """
 
@@ -58,7 +58,7 @@ class ApplyClass:
 
 @dataclass(frozen=True, slots=True)
 class DeleteClass:
-    """Delete this very DeviceClass, unless somebody changed it since it was read."""
+    """Delete the DeviceClass at this UID and version."""
 
     name: str
     uid: str
@@ -77,8 +77,8 @@ def class_body(
     """The DeviceClass of a Configuration, or of an Instance of it.
 
     Args:
-        configuration: Its name is the class's name: cluster-wide, as the resource name is.
-        instance: Of which it is the class, under its name; None for the Configuration's own.
+        configuration: The Configuration. Its name is the name of the class, which is cluster-wide.
+        instance: The Instance of the class, which has its name; None for the Configuration's class.
         extended_resources: Whether the API server keeps `spec.extendedResourceName`.
     """
     name = instance or configuration
@@ -104,7 +104,7 @@ def _body(name: str, labels: Mapping[str, str], spec: Mapping[str, Any]) -> Body
 
 
 def probe_class() -> Body:
-    """A DeviceClass to create with `dryRun: All`, to see which fields come back."""
+    """A DeviceClass to create with `dryRun: All`, to find out which fields come back."""
     body = class_body(ConfigurationName("probe"), extended_resources=True)
     return {**body, "metadata": {"generateName": "moorage-probe-"}}
 
@@ -125,18 +125,18 @@ def stored_class(body: Mapping[str, Any]) -> StoredClass:
 
 @dataclass(frozen=True, slots=True)
 class WantedClasses:
-    """The DeviceClasses that there shall be.
+    """The desired DeviceClasses.
 
     Attributes:
-        bodies: By name.
-        kept: Names of those that stay as they are, if they are there.
+        bodies: The bodies by name.
+        kept: Names of classes that stay as they are, if they exist.
     """
 
     bodies: Mapping[str, Body]
     kept: frozenset[str] = frozenset()
 
     def keeping(self, names: Iterable[str]) -> WantedClasses:
-        """And whatever there is of these names, as long as not all Instances are known."""
+        """Keep the classes of these names, too, while not all Instances are known."""
         return WantedClasses(self.bodies, self.kept.union(names))
 
     def with_instances(
@@ -145,10 +145,10 @@ class WantedClasses:
         *,
         extended_resources: bool,
     ) -> WantedClasses:
-        """And one for each of these Instances, where that is not the name of a Configuration.
+        """Add a class for each of these Instances, unless a Configuration has its name.
 
-        The class of an Instance stays as long as that does. That of a Configuration which is
-        broken for the moment stays as it is.
+        The class of an Instance stays as long as the Instance. It stays as it is while the
+        Configuration is invalid.
         """
         bodies, kept = dict(self.bodies), set(self.kept)
         for name, configuration in instances:
@@ -169,11 +169,11 @@ def wanted_classes(
     *,
     extended_resources: bool,
 ) -> WantedClasses:
-    """One for each Configuration.
+    """The desired classes: one for each Configuration.
 
     Args:
         accepted: Configurations whose devices are published.
-        named: All names that some Configuration has; an invalid one keeps the class it has.
+        named: Names of all Configurations. An invalid one keeps its class.
         extended_resources: See `class_body`.
     """
     bodies: dict[str, Body] = {
@@ -183,7 +183,7 @@ def wanted_classes(
 
 
 def plan_classes(wanted: WantedClasses, stored: Iterable[StoredClass]) -> tuple[ClassDecision, ...]:
-    """What to write so that there are the wanted classes, and no others that Moorage made."""
+    """The writes that leave exactly the desired classes among those that Moorage made."""
     by_name = {s.name: s for s in stored}
     applies = (
         ApplyClass(body)
@@ -199,5 +199,5 @@ def plan_classes(wanted: WantedClasses, stored: Iterable[StoredClass]) -> tuple[
 
 
 def taken(names: Collection[str], stored: Iterable[StoredClass]) -> tuple[str, ...]:
-    """Those of these names whose class Moorage did not make."""
+    """The names among these with a class that Moorage did not make."""
     return tuple(sorted(s.name for s in stored if not s.ours and s.name in names))

@@ -1,4 +1,4 @@
-"""Conditions: what the status of a Configuration says of it.
+"""Conditions of the status of a Configuration.
 
 Verdict, holder of the name ──conditions──► Condition … ──status_body──► status to write
 """
@@ -30,22 +30,22 @@ CONDITION_TYPES = frozenset(
         "FieldsIgnored",
     }
 )
-"""The conditions that Moorage writes; others on the object are somebody else's."""
+"""The conditions that Moorage writes. Other conditions of the object belong to other writers."""
 
 DEVICES_DISTINCT = "devicesDistinct"
-"""Of a node's entry: False while devices are another Configuration's, too."""
+"""Field of a node's entry: False while another Configuration has some of the devices, too."""
 LONGEST_MESSAGE = 4096
 
 _NOT_ENFORCED = (
-    "The API server knows no devices with several slots (DRAConsumableCapacity, Kubernetes 1.36): "
-    "each slot is a device of its own, and one request may be given several of one device."
+    "The API server does not support devices with several slots (DRAConsumableCapacity, Kubernetes"
+    " 1.36): each slot is a device of its own, and one request may get several slots of one device."
 )
-_LEFT_ALONE = "exists and was not made by Moorage: it is left alone."
+_LEFT_ALONE = "exists and was not made by Moorage: Moorage does not change it."
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition of a Configuration's status, but for its time of transition."""
+    """A condition of a Configuration's status, without its time of transition."""
 
     type: str
     status: Literal["True", "False"]
@@ -61,16 +61,16 @@ def conditions(
     keeps_slots: bool = True,
     own_handlers: Collection[str] = (),
 ) -> tuple[Condition, ...]:
-    """The conditions that this Configuration's status should show.
+    """The desired conditions of this Configuration's status.
 
     Args:
         verdict: The Configuration.
-        holder: Who holds its name; the same, as a rule.
-        classes_taken: DeviceClasses of its name, or of one of its Instances, that Moorage did not
-            make.
-        keeps_slots: False where devices are offered through DRA and the API server drops that one
-            of them has several slots.
-        own_handlers: Names of those that nodes have without anybody's doing.
+        holder: The Configuration that holds the name; usually the same.
+        classes_taken: DeviceClasses with its name, or with the name of one of its Instances, that
+            Moorage did not make.
+        keeps_slots: False if devices are offered through DRA and the API server drops the slots of
+            a device.
+        own_handlers: Names of the handlers that are built into the driver.
     """
     found = [_accepted(verdict, holder, own_handlers)]
     if holder.uid != verdict.uid:
@@ -86,7 +86,7 @@ def conditions(
         found.append(Condition("UniqueDevices", "False", "NotEnforced", _NOT_ENFORCED))
     found.extend(_told_by_nodes(verdict))
     if verdict.ignored:
-        message = f"{', '.join(verdict.ignored)}: kept, and not acted on by Moorage."
+        message = f"{', '.join(verdict.ignored)}: Moorage keeps these fields and ignores them."
         found.append(Condition("FieldsIgnored", "True", "NotSupported", message))
     return tuple(found)
 
@@ -118,12 +118,12 @@ def _accepted(verdict: Verdict, holder: Verdict, own_handlers: Collection[str]) 
 
 
 def _discovered(verdict: Verdict, own_handlers: Collection[str]) -> str:
-    """Whether its devices are; who registers as a handler of others can not be known here."""
+    """Whether its devices are discovered. Other handlers may not be registered on every node."""
     handler = verdict.configuration.handler if verdict.configuration else ""
     if missing := _unregistered(verdict):
         return f"It is valid. {missing}"
     if incomplete(verdict.entries):
-        return "Its devices are discovered, but for what condition DevicesComplete tells."
+        return "Its devices are discovered, except as condition DevicesComplete says."
     if handler in own_handlers:
         return "Its devices are discovered."
     return f"Its devices are discovered where a discovery handler {shown(handler)} is registered."
@@ -136,7 +136,7 @@ def _unregistered(verdict: Verdict) -> str | None:
 
 
 def _rivals(verdict: Verdict) -> str:
-    """What nodes say that find devices of it through another Configuration, too; the first do."""
+    """Messages of nodes on which another Configuration has the same devices, cut to the limit."""
     said = ((n, e) for n, e in sorted(verdict.entries.items()) if e.get(DEVICES_DISTINCT) is False)
     return " ".join(f"{node}: {entry.get('message', '')}" for node, entry in said)[:LONGEST_MESSAGE]
 
@@ -148,13 +148,13 @@ def _sentences(problems: Iterable[Problem]) -> str:
 def status_body(
     verdict: Verdict, wanted: tuple[Condition, ...], stored: JsonObject, *, now: datetime
 ) -> JsonObject | None:
-    """The status to write, or None where the stored one says the same already.
+    """The status to write; None if the stored status has the same conditions.
 
     Args:
-        verdict: The Configuration whose status it is.
-        wanted: All its conditions.
-        stored: `status` as it is; a condition that keeps its status keeps its time of transition.
-        now: The time of transition of those that change.
+        verdict: The Configuration.
+        wanted: All its desired conditions.
+        stored: The stored `status`. A condition with the same status keeps its time of transition.
+        now: The time of transition of conditions that change.
     """
     before = {c["type"]: c for c in stored.get("conditions", ()) if c["type"] in CONDITION_TYPES}
     after = [_condition_body(c, before.get(c.type), verdict.generation, now) for c in wanted]

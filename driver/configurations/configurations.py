@@ -1,8 +1,8 @@
-"""Configurations: what a user asks to be discovered, checked before anything acts on it.
+"""Configurations: the devices that a user wants discovered, validated before anything acts on them.
 
-    object ──parse──► Configuration | problems ──► conditions of its status
+    object ──judge──► Verdict: Configuration | problems ──► conditions of its status
 
-A Configuration that has problems is left out and says so in its status; the others go on.
+A Configuration with problems is not used, and its status says why. Others are not affected.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from kube.shapes.times import parse_duration, time_of
 JsonObject = Mapping[str, Any]
 
 DetailsCheck = Callable[[str, str], tuple[Problem, ...]]
-"""(handler name, discovery details) → what is wrong with them; () for none."""
+"""(handler name, discovery details) → their problems; () for none."""
 
 ShapeCheck = Callable[[JsonObject], tuple[Problem, ...]]
 
 _HANDLER = "spec.discoveryHandler"
 _NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
-"""Parts of Akri's Configuration that are kept and not acted on (see `docs/coming-from-akri.md`)."""
+"""Fields of Akri's Configuration that Moorage ignores, see `docs/coming-from-akri.md`."""
 
 LONGEST_NAME = 253 - len("-a1b2c3")
-"""Of a Configuration; an object's name has 253 characters, and an Instance's ends in a hash."""
+"""Most characters of a Configuration's name. An object's name has 253 characters, and that of an
+Instance ends in a hash."""
 
 LARGEST_PROPERTIES = 128 * 1024
-"""Bytes of `brokerProperties`. With as many of a device's own, an Instance still fits into etcd."""
+"""Most bytes of `brokerProperties`. An Instance with twice as many still fits into etcd."""
 
 NO_GRACE = timedelta()
 SHARED_GRACE = timedelta(minutes=5)
@@ -40,12 +41,13 @@ SHARED_GRACE = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What became of one Configuration object.
+    """The result of validating one Configuration object.
 
     Attributes:
-        configuration: None where a problem keeps it from being used.
-        ignored: Paths of fields that are accepted and not acted on.
-        entries: What nodes say in its status, by node.
+        configuration: The valid Configuration; None if there are problems.
+        problems: The problems.
+        ignored: Paths of fields that are accepted and ignored.
+        entries: Entries of nodes in its status, by node.
     """
 
     name: ConfigurationName
@@ -66,14 +68,13 @@ def judge(
     unique_devices_default: bool,
     check_shape: ShapeCheck = lambda _: (),
 ) -> Verdict:
-    """Parse a Configuration as the API server returns it, and name all its problems at once.
+    """Parse a Configuration as the API server returns it, and find all its problems.
 
     Args:
-        body: The object; its metadata is the API server's and therefore complete.
-        check_details: Parses `discoveryDetails` as the handler will.
-        unique_devices_default: What `spec.uniqueDevices` means where it is absent.
-        check_shape: What is not as the definition says; on nodes nobody asks, since the API server
-            did.
+        body: The object, with complete metadata.
+        check_details: Parses `discoveryDetails` as the handler does.
+        unique_devices_default: The value of `spec.uniqueDevices` if it is absent.
+        check_shape: Validates the object by its definition. Nodes leave that to the API server.
     """
     metadata, spec = body["metadata"], body.get("spec") or {}
     identity = {
@@ -89,7 +90,7 @@ def judge(
         if not problems:
             configuration = _configuration(identity, spec, unique_devices_default)
     except (AttributeError, KeyError, TypeError, ValueError):
-        problems = (Problem("spec", "This is not as the definition of Configurations says."),)
+        problems = (Problem("spec", "It does not match the definition of Configurations."),)
     return Verdict(
         **identity,
         configuration=configuration,
@@ -100,7 +101,7 @@ def judge(
 
 
 def concerns_devices(old: Verdict, new: Verdict) -> bool:
-    """Whether they differ in more than what nodes say in the status."""
+    """Whether two versions differ in more than the entries of nodes in the status."""
     return replace(old, entries={}) != replace(new, entries={})
 
 
@@ -124,10 +125,10 @@ def _configuration(
 
 
 def offline_grace(configuration: Configuration, *, shared: bool) -> timedelta:
-    """How long the Instance of a device that went away is kept for its return.
+    """How long the Instance of an absent device is kept.
 
-    Unless the Configuration says otherwise: no time for what one node has, five minutes for what
-    several nodes see, since a device on the network comes and goes with it.
+    Unless the Configuration sets it, this is no time for devices of one node, and five minutes for
+    devices that several nodes see, since a device on the network may be unreachable for a while.
     """
     if configuration.offline_grace_period is not None:
         return configuration.offline_grace_period
@@ -135,26 +136,26 @@ def offline_grace(configuration: Configuration, *, shared: bool) -> timedelta:
 
 
 def _problems(name: str, spec: JsonObject, check: DetailsCheck) -> Iterator[Problem]:
-    """What is wrong with a Configuration that is as its definition says."""
+    """The problems of a Configuration that matches its definition."""
     if len(name) > LONGEST_NAME:
-        sentence = f"{len(name)} characters leave no room for those that an Instance's name adds;"
-        yield Problem("metadata.name", f"{sentence} {LONGEST_NAME} may be used.")
+        sentence = f"The name has {len(name)} characters; at most {LONGEST_NAME} are allowed,"
+        yield Problem("metadata.name", f"{sentence} since the name of an Instance is longer.")
     if not 1 <= (capacity := _capacity(spec)) <= MAX_CAPACITY:
         yield Problem("spec.capacity", f"{capacity} is not a number from 1 to {MAX_CAPACITY}.")
     grace = spec.get("offlineGracePeriod")
     if grace and parse_duration(grace) is None:
-        yield Problem("spec.offlineGracePeriod", f"{grace!r} is no duration such as 30s or 5m.")
+        yield Problem("spec.offlineGracePeriod", f"{grace!r} is not a duration such as 30s or 5m.")
     properties = spec.get("brokerProperties") or {}
     size = sum(len(f"{name}{value}".encode()) for name, value in properties.items())
     if size > LARGEST_PROPERTIES:
-        sentence = f"{size} bytes are too many, since each Instance and container gets them all;"
-        yield Problem("spec.brokerProperties", f"{sentence} {LARGEST_PROPERTIES} may be used.")
+        sentence = f"They have {size} bytes; at most {LARGEST_PROPERTIES} are allowed, since each"
+        yield Problem("spec.brokerProperties", f"{sentence} Instance and container gets them all.")
     yield from attribute_problems(spec.get("attributes"))
     handler = spec.get("discoveryHandler") or {}
     if handler.get("name"):
         yield from check(handler["name"], handler.get("discoveryDetails") or "")
     else:
-        yield Problem(f"{_HANDLER}.name", "A discovery handler must be named.")
+        yield Problem(f"{_HANDLER}.name", "The name of a discovery handler is required.")
     yield from property_problems(handler.get("discoveryProperties"))
 
 
@@ -164,10 +165,10 @@ def _capacity(spec: JsonObject) -> int:
 
 
 def holders(verdicts: Iterable[Verdict]) -> dict[ConfigurationName, Verdict]:
-    """Who holds each name, since resource names and classes are cluster-wide.
+    """The Configuration that holds each name, since resource names and classes are cluster-wide.
 
-    Of two Configurations of one name in two namespaces the older holds it, whether or not it is
-    valid: an edit that breaks it for a minute must not hand its devices to another.
+    If two namespaces have a Configuration of the same name, the older one holds the name, valid or
+    not: an edit that makes it invalid for a minute must not give its devices to the other one.
     """
     held: dict[ConfigurationName, Verdict] = {}
     for verdict in sorted(verdicts, key=lambda v: (v.created, v.namespace)):

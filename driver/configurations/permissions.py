@@ -1,9 +1,9 @@
-"""Permissions: the Roles by which drivers may read what Configurations name, and nothing else.
+"""Permissions: Roles that let drivers read exactly the objects that Configurations name.
 
-    Configurations ──► for each, and each namespace of what it names: a Role and a RoleBinding
+    Configurations ──► a Role and a RoleBinding for each, in each namespace of a named object
 
-The driver is installed without a right to any Secret or ConfigMap. A Role names the objects, so it
-allows to list and to watch each of them by its name.
+The driver is installed without permission to read any Secret or ConfigMap. A Role names the
+objects, and allows the driver to get, list and watch each of them by name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 class InputError(Exception):
-    """Raised when what is given makes no sense; the text says where and why."""
+    """Raised if the input is invalid; the text says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Account:
 
 
 def configurations_in(documents: Iterable[object]) -> Iterator[JsonObject]:
-    """The Configurations among objects of any kind, those in Lists too."""
+    """The Configurations among objects of any kind, also those in Lists."""
     for document in documents:
         if not isinstance(document, Mapping):
             continue
@@ -50,9 +50,9 @@ def permissions(body: JsonObject, account: Account) -> list[JsonObject]:
     """The Roles and RoleBindings that one Configuration needs; none if it names no object.
 
     Raises:
-        InputError: If it has no name, or its properties make no sense.
+        InputError: The Configuration does not match its definition, or its properties are invalid.
     """
-    # Here, since a node's driver imports this module and is not to load pydantic, 11 MiB.
+    # Imported here: a node's driver imports this module and must not load pydantic, 11 MiB.
     from driver.models import configuration_problems
 
     if flaws := configuration_problems(body):
@@ -110,7 +110,7 @@ def _object(kind: str, configuration: str, namespace: str) -> JsonObject:
 
 
 def _name(configuration: str) -> str:
-    """Of its own for each Configuration, so that those of one do not take another's away."""
+    """Name of the Role. Each Configuration has its own, so that deleting one affects no other."""
     return f"{DRIVER_NAME}:properties:{configuration}"
 
 

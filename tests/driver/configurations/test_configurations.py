@@ -276,7 +276,7 @@ def test_what_handlers_report_to_be_wrong_is_a_condition_and_no_success() -> Non
     accepted, told = conditions(verdict, verdict, own_handlers=("onvif",))
 
     assert accepted.message == (
-        "Its devices are discovered, but for what condition DevicesComplete tells."
+        "Its devices are discovered, except as condition DevicesComplete says."
     )
     message = "node-a, node-b, node-c and 1 more: It answers 401."
     assert told == Condition("DevicesComplete", "False", "ProblemsReported", message)
@@ -340,8 +340,8 @@ def test_classes_that_somebody_else_made_are_named() -> None:
 
     assert (taken.type, taken.reason) == ("NameTaken", "DeviceClassExists")
     assert taken.message == (
-        "DeviceClass loop exists and was not made by Moorage: it is left alone. "
-        "DeviceClass loop-7a7a7a exists and was not made by Moorage: it is left alone."
+        "DeviceClass loop exists and was not made by Moorage: Moorage does not change it. "
+        "DeviceClass loop-7a7a7a exists and was not made by Moorage: Moorage does not change it."
     )
 
 

@@ -47,10 +47,10 @@ def test_our_own_domain_is_not_written_in_slices() -> None:
     assert user_attributes({"moorage.dev/floor": VALUE}) == {"floor": VALUE}
 
 
-IDENTIFIER = "The name must be an identifier of C, of at most 32 characters."
-DOMAIN = "What stands before the / must be a domain of at most 63 characters."
-RESERVED = "The domains kubernetes.io and k8s.io are Kubernetes' own."
-OURS = "Every device has this attribute already, and others rely on it."
+IDENTIFIER = "The name must be a C identifier of at most 32 characters."
+DOMAIN = "The part before the / must be a domain of at most 63 characters."
+RESERVED = "The domains kubernetes.io and k8s.io are reserved for Kubernetes."
+OURS = "Moorage sets this attribute on every device; choose another name."
 
 
 @pytest.mark.parametrize(
@@ -84,21 +84,24 @@ def test_domains_that_only_look_like_kubernetes_are_taken() -> None:
 
 def test_one_attribute_under_two_names_is_refused() -> None:
     assert problems({"floor": VALUE, "moorage.dev/floor": VALUE}) == [
-        ("spec.attributes[moorage.dev/floor]", "floor is the same attribute, and is given, too.")
+        (
+            "spec.attributes[moorage.dev/floor]",
+            "floor is the same attribute and is given, too; remove one of them.",
+        )
     ]
 
 
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ({"int": 2**63}, "9223372036854775808 is no integer of 64 bits."),
-        ({"int": 2.0}, "2.0 is no integer of 64 bits."),
-        ({"int": 1.5}, "1.5 is no integer of 64 bits."),
-        ({"string": "é" * 33}, "66 bytes are too many; 64 may be used."),
-        ({"version": "1.2"}, "'1.2' is no version such as 1.2.3."),
-        ({"version": "v1.2.3"}, "'v1.2.3' is no version such as 1.2.3."),
-        ({"version": "01.2.3"}, "'01.2.3' is no version such as 1.2.3."),
-        ({"version": "1.2.3-01"}, "'1.2.3-01' is no version such as 1.2.3."),
+        ({"int": 2**63}, "9223372036854775808 is not an integer of 64 bits."),
+        ({"int": 2.0}, "2.0 is not an integer of 64 bits."),
+        ({"int": 1.5}, "1.5 is not an integer of 64 bits."),
+        ({"string": "é" * 33}, "The value has 66 bytes; at most 64 are allowed."),
+        ({"version": "1.2"}, "'1.2' is not a version such as 1.2.3."),
+        ({"version": "v1.2.3"}, "'v1.2.3' is not a version such as 1.2.3."),
+        ({"version": "01.2.3"}, "'01.2.3' is not a version such as 1.2.3."),
+        ({"version": "1.2.3-01"}, "'1.2.3-01' is not a version such as 1.2.3."),
     ],
 )
 def test_other_values_are_refused(value: dict[str, Any], sentence: str) -> None:

@@ -57,7 +57,10 @@ def test_one_that_will_be_accepted_gets_no_warning() -> None:
         ),
         (a_configuration("onvif", "discoveryTimeoutSeconds: x"), f"{DETAILS}.discoveryTimeoutSec"),
         (a_configuration("debugEcho", "descriptions: no"), f"{DETAILS}.descriptions: Line 1"),
-        (a_configuration(""), "spec.discoveryHandler.name: A discovery handler must be named."),
+        (
+            a_configuration(""),
+            "spec.discoveryHandler.name: The name of a discovery handler is required.",
+        ),
     ],
 )
 def test_what_the_driver_will_not_accept_is_said_with_its_field(
