@@ -219,7 +219,7 @@ def test_evidence_from_before_the_allocate_proves_nothing(asked: float, as_of: f
     found = node.look(asked=asked, as_of=as_of)
 
     assert found.writes == ()
-    assert "given it since" in reasons(found)
+    assert "given it after the listing" in reasons(found)
     assert node.look(asked=NOW + SETTLED, as_of=NOW).writes
 
 
