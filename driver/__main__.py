@@ -1,10 +1,10 @@
-"""`moorage-driver`: builds everything, runs it, stops it. The only place that constructs.
+"""`moorage-driver`: reads the settings and runs the command.
 
 moorage-driver node     on each node: discovery, Instances, ResourceSlices, the kubelet's plugin
 moorage-driver shared   for the cluster: DeviceClasses, and the status of Configurations
 moorage-driver handler  one discovery handler in a process of its own, for Moorage's or Akri's agent
-moorage-driver permissions  prints the Roles by which drivers may read what Configurations name
-moorage-driver from-akri    prints what becomes of an Akri that runs in the cluster
+moorage-driver permissions  prints Roles that let drivers read the objects that Configurations name
+moorage-driver from-akri    prints what changes if Moorage replaces the Akri of a cluster
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from driver.running.settings import (
 def main() -> NoReturn:
     """Run until a signal."""
     settings = parse_settings(sys.argv[1:], os.environ)
-    from kube.api import STUCK_SECONDS, log_to_stderr, run_process  # `--help` does without it.
+    from kube.api import STUCK_SECONDS, log_to_stderr, run_process  # `--help` does not need it.
 
     log_to_stderr(settings.log_level, "driver", form=settings.log_format)
     work = _work(settings)
-    # What was imported stays; to look through it for garbage takes 20 ms each time.
+    # Imported modules stay in memory; each garbage collection would spend 20 ms on them.
     gc.freeze()
     run_process(work, plain_errors=(InputError,), stuck_seconds=STUCK_SECONDS)
 
 
 def _work(settings: Settings) -> Coroutine[None, None, None]:
-    # Each command imports what it needs and no more: memory on a node is mostly imports.
+    # Each command imports only what it needs: imports take most of the memory on a node.
     match settings:
         case NodeSettings():
             from driver.running.node.node_main import run_node

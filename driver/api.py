@@ -1,4 +1,4 @@
-"""The driver's door: its names in the outside world, and the shapes that others may use."""
+"""The public API of the driver: its names in Kubernetes, and values that other components use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driver.pod_requests import effective_requests as effective_requests
 from kube.kinds import CONFIGURATIONS
 
 DRIVER_NAME = "moorage.dev"
-"""Name of the DRA driver: in slices, classes, sockets, and the domain of unqualified attributes."""
+"""Name of the DRA driver, in slices, classes and sockets; domain of unqualified attributes."""
 
 AKRI_GROUP = CONFIGURATIONS.group
 
@@ -19,41 +19,41 @@ OFFLINE_TAINT = f"{DRIVER_NAME}/offline"
 """Taint of a device that its handler no longer reports and that a claim still holds."""
 
 DEGRADED_TAINT = f"{DRIVER_NAME}/degraded"
-"""Taint of a device that is there, and that its handler calls degraded."""
+"""Taint of a device that its handler reports as degraded."""
 
 NODE_LABEL = f"{DRIVER_NAME}/node"
-"""Label of an Instance: the node that has the device, so that no node watches those of others."""
+"""Label of an Instance: the node that has the device, so that other nodes do not watch it."""
 
 SHARED_LABEL_VALUE = ""
-"""Of the label on an Instance whose device several nodes may see: all of them watch it."""
+"""Value of the label on a shared Instance, which all nodes watch."""
 
 OFFLINE_SINCE = f"{DRIVER_NAME}/offline-since"
-"""Annotation of a shared Instance: when the last node ceased to see the device."""
+"""Annotation of an Instance: since when no node sees the device."""
 
 OFFERED_THROUGH = f"{DRIVER_NAME}/offered-through"
 """Annotation of a shared Instance: `dra` while claims may have the device, and no slot is given."""
 
 DEVICE_DIGEST = f"{DRIVER_NAME}/device"
-"""Annotation of an Instance: of which device it is, since its name may be that of two."""
+"""Annotation of an Instance: digest of its device, since two devices may have the same name."""
 
 SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
-"""On an Instance of which slots are held: whoever deletes it, or its Configuration, waits for them.
+"""Finalizer of an Instance with held slots: its deletion, and its Configuration's, waits for them.
 
-It comes and goes with the writes of slots, so that no Instance keeps it whose slots are free.
+Writes of slots add and remove it, so that no Instance with free slots keeps it.
 """
 
 CONFIGURATION_LABEL = f"{DRIVER_NAME}/configuration"
 """Label of a DeviceClass that Moorage made: the Configuration whose devices it selects."""
 
 SHARED_POOLS = "shared/"
-"""Begins the names of pools of devices that several nodes see; the Configuration ends them."""
+"""Prefix of the names of pools of shared devices, followed by the Configuration."""
 
 LOCAL_POOLS = "local/"
-"""Begins the names of pools of one Configuration's devices that one node sees; the node's name and
-a slash stand between."""
+"""Prefix of the names of pools of one Configuration's local devices, followed by the node, a slash,
+and the Configuration."""
 
 MAX_CAPACITY = 1024
-"""Most slots of one device; each may become a device of its own (`uniqueDevices: false`)."""
+"""Most slots of one device. Each slot may become a device of its own (`uniqueDevices: false`)."""
 
 ATTRIBUTE_CONFIGURATION = "configuration"
 ATTRIBUTE_INSTANCE = "instance"
@@ -69,15 +69,15 @@ NodeName = NewType("NodeName", str)
 ClaimUid = NewType("ClaimUid", str)
 
 TaintEffect = Literal["NoSchedule", "NoExecute"]
-"""Of a taint: no new claim gets the device, or pods that use it are evicted besides."""
+"""Effect of a taint: no new claim gets the device; NoExecute also evicts pods that use it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueReference:
-    """Where the value of a discovery property is kept: an entry of a Secret or a ConfigMap.
+    """The source of a discovery property's value: an entry of a Secret or a ConfigMap.
 
     Attributes:
-        optional: Whether discovery goes on without the value where there is no such entry.
+        optional: Whether discovery continues without the value if the entry does not exist.
     """
 
     kind: Literal["Secret", "ConfigMap"]
@@ -89,19 +89,20 @@ class ValueReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """What an `akri.sh/v0` Configuration asks for, already valid.
+    """A valid `akri.sh/v0` Configuration.
 
     Attributes:
-        discovery_details: The handler's own YAML, as written.
-        capacity: Slots of each device, that is, uses at one time; at least 1.
-        unique_devices: Whether one request is never given two slots of one device.
-        offline_grace_period: How long the Instance of a device that went away is kept; None for
-            the default, see `configurations.offline_grace`.
-        offline_taint_effect: Of the taint that a device bears which went away.
-        broker_properties: Laid over the properties of each device; they win.
-        attributes: What claims may select each device by, `{"floor": {"int": 3}}`; they win.
-        discovery_properties: What the handler is given beside the details, by name: a value, or
-            where it is kept. A value may be a password, so it is never shown.
+        discovery_details: The details in the handler's own format, as written.
+        capacity: Slots of each device, that is, concurrent uses; at least 1.
+        unique_devices: Whether one request never gets two slots of the same device.
+        offline_grace_period: How long the Instance of an absent device is kept; None for the
+            default, see `configurations.offline_grace`.
+        offline_taint_effect: Effect of the taint of an absent device.
+        broker_properties: Properties of each device, which override those of the handler.
+        attributes: Attributes of each device for selectors, such as `{"floor": {"int": 3}}`, which
+            override those of the handler.
+        discovery_properties: Values for the handler beside the details, by name: a value, or its
+            source. A value may be a password, so it is never shown.
     """
 
     name: ConfigurationName
@@ -124,10 +125,10 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with an object: where, and what.
+    """A problem of an object.
 
     Attributes:
-        path: The field's path as the Kubernetes API writes it, `spec.capacity`.
+        path: Path of the field as the Kubernetes API writes it, such as `spec.capacity`.
         message: One sentence without the path.
     """
 

@@ -1,8 +1,8 @@
-"""What follows from a value alone: worked out once, kept with the value, and gone with it.
+"""Derived results: computed once from an immutable value, and cached with the value.
 
-Whenever one device of a thousand changes, all are decided about anew. The others are the very
-objects that they were before, so what followed from them then follows from them now. For whoever
-looks from outside `derived(value, function, ...)` is `function(value, ...)`.
+When one device of a thousand changes, all devices are decided again. The other 999 are the same
+objects as before, so their cached results are still valid. `derived(value, function, ...)` returns
+the same as `function(value, ...)`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar, TypeVarTuple
 
 @dataclass(frozen=True, slots=True)
 class Deriving:
-    """A value that results are kept with; they are no part of what it equals."""
+    """A value with cached results, which comparisons ignore."""
 
     results: dict[object, tuple[object, Any]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -27,12 +27,13 @@ R = TypeVar("R")
 
 
 def derived(value: V, function: Callable[[V, *Ts], R], *others: *Ts) -> R:
-    """What the function returns for this value and others; nobody may change it.
+    """The result of the function for these arguments. The caller must not change it.
 
     Args:
-        value: Neither it nor anything in it changes.
-        function: Pure, and always the same object, so no lambda. Its last result is kept.
-        others: Equal ones give the same result.
+        value: An immutable value.
+        function: A pure function that is always the same object, so no lambda. Its last result is
+            cached.
+        others: Further arguments; the cache compares them by equality.
     """
     known = value.results.get(function)
     if known is None or known[0] != others:

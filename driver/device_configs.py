@@ -1,9 +1,10 @@
-"""Device configs: what DeviceClasses and claims ask of the devices that claims are given.
+"""Device configs: settings of DeviceClasses and claims for the allocated devices.
 
     opaque parameters ──read──► DeviceConfig | problems      DeviceConfigs ──merged──► DeviceConfig
 
-Nobody checks opaque parameters before the webhook (by `models.DeviceConfigModel`), and it may be
-down; so nodes check them, too, in the same sentences. They read them here, without pydantic.
+The API server does not validate opaque parameters. The webhook does, by
+`models.DeviceConfigModel`, but it may be down. So nodes validate them again, here, with the same
+sentences and without pydantic.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ API_VERSION = f"{DRIVER_NAME}/v1alpha1"
 KIND = "DeviceConfig"
 
 HIGHEST_ID = 2**32 - 2
-"""Of a user or a group; the one above stands for none."""
+"""Highest id of a user or a group; the next one means none."""
 
 NAME = re.compile(r"^[_A-Za-z][_A-Za-z0-9]*$")
 PERMISSIONS = re.compile(r"^(rw?m?|wm?|m)$")
@@ -32,18 +33,20 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _UNUSABLE = re.compile(r"[\0\ud800-\udfff]")
 
 Check = Callable[[Any], str]
-"""What is wrong with a value of the right type, as a sentence; "" for nothing."""
+"""Returns the problem of a value of the right type, as a sentence; "" for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceConfig:
-    """What is asked of a device; what is not said is None or empty.
+    """Settings for an allocated device; a setting that is not given is None or empty.
 
     Attributes:
         env: Environment beside the device's own, sorted by name.
-        permissions: Any of `r`, `w` and `m`, in this order; "" for what the device's handler says.
-        mode: Of device nodes in the container.
-        certificates: Where the container finds the folder with the device's certificates.
+        permissions: Any of `r`, `w` and `m`, in this order; "" for the handler's permissions.
+        mode: Mode of device nodes in the container.
+        uid: Owner of device nodes in the container.
+        gid: Group of device nodes in the container.
+        certificates: Path in the container of the folder with the device's certificates.
     """
 
     env: tuple[tuple[str, str], ...] = ()
@@ -58,7 +61,7 @@ NOTHING_ASKED = DeviceConfig()
 
 
 def merged(configs: Iterable[DeviceConfig]) -> DeviceConfig:
-    """Field by field, and variable by variable: of two that say something the later one counts."""
+    """Merge by field, and `env` by variable; a later setting overrides an earlier one."""
     env: dict[str, str] = {}
     said: dict[str, Any] = {}
     for config in configs:
@@ -72,9 +75,9 @@ def merged(configs: Iterable[DeviceConfig]) -> DeviceConfig:
 
 
 def read(parameters: object) -> DeviceConfig | tuple[Problem, ...]:
-    """Opaque parameters for our driver, or all that is wrong with them.
+    """Parse opaque parameters for our driver; returns all problems if there are any.
 
-    Paths of problems begin within the parameters.
+    Paths of problems are relative to the parameters.
     """
     if not isinstance(parameters, dict):
         sentence = "Input should be a valid dictionary or instance of DeviceConfigModel."
@@ -104,7 +107,7 @@ def _config(fields: Mapping[str, Any]) -> DeviceConfig:
 
 
 def name_problem(name: str) -> str:
-    """Of a variable."""
+    """The problem of a variable's name."""
     if not NAME.fullmatch(name):
         return "A variable's name has letters, digits and _, and does not begin with a digit."
     why = built_in_refusal(name)
@@ -112,31 +115,31 @@ def name_problem(name: str) -> str:
 
 
 def value_problem(value: str) -> str:
-    """Of a variable."""
-    return "A variable's value has no NUL byte." if _UNUSABLE.search(value) else ""
+    """The problem of a variable's value."""
+    return "A variable's value must not have a NUL byte." if _UNUSABLE.search(value) else ""
 
 
 def permissions_problem(text: str) -> str:
-    """What containers may do with device nodes."""
-    return "" if PERMISSIONS.fullmatch(text) else "These are not some of rwm, such as r or rw."
+    """The problem of permissions of device nodes."""
+    return "" if PERMISSIONS.fullmatch(text) else "It must be some of rwm, such as r or rw."
 
 
 def mode_problem(text: str) -> str:
-    """Of device nodes."""
-    return "" if MODE.fullmatch(text) else "This is no mode in four octal digits, such as 0660."
+    """The problem of a mode of device nodes."""
+    return "" if MODE.fullmatch(text) else "It must be a mode in four octal digits, such as 0660."
 
 
 def id_problem(number: int) -> str:
-    """Of a user or a group."""
-    return "" if 0 <= number <= HIGHEST_ID else f"This is no number from 0 to {HIGHEST_ID}."
+    """The problem of the id of a user or a group."""
+    return "" if 0 <= number <= HIGHEST_ID else f"It must be a number from 0 to {HIGHEST_ID}."
 
 
 def folder_problem(path: str) -> str:
-    """Of a folder in containers."""
+    """The problem of the path of a folder in containers."""
     parts = path.split("/")
     is_plain = len(parts) > 1 and not parts[0] and {"", ".", ".."}.isdisjoint(parts[1:])
     if not is_plain or _CONTROL.search(path):
-        return "This is no absolute path of a folder, such as /etc/camera."
+        return "It must be an absolute path of a folder, such as /etc/camera."
     return ""
 
 

@@ -1,9 +1,9 @@
-"""Device health: a device that is there, and that nobody new should get.
+"""Device health: marks a device as degraded, so that no new claim gets it.
 
     properties ──degraded──► Degraded | None
 
-Akri's contract has no word for it, so properties of Moorage's own names say it; a handler reports
-them, or a Configuration's `brokerProperties`. No container learns properties of these names.
+Akri's contract has no field for it, so properties with names of Moorage have it. A handler reports
+them, or a Configuration has them in `brokerProperties`. Containers do not get these properties.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from dataclasses import dataclass
 from driver.api import DRIVER_NAME, TaintEffect
 
 RESERVED = f"{DRIVER_NAME}/"
-"""Begins the names of properties that tell Moorage something."""
+"""Prefix of the names of properties for Moorage."""
 
 HEALTH = f"{RESERVED}health"
 HEALTH_MESSAGE = f"{RESERVED}health-message"
 HEALTH_EFFECT = f"{RESERVED}health-effect"
 
 DEGRADED = "degraded"
-"""Value of `HEALTH`; any other says that the device is well."""
+"""Value of `HEALTH`; any other value means that the device is well."""
 
 LONGEST_MESSAGE = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """What is said of a degraded device.
+    """The state of a degraded device.
 
     Attributes:
-        message: Why, for people.
-        effect: Of the taint that it bears.
+        message: The reason, for people.
+        effect: Effect of its taint.
     """
 
     message: str
@@ -40,7 +40,7 @@ class Degraded:
 
 
 def degraded(properties: Mapping[str, str]) -> Degraded | None:
-    """What the properties say of the device's health; None for nothing bad."""
+    """The degraded state in the properties; None if the device is well."""
     if properties.get(HEALTH) != DEGRADED:
         return None
     said = properties.get(HEALTH_MESSAGE, "")[:LONGEST_MESSAGE]
@@ -50,7 +50,7 @@ def degraded(properties: Mapping[str, str]) -> Degraded | None:
 
 
 def for_containers(properties: Mapping[str, str]) -> Mapping[str, str]:
-    """Those that are not for Moorage."""
+    """The properties that are not for Moorage."""
     if not any(name.startswith(RESERVED) for name in properties):
         return properties
     return {name: v for name, v in properties.items() if not name.startswith(RESERVED)}

@@ -1,12 +1,12 @@
-"""What the kubelet calls devices and resources on the device-plugin path.
+"""Names of resources and ids of devices on the device-plugin path.
 
     resource                          device id
     akri.sh/<instance>                <instance>-<slot>
     akri.sh/<configuration>           <instance>           one use of an Instance per node
                                       <instance>-<slot>    any slot (`uniqueDevices: false`)
 
-Ids and keys of `deviceUsage` never carry `akri.sh/`. A slot has at most four digits and the hash
-that ends an Instance's name six or more, so an id is never both an Instance and a slot.
+Ids and keys of `deviceUsage` have no prefix `akri.sh/`. The index of a slot has at most four
+digits, and the hash that ends an Instance's name has six or more, so an id is unambiguous.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from driver.api import (
 RESOURCE_PREFIX = f"{AKRI_GROUP}/"
 
 LONGEST = 63
-"""Characters of a device id (kubelet's device-plugin API) and of a resource's name after the `/`.
+"""Most characters of a device id, and of a resource's name after the `/`.
 
-Source: `Device.ID` of v1beta1; qualified names of the Kubernetes API.
+Sources: `Device.ID` of the kubelet's API v1beta1; qualified names of the Kubernetes API.
 """
 
 _HASH = "-a1b2c3"
@@ -40,7 +40,7 @@ _RESOURCE_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class DeviceKey:
-    """A device as the kubelet knows it: of which resource, and by which id."""
+    """A device of the kubelet: its resource, and its id."""
 
     resource: str
     id: str
@@ -65,9 +65,9 @@ def slot_id(instance: InstanceName, index: int) -> str:
 
 
 def parse_slot_id(text: str) -> tuple[InstanceName, int] | None:
-    """The Instance and the index of a slot's name; None if it is not one.
+    """The Instance and the index in a slot's name; None if it is no name of a slot.
 
-    Only the form that `slot_id` writes is taken, so that no two keys mean one slot.
+    Only the form of `slot_id` is accepted, so that no two keys mean the same slot.
     """
     instance, dash, index = text.rpartition("-")
     if not instance or not dash or not _INDEX.fullmatch(index) or int(index) >= MAX_CAPACITY:
@@ -76,7 +76,7 @@ def parse_slot_id(text: str) -> tuple[InstanceName, int] | None:
 
 
 def is_own_device(device: str, configuration: ConfigurationName) -> bool:
-    """Whether a Configuration's device id is of our making; Akri's are "0" and "<name>-0"."""
+    """Whether Moorage made a Configuration's device id; Akri's are "0" and "<name>-0"."""
     prefix, _, rest = device.partition(f"{configuration}-")
     return not prefix and bool(_OWN_ENDING.fullmatch(rest))
 
@@ -84,9 +84,9 @@ def is_own_device(device: str, configuration: ConfigurationName) -> bool:
 def contested_instances(
     configurations: Iterable[ConfigurationName], instances: Iterable[InstanceName]
 ) -> frozenset[InstanceName]:
-    """Instances whose own resource would have the name of some Configuration's.
+    """Instances whose own resource has the name of a Configuration's resource.
 
-    The kubelet lets the plugin that registers last replace the other. So the Configuration has the
+    In the kubelet the plugin that registers last replaces the other. So the Configuration gets the
     name, and such an Instance is offered through its own Configuration only.
     """
     taken = {str(name) for name in configurations}
@@ -94,15 +94,16 @@ def contested_instances(
 
 
 def name_problems(configuration: Configuration) -> Iterable[Problem]:
-    """What keeps a Configuration's devices from being offered through the device plugin."""
+    """The problems of a name that keep devices from being offered through the device plugin."""
     name = configuration.name
     if not _RESOURCE_NAME.fullmatch(name):
-        yield Problem("metadata.name", f"{configuration_resource(name)} is no name of a resource.")
+        resource = configuration_resource(name)
+        yield Problem("metadata.name", f"{resource} is not a valid name of a resource.")
     longest = slot_id(InstanceName(f"{name}{_HASH}"), configuration.capacity - 1)
     if len(longest) > LONGEST:
         yield Problem(
             "metadata.name",
-            f"{len(name)} characters make device ids of {len(longest)} at capacity"
-            f" {configuration.capacity}; the kubelet takes {LONGEST}, so that"
-            f" {len(name) + LONGEST - len(longest)} may be used.",
+            f"The name has {len(name)} characters, so device ids have {len(longest)} at capacity"
+            f" {configuration.capacity}. The kubelet accepts {LONGEST}: shorten the name to"
+            f" {len(name) + LONGEST - len(longest)} characters.",
         )

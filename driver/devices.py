@@ -1,7 +1,7 @@
 """Devices as a discovery handler reports them.
 
-The shapes are those of Akri's `discovery.proto` (`Device`, `Mount`, `DeviceSpec`), so that a
-handler in the process and one behind gRPC report the same thing.
+The types follow Akri's `discovery.proto` (`Device`, `Mount`, `DeviceSpec`), so that a handler in
+this process and one behind gRPC report the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from driver.api import NodeName
 from driver.derived import Deriving
 
 NUMA_NODE = "resource.kubernetes.io/numaNode"
-"""What a handler tells it by, in digits: the one attribute of Kubernetes' own that is a number."""
+"""Attribute of the NUMA node, reported in digits; the only standard attribute that is a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Mount:
 
 
 def merged_specs(specs: Iterable[DeviceSpec]) -> dict[str, DeviceSpec]:
-    """What a container gets that has all of these: by its path, with all of their permissions."""
+    """The merged device nodes of a container by its path, with the union of the permissions."""
     merged: dict[str, DeviceSpec] = {}
     for spec in specs:
         before = merged.setdefault(spec.container_path, spec)
@@ -50,7 +50,7 @@ def merged_specs(specs: Iterable[DeviceSpec]) -> dict[str, DeviceSpec]:
 
 
 def merged_mounts(mounts: Iterable[Mount]) -> dict[str, Mount]:
-    """What a container gets that has all of these: by its path, writable if one of them is."""
+    """The merged mounts of a container by its path, writable if one of them is."""
     merged: dict[str, Mount] = {}
     for mount in mounts:
         before = merged.setdefault(mount.container_path, mount)
@@ -64,16 +64,16 @@ class Device(Deriving):
     """One discovered device.
 
     Attributes:
-        id: What identifies the device to its handler; stays the same while it is plugged in.
-        properties: Environment of the container that uses it, unless it is denied.
-        attributes: What claims may select it by beside the properties, the important ones first.
-            Akri's contract has no place for them, so a handler of another process reports none.
-        nodes: What tells its device nodes beside their paths: the numbers, such as `b7:1` (as in
-            udevd's database), or its place in sysfs. Only a handler in this process knows them.
-        guards: Paths of the host that are there only as long as this very device is; nor has Akri's
-            contract a place for these.
-        unprivileged: Whether its handler runs without privileges, in the folder for such: fewer of
-            its properties become environment, see `environment`.
+        id: Identifies the device to its handler; stays the same while it is plugged in.
+        properties: Environment of the container that uses it, unless a name is denied.
+        attributes: Attributes for selectors beside the properties, the important ones first. Akri's
+            contract has no field for them, so a handler in another process reports none.
+        nodes: Keys of its device nodes beside their paths: the numbers, such as `b7:1` (as in
+            udevd's database), or its path in sysfs. Only handlers in this process report them.
+        guards: Paths of the host that exist only as long as this device does. Only handlers in this
+            process report them.
+        unprivileged: Whether its handler runs without privileges. Fewer of its properties become
+            environment then, see `environment`.
     """
 
     id: str
@@ -90,12 +90,12 @@ AKRIS_DIGITS = 6
 
 
 def device_hash(device_id: str, node: NodeName | None, digits: int = AKRIS_DIGITS) -> str:
-    """Akri's hash of a device, or one of so many hexadecimal digits.
+    """Akri's hash of a device, or a longer one.
 
     Args:
         device_id: `Device.id`.
         node: The node of a local device; None for a device that several nodes can see.
-        digits: An even number.
+        digits: Number of hexadecimal digits, which is even.
 
     Source: `device_hash` of Akri's discovery handler registry (BLAKE2b, three bytes).
     """
@@ -104,11 +104,11 @@ def device_hash(device_id: str, node: NodeName | None, digits: int = AKRIS_DIGIT
 
 
 def device_digest(device_id: str, node: NodeName | None) -> str:
-    """What tells a device from all others of its Configuration, where six digits may not."""
+    """Identifies a device among all of its Configuration, which six digits may not."""
     identity = _encoded(f"{device_id}\0{node or ''}")
     return hashlib.blake2b(identity, digest_size=16).hexdigest()
 
 
 def _encoded(text: str) -> bytes:
-    """A lone surrogate stands for a byte that was no UTF-8; such a device has a name, too."""
+    """The text in bytes. A lone surrogate, which stands for a byte that was no UTF-8, is kept."""
     return text.encode(errors="surrogatepass")

@@ -22,12 +22,12 @@ class EntryReference(Model):
     """The object's namespace. Absent means the namespace default, not that of the
     Configuration."""
     optional: bool | None = None
-    """Whether discovery goes on without the value when the entry does not exist. Absent means
+    """Whether discovery continues without the value if the entry does not exist. Absent means
     false."""
 
 
 class ValueSource(Model):
-    """Where the value is kept."""
+    """The source of the value."""
 
     ONE_OF: ClassVar[tuple[str, ...]] = ("secret_key_ref", "config_map_key_ref")
     secret_key_ref: EntryReference | None = None
@@ -41,21 +41,21 @@ class DiscoveryProperty(Model):
 
     ONE_OF: ClassVar[tuple[str, ...]] = ("value", "value_from")
     name: Annotated[str, Field(pattern=r"^[_A-Za-z][_A-Za-z0-9]*$")]
-    """What the handler knows the value by."""
+    """The name of the value for the handler."""
     value: str | None = None
     """The value itself."""
     value_from: ValueSource | None = None
 
 
 class DiscoveryHandler(Model):
-    """Who looks for the devices, and what it is told."""
+    """The discovery handler, and its settings."""
 
     name: str | None = None
     """The name under which the discovery handler is registered, such as udev or onvif."""
     discovery_details: str | None = None
-    """What to look for, as text in the handler's own format; the handlers of Moorage and Akri read
+    """What to discover, as text in the handler's own format; the handlers of Moorage and Akri read
     YAML. Absent means the empty text."""
     discovery_properties: Annotated[
         list[DiscoveryProperty] | None, Field(json_schema_extra={"nullable": True})
     ] = None
-    """Named values that the handler gets beside the details, such as credentials."""
+    """Named values for the handler beside the details, such as credentials."""

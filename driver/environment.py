@@ -1,13 +1,13 @@
-"""Environment: which variables devices and claims must not bring to containers.
+"""Environment: the variables that devices and claims must not set in containers.
 
-    name of a property, or of a variable of a DeviceConfig ──refusal──► why not | ""
+    name of a property, or of a variable of a DeviceConfig ──refusal──► reason | ""
 
-A variable of a device wins over that of the same name in the pod's spec, and no admission policy
-sees it. So a name is denied that makes a program load, trust, ask or use something else than its
-image and its pod say. Where the names are from: `unsecvars.h` of glibc (which the loader removes
-for privileged programs), `initial_badenv_table` of sudo, the manuals of interpreters and of TLS
-libraries, what the kubelet sets for Services, and what the container runtimes and libraries of
-accelerators read. No list of this kind is whole: a handler is trusted with what it gives.
+A variable of a device overrides the variable of the same name in the pod's spec, and no admission
+policy sees it. So names are denied that make a program load, trust, contact or use something else
+than its image and its pod define. The names are from `unsecvars.h` of glibc (which the loader
+removes for privileged programs), `initial_badenv_table` of sudo, the manuals of interpreters and of
+TLS libraries, the variables of the kubelet for Services, and the variables that container runtimes
+and libraries of accelerators read. Such a list is never complete: handlers must be trusted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase, translate
 from functools import cache
 
 VARIABLE = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
-"""Names that Kubernetes accepts in a container's `env`; nothing else reaches a container."""
+"""Names that Kubernetes accepts in a container's `env`; others never reach a container."""
 
 OWN = "MOORAGE_*"
 """Moorage's own variables."""
@@ -61,7 +61,7 @@ DENIED: Mapping[str, tuple[str, ...]] = {
         *("ROCR_*", "SYCL_*", "TPU_*", "ZE_*"),
     ),
 }
-"""Patterns of names, as shells have them, by why they are denied."""
+"""Denied names as shell patterns, by the reason."""
 
 DENIED_IN_ANY_CASE: Mapping[str, tuple[str, ...]] = {
     "they say which proxy is asked": (
@@ -70,14 +70,14 @@ DENIED_IN_ANY_CASE: Mapping[str, tuple[str, ...]] = {
     ),
     "they say what interpreters and tools run": ("NPM_CONFIG_*",),
 }
-"""The same of names that programs read in whichever case."""
+"""Denied names that programs read in upper and lower case."""
 
 NETWORK_PREFIXES = ("ONVIF_", "OPCUA_")
-"""What names of Moorage's own network handlers begin with."""
+"""Prefixes of the properties of Moorage's own network handlers."""
 
 
 def built_in_refusal(name: str) -> str:
-    """Why the built-in list denies a variable, as a clause; "" if it does not."""
+    """Why the built-in list denies a variable, as a clause; "" if it is allowed."""
     if not _any_of(_ALL).match(name) and not _any_of(_ALL_IN_ANY_CASE).match(name.upper()):
         return ""
     return _named(name, DENIED) or _named(name.upper(), DENIED_IN_ANY_CASE)
@@ -85,13 +85,12 @@ def built_in_refusal(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentRules:
-    """Settings of a node.
+    """A node's settings of the environment.
 
     Attributes:
         denied: Patterns of names that are denied beside the built-in ones.
-        allowed: Names that properties may have all the same.
-        network_prefixes: What names of properties begin with that handlers without privileges
-            report; others become no variables.
+        allowed: Names that are allowed although they are denied.
+        network_prefixes: Prefixes of the properties of unprivileged handlers that become variables.
     """
 
     denied: tuple[str, ...] = ()
@@ -99,7 +98,7 @@ class EnvironmentRules:
     network_prefixes: tuple[str, ...] = NETWORK_PREFIXES
 
     def refusal(self, name: str) -> str:
-        """Why a property becomes no variable, as a clause; "" if it may, or never could."""
+        """Why a property is denied as a variable; "" if it is allowed, or is no variable's name."""
         if name in self.allowed or not VARIABLE.fullmatch(name):
             return ""
         if self.denied and _any_of(self.denied).match(name):
@@ -108,14 +107,14 @@ class EnvironmentRules:
         return built_in_refusal(name)
 
     def unprivileged_refusal(self, name: str) -> str:
-        """The same of a property that a handler without privileges reports."""
+        """The same for a property that an unprivileged handler reports."""
         if not name.startswith(self.network_prefixes) and VARIABLE.fullmatch(name):
             prefixes = ", ".join(self.network_prefixes)
             return f"its handler runs without privileges (--network-handler-prefixes: {prefixes})"
         return self.refusal(name)
 
     def passed(self, properties: Mapping[str, str]) -> Mapping[str, str]:
-        """Those that are not denied; the very same mapping if none is."""
+        """The properties that are not denied; the same object if none is."""
         if not any(map(self.refusal, properties)):
             return properties
         return {name: value for name, value in properties.items() if not self.refusal(name)}
@@ -133,7 +132,7 @@ def _named(name: str, denied: Mapping[str, tuple[str, ...]]) -> str:
 
 @cache
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """One expression for all: of thousands of devices' properties hardly any is denied."""
+    """One expression for all patterns: a fast check, since hardly any property is denied."""
     return re.compile("|".join(map(translate, patterns)))
 
 

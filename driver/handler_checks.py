@@ -1,6 +1,6 @@
-"""What the driver finds wrong with a Configuration, for who is asked before it is stored.
+"""Validates a Configuration as the driver does, for the webhook and the command line.
 
-A door of its own beside `api` and `models`: it reads discovery details as the handlers do.
+It is public beside `api` and `models`, and parses discovery details as the handlers do.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from driver.discovery.handlers import check_details
 from driver.models import configuration_problems
 
 _NOT_STORED = {"uid": "", "creationTimestamp": "1970-01-01T00:00:00Z"}
-"""What the API server adds to the metadata of a new object."""
+"""Metadata that the API server adds to a new object."""
 
 
 def configuration_flaws(body: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """All that keeps a Configuration from being accepted, as its condition Accepted would say it.
+    """All problems of a Configuration, as its condition Accepted would state them.
 
-    Some details take 40 microseconds a character, such as a list of one-letter descriptions: a
-    second for 25,000.
+    Parsing some details takes 40 µs per character, such as a list of one-letter descriptions: 1 s
+    for 25,000 characters.
     """
     verdict = judge(
         {**body, "metadata": {**_NOT_STORED, **body["metadata"]}},

@@ -1,9 +1,9 @@
-"""The driver's kinds as models: the source of their definitions, and how the shared driver reads.
+"""The driver's kinds as models: the source of their definitions, and of the shared driver's checks.
 
-Configurations and Instances are Akri's, field for field. To a Configuration come `uniqueDevices`,
-`offlineGracePeriod`, `offlineTaintEffect`, `attributes` and a status; nothing is stricter than
-Akri's definition and nothing is defaulted, so that objects written for Akri apply unchanged. What a
-value means, and whether it makes sense, is said by the driver in the condition `Accepted`.
+Configurations and Instances have the same fields as Akri's. A Configuration also has
+`uniqueDevices`, `offlineGracePeriod`, `offlineTaintEffect`, `attributes` and a status. No field is
+stricter than in Akri's definition, and none has a default, so objects written for Akri apply
+unchanged. The driver validates the values, and reports problems in the condition `Accepted`.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ from kube.models import (
 
 _KEPT = extensions(preserve_unknown_fields=True) | {"nullable": True}
 Kept = Annotated[dict[str, Any] | None, Field(json_schema_extra=_KEPT)]
-"""A part of Akri's objects that is not looked into."""
+"""A part of Akri's objects that Moorage does not interpret."""
 
 NO_DURATION = "is no duration; write it like 90s, 5m or 1h30m"
-"""What is said of a text that is none, after the text."""
+"""End of the sentence about an invalid duration, after the text."""
 
 
 def duration(units: str, *rules: tuple[str, str]) -> tuple[Any, ...]:
-    """What is said of a field that holds a duration: the API server refuses others in words.
+    """The validation of a field with a duration, with a message that users understand.
 
-    A `pattern` would be shown to users as it is. The rules stand in the definition, so they hold
-    while no webhook answers.
+    The API server would show a `pattern` to users as it is. The rules are in the definition, so
+    they hold also while the webhook is down.
 
     Args:
-        units: Those that may be written, such as `h|m|s`.
-        rules: Conditions in CEL that a duration must meet besides, each with its message.
+        units: The allowed units, such as `h|m|s`.
+        rules: Further conditions in CEL, each with its message.
     """
     pattern = rf"^(0|([0-9]{{1,9}}([.][0-9]{{1,9}})?({units}))+)$"
     is_one = f"self.matches('{pattern}')"
@@ -109,19 +109,18 @@ class ConfigurationSpec(Model):
 
     discovery_handler: DiscoveryHandler | None = None
     capacity: int | None = None
-    """Slots of each device, that is, how many uses it has at one time. Absent means 1. Less than 1
+    """Slots of each device, that is, how many concurrent uses it has. Absent means 1. Less than 1
     is stored and reported as not accepted."""
     unique_devices: bool | None = None
-    """Whether whoever asks for several devices of this Configuration gets different ones, never two
-    slots of one device. Absent means what the driver is set to, which is true unless an
+    """Whether a request for several devices of this Configuration gets different devices, never two
+    slots of one device. Absent means the setting of the driver, which is true unless an
     administrator changed it."""
     offline_grace_period: GracePeriod | None = None
-    """How long the Instance of a device that went away is kept for its return, such as 30s or 5m.
-    Absent means five minutes for devices that several nodes see, and no time for those of one
-    node."""
+    """How long the Instance of an absent device is kept for its return, such as 30s or 5m. Absent
+    means five minutes for devices that several nodes see, and no time for devices of one node."""
     offline_taint_effect: Literal["NoSchedule", "NoExecute"] | None = None
-    """What the taint of a device that went away does on a cluster with DRA. NoSchedule: no new
-    claim gets it; NoExecute: besides, pods that use it are evicted. Absent means NoSchedule."""
+    """Effect of the taint of an absent device on a cluster with DRA. NoSchedule: no new claim gets
+    the device. NoExecute: in addition, pods that use it are evicted. Absent means NoSchedule."""
     broker_spec: BrokerSpec | None = None
     instance_service_spec: Kept = None
     """The ServiceSpec of the Service that Akri makes for each Instance. Kept, and not acted on by
@@ -130,43 +129,43 @@ class ConfigurationSpec(Model):
     """The ServiceSpec of the Service that Akri makes for all Instances together. Kept, and not
     acted on by Moorage."""
     broker_properties: dict[str, str] | None = None
-    """Properties that every device of this Configuration has, for the containers that use it. They
-    win over what the handler reports under the same name."""
+    """Properties of every device of this Configuration, for the containers that use it. They
+    override properties of the same name that the handler reports."""
     attributes: Annotated[dict[str, Attribute] | None, Field(max_length=16)] = None
-    """Attributes that every device of this Configuration has in ResourceSlices, so that claims can
-    select it by them: which floor, which line, whose. A name is an identifier such as floor, or one
-    behind a domain, example.com/owner; without a domain it is one of moorage.dev. They win over
-    what the handler reports."""
+    """Attributes of every device of this Configuration in ResourceSlices, by which claims can
+    select it, such as its floor or its owner. A name is an identifier such as floor, or a domain
+    and an identifier such as example.com/owner; without a domain it belongs to moorage.dev. They
+    override attributes of the same name that the handler reports."""
 
 
 class NodeReport(Model):
-    """What one node says."""
+    """The report of one node."""
 
     name: Annotated[str, Field(max_length=253)]
     """The node's name."""
     handler: Literal["Waiting", "Active", "Offline"]
-    """The state of the handler. Waiting: none is registered, or it has not been reached yet;
-    Offline: it cannot be reached, and after five minutes its devices count as gone; Active: it is
-    reached, and the message tells what is wrong."""
+    """The state of the handler. Waiting: no handler is registered, or it has not answered yet.
+    Offline: it cannot be reached; after five minutes its devices count as gone. Active: it answers,
+    and the message says what is wrong."""
     since: Time | None = None
-    """When it went Offline."""
+    """Since when the handler is Offline."""
     registered: bool | None = None
-    """False while no discovery handler of the name in spec is registered there."""
+    """False while no discovery handler of the name in spec is registered on the node."""
     properties_read: bool | None = None
-    """False while a Secret or ConfigMap that discoveryProperties need is not read; the handler is
-    not asked with new ones."""
+    """False while a Secret or ConfigMap that discoveryProperties need cannot be read. The handler
+    keeps the values that it has."""
     devices_distinct: bool | None = None
-    """False while a device is another Configuration's, too, and one of them offers it to one user
-    at a time."""
+    """False while another Configuration has a device, too, and one of them offers it to a single
+    user."""
     devices_complete: bool | None = None
-    """False while its handler reports a problem, or devices are left out or not as their handler
-    says; the message tells which, and what mends it."""
+    """False while the handler reports a problem, or while devices are left out or changed. The
+    message names them and says what mends it."""
     message: Annotated[str, Field(max_length=1024)] | None = None
-    """Why, as a sentence for people."""
+    """The reason, as a sentence for people."""
 
 
 class ConfigurationStatus(Model):
-    """What became of the Configuration. Written by the driver."""
+    """The state of the Configuration. Written by the driver."""
 
     observed_generation: Counter | None = None
     """The generation of the spec that the conditions are about."""
@@ -178,21 +177,21 @@ class ConfigurationStatus(Model):
     """The nodes whose discovery handler is not Active, or has a problem. Each node writes its own
     entry."""
     conditions: Conditions = None
-    """The state in detail. Accepted says whether devices are discovered for it, and if not, why;
-    NameTaken says what else bears its name, an older Configuration or a DeviceClass; DevicePlugin
-    says why its devices are not offered through the device plugin; UniqueDevices says that one
-    request may be given one device several times, as the API server knows no slots;
-    HandlerRegistered says on which nodes no handler of its name is registered; PropertiesRead says
-    which nodes cannot read a Secret or ConfigMap that discoveryProperties need; DevicesDistinct
-    says which devices another Configuration offers, too, so that a claim has them through one of
-    the two at a time; DevicesComplete says what handlers report to be wrong, and which devices are
-    left out; FieldsIgnored names fields that are kept and not acted on."""
+    """The state in detail. Accepted says whether devices are discovered for it, and if not, why.
+    NameTaken says that an older Configuration or a DeviceClass has its name. DevicePlugin says why
+    its devices are not offered through the device plugin. UniqueDevices says that one request may
+    get one device several times, since the API server does not support slots. HandlerRegistered
+    says on which nodes no handler of its name is registered. PropertiesRead says which nodes cannot
+    read a Secret or ConfigMap that discoveryProperties need. DevicesDistinct says which devices
+    another Configuration offers, too, so that claims have them through one of the two only.
+    DevicesComplete says which problems handlers report, and which devices are left out.
+    FieldsIgnored names fields that are kept and ignored."""
 
 
 class ConfigurationModel(Model):
-    """A kind of device to discover, and how those that are found may be used.
+    """A kind of device to discover, and how the discovered devices may be used.
 
-    For each device an Instance is made.
+    The driver makes an Instance for each device.
     """
 
     metadata: Metadata
@@ -201,24 +200,24 @@ class ConfigurationModel(Model):
 
 
 class InstanceSpec(Model):
-    """The device, who sees it and who uses it."""
+    """The device, the nodes that see it, and its users."""
 
     configuration_name: str
     """The Configuration that the device was discovered for."""
     cdi_name: str
     """The device's fully qualified CDI name, akri.sh/<configuration>=<hash of the device>."""
     capacity: Annotated[int, Field(ge=0)]
-    """Slots, that is, how many uses the device has at one time."""
+    """Slots, that is, how many concurrent uses the device has."""
     broker_properties: dict[str, str] = Field({})
-    """What containers that use the device learn of it."""
+    """Properties of the device for the containers that use it."""
     shared: bool = False
     """Whether several nodes may see the device."""
     nodes: Annotated[list[str], extra(list_type="set")] = Field([])
     """The nodes that see the device now. Each node adds and removes itself."""
     device_usage: Annotated[dict[str, str], extra(map_type="granular")] = Field({})
-    """Who uses which slot. The key is <instance>-<number of the slot>. The value is the node, if a
-    pod asked for this device; C:<virtual device>:<node>, if it asked for any device of the
-    Configuration. An absent key or an empty value is a free slot."""
+    """The holder of each slot. The key is <instance>-<number of the slot>. The value is the node if
+    a pod requested this device, and C:<virtual device>:<node> if it requested any device of the
+    Configuration. An absent key or an empty value means a free slot."""
 
 
 class InstanceModel(Model):
@@ -229,7 +228,7 @@ class InstanceModel(Model):
 
 
 def _as(check: Check, **schema: JsonValue) -> Any:
-    """A value that meets a check of `device_configs`, whose sentence says what is wrong."""
+    """A value that passes a check of `device_configs`; the check returns the sentence otherwise."""
 
     def met(value: Any) -> Any:
         if why := check(value):
@@ -248,36 +247,37 @@ _Folder = Annotated[str, *_as(folder_problem)]
 
 
 class DeviceConfigModel(Model):
-    """What a claim or a DeviceClass asks of a device that it is given, as its opaque parameters.
+    """Settings of a claim or a DeviceClass for an allocated device, in its opaque parameters.
 
-    Nodes read it without this model, see `device_configs`: they must not pay for pydantic, and
-    nobody has checked it before. A test holds both to the same answers.
+    Nodes parse it without this model, see `device_configs`, since pydantic takes too much memory.
+    A test makes sure that both give the same answers.
     """
 
     model_config = ConfigDict(extra="forbid")
     api_version: Literal["moorage.dev/v1alpha1"]
     kind: Literal["DeviceConfig"]
     env: dict[_VariableName, _VariableValue] | None = None
-    """Environment that containers get besides the device's own."""
+    """Environment of containers beside the device's own."""
     permissions: _Permissions | None = None
-    """What containers may do with device nodes: read, write, mknod; never more than the handler
-    says. Absent means what the handler says."""
+    """What containers may do with device nodes: r (read), w (write), m (mknod), never more than the
+    handler allows. Absent means what the handler allows."""
     mode: _Mode | None = None
-    """Of device nodes in the container, in octal, such as 0660. Absent means what the container
-    runtime gives."""
+    """Mode of device nodes in the container, in octal, such as 0660. Absent means the mode that the
+    container runtime gives."""
     uid: _Id | None = None
-    """Who owns device nodes in the container. Absent means whom the container runs as."""
+    """Owner of device nodes in the container. Absent means the user of the container."""
     gid: _Id | None = None
-    """Their group. Absent means as which the container runs."""
+    """Group of device nodes in the container. Absent means the group of the container."""
     certificates: _Folder | None = None
-    """Where containers find the folder with the device's certificates. Absent means nowhere."""
+    """Path in containers of the folder with the device's certificates. Absent means that containers
+    get no certificates."""
 
 
 def device_config_problems(parameters: object) -> tuple[Problem, ...]:
-    """What of opaque parameters for our driver is wrong; paths begin within them."""
+    """The problems of opaque parameters for our driver; paths are relative to them."""
     return tuple(Problem(path, sentence) for path, sentence in flaws(DeviceConfigModel, parameters))
 
 
 def configuration_problems(body: object) -> tuple[Problem, ...]:
-    """What of a Configuration is not as its definition says."""
+    """The problems of a Configuration by its definition."""
     return tuple(Problem(path, sentence) for path, sentence in flaws(ConfigurationModel, body))

@@ -1,4 +1,4 @@
-"""Names where the Kubernetes API has too little room for them: cut, and told apart by a hash."""
+"""Names that are too long for the Kubernetes API: cut, and made unique by a hash."""
 
 from __future__ import annotations
 
@@ -8,44 +8,45 @@ import re
 from driver.api import LOCAL_POOLS, SHARED_POOLS, ConfigurationName, NodeName
 
 POOL_LIMIT = 253
-"""Characters of a pool's name."""
+"""Most characters of a pool's name."""
 
 VALUE_LIMIT = 64
-"""Bytes of a string attribute of a device."""
+"""Most bytes of a string attribute of a device."""
 
 LABEL_LIMIT = 63
-"""Characters of a label's value."""
+"""Most characters of a label's value."""
 
 _DIGEST_BYTES = 5
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def as_text(text: str) -> str:
-    """The text with U+FFFD for each byte that was no UTF-8, which stands in it as a surrogate.
+    """The text with U+FFFD for each lone surrogate, which stands for a byte that was no UTF-8.
 
-    No JSON can carry a lone surrogate, and one such device must not keep a list from being sent.
+    JSON cannot have a lone surrogate, and one such device must not prevent the others from being
+    written.
     """
     return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def short_hash(text: str) -> str:
-    """Ten hexadecimal digits that stand for the whole text where its name had to be cut."""
+    """Ten hexadecimal digits that identify the whole text of a name that was cut."""
     encoded = text.encode(errors="surrogatepass")
     return hashlib.blake2b(encoded, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def device_trace(configuration: ConfigurationName, digest: str) -> str:
-    """What tells a device of a Configuration, whatever its Instance's name is by now.
+    """Key of a device of a Configuration, which does not depend on the name of its Instance.
 
-    Two Configurations may offer one device, each in a pool of its own.
+    Two Configurations may offer the same device, each in a pool of its own.
     """
     return f"{configuration}/{digest}"
 
 
 def attribute_value(text: str, *, limit: int = VALUE_LIMIT) -> str:
-    """The text if it fits, else its beginning and a hash of all of it.
+    """The text if it fits, else its beginning and a hash of the whole text.
 
-    Whoever publishes an attribute and whoever selects by it must both come here.
+    Publishers of an attribute and its selectors must both use this function.
     """
     if len(text) <= limit and text.isascii():
         return text
@@ -57,7 +58,7 @@ def attribute_value(text: str, *, limit: int = VALUE_LIMIT) -> str:
 
 
 def shared_pool(configuration: ConfigurationName) -> str:
-    """The pool of those devices of a Configuration that several nodes see."""
+    """The pool of the devices of a Configuration that several nodes see."""
     return f"{SHARED_POOLS}{configuration}"
 
 
@@ -66,14 +67,14 @@ def is_shared_pool(name: str) -> bool:
 
 
 def configuration_of_pool(name: str) -> ConfigurationName:
-    """Whose devices are in a shared pool."""
+    """The Configuration of a shared pool."""
     return ConfigurationName(name.removeprefix(SHARED_POOLS))
 
 
 def local_pool(node: NodeName, configuration: ConfigurationName) -> str:
-    """The pool of those devices of a Configuration that only this node sees.
+    """The pool of the devices of a Configuration that only this node sees.
 
-    Where there is no room for both names it is the pool of the whole node.
+    If both names do not fit, it is the pool of the whole node.
     """
     pool = f"{_local_pools(node)}{configuration}"
     if len(pool) > POOL_LIMIT:
@@ -82,7 +83,7 @@ def local_pool(node: NodeName, configuration: ConfigurationName) -> str:
 
 
 def is_pool_of(node: str, pool: str) -> bool:
-    """Whether a pool is of one node's devices: of one Configuration, or of whichever."""
+    """Whether a pool belongs to a node: the node's own pool, or the pool of one Configuration."""
     return pool == node or pool.startswith(_local_pools(node))
 
 
@@ -91,5 +92,5 @@ def _local_pools(node: str) -> str:
 
 
 def label_value(name: str) -> str:
-    """An object's name as the value of a label, where names are shorter."""
+    """An object's name as the value of a label, cut if it is too long."""
     return attribute_value(name, limit=LABEL_LIMIT)

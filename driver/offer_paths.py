@@ -1,6 +1,6 @@
-"""The two contracts of the kubelet by which devices can be offered, and which is taken.
+"""The two contracts of the kubelet by which devices can be offered, and the choice of one.
 
-Never both at once for one device: each would hand out what the other has given away.
+A device is never offered by both, since each would give away what the other has given already.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def taken_path(
     Args:
         wanted: The setting.
         slices_are_served: Whether the API server serves ResourceSlices.
-        extended_resources: Whether a DeviceClass keeps `extendedResourceName`: only then pods
-            that ask for `akri.sh/...` resources run on either path.
+        extended_resources: Whether a DeviceClass keeps `extendedResourceName`. Only then pods that
+            request `akri.sh/...` resources run on either path.
     """
     if wanted is not OfferPath.AUTO:
         return wanted

@@ -1,4 +1,4 @@
-"""What a pod asks for in all, as Kubernetes adds up what its containers ask for."""
+"""The effective resource request of a pod, computed from its containers as Kubernetes does."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def effective_requests(
     """Kubernetes' effective request (KEP-753), without pod-level resources and overhead.
 
     Containers and sidecars run together; any other init container runs beside the sidecars that
-    were started before it. The kubelet follows that: devices of an init container are given on to
-    later containers, and what of them is left over stays the pod's.
+    were started before it. The kubelet does the same: later containers reuse the devices of an init
+    container, and the pod keeps the devices that are not reused.
 
     Args:
-        init_containers: What each asks for, and whether it is a sidecar.
-        containers: What each asks for.
+        init_containers: Request of each init container, and whether it is a sidecar.
+        containers: Request of each container.
     """
     running: Counter[str] = Counter()
     most: Counter[str] = Counter()

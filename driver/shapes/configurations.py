@@ -1,6 +1,6 @@
-"""The fields of a Configuration that others than the driver read, as the API writes them.
+"""The fields of a Configuration that other components than the driver read.
 
-The driver reads all of it, see `configurations`.
+The driver reads all fields, see `configurations`.
 """
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
@@ -24,7 +24,7 @@ class ConfigurationSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NodeReport(msgspec.Struct, frozen=True):
-    """An entry of `status.nodes`: what a node says of its handler."""
+    """An entry of `status.nodes`: the state of a handler on a node."""
 
     name: str
     handler: str | None = None

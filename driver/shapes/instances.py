@@ -17,7 +17,7 @@ class InstanceMetadata(NamedMetadata, frozen=True, kw_only=True, rename="camel")
 
 
 class InstanceSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `spec` of an Instance; what a slot says is read by `instances.stored.device_usage`."""
+    """Of `spec` of an Instance; `instances.stored.device_usage` reads the values of slots."""
 
     configuration_name: str | None = None
     cdi_name: str | None = None

@@ -72,8 +72,8 @@ def test_a_name_that_is_too_long_says_how_long_it_may_be() -> None:
     problems = name_problems(a_configuration("c" * 54, capacity=11))
 
     assert [str(p) for p in problems] == [
-        "metadata.name: 54 characters make device ids of 64 at capacity 11; the kubelet takes 63,"
-        " so that 53 may be used."
+        "metadata.name: The name has 54 characters, so device ids have 64 at capacity 11. The"
+        " kubelet accepts 63: shorten the name to 53 characters."
     ]
 
 

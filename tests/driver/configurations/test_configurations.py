@@ -214,8 +214,8 @@ def test_a_name_that_the_kubelet_cannot_use_is_accepted_and_said() -> None:
     accepted, plugin = conditions(long, long)
     assert accepted.status == "True"
     assert (plugin.type, plugin.status, plugin.reason) == ("DevicePlugin", "False", "InvalidName")
-    assert "metadata.name: 55 characters make device ids of 64" in plugin.message
-    assert plugin.message.endswith("54 may be used.")
+    assert "The name has 55 characters, so device ids have 64" in plugin.message
+    assert plugin.message.endswith("shorten the name to 54 characters.")
 
 
 def test_a_handler_that_nobody_knows_is_a_condition() -> None:

@@ -128,7 +128,8 @@ async def test_what_is_asked_of_devices_is_looked_at(
     parameters = f"{'.'.join(place)}.config[0].opaque.parameters"
     assert refused.fields == (f"{parameters}.env[MOORAGE_A]", f"{parameters}.mode")
     assert (
-        f"{parameters}.mode: This is no mode in four octal digits, such as 0660." in refused.message
+        f"{parameters}.mode: It must be a mode in four octal digits, such as 0660."
+        in refused.message
     )
 
 
