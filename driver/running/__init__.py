@@ -1,7 +1,8 @@
-"""What runs: the processes of the driver, built from the other rooms, and what they tell people.
+"""The processes of the driver, built from the other rooms.
 
-It decides which parts a process has, and nothing about devices. In come the command line and the
-environment (`settings`, `arguments`); a room each for a node's driver (`node`), the elected one
-(`shared`), what programs are told (`monitoring`) and `moorage-driver from-akri` (`from_akri`).
-`handler_main` runs one handler, `permissions_main` prints roles. Start reading at `node.node_main`.
+It decides which parts a process has, and nothing about devices. The input is the command line and
+the environment (`settings`, `node_settings`, `common_settings`; `flags` and `arguments` parse
+them). A room each has the driver of a node (`node`), the elected driver (`shared`), metrics and
+readiness (`monitoring`), and `moorage-driver from-akri` (`from_akri`). `handler_main` runs one
+discovery handler, and `permissions_main` prints Roles. Start reading at `node.node_main`.
 """

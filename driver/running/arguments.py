@@ -1,4 +1,4 @@
-"""What flags of `moorage-driver` may say, each read from its text; see `settings`."""
+"""Parsers of the flags of `moorage-driver`, from text to values; see `settings`."""
 
 from __future__ import annotations
 
@@ -22,57 +22,56 @@ YesOrNo = Literal["true", "false"]
 def duration(text: str) -> timedelta:
     duration = parse_duration(text)
     if not duration:
-        raise ValueError(f"{text!r} is no duration such as 30s or 5m")
+        raise ValueError(f"{text!r} is not a duration above 0 such as 30s or 5m")
     return duration
 
 
 def positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise ValueError(f"{text!r} is no number above 0")
+        raise ValueError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
 def handler_names(text: str) -> frozenset[str]:
     names = frozenset(_words(text))
     if unknown := sorted(names.difference(HANDLER_NAMES)):
-        there_are = ", ".join(HANDLER_NAMES)
-        raise ValueError(f"no handler {', '.join(unknown)}; there are {there_are}")
+        raise ValueError(f"no handler {', '.join(unknown)}; use {', '.join(HANDLER_NAMES)}")
     return names
 
 
 def handler_name(text: str) -> str:
     if text not in HANDLER_NAMES:
-        raise typer.BadParameter(f"no handler {text}; there are {', '.join(HANDLER_NAMES)}")
+        raise typer.BadParameter(f"no handler {text}; use {', '.join(HANDLER_NAMES)}")
     return text
 
 
 def host_paths(text: str) -> tuple[str, ...]:
     paths = _words(text)
     if odd := [path for path in paths if not path.startswith("/") or ".." in path.split("/")]:
-        raise ValueError(f"{odd[0]!r} is no absolute path")
+        raise ValueError(f"{odd[0]!r} is not an absolute path without ..")
     return paths
 
 
 def variable_patterns(text: str) -> tuple[str, ...]:
     patterns = _words(text)
     if odd := [each for each in patterns if not VARIABLE.fullmatch(each.replace("*", "_"))]:
-        raise ValueError(f"{odd[0]!r} is no pattern of variables' names such as ACME_*")
+        raise ValueError(f"{odd[0]!r} is not a pattern of variable names such as ACME_*")
     return patterns
 
 
 def variable_names(text: str) -> tuple[str, ...]:
     names = _words(text)
     if odd := [name for name in names if not VARIABLE.fullmatch(name)]:
-        raise ValueError(f"{odd[0]!r} is no variable's name")
+        raise ValueError(f"{odd[0]!r} is not a variable name")
     if own := [name for name in names if fnmatchcase(name, OWN)]:
-        raise ValueError(f"{own[0]!r} is Moorage's own")
+        raise ValueError(f"{own[0]!r} is reserved for Moorage")
     return names
 
 
 def variable_prefixes(text: str) -> tuple[str, ...]:
     prefixes = _words(text)
     if odd := [prefix for prefix in prefixes if not VARIABLE.fullmatch(prefix)]:
-        raise ValueError(f"{odd[0]!r} begins no variable's name")
+        raise ValueError(f"{odd[0]!r} is not a prefix of a variable name")
     return prefixes
 
 
@@ -89,16 +88,16 @@ def lasting(help_: str, default: str) -> Any:
 
 
 def pem_file(help_: str, **more: Any) -> Any:
-    return typer.Option(metavar="FILE", help=f"PEM: {help_}", **more)
+    return typer.Option(metavar="FILE", help=help_, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A host and a port to listen at, `<host>:<port>` as other parts of Kubernetes write it.
+    """A host and a port to listen on, written `<host>:<port>` as in other parts of Kubernetes.
 
     Attributes:
         host: None for all addresses of the machine.
-        port: 0 for any that is free.
+        port: 0 for any free port.
     """
 
     host: str | None
@@ -113,10 +112,10 @@ DEFAULT_METRICS_ADDRESS = Address(None, 8090)
 
 
 def parse_address(text: str) -> Address | None:
-    """`:8090`, `127.0.0.1:8090` or `[::1]:8090`; None for nowhere, which is the empty text.
+    """Parse `:8090`, `127.0.0.1:8090` or `[::1]:8090`; the empty text is None, for nowhere.
 
     Raises:
-        ValueError: With a sentence about what it should be.
+        ValueError: The text is no address; the message says what is expected.
     """
     if not text:
         return None
@@ -124,13 +123,13 @@ def parse_address(text: str) -> Address | None:
     plain = host.removeprefix("[").removesuffix("]")
     is_bracketed = plain != host
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"{text!r} is no <host>:<port> such as :8090 or 127.0.0.1:8090")
+        raise ValueError(f"{text!r} is not <host>:<port> such as :8090 or 127.0.0.1:8090")
     if (":" in plain) is not is_bracketed:
-        raise ValueError(f"{text!r}: an IPv6 address, and no other host, stands in brackets")
+        raise ValueError(f"{text!r}: write an IPv6 address in brackets, and no other host")
     return Address(plain or None, int(port))
 
 
 def tls_files(flag: str, *files: str) -> TlsFiles | None:
     if any(files) and not all(files):
-        raise refuse(f"{flag}-ca, {flag}-cert and {flag}-key: all of them, or none")
+        raise refuse(f"set all of {flag}-ca, {flag}-cert and {flag}-key, or none of them")
     return TlsFiles(*map(Path, files)) if all(files) else None

@@ -31,7 +31,7 @@ from kube.api import (
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSettings:
-    """What every command has."""
+    """Settings of every command."""
 
     log_level: LogLevel = "INFO"
     log_format: LogFormat = "text"
@@ -40,7 +40,7 @@ class ProcessSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DriverSettings(ProcessSettings):
-    """What both drivers have."""
+    """Settings of the drivers of nodes and of the shared driver."""
 
     kubeconfig: Kubeconfig = None
     metrics_address: Annotated[
@@ -48,41 +48,44 @@ class DriverSettings(ProcessSettings):
         parsed(
             parse_address,
             metavar="[HOST]:PORT",
-            help_="Serve /metrics, /healthz and /readyz here; empty: nowhere.",
+            help_="Address on which /metrics, /healthz and /readyz are served over HTTP. Empty"
+            " means that they are not served.",
             shown=str(DEFAULT_METRICS_ADDRESS),
         ),
     ] = DEFAULT_METRICS_ADDRESS
     path: Annotated[
         OfferPath,
         typer.Option(
-            help="How devices are offered: auto takes dra where pods may ask for DRA devices as"
-            " extended resources, else device-plugin; the same for nodes and the shared driver.",
+            help="Contract by which devices are offered. auto means dra if the API server lets pods"
+            " request DRA devices as extended resources, otherwise device-plugin. Set the same"
+            " value for the drivers of all nodes and for the shared driver.",
         ),
     ] = OfferPath.AUTO
     unique_devices_default: Annotated[
         YesOrNo,
-        typer.Option(help="What spec.uniqueDevices means in a Configuration that does not set it."),
+        typer.Option(help="Value of spec.uniqueDevices for Configurations that do not set it."),
     ] = "true"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiscoverySettings(ProcessSettings):
-    """What discovery handlers are told, in whichever process."""
+    """Settings of discovery handlers, in the driver or in processes of their own."""
 
     rescan_interval: Annotated[
         timedelta,
-        lasting("How often all devices are read anew, beside the kernel's events.", "60s"),
+        lasting("Interval at which all devices are read again, beside kernel events.", "60s"),
     ] = timedelta(seconds=60)
     rediscovery_interval: Annotated[
-        timedelta, lasting("How often networks are asked for cameras and OPC UA servers.", "10s")
+        timedelta, lasting("Interval of discovery of cameras and OPC UA servers.", "10s")
     ] = timedelta(seconds=10)
     discovery_networks: Annotated[
         Sequence[Network],
         parsed(
             parse_networks,
             metavar="NETWORKS",
-            help_="Such as 10.20.0.0/16, with commas between them: addresses of cameras and OPC UA"
-            " servers that are asked whoever tells of them (default: none, each tells of itself).",
+            help_="Networks, such as 10.20.0.0/16, separated by commas. An address in them is"
+            " contacted even if another host reports it (default: none; only addresses from which a"
+            " camera or OPC UA server answers itself are contacted).",
         ),
     ] = ()
     service_networks: Annotated[
@@ -90,21 +93,24 @@ class DiscoverySettings(ProcessSettings):
         parsed(
             parse_networks,
             metavar="NETWORKS",
-            help_="Of the cluster's services, where no camera is (default: around"
-            " $KUBERNETES_SERVICE_HOST).",
+            help_="Networks of the cluster's Services, separated by commas, in which no device is"
+            " contacted (default: the network around $KUBERNETES_SERVICE_HOST).",
         ),
     ] = None
     kubernetes_service_host: Annotated[
         str, typer.Option(envvar="KUBERNETES_SERVICE_HOST", hidden=True)
     ] = ""
     debug_echo_file: Annotated[
-        Path, typer.Option(metavar="FILE", help="While it says OFFLINE, debugEcho finds nothing.")
+        Path,
+        typer.Option(
+            metavar="FILE", help="File that lets debugEcho find nothing while it contains OFFLINE."
+        ),
     ] = DEBUG_ECHO_FILE
     debug_echo_shared: Annotated[
         YesOrNo,
         typer.Option(
             envvar="DEBUG_ECHO_INSTANCES_SHARED",
-            help="Whether nodes share debugEcho's devices, where the details do not say.",
+            help="Whether several nodes see the devices of debugEcho, unless discoveryDetails say.",
         ),
     ] = "true"
 

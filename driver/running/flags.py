@@ -30,8 +30,8 @@ EmbeddedHandlers = Annotated[
     parsed(
         handler_names,
         metavar="NAMES",
-        help_="Discovery handlers that run in this process, with commas between them; the"
-        " others are waited for.",
+        help_="Discovery handlers that run in this process, separated by commas. Other handlers"
+        " must register from processes of their own.",
         shown=",".join(HANDLER_NAMES),
     ),
 ]
@@ -40,7 +40,8 @@ RegistrationSocket = Annotated[
     parsed(
         path_or_none,
         metavar="FILE",
-        help_="Where discovery handlers of other processes register; empty: nowhere.",
+        help_="Unix socket at which discovery handlers in other processes register. Empty means"
+        " that none can register there.",
         shown=str(AGENT_FOLDER / AGENT_SOCKET),
     ),
 ]
@@ -49,8 +50,8 @@ NetworkFolder = Annotated[
     parsed(
         path_or_none,
         metavar="DIR",
-        help_=f"Where {' and '.join(NETWORK_HANDLERS)} may register that run without"
-        " privileges, and listen (default: none).",
+        help_=f"Folder of sockets at which {' and '.join(NETWORK_HANDLERS)} handlers without"
+        " privileges register and listen (default: none; they cannot register).",
     ),
 ]
 DevicePaths = Annotated[
@@ -58,8 +59,8 @@ DevicePaths = Annotated[
     parsed(
         host_paths,
         metavar="PATHS",
-        help_="Of the host, with commas between them: what registered handlers give containers"
-        " as device nodes lies there or below; a part may be a pattern.",
+        help_="Paths of the host, separated by commas. Registered handlers may give containers"
+        " device nodes at these paths or below them. A part of a path may be a pattern.",
         shown=DEVICES,
     ),
 ]
@@ -68,7 +69,8 @@ MountPaths = Annotated[
     parsed(
         host_paths,
         metavar="PATHS",
-        help_="The same for files and folders that they mount (default: none).",
+        help_="Paths of the host, separated by commas. Registered handlers may mount files and"
+        " folders at these paths or below them. A part of a path may be a pattern (default: none).",
     ),
 ]
 ContainerPaths = Annotated[
@@ -76,9 +78,10 @@ ContainerPaths = Annotated[
     parsed(
         host_paths,
         metavar="PATHS",
-        help_="Of containers, with commas between them: registered handlers may put device nodes"
-        " and mounts there or below, too; a part may be a pattern (default: device nodes below"
-        " /dev, and mounts where containers have neither programs, settings nor secrets).",
+        help_="Further paths of containers, separated by commas, at which or below which registered"
+        " handlers may put device nodes and mounts. A part of a path may be a pattern (default:"
+        " none; device nodes below /dev are allowed, and mounts where containers have neither"
+        " programs, settings nor secrets).",
     ),
 ]
 HostDevFolder = Annotated[
@@ -86,8 +89,8 @@ HostDevFolder = Annotated[
     parsed(
         path_or_none,
         metavar="DIR",
-        help_="Where the driver sees the host's /dev: links in it are followed there, and what"
-        " is no device node is not given (default: /dev, where that is the host's).",
+        help_="Folder where the driver sees the host's /dev. The driver resolves links in it, and"
+        " refuses paths that are no device nodes (default: /dev, if that is the host's).",
     ),
 ]
 NamesAllowed = Annotated[
@@ -95,8 +98,8 @@ NamesAllowed = Annotated[
     parsed(
         handler_names,
         metavar="NAMES",
-        help_="Names of Moorage's own that handlers of other processes may register all the"
-        " same, with commas between them (default: those that are not in --embedded-handlers).",
+        help_="Names of Moorage's own handlers, separated by commas, under which handlers in other"
+        " processes may register (default: the names that are not in --embedded-handlers).",
     ),
 ]
 NetworkPrefixes = Annotated[
@@ -104,8 +107,8 @@ NetworkPrefixes = Annotated[
     parsed(
         variable_prefixes,
         metavar="PREFIXES",
-        help_="Properties that handlers in --network-handlers-folder report become environment of"
-        " containers if their names begin with one of these, with commas between them.",
+        help_="Prefixes of names, separated by commas. Only properties with such a name become"
+        " environment of containers if a handler in --network-handlers-folder reports them.",
         shown=",".join(NETWORK_PREFIXES),
     ),
 ]
@@ -114,8 +117,8 @@ DeniedNames = Annotated[
     parsed(
         variable_patterns,
         metavar="PATTERNS",
-        help_="Patterns of variables' names, such as ACME_*, with commas between them, that are"
-        " denied as environment of containers beside the built-in ones (default: none).",
+        help_="Patterns of variable names, such as ACME_*, separated by commas, that are denied as"
+        " environment of containers beside the built-in ones (default: none).",
     ),
 ]
 AllowedNames = Annotated[
@@ -123,7 +126,7 @@ AllowedNames = Annotated[
     parsed(
         variable_names,
         metavar="NAMES",
-        help_="Names of variables, with commas between them, that properties of devices may become"
+        help_="Names of variables, separated by commas, that properties of devices may become"
         " although they are denied (default: none).",
     ),
 ]
@@ -132,7 +135,7 @@ HandlerMostDevices = Annotated[
     parsed(
         positive,
         metavar="NUMBER",
-        help_="That one registered handler may report in all.",
+        help_="Most devices that one registered handler may report.",
         shown=str(MOST_DEVICES),
     ),
 ]
@@ -141,8 +144,9 @@ NodeMostDevices = Annotated[
     parsed(
         positive,
         metavar="NUMBER",
-        help_="That all registered handlers may report together, a sixth of them those in"
-        " --network-handlers-folder. Each takes up to 18 KiB of memory.",
+        help_="Most devices that all registered handlers together may report; handlers in"
+        " --network-handlers-folder may report a sixth of them. Each device takes up to 18 KiB of"
+        " memory.",
         shown=str(NODE_DEVICES),
     ),
 ]
@@ -150,8 +154,8 @@ GroupByNodes = Annotated[
     bool,
     typer.Option(
         "--group-by-nodes",
-        help="Publish a ResourceSlice for each set of nodes that see devices, however many there"
-        " are, as versions before this flag do: for a rollback to one.",
+        help="Publish a ResourceSlice for each set of nodes that see devices, whatever their"
+        " number. Older versions do so: set it before a rollback to a version without this flag.",
     ),
 ]
 
@@ -159,7 +163,8 @@ DriverNamespace = Annotated[
     str,
     typer.Option(
         envvar=["DRIVER_NAMESPACE", "POD_NAMESPACE"],
-        help="Of the drivers on nodes, as the chart's driver.namespace says.",
+        help="Namespace of the ServiceAccount of the drivers on nodes (driver.namespace in the"
+        " chart's values).",
     ),
 ]
 
@@ -167,7 +172,7 @@ StaleClaimGrace = Annotated[
     timedelta,
     lasting(
         "How long a prepared claim is kept that the API server does not have, and that neither"
-        " the kubelet nor a pod of the node names.",
+        " the kubelet nor a pod of the node uses.",
         "1h",
     ),
 ]

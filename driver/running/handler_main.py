@@ -1,4 +1,4 @@
-"""Builds and runs `moorage-driver handler`: one of our handlers, through the SDK for all others."""
+"""Runs `moorage-driver handler`: one of Moorage's handlers, through the SDK for handlers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driver.handlers.sdk_requests import Handler, InvalidDetailsError, Request
 from driver.running.settings import HandlerProcessSettings
 
 LOOK_SECONDS = 1.0
-"""How often a handler is asked whether it has another problem."""
+"""Interval at which the problem of a handler is checked."""
 
 
 async def run_handler(settings: HandlerProcessSettings) -> None:
@@ -27,12 +27,12 @@ async def run_handler(settings: HandlerProcessSettings) -> None:
 
 
 def through_sdk(ours: DiscoveryHandler[Any], *, shared: bool) -> Handler:
-    """A handler of ours as the SDK takes it.
+    """One of Moorage's handlers as a handler of the SDK.
 
     Args:
         ours: The handler.
-        shared: What it registers as. Details that want the other are refused: the agent would not
-            learn of it.
+        shared: Whether it registers for shared devices. Details that require the other are refused,
+            since the agent would not know.
     """
 
     async def discover(request: Request) -> AsyncGenerator[tuple[Device, ...], None]:
@@ -41,7 +41,7 @@ def through_sdk(ours: DiscoveryHandler[Any], *, shared: bool) -> Handler:
             raise InvalidDetailsError(" ".join(map(str, details)))
         if ours.is_shared(details) is not shared:
             raise InvalidDetailsError(
-                f"This handler was started for devices that are {'' if shared else 'not '}shared."
+                f"This handler is registered for devices that are {'' if shared else 'not '}shared."
             )
         found = ours.discover(details, request.properties)
         async with aclosing(found), aclosing(_again(found, problem)) as lists:
@@ -57,7 +57,7 @@ def through_sdk(ours: DiscoveryHandler[Any], *, shared: bool) -> Handler:
 async def _again(
     lists: AsyncGenerator[tuple[Device, ...], None], problem: Callable[[], str | None]
 ) -> AsyncGenerator[tuple[Device, ...], None]:
-    """Yield each list, and the last one again whenever there is another problem."""
+    """Yield each list, and the last one again whenever the problem changes."""
     last: tuple[Device, ...] | None = None
     told: str | None = None
     coming = asyncio.ensure_future(anext(lists, None))

@@ -49,7 +49,7 @@ from kube.api import (
 
 _EMBEDDED = frozenset(HANDLER_NAMES)
 _NETWORK_HANDLERS_GROUP = 65532
-"""As in the manifests."""
+"""The group in the manifests."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,28 +58,41 @@ class NodeSettings(DriverSettings, DiscoverySettings):
 
     node_name: Annotated[
         NodeName,
-        parsed(not_empty, metavar="NAME", envvar="NODE_NAME", help_="Of this node's Node object."),
+        parsed(
+            not_empty,
+            metavar="NAME",
+            envvar="NODE_NAME",
+            help_="Name of the Node object of the node that this driver runs on.",
+        ),
     ]
     pod_uid: Annotated[
         str,
         typer.Option(
             envvar="POD_UID",
             metavar="UID",
-            help="Keeps the sockets of an old and a new pod apart while they overlap.",
+            help="UID of the driver's pod. It is part of the names of sockets, so that an old and a"
+            " new pod can run at the same time during an update.",
         ),
     ] = ""
     tracing_endpoint: TracingEndpoint = ""
     kubelet_root: Annotated[
-        Path, typer.Option(metavar="DIR", help="The kubelet's --root-dir, as it itself has it.")
+        Path,
+        typer.Option(
+            metavar="DIR", help="Folder of the kubelet, by the path that its --root-dir has."
+        ),
     ] = Path("/var/lib/kubelet")
     cdi_root: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the runtime looks for dynamic CDI files.")
+        Path,
+        typer.Option(
+            metavar="DIR", help="Folder where the container runtime looks for dynamic CDI files."
+        ),
     ] = Path("/var/run/cdi")
     instance_hash_digits: Annotated[
         Literal["6", "8", "12", "16"],
         typer.Option(
-            help="Hexadecimal digits that end the names of new Instances. Akri's are 6, so that of"
-            " 5,000 devices of a Configuration two may have one name; the same for all nodes."
+            help="Number of hexadecimal digits at the end of the names of new Instances. With 6"
+            " digits, as Akri has, two of 5,000 devices of a Configuration may have the same name."
+            " Set the same value on all nodes."
         ),
     ] = "6"
     stale_claim_grace: StaleClaimGrace = timedelta(hours=1)
@@ -91,7 +104,7 @@ class NodeSettings(DriverSettings, DiscoverySettings):
         parsed(
             positive,
             metavar="GID",
-            help_="Whose the folder is.",
+            help_="Id of the group that owns --network-handlers-folder.",
             shown=str(_NETWORK_HANDLERS_GROUP),
         ),
     ] = _NETWORK_HANDLERS_GROUP
@@ -105,9 +118,19 @@ class NodeSettings(DriverSettings, DiscoverySettings):
     network_handler_prefixes: NetworkPrefixes = NETWORK_PREFIXES
     denied_environment: DeniedNames = ()
     allowed_environment: AllowedNames = ()
-    handler_tls_ca: Annotated[str, pem_file("certificates that vouch for handlers.")] = ""
-    handler_tls_cert: Annotated[str, pem_file("the driver's certificate.")] = ""
-    handler_tls_key: Annotated[str, pem_file("the key of the certificate.")] = ""
+    handler_tls_ca: Annotated[
+        str,
+        pem_file(
+            "PEM file with the CA certificates that verify handlers on the network (default: none;"
+            " connections are not encrypted)."
+        ),
+    ] = ""
+    handler_tls_cert: Annotated[
+        str, pem_file("PEM file with the certificate of the driver for handlers (default: none).")
+    ] = ""
+    handler_tls_key: Annotated[
+        str, pem_file("PEM file with the key of --handler-tls-cert (default: none).")
+    ] = ""
 
     def __post_init__(self) -> None:
         tls_files("--handler-tls", *self._tls_files)

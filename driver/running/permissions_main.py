@@ -1,4 +1,4 @@
-"""Runs `moorage-driver permissions`: prints what lets drivers read what Configurations name."""
+"""Runs `moorage-driver permissions`: prints Roles for the objects that Configurations name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def run_permissions(settings: PermissionsSettings) -> None:
     """Print Roles and RoleBindings for `kubectl apply -f -`.
 
     Raises:
-        InputError: If Configurations cannot be read, or make no sense.
+        InputError: Configurations cannot be read, or are invalid.
     """
     if settings.filename:
         found = [body for name in settings.filename for body in _of_file(name)]
@@ -35,9 +35,9 @@ async def run_permissions(settings: PermissionsSettings) -> None:
         found = await _of_cluster(settings)
     bodies = [role for body in found for role in permissions(body, settings.account)]
     if not bodies:
-        logger.warning("nothing to allow: no %s is named", " or ".join(RESOURCES))
+        logger.warning("no Role is needed: no Configuration names a %s", " or ".join(RESOURCES))
     sys.stdout.write(_text(bodies))
-    sys.stdout.flush()  # The process is left without.
+    sys.stdout.flush()  # The process exits without flushing.
 
 
 def _of_file(name: str) -> list[JsonObject]:
@@ -50,7 +50,7 @@ def _of_file(name: str) -> list[JsonObject]:
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise InputError(f"{name}: this is not YAML: {error}") from error
     if not found:
-        raise InputError(f"{name}: there is no Configuration of akri.sh in it.")
+        raise InputError(f"{name}: it has no Configuration of akri.sh.")
     return found
 
 
@@ -60,7 +60,7 @@ async def _of_cluster(settings: PermissionsSettings) -> list[JsonObject]:
             items = (await client.list(CONFIGURATIONS.select())).items
     except ApiError as error:
         raise InputError(f"Configurations cannot be listed: {error}") from error
-    # What a list holds does not say what it is.
+    # Items of a list have neither apiVersion nor kind.
     kind = {"apiVersion": CONFIGURATIONS.api_version, "kind": "Configuration"}
     return [{**item, **kind} for item in items]
 

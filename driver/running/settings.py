@@ -48,7 +48,7 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     """Settings from the command line, the environment and a file.
 
     Raises:
-        SystemExit: With a sentence, on flags that make no sense.
+        SystemExit: A flag is invalid; stderr has the reason.
     """
     settings: Settings = settings_of(app, argv, environ)
     return settings
@@ -58,17 +58,22 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
 class SharedSettings(DriverSettings):
     """Settings of `moorage-driver shared`."""
 
-    namespace: Annotated[str, typer.Option(envvar="POD_NAMESPACE", help="Of the Lease.")] = (
-        "moorage-system"
-    )
+    namespace: Annotated[
+        str, typer.Option(envvar="POD_NAMESPACE", help="Namespace of the Lease of the election.")
+    ] = "moorage-system"
     identity: Annotated[
-        str, typer.Option(help="Holder's name in the Lease (default: of the pod and the process).")
+        str,
+        typer.Option(
+            help="Name of this process as holder of the Lease (default: name of the pod and id of"
+            " the process)."
+        ),
     ] = ""
     pod_name: Annotated[str, typer.Option(envvar="POD_NAME", hidden=True)] = ""
     lost_node_grace: Annotated[
         timedelta,
         lasting(
-            "How long a node may be deleted, or be not Ready without pods, and keep its slots.",
+            "How long a node keeps its slots after it was deleted, or while it is not Ready and has"
+            " no pods that use them.",
             "5m",
         ),
     ] = timedelta(minutes=5)
@@ -76,15 +81,15 @@ class SharedSettings(DriverSettings):
         bool,
         typer.Option(
             "--instance-classes",
-            help="Make a DeviceClass of each Instance, too, so that pods may ask for"
-            " akri.sh/<instance> where devices are offered through DRA.",
+            help="Make a DeviceClass for each Instance, too, so that pods can request"
+            " akri.sh/<instance> if devices are offered through DRA.",
         ),
     ] = False
     group_by_nodes: GroupByNodes = False
 
     @property
     def holder(self) -> str:
-        """Of the Lease; unique per process."""
+        """The holder of the Lease, different for each process."""
         return self.identity or f"{self.pod_name or socket.gethostname()}_{os.getpid()}"
 
 
@@ -93,33 +98,50 @@ class HandlerProcessSettings(DiscoverySettings):
     """Settings of `moorage-driver handler`."""
 
     name: Annotated[
-        str, typer.Argument(parser=handler_name, metavar="NAME", help="|".join(HANDLER_NAMES))
+        str,
+        typer.Argument(
+            parser=handler_name,
+            metavar="NAME",
+            help=f"Discovery handler to run: {', '.join(HANDLER_NAMES)}.",
+        ),
     ]
     folder: Annotated[
         Path,
         typer.Option(
             envvar="DISCOVERY_HANDLERS_DIRECTORY",
             metavar="DIR",
-            help="Of the agent's socket and the handler's own.",
+            help="Folder of the sockets of the agent and of this handler.",
         ),
     ] = AGENT_FOLDER
     address: Annotated[
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="Listen on the network, and not at a socket"
-            f" (default: $POD_IP and port {NETWORK_PORT}, if that is set).",
+            help="Address to listen on instead of a Unix socket (default: $POD_IP and port"
+            f" {NETWORK_PORT} if POD_IP is set).",
         ),
     ] = ""
     pod_ip: Annotated[str, typer.Option(envvar="POD_IP", hidden=True)] = ""
     tls_ca: Annotated[
-        str, pem_file("certificates that vouch for drivers.", envvar="HANDLER_TLS_CA")
+        str,
+        pem_file(
+            "PEM file with the CA certificates that verify drivers (default: none; connections are"
+            " not encrypted).",
+            envvar="HANDLER_TLS_CA",
+        ),
     ] = ""
     tls_cert: Annotated[
         str,
-        pem_file("a certificate with the handler's name as a DNS name.", envvar="HANDLER_TLS_CERT"),
+        pem_file(
+            "PEM file with a certificate that has the name of the handler as a DNS name (default:"
+            " none).",
+            envvar="HANDLER_TLS_CERT",
+        ),
     ] = ""
-    tls_key: Annotated[str, pem_file("the key of the certificate.", envvar="HANDLER_TLS_KEY")] = ""
+    tls_key: Annotated[
+        str,
+        pem_file("PEM file with the key of --tls-cert (default: none).", envvar="HANDLER_TLS_KEY"),
+    ] = ""
 
     def __post_init__(self) -> None:
         tls_files("--tls", self.tls_ca, self.tls_cert, self.tls_key)
@@ -140,18 +162,19 @@ class PermissionsSettings(ProcessSettings):
             "--filename",
             "-f",
             metavar="FILE",
-            help="With Configurations, or - (default: all Configurations of the cluster).",
+            help="YAML file with Configurations, or - for stdin; may be repeated (default: all"
+            " Configurations of the cluster).",
         ),
     ] = None
     namespace: DriverNamespace = "moorage-system"
     service_account: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the drivers on nodes.")
+        str, typer.Option(metavar="NAME", help="ServiceAccount of the drivers on nodes.")
     ] = "driver-node"
     kubeconfig: Kubeconfig = None
 
     @property
     def account(self) -> Account:
-        """Who is to be allowed to read."""
+        """The ServiceAccount that the Roles are bound to."""
         return Account(self.namespace, self.service_account)
 
 
@@ -166,15 +189,18 @@ Settings = (
     NodeSettings | SharedSettings | HandlerProcessSettings | PermissionsSettings | FromAkriSettings
 )
 
-app.command("node", help="Serve one node: run it on each.")(NodeSettings)
-app.command("shared", help="Serve the cluster: run one, or several elected.")(SharedSettings)
-app.command("handler", help="One discovery handler in a process of its own.")(
+app.command("node", help="Run the driver of one node. Run it on each node.")(NodeSettings)
+app.command("shared", help="Run the driver of the cluster. Several replicas elect a leader.")(
+    SharedSettings
+)
+app.command("handler", help="Run one discovery handler in a process of its own.")(
     HandlerProcessSettings
 )
 app.command(
     "permissions",
-    help="Print the Roles by which drivers may read what Configurations name.",
+    help="Print Roles that let drivers read the Secrets and ConfigMaps that Configurations name.",
 )(PermissionsSettings)
 app.command(
-    "from-akri", help="Say what becomes of an Akri that runs in a cluster. Changes nothing."
+    "from-akri",
+    help="Report what changes if Moorage replaces the Akri of a cluster. Changes nothing.",
 )(FromAkriSettings)

@@ -131,10 +131,10 @@ def test_a_look_at_akri_says_what_changes_and_its_objects_stay(
         "Configuration edge/camera\n"
         "  kept     akri.sh/camera, capacity 2; 1 Instance: camera-8120fe.",
         "  kept     1 of 2 slots are held and stay so.",
-        "  to do    Nobody makes its brokers any more (0 pods now)",
+        "  to do    Moorage runs no brokers for it (0 pods now)",
         "  to do    Once the agents are gone: kubectl patch akric camera --namespace edge",
         "Configuration edge/of-the-chart\n",
-        "  to do    It goes with the release akri, which made it",
+        "  to do    Helm deletes it with the release akri",
     ):
         assert sentence in first, first
     assert "Definition configurations.akri.sh" not in second

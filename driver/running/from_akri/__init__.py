@@ -1,6 +1,6 @@
-"""What becomes of an Akri that runs in a cluster: `moorage-driver from-akri` prints it.
+"""The report of `moorage-driver from-akri`: what changes if Moorage replaces the Akri of a cluster.
 
-In come the values of its release (`values`) and its Configurations, Instances and their users
-(`configurations`); out comes what is the same, what is called otherwise, and what needs a hand
-(`changes`). Nothing is written.
+The input is the values of Akri's release (`values`), and its Configurations, Instances and their
+users (`configurations`). The output is what stays the same, what has another name, and what the
+administrator must do (`changes`). Nothing is written to the cluster.
 """

@@ -1,8 +1,8 @@
-"""What becomes of an Akri that runs in a cluster, once Moorage is there instead.
+"""The changes in a cluster if Moorage replaces its Akri.
 
-    what was found ──changes──► sentences, by what they are about
+    Akri ──changes──► sentences, by their subject
 
-Whether a Configuration is understood is asked of those who judge it when Moorage runs.
+The driver's own validation decides whether a Configuration is accepted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Change:
     """One sentence.
 
     Attributes:
-        about: An object, or what is of no object.
+        about: The object that it is about, or another subject.
     """
 
     about: str
@@ -36,7 +36,7 @@ class Change:
 
 
 def changes(akri: Akri) -> Iterator[Change]:
-    """All that somebody who goes from Akri to Moorage should know of this cluster."""
+    """All changes that an administrator should know before moving this cluster to Moorage."""
     yield from (Change("Not looked at", Effect.TO_DO, said) for said in akri.unread)
     yield from _definitions(akri)
     yield from (_workload(kind, body) for kind, body in akri.workloads)
@@ -50,7 +50,7 @@ def changes(akri: Akri) -> Iterator[Change]:
 
 
 def as_text(found: Iterable[Change]) -> str:
-    """What something is about, and below it a line for each change."""
+    """The report: each subject, and below it a line for each change."""
     lines = []
     for about, those in groupby(found, lambda change: change.about):
         lines.append(about)
@@ -60,19 +60,19 @@ def as_text(found: Iterable[Change]) -> str:
 
 
 def _definitions(akri: Akri) -> Iterator[Change]:
-    """Helm leaves definitions that are there as they are, so that Akri's would stay."""
+    """Akri's definition, which Helm would not replace."""
     for body in akri.definitions:
         versions = body["spec"]["versions"]
         if body["metadata"]["name"] == DEFINITION and not all(
             v.get("subresources") for v in versions
         ):
-            said = f"It is Akri's and has no status, and Helm leaves it as it is: {APPLY}"
+            said = f"It is Akri's and has no status, and Helm does not replace it: {APPLY}"
             yield Change(f"Definition {DEFINITION}", Effect.TO_DO, said)
 
 
 _PARTS = {
     "akri-agent": "the DaemonSet moorage-driver-node is in its place.",
-    "akri-controller": "nobody is in its place, and brokers and their Services are yours.",
+    "akri-controller": "it has no replacement: brokers and their Services are yours.",
     "akri-udev-discovery": "udev is in the driver of each node.",
     "akri-debug-echo-discovery": "debugEcho is in the driver of each node.",
     "akri-onvif-discovery": "onvif is in the DaemonSet moorage-network-handlers.",

@@ -1,4 +1,4 @@
-"""What becomes of one Configuration of Akri's, of its Instances, and of who uses its devices."""
+"""The changes for one Configuration of Akri's, its Instances, and the users of its devices."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ JsonObject = Mapping[str, Any]
 
 SERVICES = ("instanceServiceSpec", "configurationServiceSpec")
 SHOWN = 3
-"""So many names of one kind are written out."""
+"""Most names of one kind that are written out."""
 
 
 class Effect(StrEnum):
-    """What happens to something."""
+    """The kind of a change."""
 
     KEPT = "kept"
     CHANGED = "changed"
     TO_DO = "to do"
-    """Somebody has to do something, before Moorage comes or after."""
+    """The administrator has to act, before or after the installation of Moorage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Akri:
-    """What was found.
+    """The objects of Akri in a cluster.
 
     Attributes:
-        configurations: Each as it is stored, and as it is judged.
+        configurations: Each Configuration as stored, and the result of its validation.
         workloads: Akri's own DaemonSets and Deployments, each with its kind.
-        pods: All of the cluster.
-        releases: Of Akri's chart.
-        unread: What could not be read, as sentences.
+        pods: All pods of the cluster.
+        releases: Helm releases of Akri's chart.
+        unread: Sentences about objects that could not be read.
         own_handlers: Names of handlers that Moorage has.
-        has_dra: Whether Moorage offers devices through DRA in this cluster unless told otherwise.
+        has_dra: Whether Moorage offers devices through DRA in this cluster by default.
     """
 
     definitions: Sequence[JsonObject] = ()
@@ -99,10 +99,10 @@ def _offered(resource: str, capacity: int, slots: Sequence[InstanceSlots]) -> st
 
 def _discovery(handler: str, own: frozenset[str]) -> Iterator[tuple[Effect, str]]:
     if handler not in own:
-        said = f"Its devices are discovered while your handler {handler!r} registers in"
+        said = f"Its devices are discovered while your handler {handler!r} is registered in"
         yield Effect.TO_DO, f"{said} driver.node.host.discoveryHandlers, /var/lib/akri."
     elif handler in ("onvif", "opcua"):
-        said = "Devices are asked at the address that they answer from; others must be in"
+        said = "Moorage contacts devices at the address that they answer from; others must be in"
         yield Effect.CHANGED, f"{said} driver.networkHandlers.discoveryNetworks."
 
 
@@ -133,19 +133,19 @@ def _users(
     akri: Akri, resource: str, slots: Sequence[InstanceSlots]
 ) -> Iterator[tuple[Effect, str]]:
     if any_device := _asking(akri.pods, {resource}):
-        yield Effect.KEPT, f"Any of its devices was asked for by {_names(any_device, 'pod')}."
+        yield Effect.KEPT, f"Requests for any of its devices: {_names(any_device, 'pod')}."
     if not (one_device := _asking(akri.pods, {instance_resource(one.name) for one in slots})):
         return
-    said = f"One device was asked for by {_names(one_device, 'pod')}"
+    said = f"Requests for one certain device: {_names(one_device, 'pod')}"
     if akri.has_dra:
-        need = "in this cluster that needs driver.shared.instanceClasses: true"
+        need = "in this cluster they need driver.shared.instanceClasses: true"
         yield Effect.TO_DO, f"{said}; {need}."
     else:
         yield Effect.KEPT, f"{said}."
 
 
 def _asking(pods: Iterable[JsonObject], resources: set[str]) -> list[str]:
-    """Names of the pods of which a container asks for one of these."""
+    """Names of the pods with a container that requests one of these resources."""
     return [
         _name(pod)
         for pod in (read_as(Pod, obj) for obj in pods)
@@ -176,10 +176,13 @@ def _workloads(
         and (pod.metadata.labels or {}).get("akri.sh/configuration") == verdict.name
     ]
     if spec.get("brokerSpec"):
-        said = f"Nobody makes its brokers any more ({_names(brokers, 'pod')} now): apply a workload"
+        said = f"Moorage runs no brokers for it ({_names(brokers, 'pod')} now): apply a workload"
         yield Effect.TO_DO, f"{said} with {configuration_resource(verdict.name)} among its limits."
     if services := [name for name in SERVICES if spec.get(name)]:
-        yield Effect.TO_DO, f"{', '.join(services)}: nobody makes these Services; apply your own."
+        yield (
+            Effect.TO_DO,
+            f"{', '.join(services)}: Moorage makes no such Services; apply your own.",
+        )
 
 
 def _leftovers(body: JsonObject, akri: Akri) -> Iterator[tuple[Effect, str]]:
@@ -187,15 +190,15 @@ def _leftovers(body: JsonObject, akri: Akri) -> Iterator[tuple[Effect, str]]:
     which = f"{metadata['name']} --namespace {metadata['namespace']}"
     release = (metadata.get("annotations") or {}).get("meta.helm.sh/release-name")
     if release in {one.name for one in akri.releases}:
-        said = f"It goes with the release {release}, which made it: keep it by kubectl get akric"
+        said = f"Helm deletes it with the release {release}: keep it by kubectl get akric"
         yield Effect.TO_DO, f"{said} {which} --output yaml, or by the values of Moorage's chart."
-    # An agent's finalizer is the bare name of its node; those of others have a domain.
+    # The finalizer of an agent is the name of its node; other finalizers have a domain.
     if any("/" not in one for one in metadata.get("finalizers") or ()):
         patch = """--type=merge --patch '{"metadata":{"finalizers":null}}'"""
         yield Effect.TO_DO, f"Once the agents are gone: kubectl patch akric {which} {patch}"
 
 
 def _names(names: Sequence[str], kind: str) -> str:
-    """How many there are, and the first of them."""
+    """The number of names, and the first of them."""
     shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
     return f"{len(names)} {kind}{'' if len(names) == 1 else 's'}{': ' if names else ''}{shown}"

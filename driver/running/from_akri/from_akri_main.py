@@ -1,4 +1,4 @@
-"""Runs `moorage-driver from-akri`: prints what becomes of an Akri that runs in a cluster."""
+"""Runs `moorage-driver from-akri`: prints what changes if Moorage replaces Akri in a cluster."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from kube.api import (
 OF_AKRI = "app.kubernetes.io/part-of=akri"
 RELEASES = "owner=helm,status=deployed"
 DRA_MINOR = 36
-"""From here on pods that ask for `akri.sh/…` get a claim."""
+"""Minor version of Kubernetes from which pods that request `akri.sh/…` get a claim."""
 
 
 async def run_from_akri(settings: FromAkriSettings) -> None:
-    """Read, judge, print; nothing is changed.
+    """Read the objects and print the report. Nothing is changed.
 
     Raises:
-        InputError: If not even Configurations can be listed.
+        InputError: Configurations cannot be listed.
     """
     try:
         async with connect(settings.kubeconfig) as client:
@@ -47,7 +47,7 @@ async def run_from_akri(settings: FromAkriSettings) -> None:
     except ApiError as error:
         raise InputError(f"Configurations cannot be listed: {error}") from error
     sys.stdout.write(as_text(changes(akri)))
-    sys.stdout.flush()  # The process is left without.
+    sys.stdout.flush()  # The process exits without flushing.
 
 
 async def _read(client: ApiClient) -> Akri:
@@ -62,12 +62,12 @@ async def _read(client: ApiClient) -> Akri:
             return ()
 
     definitions, instances, daemon_sets, deployments, pods, secrets = await asyncio.gather(
-        others(DEFINITIONS.select(), "so whether they are Akri's is not known."),
-        others(INSTANCES.select(), "so nothing is said of slots."),
-        others(DAEMON_SETS.select(label_selector=OF_AKRI), "so nothing is said of agents."),
-        others(DEPLOYMENTS.select(label_selector=OF_AKRI), "so nothing is said of the controller."),
-        others(PODS.select(), "so nothing is said of brokers and of other users."),
-        others(SECRETS.select(label_selector=RELEASES), "so nothing is said of Akri's values."),
+        others(DEFINITIONS.select(), "the report does not say whether definitions are Akri's."),
+        others(INSTANCES.select(), "the report leaves out slots."),
+        others(DAEMON_SETS.select(label_selector=OF_AKRI), "the report leaves out agents."),
+        others(DEPLOYMENTS.select(label_selector=OF_AKRI), "the report leaves out the controller."),
+        others(PODS.select(), "the report leaves out brokers and other users."),
+        others(SECRETS.select(label_selector=RELEASES), "the report leaves out Akri's values."),
     )
     minor = re.match(r"v1\.(\d+)", (await client.server()).git_version)
     return Akri(
@@ -89,7 +89,7 @@ async def _read(client: ApiClient) -> Akri:
 
 
 async def _listed(client: ApiClient, selection: Selection) -> tuple[Any, ...]:
-    """Nothing where the cluster does not have the kind."""
+    """The objects; none if the cluster does not have the kind."""
     try:
         return tuple((await client.list(selection)).items)
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""Values of Akri's chart, as Helm keeps them of a release, and what they are called here."""
+"""Values of Akri's chart in a Helm release, and their names in Moorage's chart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 CHART = "akri"
 LARGEST = 16 * 1024 * 1024
-"""Bytes of a release, unpacked. Helm's Secrets have at most 1 MiB."""
+"""Most bytes of an unpacked release. A Secret of Helm has at most 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Release:
 
     Attributes:
         chart: Name and version.
-        values: Those that its user set.
+        values: The values that its user set.
     """
 
     name: str
@@ -32,12 +32,12 @@ class Release:
 
     @property
     def deletes_configurations(self) -> bool:
-        """Whether a hook deletes all Configurations when it is uninstalled."""
+        """Whether a hook deletes all Configurations when the release is uninstalled."""
         return bool((self.values.get("cleanupHook") or {}).get("enabled", True))
 
 
 def akri_release(secret: Mapping[str, Any]) -> Release | None:
-    """What a Secret of Helm's keeps; None if it is of another chart, or is not understood."""
+    """The release in a Secret of Helm; None for another chart, or if it cannot be read."""
     try:
         packed = base64.b64decode(base64.b64decode(secret["data"]["release"]))
         text = zlib.decompressobj(wbits=31).decompress(packed, LARGEST)
@@ -77,7 +77,7 @@ _NONE = "there is none"
 
 
 def value_changes(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Path of each value that was set; and the same path, or what is to be known of it here."""
+    """The path of each value that was set, and the same path or a note if it differs in Moorage."""
     for path in _paths(values):
         renamed = (
             re.fullmatch(old, path) and re.sub(old, new, path) for old, new in _RENAMED.items()

@@ -1,5 +1,4 @@
-"""What programs are told: metrics (`prometheus_figures`, `prometheus_server`), and readiness.
+"""Metrics (`prometheus_figures`, `prometheus_server`) and readiness of the driver's processes.
 
-The kubelet's probe is `ready_main`, which asks this very process at a socket of its own
-(`ready_socket`).
+The kubelet's probe is `ready_main`, which asks the process at a socket of its own (`ready_socket`).
 """

@@ -1,4 +1,4 @@
-"""Figures of what there is at a moment, as they follow from what the driver knows."""
+"""Gauges of the driver's current state."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _Counts = Counter[tuple[str, ...]]
 
 
 async def tell(address: Address | None, why_not_ready: WhyNotReady, *reads: Read) -> None:
-    """Tell these figures, and whether the process is ready, until cancelled; nowhere if so set."""
+    """Serve these metrics and the readiness until cancelled; return at once without an address."""
     if address is None:
         return
-    # Its server takes memory that others can do without.
+    # Imported late: the HTTP server takes memory.
     from driver.running.monitoring.prometheus_server import serve
 
     with SNAPSHOTS.reading(*reads):
@@ -45,7 +45,7 @@ async def tell(address: Address | None, why_not_ready: WhyNotReady, *reads: Read
 
 
 def handler_figures(handlers: Iterable[HandlerStanding]) -> Iterator[Metric]:
-    """All states of each handler that there is, so that a state that was left reads 0."""
+    """All states of each handler, so that a state that it has left reads 0."""
     counts = _Counts()
     for standing in handlers:
         source = "embedded" if standing.is_embedded else "external"
@@ -55,7 +55,7 @@ def handler_figures(handlers: Iterable[HandlerStanding]) -> Iterator[Metric]:
 
 
 def inventory_figures(inventory: Inventory | None) -> Iterator[Metric]:
-    """What a node offers; nothing before that is known."""
+    """The devices of a node; nothing before the first inventory."""
     if inventory is None:
         return
     devices, collisions, denied = _Counts(), _Counts(), _Counts()
@@ -72,7 +72,7 @@ def inventory_figures(inventory: Inventory | None) -> Iterator[Metric]:
 
 
 def claim_figures(prepared: PreparedClaims, doubtful: PreparedClaims) -> Iterator[Metric]:
-    """The claims that are prepared on a node."""
+    """The prepared claims of a node."""
     newer = sum(claim.version > VERSION for claim in doubtful.values())
     unreadable = len(doubtful) - newer
     yield from CLAIMS_PREPARED.single(len(prepared))
@@ -80,7 +80,7 @@ def claim_figures(prepared: PreparedClaims, doubtful: PreparedClaims) -> Iterato
 
 
 def node_slot_figures(slots: Iterable[InstanceSlots], node: NodeName) -> Iterator[Metric]:
-    """What a node holds through the device plugin."""
+    """The slots that a node holds through the device plugin."""
     held = _Counts()
     for view in slots:
         held[(view.configuration,)] += len(view.held_by(node))
@@ -88,7 +88,7 @@ def node_slot_figures(slots: Iterable[InstanceSlots], node: NodeName) -> Iterato
 
 
 def cluster_slot_figures(slots: Iterable[InstanceSlots]) -> Iterator[Metric]:
-    """All Instances, and how much of them is in use."""
+    """The number of Instances, of their slots, and of used slots."""
     instances, total, used = _Counts(), _Counts(), _Counts()
     for view in slots:
         name = view.configuration

@@ -1,8 +1,8 @@
-"""Answers whoever watches over the driver, over plain HTTP.
+"""Serves metrics and health of the driver over plain HTTP.
 
-GET /metrics   figures for Prometheus
-GET /healthz   the process answers
-GET /readyz    it does its work; else why not
+GET /metrics   metrics for Prometheus
+GET /healthz   200 while the process answers
+GET /readyz    200 while the process does its work; otherwise 503 with the reason
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from driver.running.monitoring.ready_socket import WhyNotReady
 logger = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 1.0
-"""How soon an address is tried again that another has: during an update it is the pod before."""
+"""Interval of retries while another process has the address, as the old pod during an update."""
 
 
 def application(why_not_ready: WhyNotReady) -> web.Application:
-    """The pages."""
+    """The HTTP application."""
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(body=page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -49,16 +49,16 @@ def application(why_not_ready: WhyNotReady) -> web.Application:
 
 
 async def serve(address: Address, why_not_ready: WhyNotReady) -> NoReturn:
-    """Answer until cancelled. Without its address the driver goes on, and tries again."""
+    """Serve until cancelled. While the address is in use, listening is retried."""
     runner = web.AppRunner(application(why_not_ready), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
         await _listen(runner, address)
-        logger.info("metrics are served address=%s", address)
+        logger.info("serving metrics address=%s", address)
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()
-    raise AssertionError("nobody sets the event")
+    raise AssertionError("the event is never set")
 
 
 async def _listen(runner: web.AppRunner, address: Address) -> None:
@@ -70,7 +70,7 @@ async def _listen(runner: web.AppRunner, address: Address) -> None:
         except OSError as error:
             await site.stop()
             if told != (told := str(error)):
-                logger.warning("no metrics yet: cannot listen address=%s error=%s", address, error)
+                logger.warning("cannot serve metrics yet address=%s error=%s", address, error)
             await asyncio.sleep(AGAIN_SECONDS)
         else:
             return

@@ -2,7 +2,7 @@
 
     python3.11 -m driver.running.monitoring.ready_main <folder>
 
-It runs every few seconds until the driver is ready, so it imports next to nothing.
+It runs every few seconds until the driver is ready, so it imports very little.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _LONGEST_BYTES = 4096
 
 
 def socket_name(pod_uid: str) -> str:
-    """Where the driver of a pod answers, in its own folder."""
-    # As long a part of the UID as `KubeletPaths` takes, which is too much to import.
+    """Name of the socket in the driver's folder at which the driver of a pod answers."""
+    # The same part of the UID as in `KubeletPaths`, which takes too long to import.
     return f"ready-{pod_uid[:8]}.sock" if pod_uid else "ready.sock"
 
 
 def why_not_ready(path: str) -> str:
-    """Why the driver is not ready, if it is there at all; "" if it is."""
+    """Why the driver is not ready; "" if it is ready."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
             caller.settimeout(SECONDS)
@@ -40,7 +40,7 @@ def _all_of(caller: socket.socket) -> bytes:
 
 
 def main(folder: str) -> int:
-    """The exit status of the probe; why not is printed."""
+    """The exit status of the probe; prints why the driver is not ready."""
     why = why_not_ready(f"{folder}/{socket_name(os.environ.get('POD_UID', ''))}")
     if why:
         sys.stdout.write(f"{why}\n")

@@ -1,8 +1,8 @@
-"""Whether this very process does its work, told at a socket of its own.
+"""Reports the readiness of this process at a Unix socket of its own.
 
-While an update goes on two processes of a node share its network and so one port: there the old
-one answers for the new one. At this socket, named after the pod, nobody else does. Who connects is
-told why the driver is not ready, or nothing; `ready_main` asks.
+During an update two processes of a node share its network and so one port, where the old process
+would answer for the new one. This socket is named after the pod. A client reads why the driver is
+not ready, or nothing if it is ready; `ready_main` is the client.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import NoReturn
 
 WhyNotReady = Callable[[], str]
-"""A sentence; "" once the driver does its work."""
+"""Returns the reason as a sentence; "" once the driver does its work."""
 
 
 async def serve(path: Path, why_not_ready: WhyNotReady) -> NoReturn:
     """Answer until cancelled.
 
     Raises:
-        OSError: If nobody can listen there.
+        OSError: The socket cannot be opened.
     """
 
     async def told(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(why_not_ready().encode())
         writer.close()
 
-    _clear(path)  # this pod's container may have run before
+    _clear(path)  # An earlier container of this pod may have left it.
     server = await asyncio.start_unix_server(told, path)
     try:
         await server.serve_forever()

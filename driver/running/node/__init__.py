@@ -1,6 +1,8 @@
-"""A node's driver: which parts it has, and what it shows its cluster.
+"""The driver of a node: its parts, and its writes to the cluster.
 
-`node_main` builds it of the other rooms and runs it; `node_cluster` is the API server as this node
-asks it, `node_sight` which devices it can prepare and where they are, `node_handlers` what the
-status of Configurations says of its discovery handlers. Start reading at `node_main`.
+`node_main` builds it from the other rooms and runs it. `node_cluster` decides the inventory and
+publishes it, `node_sight` has the devices that the node can prepare and their locations,
+`node_handlers` writes the state of discovery handlers into the status of Configurations, and
+`device_problems` has the sentences about devices that are not offered. Start reading at
+`node_main`.
 """

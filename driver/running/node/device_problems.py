@@ -1,4 +1,4 @@
-"""What of a node's devices is not offered, or not told to containers: sentences for people."""
+"""Sentences about a node's devices that are not offered, or whose properties are not usable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class DeviceProblems:
-    """The problems of the devices of the inventory that was decided last."""
+    """The problems of the devices in the last inventory."""
 
     def __init__(self, place: OfferPlace, inventory: Callable[[], Inventory | None]) -> None:
         """Create; `inventory` returns None before the first decision."""
@@ -25,7 +25,7 @@ class DeviceProblems:
         self._inventory = inventory
 
     def waits_for(self, stored: StoredInstance) -> bool:
-        """Whether another device would have the name of this Instance."""
+        """Whether another device of the inventory wants the name of this Instance."""
         inventory = self._inventory()
         if inventory is None or stored.configuration not in inventory.collisions:
             return False
@@ -35,21 +35,21 @@ class DeviceProblems:
         )
 
     def unnamed(self, name: ConfigurationName) -> tuple[str, ...]:
-        """What of a Configuration's devices is not offered, or not told to containers."""
+        """Sentences about devices of a Configuration without a name, and unusable properties."""
         inventory = self._inventory()
         unusable = unusable_sentences(inventory) if inventory else {}
         nameless = collision_sentence(self._collisions(name), self._place.hash_digits)
         return (*((nameless,) if nameless else ()), *unusable.get(name, ()))
 
     def rivals(self, name: ConfigurationName) -> tuple[str, ...]:
-        """Which of a Configuration's devices are another one's, too."""
+        """Sentences about devices of a Configuration that another Configuration has, too."""
         inventory = self._inventory()
         if inventory is None:
             return ()
         return rival_sentences(inventory, claims=self._place.path.is_dra).get(name, ())
 
     def log_collisions(self, inventory: Inventory) -> None:
-        """Log the collisions of a new inventory that the one before it does not have."""
+        """Log the collisions of a new inventory that the last one does not have."""
         for name, found in inventory.collisions.items():
             if new := set(found).difference(self._collisions(name)):
                 sentence = collision_sentence(new, self._place.hash_digits)

@@ -1,4 +1,4 @@
-"""Changes of stored Instances: the versions that a change is about, and whether holders differ."""
+"""Changes of stored Instances: the versions before and after, and whether holders differ."""
 
 from __future__ import annotations
 

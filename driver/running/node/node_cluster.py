@@ -1,11 +1,11 @@
-"""The cluster, as a node's driver sees it: what it asks for, and what this node shows it.
+"""Decides the inventory of a node, and publishes it.
 
     Configurations ──► discoveries ──answers──► inventory ──► Instances, ResourceSlices
-    ResourceClaims, watched only while a device is away ──► when that device may be removed
+    ResourceClaims, watched only while a device is absent ──► when that device may be removed
 
-Everything is reconciled: read the stores, decide, write, and again from the start after a failure.
-A change only adds the key to the queue, so that a burst of events costs one call. Instances, one
-object for each device, have a queue of their own, see `node_instances`.
+Each reconciliation reads the stores, decides and writes. A change only adds the key to the queue,
+so a burst of events costs one reconciliation. Instances have a queue of their own, see
+`node_instances`.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Times:
     """Seconds.
 
     Attributes:
-        first_answers: For which the first decision waits for handlers, so that a start publishes
-            once and not twice.
-        taken: After which a device is withdrawn whose name proved to be another's.
+        first_answers: How long the first decision waits for handlers, so that a start publishes
+            once.
+        taken: Delay before a device is withdrawn because another device has its name.
     """
 
     first_answers: float = 2.0
@@ -65,7 +65,7 @@ TIMES = Times()
 
 
 class NodeCluster:
-    """Keeps this node's Instances and ResourceSlices what its discovery handlers say."""
+    """Reconciles this node's Instances and ResourceSlices with its discovery handlers."""
 
     def __init__(
         self,
@@ -134,24 +134,24 @@ class NodeCluster:
 
     @property
     def sight(self) -> DevicesView | None:
-        """What this node can prepare, and where its devices are; None before the first decision."""
+        """The devices that this node can prepare; None before the first decision."""
         return self.node_sight.whole
 
     @property
     def where(self) -> DeviceLocator | None:
-        """Where this node's devices are; None before the first decision."""
+        """The locations of this node's devices; None before the first decision."""
         return self.node_sight.where
 
     def on_changed(self, listener: Callable[[], None]) -> None:
-        """Call back whenever there may be another sight."""
+        """Call back whenever the devices that can be prepared may have changed."""
         self.node_sight.listeners.append(listener)
 
     def on_seen(self, listener: Callable[[], None]) -> None:
-        """Call back whenever devices may be elsewhere than before."""
+        """Call back whenever locations of devices may have changed."""
         self._on_seen.append(listener)
 
     def on_gone(self, listener: Callable[[], None]) -> None:
-        """Call back whenever devices are in no slice any more, so that no claim can have them."""
+        """Call back whenever devices were removed from all slices, so that no claim has them."""
         self._on_gone.append(listener)
 
     def _gone(self) -> None:
@@ -167,7 +167,7 @@ class NodeCluster:
         return self._seeing()()
 
     def _seeing(self) -> Callable[[], Inventory]:
-        """Makes the inventory of what is known at this moment, in whatever thread."""
+        """Returns a function that makes the inventory of this moment, in any thread."""
         taken = self._instances.names(self.inventory, self._place.hash_digits)
         heard = dict(self.discoveries.heard)
         host = Host(HostNodes(dev=self._place.dev).at, self._place.rules)
@@ -176,36 +176,36 @@ class NodeCluster:
 
     @property
     def stored_instances(self) -> Store[StoredInstance]:
-        """This node's Instances and all shared ones, as the API server has them."""
+        """The stored Instances of this node, and all shared ones."""
         return self._instances.store
 
     async def decided(self) -> None:
-        """Wait until the handlers have answered, or had their time, and there is an inventory."""
+        """Wait for the first inventory: all handlers have answered, or their time is over."""
         await self._decided.wait()
 
     @property
     def claimed_instances(self) -> frozenset[str]:
-        """Attribute values of Instances that claims may have, since slices may show them."""
+        """Attribute values of the Instances in slices, which claims may have."""
         return self.pools.shown_instances
 
     @property
     def inventory(self) -> Inventory | None:
-        """What this node's discovery says, shared devices included; None before the first pass."""
+        """The last inventory, with shared devices; None before the first one."""
         return self.node_sight.inventory
 
     def why_unknown(self) -> str:
-        """Why there is no inventory yet."""
+        """Why there is no inventory yet, as a sentence."""
         stores: tuple[Store[Any], ...] = (self.configurations, self._instances.store)
         failures = (store.stats.last_failure for store in stores if not store.synced.is_set())
         said = next(filter(None, failures), "")
-        return f"It is not known yet which devices there are{': ' if said else '.'}{said}"
+        return f"The devices of this node are not known yet{': ' if said else '.'}{said}"
 
     def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
-        """Call back with the inventory of each pass; it may be the same as before."""
+        """Call back with each new inventory, which may equal the one before."""
         self._listeners.append(listener)
 
     async def run(self) -> None:
-        """Publish until cancelled; failures are retried for ever, and logged."""
+        """Publish until cancelled; failures are logged and retried without a limit."""
         await self._start_stores()
         await self._first_answers_or_time()
         self._tasks.create_task(self._instances.run())
@@ -228,12 +228,12 @@ class NodeCluster:
             self.pools.start(path.features)
 
     def _configuration_changed(self, change: Change[Verdict]) -> None:
-        """Look again, but not at what nodes write into its status."""
+        """Reconcile, unless only entries of nodes in the status changed."""
         if not isinstance(change, Modified) or concerns_devices(change.old, change.new):
             self._look()
 
     def on_instance(self, change: Change[StoredInstance]) -> None:
-        """Look again when slots were taken or freed: what claims may have depends on it."""
+        """Reconcile when slots were taken or released, which changes what claims may have."""
         if any(stored.is_shared for stored in old_and_new(change)):
             self.node_sight.forget_shared()
         is_waited_for = isinstance(change, Deleted) and self._problems.waits_for(change.old)
@@ -248,7 +248,7 @@ class NodeCluster:
                 await self._first_answers.wait()
 
     def _properties_changed(self) -> None:
-        """Ask the handlers that wait for them; as yet no pass does, see `run`."""
+        """Start conversations that wait for properties. Later, `reconcile` does it."""
         if not self._decided.is_set():
             self._follow()
 
@@ -267,11 +267,11 @@ class NodeCluster:
         self._look()
 
     def _look(self) -> None:
-        """There may be something else than what was decided last."""
+        """Reconcile, since the inventory may have changed."""
         self.queue.add(ALL)
 
     async def reconcile(self) -> Done:
-        """Decide what there is, and let pools and Instances show it."""
+        """Decide the inventory, and pass it to pools and Instances."""
         self._follow()
         answers, see = self._answers, self._seeing()
         inventory = await worked_out(self._many, see)
@@ -288,15 +288,15 @@ class NodeCluster:
 
     @property
     def _many(self) -> int:
-        """How many devices a pass is about."""
+        """Number of devices in a reconciliation."""
         heard = self.discoveries.heard.values()
         return sum(len(found.local) + len(found.shared) for found in heard)
 
     async def _supplies(self, inventory: Inventory) -> Mapping[str, Supply]:
-        """Of an inventory that is withdrawn nothing is left, in whichever pool.
+        """The supply of each pool; empty supplies if devices are not offered through DRA.
 
-        A pool may begin meanwhile to show a device that had no home: then it is decided anew, or
-        two pools would show it.
+        If a pool begins meanwhile to show a device that had no home, the supplies are decided
+        again: otherwise two pools would show the device.
         """
         is_dra = self.node_sight.path.is_dra
         offered = inventory if is_dra else withdrawn(inventory)

@@ -1,7 +1,7 @@
-"""What the status of Configurations says of a node's discovery handlers, kept true.
+"""Writes the state of a node's discovery handlers into the status of Configurations.
 
-A driver that starts knows no handler for a moment, and one that restarts loses it for a moment. So
-what there is to tell must stand for a while before it is written, and is taken back at once.
+A driver knows no handler just after its start, and a handler that restarts is unreachable for a
+moment. So an entry is written only after it was the same for a while, and is removed at once.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Times:
     """Seconds.
 
     Attributes:
-        settle: For which there must be the same to write before it is written.
-        look: After which handlers in this process are asked again whether they have a problem.
-        plain: For which entries go without the fields that an older definition does not have.
+        settle: How long an entry must stay the same before it is written.
+        look: Interval at which problems of handlers in this process are checked.
+        plain: How long entries are written without new fields after the API server refused them.
     """
 
     settle: float = 3.0
@@ -58,20 +58,20 @@ class Times:
 TIMES = Times()
 
 _NO_SUCH_FIELD = "field not declared in schema"
-"""In what the API server answers to such a field; the code is 500."""
+"""Part of the API server's answer to a field that is not in its definition; the status is 500."""
 
 _Entry = Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """All that a node reports of discovery.
+    """The sources of a node's entries.
 
     Attributes:
-        reports: How the handlers of a name do for a Configuration.
-        unread: What keeps a Configuration's properties from being read, in sentences.
-        unnamed: What devices of it are not offered, in sentences.
-        rivals: What devices of it are another Configuration's, too, in sentences.
+        reports: The reports of the handlers of a name for a Configuration.
+        unread: Sentences about discovery properties that cannot be read.
+        unnamed: Sentences about devices that are not offered.
+        rivals: Sentences about devices that another Configuration has, too.
     """
 
     reports: Callable[[str, ConfigurationName], Collection[Report]]
@@ -83,8 +83,8 @@ class Reporter:
 class NodeHandlers:
     """Writes this node's entries; the store must be in sync before its queue runs.
 
-    Its key is added whenever there may be something else to write. Of handlers in this process
-    no change is heard.
+    The key is added whenever an entry may have changed. Handlers in this process report no changes,
+    so they are checked at an interval.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class NodeHandlers:
         self._plain_until = float("-inf")
 
     async def reconcile(self) -> After:
-        """Write what has been the same for long enough. Raises ApiError."""
+        """Write the entries that have been the same for long enough. Raises ApiError."""
         wanted = self._wanted()
         for known in (self._standing, self._written):
             for uid in known.keys() - wanted.keys():
@@ -121,7 +121,7 @@ class NodeHandlers:
         return After(min(waits))
 
     def _wanted(self) -> dict[str, tuple[Verdict, _Entry]]:
-        """What to tell of each Configuration, by its UID."""
+        """The entry of each Configuration by its UID; None for no entry."""
         verdicts = tuple(self._configurations)
         held = {verdict.uid for verdict in holders(verdicts).values()}
         return {v.uid: (v, self._entry(v) if v.uid in held else None) for v in verdicts}
@@ -149,7 +149,7 @@ class NodeHandlers:
         return asyncio.get_running_loop().time() < self._plain_until
 
     def _settles_in(self, uid: str, entry: _Entry, now: float) -> float:
-        """Seconds until this has stood long enough; 0 if it has."""
+        """Seconds until the entry has been the same for long enough; 0 if it has been."""
         before, since = self._standing.get(uid, (None, now))
         if entry is None or before != entry:
             self._standing[uid] = (entry, now)
@@ -157,7 +157,7 @@ class NodeHandlers:
         return max(since + TIMES.settle - now, 0)
 
     def _differs(self, verdict: Verdict, entry: _Entry) -> bool:
-        """Whether to write. What was written once and is not kept is not written for ever."""
+        """Whether to write the entry. An entry that the API server drops is written only once."""
         if verdict.entries.get(self._node) == entry:
             self._written.pop(verdict.uid, None)
             return False
@@ -178,9 +178,11 @@ class NodeHandlers:
         except ApiError as error:
             if _NO_SUCH_FIELD not in error.message or not LATE_FIELDS & (entry or {}).keys():
                 raise
-            logger.warning("%s; statuses go without it: apply the chart's definitions", error)
+            logger.warning(
+                "%s; statuses are written without the field: apply the chart's definitions", error
+            )
             self._plain_until = asyncio.get_running_loop().time() + TIMES.plain
-            self.queue.add(ALL)  # with what is to be told then
+            self.queue.add(ALL)  # To write the entry without new fields.
             return
         else:
             self._configurations.note(answer)

@@ -1,4 +1,4 @@
-"""Builds and runs `moorage-driver node`."""
+"""Builds and runs the driver of a node, `moorage-driver node`."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ from driver.running.node_settings import NodeSettings
 from kube.api import ApiClient, Event, EventRecorder, connect, keep_warm, trace_to
 
 USER_AGENT = "moorage-driver-node"
-"""What audit logs tell its requests by."""
+"""User agent of its requests in audit logs."""
 
 
 async def run_node(settings: NodeSettings) -> None:
     """Serve one node until cancelled.
 
-    The kubelet is served from the first moment, from records if need be: what was granted is kept
-    up although the API server may be away.
+    The kubelet is served from the start, from records if necessary: granted claims are served
+    although the API server may be unreachable.
     """
     trace_to(settings.tracing_endpoint, USER_AGENT)
     paths = KubeletPaths(settings.kubelet_root, settings.pod_uid)
@@ -117,7 +117,7 @@ def _stale(
 
 
 def _external(settings: NodeSettings, paths: KubeletPaths) -> ExternalHandlers:
-    """Handlers of other processes, those that registered with an earlier one included."""
+    """Handlers in other processes, restored from the registrations of an earlier process."""
     external = ExternalHandlers(
         Folder(paths.data),
         limits=settings.handler_limits,
@@ -129,7 +129,7 @@ def _external(settings: NodeSettings, paths: KubeletPaths) -> ExternalHandlers:
 
 
 def _node(settings: NodeSettings, paths: KubeletPaths) -> Node:
-    """What is granted on this node, on its disk."""
+    """The grants of this node, on its disk."""
     node = Node(
         settings.node_name,
         boot_id(),
@@ -142,7 +142,7 @@ def _node(settings: NodeSettings, paths: KubeletPaths) -> Node:
 
 
 def _place(settings: NodeSettings, node: Node, path: NodePath) -> OfferPlace:
-    """Devices stay where they are that claims have, though their slices may be lost."""
+    """The place with the homes of prepared devices, which stay even if their slices are lost."""
     return OfferPlace(
         settings.node_name,
         path,
@@ -169,7 +169,7 @@ def _claims(
 def _registration_sockets(
     settings: NodeSettings, external: ExternalHandlers
 ) -> Iterator[RegistrationSocket]:
-    """Where discovery handlers of other processes register."""
+    """The sockets at which discovery handlers in other processes register."""
     if settings.handler_registration_socket is not None:
         yield RegistrationSocket(settings.handler_registration_socket, external.register)
     if (folder := settings.network_handlers_folder) is not None:
@@ -179,7 +179,7 @@ def _registration_sockets(
 
 
 async def _has_claims(settings: NodeSettings, node: Node, path: NodePath) -> bool:
-    """Whether the kubelet may ask for claims: what was prepared on the other path ends in time."""
+    """Whether the kubelet may call about claims; without DRA earlier claims may still exist."""
     if settings.path is OfferPath.DRA or any(node.glance()):
         return True
     return (await path.taken()).serves_slices
@@ -187,11 +187,11 @@ async def _has_claims(settings: NodeSettings, node: Node, path: NodePath) -> boo
 
 @dataclass
 class Standing:
-    """Whether this process does its work; an update ends its predecessor only when it does.
+    """The readiness of this process. An update ends its predecessor only when it is ready.
 
     Attributes:
         data: The driver's own folder.
-        registration: What the kubelet thinks of it as a plugin for claims; None until it may ask.
+        registration: Its registration with the kubelet as a DRA plugin; None until it has one.
         introduced: Whether the kubelet was told of all device plugins; once is enough.
     """
 
@@ -204,14 +204,14 @@ class Standing:
     _was_introduced: bool = False
 
     def why_not(self) -> str:
-        """A sentence; "" if it does."""
+        """Why it is not ready, as a sentence; "" if it is."""
         if self.path.awaits_turn:
             return ""
         if self.cluster.inventory is None:
             return self.cluster.why_unknown()
         if not self.path.is_dra:
             self._was_introduced = self._was_introduced or self.introduced()
-            return "" if self._was_introduced else "The kubelet does not know the devices yet."
+            return "" if self._was_introduced else "The kubelet does not know all devices yet."
         if self.registration is None:
             return "The sockets for the kubelet are not open yet."
         if problem := self.node.folder_problem:
@@ -226,31 +226,33 @@ class Standing:
 
 def _unwritable(problem: str) -> str:
     return (
-        f"CDI files cannot be written: {problem}. No claim is prepared on this node until they"
-        " can be. If the folder was removed under the driver's pod, delete the pod: the next one"
-        " has a new folder, and writes there the files of claims in use."
+        f"CDI files cannot be written: {problem}. The driver prepares no claim on this node until"
+        " they can be written. If the folder was removed while the driver's pod ran, delete the"
+        " pod: the next pod has a new folder, and writes the files of claims in use into it."
     )
 
 
 def _no_metadata(problem: str) -> str:
     return (
-        f"Device metadata cannot be written: {problem}. No claim is prepared on this node whose"
-        " containers get device metadata, until it can be."
+        f"Device metadata cannot be written: {problem}. Until it can be written, the driver"
+        " prepares no claim on this node whose containers get device metadata."
     )
 
 
 def _unread(data: Path, problem: str) -> str:
     return (
-        f"It is not known which claims are prepared on this node: in {data}, {problem}. Nothing new"
-        " is prepared until it can be read, or is removed. Drain the node before you remove it:"
-        " it may name the devices of pods that run. What was put aside counts until a reboot."
+        f"It is not known which claims are prepared on this node: in {data}, {problem}. The driver"
+        " prepares no new claim until the file can be read, or is removed. Drain the node before"
+        " you remove it: it may name the devices of running pods. A file that was renamed counts"
+        " until a reboot."
     )
 
 
 def _newer(claim: PreparedClaim) -> str:
     return (
-        f"The record of claim {claim.reference} {claim.doubt}: a newer driver prepared it. It is"
-        " left alone, and nothing new is prepared until it has ended, or that driver is back."
+        f"The record of claim {claim.reference} {claim.doubt}: a newer driver prepared it. The"
+        " driver does not change it, and prepares no new claim until this claim has ended or the"
+        " newer driver is back."
     )
 
 
@@ -260,7 +262,7 @@ async def _offer_slots(
     standing: Standing,
     record: Callable[[Event], None],
 ) -> None:
-    """Offer devices through device plugins, or free what is left of that, by the path."""
+    """Offer devices through device plugins; on the path DRA release remaining slots instead."""
     cluster, path = standing.cluster, standing.path
     place = NodePlace(
         settings.node_name, settings.kubelet_root, settings.cdi_root, settings.dev.resolve
@@ -268,7 +270,7 @@ async def _offer_slots(
     if (await path.taken()).is_dra:
         await cluster.decided()
         await free_leftovers(client, place, cluster.stored_instances, record, cluster)
-    # Its stubs take memory that the other path can do without.
+    # Imported late: the gRPC stubs take memory that the path DRA does not need.
     from driver.device_plugin.node_slots import NodeSlots
 
     slots = NodeSlots(client, place, cluster, record)

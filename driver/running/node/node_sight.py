@@ -1,4 +1,4 @@
-"""What a node can prepare, and where its devices are: made when asked for, of what was decided."""
+"""The devices that a node can prepare, and their locations, computed when they are first read."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from driver.publishing.shown.slices import device_names
 
 @dataclass(slots=True)
 class NodeSight:
-    """What is kept between passes; losing it costs writes, never a device.
+    """State between reconciliations; losing it costs writes, never a device.
 
     Attributes:
-        instances: This node's, and all shared ones.
-        inventory_now: What discovery says at this moment. It may be ahead of the inventory, since
-            no pass and no API server is waited for.
-        publications: What was decided last, by pool; what the kubelet plugin prepares from.
-        inventory: What it was decided from; None before the first pass.
+        instances: This node's Instances, and all shared ones.
+        inventory_now: Returns the inventory of this moment. It may be newer than `inventory`, since
+            it does not wait for a reconciliation or for the API server.
+        publications: Returns the last publication of each pool. Claims are prepared from them.
+        inventory: The last inventory; None before the first one.
         taken: How devices are offered; None before that is known.
-        listeners: Hear that there may be another sight; they return at once.
+        listeners: Called when the view may have changed; they must not block.
     """
 
     instances: NodeInstances
@@ -37,7 +37,7 @@ class NodeSight:
     inventory: Inventory | None = None
     taken: TakenPath | None = None
     listeners: list[Callable[[], None]] = field(default_factory=list)
-    # None if that is to be found out, or made, anew.
+    # Caches; None if they must be computed again.
     _shared: Mapping[tuple[str, DeviceName], Instance] | None = None
     _where: DeviceLocator | None = None
     _sight: DevicesView | None = None
@@ -49,7 +49,7 @@ class NodeSight:
         return self.taken
 
     def decided(self, inventory: Inventory, *, is_current: bool = True) -> None:
-        """A pass decides from this; `is_current` says whether discovery says it still."""
+        """Take a new inventory; `is_current` says whether discovery still reports the same."""
         self.inventory = inventory
         self._where = None
         if is_current:
@@ -57,12 +57,12 @@ class NodeSight:
         self.forget_shared()
 
     def forget_shared(self) -> None:
-        """Shared Instances may be others."""
+        """Compute again, since shared Instances may have changed."""
         self._shared = None
         self._forget()
 
     def forget_where(self) -> None:
-        """Devices may be elsewhere."""
+        """Compute again, since locations of devices may have changed."""
         self._where = None
         self._forget()
 
@@ -73,7 +73,7 @@ class NodeSight:
 
     @property
     def whole(self) -> DevicesView | None:
-        """What this node can prepare, and where its devices are; None before the first decision."""
+        """The devices that this node can prepare; None before the first decision."""
         where = self.where
         if where is None:
             return None
@@ -83,7 +83,7 @@ class NodeSight:
 
     @property
     def where(self) -> DeviceLocator | None:
-        """Where this node's devices are; None before the first decision."""
+        """The locations of this node's devices; None before the first decision."""
         if self._where is None and self.inventory is not None:
             inventory = self.inventory_now()
             self._where = DeviceLocator(inventory.instances, inventory.unheard, inventory.rules)
@@ -100,7 +100,7 @@ class NodeSight:
         return {**published, **self._shared_devices()}
 
     def _withdrawn_devices(self) -> Mapping[DeviceName, Instance]:
-        """What claims got before this path was taken, and are to be prepared with all the same."""
+        """Local devices under the names of DRA, for claims from before the path changed."""
         inventory, features = self.inventory, self.path.features
         return device_names(inventory.local, features) if inventory and features else {}
 

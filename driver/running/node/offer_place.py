@@ -1,4 +1,4 @@
-"""Whose devices a node's driver offers, and how."""
+"""The node of a driver, and its settings for offering devices."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from driver.publishing.shown.local_pools import Homes
 
 @dataclass(frozen=True, slots=True)
 class OfferPlace:
-    """Whose devices are offered, and how.
+    """The node, and its settings for offering devices.
 
     Attributes:
-        unique_devices_default: What `spec.uniqueDevices` means where it is absent.
-        rules: By which properties of devices become environment of containers.
-        homes: Of what was prepared by an earlier process, see `local_pools`.
-        dev: The host's device nodes.
+        unique_devices_default: The default of `spec.uniqueDevices`.
+        hash_digits: Digits of the hash in new names of Instances.
+        homes: Pools of the devices of prepared claims, see `local_pools`.
+        rules: Which properties of devices become environment of containers.
+        dev: The host's `/dev`.
     """
 
     node: NodeName

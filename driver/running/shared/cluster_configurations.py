@@ -1,4 +1,4 @@
-"""What the elected driver makes of Configurations: one DeviceClass and one status of each.
+"""Writes the DeviceClass and the status of each Configuration, in the elected driver.
 
 Configurations, DeviceClasses ──► plan_classes ──► DeviceClasses, by a setting of Instances, too
                               └─► conditions ───► status of each Configuration
@@ -53,7 +53,7 @@ FIELD_MANAGER = "moorage.dev/shared"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A Configuration, and the status it has now."""
+    """The result of validating a Configuration, and its stored status."""
 
     verdict: Verdict
     status: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Judged:
 
 
 def judged(body: JsonObject, *, unique_devices_default: bool) -> Judged:
-    """Parse a Configuration; the setting is what `spec.uniqueDevices` means where it is absent."""
+    """Parse a Configuration; the setting is the default of `spec.uniqueDevices`."""
     verdict = judge(
         body,
         check_details,
@@ -73,12 +73,12 @@ def judged(body: JsonObject, *, unique_devices_default: bool) -> Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassSettings:
-    """What classes and conditions depend on.
+    """Settings of classes and conditions.
 
     Attributes:
-        extended_resources: Whether the API server keeps `extendedResourceName`; None where there
-            are no DeviceClasses.
-        keeps_slots: False where devices are offered through DRA and have no slots there.
+        extended_resources: Whether the API server keeps `extendedResourceName`; None if it serves
+            no DeviceClasses.
+        keeps_slots: False if devices are offered through DRA and the API server drops their slots.
         of_instances: Whether each Instance has a DeviceClass of its own.
     """
 
@@ -88,7 +88,7 @@ class ClassSettings:
 
 
 class ClusterConfigurations:
-    """Keeps DeviceClasses and the status of Configurations what the Configurations ask for."""
+    """Reconciles DeviceClasses and the status of Configurations."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class ClusterConfigurations:
         instances: ClusterInstances,
         settings: ClassSettings,
     ) -> None:
-        """Create; the stores of Configurations and Instances are run by somebody else."""
+        """Create; the caller runs the stores of Configurations and Instances."""
         self._client = client
         self._settings = settings
         self._configurations = configurations
@@ -106,7 +106,7 @@ class ClusterConfigurations:
         self._queue = whole_reconciler("publishing classes", self._reconcile)
 
     async def run(self) -> NoReturn:
-        """Write until cancelled; failures are retried for ever, and logged."""
+        """Write until cancelled; failures are logged and retried without a limit."""
         async with asyncio.TaskGroup() as tasks:
             if self._settings.extended_resources is not None:
                 tasks.create_task(self._classes.run())
@@ -124,7 +124,7 @@ class ClusterConfigurations:
             self._queue.add_after(ALL, GATHER_SECONDS)
 
     async def _ask_when_instances_are_known(self) -> None:
-        """Classes of those that went while nobody looked stay until then."""
+        """Reconcile once all Instances are known, which removes classes of deleted Instances."""
         await self._instances.store.synced.wait()
         self._queue.add(ALL)
 
@@ -171,7 +171,7 @@ class ClusterConfigurations:
         self._configurations.note(await self._client.apply(path, body, force=True, options=options))
 
     async def _forget_lost_nodes(self, judged: Judged) -> None:
-        """Take away what nodes said of their handlers that are no more."""
+        """Remove the entries of nodes that no longer exist from the status."""
         if not self._instances.nodes.synced.is_set():
             return
         nodes = frozenset(node.name for node in self._instances.nodes)
@@ -180,7 +180,7 @@ class ClusterConfigurations:
         if stay is None:
             return
         path = CONFIGURATIONS.at(verdict.name, verdict.namespace, "status")
-        with suppress(ConflictError, NotFoundError):  # It has changed, and so is looked at again.
+        with suppress(ConflictError, NotFoundError):  # The change triggers another reconciliation.
             answer = await self._client.merge_patch(
                 path,
                 {"status": {"nodes": stay}},

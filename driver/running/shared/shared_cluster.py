@@ -1,7 +1,7 @@
-"""The cluster, as the elected driver sees it: what it asks for, and who serves which part of that.
+"""Connects the parts of the elected driver.
 
 Configurations ──► cluster_configurations ──► DeviceClasses, status of each Configuration
-Nodes, Instances ──► cluster_instances ──► slots of lost nodes, Instances that nobody sees
+Nodes, Instances ──► cluster_instances ──► slots of lost nodes, Instances that no node sees
               └────► cluster_pools ──────► ResourceSlices of devices that several nodes see
 """
 
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 def _ask_if_concerned(change: Change[Judged], pools: ClusterPools) -> None:
-    """Not for what is written into a status."""
+    """Publish again, unless only the status of a Configuration changed."""
     if isinstance(change, Modified) and not concerns_devices(
         change.old.verdict, change.new.verdict
     ):
@@ -49,7 +49,7 @@ def _ask_if_concerned(change: Change[Judged], pools: ClusterPools) -> None:
 
 
 class SharedCluster:
-    """Serves the cluster as long as it runs."""
+    """The parts of the elected driver."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class SharedCluster:
         record: Callable[[Event], None],
         tasks: asyncio.TaskGroup,
     ) -> None:
-        """`record` takes Events and returns at once."""
+        """Create; `record` records an Event without blocking."""
         self._client = client
         self._settings = settings
         self._tasks = tasks
@@ -71,11 +71,11 @@ class SharedCluster:
         self._instances = ClusterInstances(client, self._in_force, lost_nodes)
 
     def slots(self) -> Iterable[InstanceSlots]:
-        """All Instances, as far as they are known."""
+        """The slots of all known Instances."""
         return (sight.slots for sight in self._instances.store)
 
     async def run(self) -> None:
-        """Write until cancelled; failures are retried for ever, and logged."""
+        """Write until cancelled; failures are logged and retried without a limit."""
         extended_resources = await self._probe()
         offer = await self._probe_slices(extended_resources)
         self._tasks.create_task(self._configurations.run())
@@ -98,7 +98,10 @@ class SharedCluster:
             name="asking the API server for its features",
         )
         if kept is None:
-            logger.warning("no DeviceClasses here: only the status of Configurations is written")
+            logger.warning(
+                "the API server serves no DeviceClasses: only the status of Configurations is"
+                " written"
+            )
         return kept
 
     async def _probe_slices(self, extended_resources: bool | None) -> SharedOffer | None:
@@ -118,7 +121,7 @@ class SharedCluster:
         return SharedOffer(replace(features, device_nodes=device_nodes), path is OfferPath.DRA)
 
     def _publish_shared(self, offer: SharedOffer | None) -> None:
-        """Begin to, once the Configurations are known."""
+        """Start the pools of shared devices; the Configurations must be known."""
         is_dra = offer is not None and offer.is_dra
         self._instances.path = OfferPath.DRA if is_dra else OfferPath.DEVICE_PLUGIN
         if offer is None:

@@ -14,7 +14,7 @@ from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostErro
 LEASE = "moorage-driver-shared"
 CONTROLLER = "moorage.dev/driver-shared"
 USER_AGENT = "moorage-driver-shared"
-"""What audit logs tell its requests by."""
+"""User agent of its requests in audit logs."""
 
 logger = logging.getLogger(__name__)
 
@@ -30,18 +30,18 @@ async def run_shared(settings: SharedSettings) -> None:
         connect(settings.kubeconfig, user_agent=USER_AGENT) as client,
         asyncio.TaskGroup() as tasks,
     ):
-        # A candidate is ready, too: it waits for its turn.
+        # A replica that waits for the Lease is ready, too.
         tasks.create_task(tell(settings.metrics_address, str, *reads))
         elector = LeaderElector(client, LEASE, settings.namespace, settings.holder)
         while True:
             try:
                 await elector.lead(lambda: _serve(client, settings, leading))
             except LeadershipLostError as error:
-                logger.warning("leadership lost, a candidate again: %s", error)
+                logger.warning("leadership lost, waiting for the Lease again: %s", error)
 
 
 async def _serve(client: ApiClient, settings: SharedSettings, leading: list[SharedCluster]) -> None:
-    # All that was known is dropped with the leadership: another may have written since.
+    # All state is dropped with the leadership: another leader may have written since.
     async with asyncio.TaskGroup() as tasks:
         recorder = EventRecorder(client, CONTROLLER, settings.holder)
         tasks.create_task(recorder.run())

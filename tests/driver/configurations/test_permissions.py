@@ -122,7 +122,7 @@ async def test_files_are_read_and_yaml_is_printed(
         (b"a: [", "this is not YAML"),
         (b"\xff\xfe\xff", "this is not YAML"),
         (b"[" * 5000, "this is not YAML"),
-        (b"", "there is no Configuration of akri.sh in it"),
+        (b"", "it has no Configuration of akri.sh"),
         (b"kind: Configuration\napiVersion: akri.sh/v0\n", "metadata: Field required"),
     ],
 )

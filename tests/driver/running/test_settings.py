@@ -104,14 +104,14 @@ def test_a_handler_is_where_akris_environment_says() -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["node", "--node-name=a", "--embedded-handlers=udev,x"], "no handler x; there are"),
-        (["handler", "x"], "no handler x; there are"),
+        (["node", "--node-name=a", "--embedded-handlers=udev,x"], "no handler x; use"),
+        (["handler", "x"], "no handler x; use"),
         ([], "COMMAND"),
         (["node"], "--node-name"),
         (["node", "--node-name="], "must not be empty"),
-        (["node", "--node-name=a", "--rescan-interval=0"], "'0' is no duration such as 30s or 5m"),
+        (["node", "--node-name=a", "--rescan-interval=0"], "'0' is not a duration above 0"),
         (["shared", "--log-level=LOUD"], "LOUD"),
-        (["shared", "--metrics-address=8090"], "'8090' is no <host>:<port>"),
+        (["shared", "--metrics-address=8090"], "'8090' is not <host>:<port>"),
     ],
 )
 def test_nonsense_is_refused_with_the_flag(
@@ -192,15 +192,15 @@ def test_networks_that_strangers_may_tell_of_are_named() -> None:
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        (["--handler-tls-ca=/ca"], "all of them, or none"),
-        (["--handler-device-paths=dev"], "'dev' is no absolute path"),
-        (["--handler-mount-paths=/srv/../etc"], "is no absolute path"),
-        (["--handler-most-devices=0"], "no number above 0"),
+        (["--handler-tls-ca=/ca"], "or none of them"),
+        (["--handler-device-paths=dev"], "'dev' is not an absolute path"),
+        (["--handler-mount-paths=/srv/../etc"], "is not an absolute path"),
+        (["--handler-most-devices=0"], "not a whole number above 0"),
         (["--discovery-networks=10.0.0.1/8"], "has host bits set"),
-        (["--denied-environment=A B"], "'A B' is no pattern of variables' names such as ACME_*"),
-        (["--allowed-environment=LD_*"], "'LD_*' is no variable's name"),
-        (["--allowed-environment=MOORAGE_X"], "'MOORAGE_X' is Moorage's own"),
-        (["--network-handler-prefixes=1_"], "'1_' begins no variable's name"),
+        (["--denied-environment=A B"], "'A B' is not a pattern of variable names such as ACME_*"),
+        (["--allowed-environment=LD_*"], "'LD_*' is not a variable name"),
+        (["--allowed-environment=MOORAGE_X"], "'MOORAGE_X' is reserved for Moorage"),
+        (["--network-handler-prefixes=1_"], "'1_' is not a prefix of a variable name"),
     ],
 )
 def test_limits_of_no_sense_are_refused(

@@ -14,4 +14,4 @@ def test_the_drivers_say_what_is_missing_and_which_path_is_taken(slots: SlotStor
         assert "devices are offered path=device-plugin" in node.logs()
     shared = slots.drivers.shared
     # It is elected first; nothing that nodes offer waits for it.
-    slots.until("the shared driver says so", lambda: "no DeviceClasses here" in shared.logs())
+    slots.until("the shared driver says so", lambda: "serves no DeviceClasses" in shared.logs())

@@ -101,7 +101,7 @@ SAID = {
     ),
     "a handler of one's own": (
         Akri(configurations=[handled("robots")]),
-        "to do: Its devices are discovered while your handler 'robots' registers in",
+        "to do: Its devices are discovered while your handler 'robots' is registered in",
     ),
     "cameras": (
         Akri(configurations=[handled("onvif")]),
@@ -122,7 +122,7 @@ SAID = {
     ),
     "a pod that asks for any device": (
         Akri(configurations=[configured()], pods=[pod("a", "akri.sh/camera")]),
-        "kept: Any of its devices was asked for by 1 pod: default/a.",
+        "kept: Requests for any of its devices: 1 pod: default/a.",
     ),
     "a pod that asks for one device": (
         Akri(
@@ -130,7 +130,7 @@ SAID = {
             instances=[instance("camera-8120fe")],
             pods=[pod("a", "akri.sh/camera-8120fe")],
         ),
-        "kept: One device was asked for by 1 pod: default/a.",
+        "kept: Requests for one certain device: 1 pod: default/a.",
     ),
     "a pod that asks for one device beside DRA": (
         Akri(
@@ -139,7 +139,7 @@ SAID = {
             pods=[pod("a", "akri.sh/camera-8120fe")],
             has_dra=True,
         ),
-        "to do: One device was asked for by 1 pod: default/a; in this cluster that needs"
+        "to do: Requests for one certain device: 1 pod: default/a; in this cluster they need"
         " driver.shared.instanceClasses: true.",
     ),
     "brokers": (
@@ -150,11 +150,11 @@ SAID = {
                 for name in "abcd"
             ],
         ),
-        "to do: Nobody makes its brokers any more (4 pods: default/a, default/b, default/c, … now)",
+        "to do: Moorage runs no brokers for it (4 pods: default/a, default/b, default/c, … now)",
     ),
     "Services": (
         Akri(configurations=[configured(instanceServiceSpec={"ports": []})]),
-        "to do: instanceServiceSpec: nobody makes these Services; apply your own.",
+        "to do: instanceServiceSpec: Moorage makes no such Services; apply your own.",
     ),
     "an agent": (
         Akri(workloads=[("DaemonSet", workload("akri-agent"))]),
@@ -174,11 +174,11 @@ SAID = {
     ),
     "Akri's definition": (
         Akri(definitions=[definition(name="v0")]),
-        "to do: It is Akri's and has no status, and Helm leaves it as it is: helm show crds",
+        "to do: It is Akri's and has no status, and Helm does not replace it: helm show crds",
     ),
     "what may not be read": (
-        Akri(unread=["403 Forbidden; so nothing is said of slots."]),
-        "to do: 403 Forbidden; so nothing is said of slots.",
+        Akri(unread=["403 Forbidden; the report leaves out slots."]),
+        "to do: 403 Forbidden; the report leaves out slots.",
     ),
 }
 
@@ -221,7 +221,7 @@ def _judged(body: dict[str, Any]) -> Verdict:
         ({"finalizers": ["node-a"]}, "Once the agents are gone: kubectl patch akric camera "),
         (
             {"annotations": {"meta.helm.sh/release-name": "akri"}},
-            "It goes with the release akri, which made it: keep it by kubectl get akric camera ",
+            "Helm deletes it with the release akri: keep it by kubectl get akric camera ",
         ),
     ],
 )

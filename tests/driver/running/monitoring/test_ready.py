@@ -94,7 +94,7 @@ def registered(problem: str) -> Registration:
         (object(), path(), Registration("/dra.sock"), "has not asked for this plugin yet"),
         (object(), path(), registered("the kubelet refused"), "the kubelet refused"),
         (object(), path(), registered(""), ""),
-        (object(), path(is_dra=False), None, "does not know the devices yet"),
+        (object(), path(is_dra=False), None, "does not know all devices yet"),
         (None, path(awaits_turn=True), None, ""),
     ],
 )
