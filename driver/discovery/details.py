@@ -8,8 +8,7 @@ harm. Words mean what YAML 1.2 says, as for Akri (`yes` is a word and not a bool
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import yaml
@@ -253,51 +252,3 @@ def _sentence(error: yaml.YAMLError, text: str) -> str:
         place = _shown_place(error.problem_mark.line, error.problem_mark.column)
         return f"{place}: this is not YAML, {error.problem:.200}."
     return "This is not YAML."
-
-
-INCLUDE = "Include"
-EXCLUDE = "Exclude"
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A list of what is wanted, or of what is not.
-
-    Attributes:
-        include: Whether only devices with one of the items are accepted, or only those without.
-    """
-
-    items: tuple[str, ...]
-    include: bool = True
-
-    def accepts(self, values: Collection[str] | None) -> bool:
-        """Whether a device passes.
-
-        Args:
-            values: What the device has; None where that cannot be known. A filter that names
-                nothing lets such a device pass only if it excludes, any other does not.
-        """
-        if not self.items and not self.include:
-            return True
-        return values is not None and any(item in values for item in self.items) == self.include
-
-
-ACCEPT_ALL = Filter((), include=False)
-
-
-def read_filter(
-    fields: Section, name: str, normal: Callable[[str], str] = lambda item: item
-) -> Filter:
-    """The filter that a field holds; an absent one accepts all.
-
-    Args:
-        fields: Where the field is.
-        name: Of the field.
-        normal: The form in which items are compared.
-    """
-    section = fields.section(name, ("items", "action"))
-    if section is None:
-        return ACCEPT_ALL
-    items = tuple(normal(item.value) for item in section.strings("items", empty=True))
-    action = section.choice("action", (INCLUDE, EXCLUDE), default=INCLUDE)
-    return Filter(items, include=action == INCLUDE)

@@ -4,7 +4,7 @@
     conversations ──reached, lost──┘
 
 The table is written down, so that the next run of the driver asks the same handlers at once and
-does not take their devices for gone. What a handler says is checked, see `messages`.
+does not take their devices for gone. Conversations are held by `node_conversations`.
 """
 
 from __future__ import annotations
@@ -12,41 +12,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
-from itertools import count
 from typing import NoReturn
 
 from driver.api import ConfigurationName
-from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handlers.handler_answers import Answers, Heard
+from driver.handlers.handler_answers import Answers
 from driver.handlers.handler_conversations import (
-    LostError,
     Terms,
     Turns,
-    discover,
-    or_again,
 )
-from driver.handlers.handler_sources import Answer, DiscoveryError, Question, pause_until
+from driver.handlers.handler_sources import Answer, Question, pause_until
 from driver.handlers.limits import (
     DEFAULT_LIMITS,
     HandlerLimits,
     refused_in_folder,
     refused_name,
 )
-from driver.handlers.messages import request_without
+from driver.handlers.node_conversations import Conversations
+from driver.handlers.registrations import Endpoint, Registration
 from driver.handlers.remembered import dump, load, load_removed
 from driver.handlers.reports import Report
 from driver.handlers.sdk_requests import TlsFiles
-from driver.handlers.table import (
-    Conversation,
-    Endpoint,
-    HandlerTable,
-    Registration,
-    TableFullError,
-)
+from driver.handlers.table import HandlerTable, TableFullError
 from driver.plumbing.disk import Folder
 from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.prometheus import HANDLERS_REFUSED
@@ -55,20 +43,11 @@ logger = logging.getLogger(__name__)
 
 FILE = "handlers.json"
 
-ON_HOLD = "The driver ended within a minute of asking it; it is asked when it registers again."
-
 TURNS = 2
 """So many handlers are asked at a time, whose answers may have 8 MiB."""
 
 TURNS_UNPRIVILEGED = 8
 """So many of those without privileges, whose answers are smaller."""
-
-PAUSE_PER_WORK = 4.0
-"""How long nothing more is read of a handler, by how long its last answer took."""
-
-
-LOOK_AGAIN_SECONDS = 5.0
-"""How often device nodes are looked for that a handler told of and that were not there."""
 
 
 class NotAllowedError(Exception):
@@ -92,14 +71,18 @@ class ExternalSource:
         return self.registration.endpoint.address
 
     def answers(self, name: ConfigurationName, question: Question) -> AsyncGenerator[Answer, None]:
-        return self._handlers.converse(self.registration, name, question)
+        return self._handlers.conversations.converse(self.registration, name, question)
 
     async def pause(self, seconds: float) -> None:
         await self._handlers.pause(self.registration.endpoint, seconds)
 
 
 class ExternalHandlers:
-    """The registered handlers of a node, and the conversations with them.
+    """The registered handlers of a node.
+
+    Attributes:
+        table: Which there are, and in which state.
+        conversations: Those with them.
 
     Args:
         folder: Where the table is written down.
@@ -121,13 +104,12 @@ class ExternalHandlers:
         self._now = now
         self._limits = limits
         self._tls = tls
-        self._answers = Answers(limits, dev or HostDev())
         self._turns = {True: Turns(TURNS_UNPRIVILEGED), False: Turns(TURNS)}
         self.table = HandlerTable()
+        answers = Answers(limits, dev or HostDev())
+        self.conversations = Conversations(self.table, now, answers, self._terms, self._tell)
         self._listeners: list[Callable[[], None]] = []
-        self._problems: dict[tuple[Endpoint, ConfigurationName], str] = {}
         self._again: dict[Endpoint, asyncio.Event] = {}
-        self._numbers = count()
         self._changed = asyncio.Event()
         self._writing = asyncio.Lock()
         self._written = b""
@@ -202,17 +184,17 @@ class ExternalHandlers:
     def use(self, handlers: Mapping[ConfigurationName, str]) -> None:
         """These are the Configurations in force now, and the handlers that they name."""
         self.table.use(frozenset(handlers.values()), self._now())
-        for endpoint, name in list(self._problems):
-            if handlers.get(name) != endpoint.name or endpoint not in self.table:
-                del self._problems[endpoint, name]
-        self._answers.keep(
+        self.conversations.keep(
             lambda endpoint, name: handlers.get(name) == endpoint.name and endpoint in self.table
         )
 
     def reports(self, handler: str, name: ConfigurationName) -> Iterable[Report]:
         """How the handlers of a name do for a Configuration."""
-        for h in self.table.named(handler):
-            yield Report(h.state, h.since, self._problems.get((h.endpoint, name)))
+        return self.conversations.reports(handler, name)
+
+    def _terms(self, registration: Registration) -> Terms:
+        turns = self._turns[registration.unprivileged]
+        return Terms(turns, self._limits.largest_answer(registration), self._tls)
 
     async def run(self) -> NoReturn:
         """Remove handlers that stay away, and write down who there is, until cancelled."""
@@ -259,84 +241,3 @@ class ExternalHandlers:
     async def pause(self, endpoint: Endpoint, seconds: float) -> None:
         """Wait for so long, or until the handler registers again."""
         await pause_until(self._again.setdefault(endpoint, asyncio.Event()), seconds)
-
-    async def converse(
-        self, registration: Registration, name: ConfigurationName, question: Question
-    ) -> AsyncGenerator[Answer, None]:
-        """Ask a handler, and yield what it answers until it is lost.
-
-        Raises:
-            DiscoveryError: When it is lost, or will not answer.
-        """
-        endpoint, number = registration.endpoint, next(self._numbers)
-        reached = partial(self._reached, endpoint, number)
-        try:
-            if endpoint in self.table and self.table[endpoint].on_hold:
-                raise LostError(ON_HOLD)
-            request, withheld = _request(registration, question)
-            heard = Heard(registration, name, withheld)
-            found = discover(registration, request, reached, self._terms(registration))
-            async with aclosing(self._answered(heard, found)) as answers:
-                async for answer in answers:
-                    yield answer
-                    del answer
-        except DiscoveryError as error:
-            if isinstance(error, LostError):
-                self._lost(endpoint, number)
-            self._note_problem(endpoint, name, str(error))
-            raise
-        finally:
-            self.table.ended(endpoint, number)
-
-    async def _answered(
-        self, heard: Heard, found: AsyncGenerator[bytes, None]
-    ) -> AsyncGenerator[Answer, None]:
-        """The answers that are taken, at a pace that leaves time for others."""
-        clock = asyncio.get_running_loop().time
-        messages = or_again(found, lambda: LOOK_AGAIN_SECONDS if heard.awaits else None)
-        async with aclosing(found), aclosing(messages):
-            async for message in messages:
-                began = clock()
-                answer, problem = await self._answers.take(heard, message)
-                self._note_problem(heard.registration.endpoint, heard.name, problem)
-                del message  # It is large, and the next may be long in coming.
-                if answer:
-                    yield answer
-                del answer
-                await asyncio.sleep((clock() - began) * PAUSE_PER_WORK)
-
-    def _terms(self, registration: Registration) -> Terms:
-        turns = self._turns[registration.unprivileged]
-        return Terms(turns, self._limits.largest_answer(registration), self._tls)
-
-    def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
-        self.table.reached(endpoint, conversation, self._now())
-        self._tell()
-
-    def _lost(self, endpoint: Endpoint, conversation: Conversation) -> None:
-        self.table.lost(endpoint, conversation, self._now())
-        self._tell()
-
-    def _note_problem(self, endpoint: Endpoint, name: ConfigurationName, problem: str) -> None:
-        place = (endpoint, name)
-        if self._problems.get(place, "") == problem:
-            return
-        if problem:
-            logger.warning(
-                "discovery handler has a problem handler=%s endpoint=%s configuration=%s: %s",
-                endpoint.name,
-                endpoint.address,
-                name,
-                problem,
-            )
-            self._problems[place] = problem
-        else:
-            del self._problems[place]
-        self._tell()
-
-
-def _request(
-    registration: Registration, question: Question
-) -> tuple[v0.DiscoverRequest, tuple[str, ...]]:
-    secrets = frozenset[str]() if registration.is_trusted else question.secrets
-    return request_without(secrets, question.details, dict(question.properties))

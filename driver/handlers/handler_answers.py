@@ -27,8 +27,8 @@ from driver.handlers.limits import (
     too_many,
 )
 from driver.handlers.messages import devices_of, few_problems, problem_of
+from driver.handlers.registrations import Endpoint, Registration
 from driver.handlers.reported import Reported
-from driver.handlers.table import Endpoint, Registration
 from driver.handlers.wire_sizes import excess
 from driver.plumbing.disk import real_paths
 from driver.plumbing.disk_dev import HostDev

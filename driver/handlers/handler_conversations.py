@@ -14,10 +14,10 @@ from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers.handler_sources import DiscoveryError
 from driver.handlers.limits import too_large
 from driver.handlers.messages import target_of
+from driver.handlers.registrations import Registration
 from driver.handlers.sdk_requests import TlsFiles
-from driver.handlers.table import Registration
 from driver.handlers.tls import channel_credentials
-from driver.plumbing.kubelet_sockets import unix_channel
+from driver.plumbing.kubelet_channels import unix_channel
 
 CONNECT_SECONDS = 10.0
 

@@ -14,7 +14,7 @@ from driver.device_configs import PERMISSION_LETTERS
 from driver.devices import Device, DeviceSpec
 from driver.discovery.details import shown
 from driver.handlers.container_paths import lies_in, place_refusal
-from driver.handlers.table import Registration
+from driver.handlers.registrations import Registration
 from driver.plumbing.device_nodes import Look, Seen
 
 DEVICES = "/dev"

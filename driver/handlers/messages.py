@@ -18,7 +18,7 @@ from driver.devices import Device, DeviceSpec, Mount
 from driver.discovery.contract import Properties
 from driver.discovery.details import shown
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handlers.table import Endpoint, Registration
+from driver.handlers.registrations import Endpoint, Registration
 
 LONGEST_NAME = 253
 MOST_PROBLEMS = 3

@@ -8,8 +8,8 @@ from driver.api import Configuration, ConfigurationName
 from driver.discovery.handlers import HANDLER_NAMES, Handlers
 from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.handler_sources import EmbeddedSource, Source
+from driver.handlers.registrations import HandlerStanding, HandlerState
 from driver.handlers.reports import Report
-from driver.handlers.table import HandlerStanding, HandlerState
 
 
 class NodeSources:

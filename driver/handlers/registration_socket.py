@@ -18,7 +18,8 @@ from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.handlers.external_handlers import NotAllowedError
 from driver.handlers.messages import registration_of
-from driver.handlers.table import Registration, TableFullError
+from driver.handlers.registrations import Registration
+from driver.handlers.table import TableFullError
 from driver.plumbing.kubelet_sockets import Access, Socket, SocketError, is_dead
 
 logger = logging.getLogger(__name__)

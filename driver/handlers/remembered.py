@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 
-from driver.handlers.table import Endpoint, Registration, Remembered
+from driver.handlers.registrations import Endpoint, Registration, Remembered
 
 _FIELDS = {"name": str, "address": str, "network": bool, "shared": bool}
 

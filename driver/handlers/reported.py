@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from driver.api import ConfigurationName
 from driver.handlers.limits import Amount, HandlerLimits, too_many, too_many_together
-from driver.handlers.table import Endpoint, Registration
+from driver.handlers.registrations import Endpoint, Registration
 
 _Place = tuple[Endpoint, ConfigurationName]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from driver.api import NodeName
 from driver.discovery.details import shown
-from driver.handlers.table import HandlerState
+from driver.handlers.registrations import HandlerState
 from kube.kinds import CONFIGURATIONS
 from kube.shapes.times import timestamp
 from kube.words import some_of

@@ -40,14 +40,8 @@ from driver.handlers.sdk_requests import (
     place_from,
 )
 from driver.handlers.tls import server_credentials
-from driver.plumbing.kubelet_sockets import (
-    Access,
-    Socket,
-    SocketError,
-    SocketRun,
-    socket_run,
-    unix_channel,
-)
+from driver.plumbing.kubelet_channels import unix_channel
+from driver.plumbing.kubelet_sockets import Access, Socket, SocketError, SocketRun, socket_run
 
 logger = logging.getLogger(__name__)
 

@@ -1,28 +1,16 @@
-"""The node's disk: files that are replaced whole or not at all, and a lock between processes."""
+"""The node's disk: files that are replaced whole or not at all."""
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
-import hashlib
 import logging
 import os
 import re
-import struct
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
-from functools import partial
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
-
-LOCK_POLL_SECONDS = 0.02
-HELD_SECONDS = 1.0
-"""How long a process that is never empty keeps others out."""
-
-STRUCT_FLOCK = "hhqqi0q"
-"""fcntl.h's: type, whence, start, length, pid."""
 
 ABANDONED_SECONDS = 60.0
 """After this time a temporary file is one that a killed process left. A writer that takes longer
@@ -120,7 +108,7 @@ class Folder:
         """
         self._remove_abandoned()
         temporary = temporary_in(str(self._path))
-        descriptor = _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
+        descriptor = opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
         try:
             with open(descriptor, "wb") as file:
                 file.write(content)
@@ -196,123 +184,13 @@ class Folder:
             os.close(descriptor)
 
 
-def _opened(path: str, flags: int) -> int:
-    """A file for root only, since properties of devices may be secrets; its folder is made."""
+def opened(path: str, flags: int) -> int:
+    """Open a file for root only, since properties of devices may be secrets; its folder is made."""
     try:
         return os.open(path, flags, 0o600)
     except FileNotFoundError:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, flags, 0o600)
-
-
-MARK_BYTES = 16
-
-Entered = Callable[[bool], Awaitable[None]]
-"""Is told whether another process may have been inside since this one was."""
-
-
-class ProcessLock:
-    """A lock file that one process holds at a time; a process that dies lets go of it.
-
-    Within the process any number of tasks may be inside at once. A process that is never empty
-    lets others in all the same: it keeps its tasks out for a moment from time to time. In the file
-    is the mark of the process that was inside last.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._mark = os.urandom(MARK_BYTES)
-        self._entering = asyncio.Lock()
-        self._inside = 0
-        self._left = asyncio.Event()
-        self._descriptor = -1
-        self._due = 0.0
-
-    @asynccontextmanager
-    async def held(self, entered: Entered) -> AsyncIterator[None]:
-        """Be inside. The first task to enter runs `entered` before any other follows.
-
-        Whoever is inside must not enter once more.
-        """
-        async with self._entering:
-            await self._let_others_in()
-            if self._inside == 0:
-                await self._enter(entered)
-            self._inside += 1
-        try:
-            yield
-        finally:
-            self._inside -= 1
-            if self._inside == 0:
-                os.close(self._descriptor)  # which also unlocks
-                self._left.set()
-
-    @asynccontextmanager
-    async def held_for(self, key: str) -> AsyncIterator[None]:
-        """Keep other processes out of what concerns one key, however long that takes.
-
-        It is taken before the lock itself, never after it.
-        """
-        start = int.from_bytes(hashlib.sha256(key.encode()).digest()[:7])
-        descriptor = await self._opened_when(partial(_lock_byte, start=start))
-        try:
-            yield
-        finally:
-            os.close(descriptor)
-
-    async def _let_others_in(self) -> None:
-        if self._inside and asyncio.get_running_loop().time() >= self._due:
-            while self._inside:
-                self._left.clear()
-                await self._left.wait()
-            await asyncio.sleep(2 * LOCK_POLL_SECONDS)
-
-    async def _enter(self, entered: Entered) -> None:
-        self._descriptor = await self._opened_when(_lock_all)
-        self._due = asyncio.get_running_loop().time() + HELD_SECONDS
-        try:
-            is_own = os.pread(self._descriptor, MARK_BYTES, 0) == self._mark
-            await entered(not is_own)
-            if not is_own:
-                self._sign()
-        except BaseException:
-            os.close(self._descriptor)
-            raise
-
-    def _sign(self) -> None:
-        """On a full disk it is nobody's mark: then each process looks what there is."""
-        try:
-            os.pwrite(self._descriptor, self._mark, 0)
-        except OSError:
-            os.ftruncate(self._descriptor, 0)
-
-    async def _opened_when(self, lock: Callable[[int], None]) -> int:
-        """The file, open and locked; closing it lets go of that."""
-        descriptor = _opened(str(self._path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
-        try:
-            while True:
-                try:
-                    lock(descriptor)
-                except BlockingIOError:
-                    await asyncio.sleep(LOCK_POLL_SECONDS)
-                else:
-                    return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-
-
-def _lock_all(descriptor: int) -> None:
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _lock_byte(descriptor: int, start: int) -> None:
-    """One byte, for as long as this descriptor is open; none of them needs to be there.
-
-    Linux keeps these apart from `_lock_all`, so that the two do not meet in one file.
-    """
-    wanted = struct.pack(STRUCT_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, start, 1, 0)
-    fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wanted)
 
 
 def real_paths(paths: Iterable[str]) -> dict[str, str | None]:

@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 import stat
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,49 +21,6 @@ from typing import Any
 import grpc.aio
 
 from driver.api import DRIVER_NAME
-
-_OPTIONS = (
-    ("grpc.default_authority", "localhost"),
-    # A channel that was refused once waits before it tries again, and so would those that share
-    # its connection.
-    ("grpc.use_local_subchannel_pool", 1),
-)
-
-
-def unix_channel(
-    path: Path | str, options: Sequence[tuple[str, str | int]] = ()
-) -> grpc.aio.Channel:
-    """A channel to the server at this path; use it as a context.
-
-    gRPC would take the path for the name of the server and send it, escaped, as `:authority`. That
-    is no host, and servers that look, as those on Rust's h2 do, end such a call at once.
-    """
-    return grpc.aio.insecure_channel(f"unix:{path}", options=[*_OPTIONS, *options])
-
-
-LIST_SECONDS = 5.0
-"""For one answer; the kubelet has it in milliseconds, unless it is stuck."""
-
-LARGEST_LISTING_BYTES = 64 << 20
-"""The answer names CPUs and memory of every container of the node too."""
-
-
-async def list_pod_resources(path: Path) -> bytes:
-    """The kubelet's answer to List of pod-resources' v1, as it came.
-
-    On a connection of its own, which needs no waiting after loss. The stubs take memory, so who
-    needs the answer has them.
-
-    Raises:
-        grpc.aio.AioRpcError: If there is none.
-    """
-    options = [("grpc.max_receive_message_length", LARGEST_LISTING_BYTES)]
-    async with unix_channel(path, options) as channel:
-        method: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(
-            "/v1.PodResourcesLister/List"
-        )
-        return await method(b"", timeout=LIST_SECONDS)
-
 
 logger = logging.getLogger(__name__)
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc.aio
 
-from driver.api import DRIVER_NAME, ClaimUid, DeviceName
+from driver.api import DRIVER_NAME, ClaimUid
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra.v1 import api_pb2_grpc as v1_grpc
 from driver.kubelet_api.dra_health.v1 import api_pb2 as health
@@ -29,9 +29,9 @@ from driver.plumbing.prometheus import CLAIM_REQUEST_SECONDS, CLAIM_REQUESTS
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim, PreparedDevice
 from driver.preparing.grants.claims import Failure
-from driver.preparing.grants.device_views import DevicesView, InstanceSource
-from driver.preparing.grants.health import troubles
+from driver.preparing.grants.device_views import InstanceSource
 from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.kubelet_health import Health
 
 logger = logging.getLogger(__name__)
 
@@ -46,11 +46,6 @@ SERVICES = (
 WATCH_SECONDS = 1.0
 """How soon a lost socket is noticed."""
 
-BURST_SECONDS = 0.05
-"""For what changes together with a device's health, so that it is one list."""
-
-RESEND_SECONDS = 10.0
-"""The kubelet takes a device that it has not heard of for 30 s for one of unknown health."""
 
 GRACE_SECONDS = 5.0
 
@@ -122,65 +117,6 @@ class Plugin(v1_grpc.DRAPluginServicer):
         )
 
 
-class Health(health_grpc.DRAResourceHealthServicer):
-    """`v1.DRAResourceHealth`: what claims hold, at once, on each change, and repeatedly."""
-
-    def __init__(self, claims: KubeletClaims, source: InstanceSource) -> None:
-        self._claims = claims
-        self._source = source
-        self._ended = asyncio.Event()
-        self._streams: set[asyncio.Event] = set()
-        source.on_changed(self._wake)
-        claims.on_prepared(self._wake)
-
-    def end(self) -> None:
-        """End all streams, which otherwise last as long as the kubelet."""
-        self._ended.set()
-        self._wake()
-
-    def _wake(self) -> None:
-        for changed in self._streams:
-            changed.set()
-
-    async def NodeWatchResources(
-        self, request: health.NodeWatchResourcesRequest, context: _Context
-    ) -> AsyncIterator[health.NodeWatchResourcesResponse]:
-        changed = asyncio.Event()
-        self._streams.add(changed)
-        try:
-            async for devices in self._lists(changed):
-                yield devices
-        finally:
-            self._streams.discard(changed)
-
-    async def _lists(
-        self, changed: asyncio.Event
-    ) -> AsyncIterator[health.NodeWatchResourcesResponse]:
-        clock = asyncio.get_running_loop()
-        sent, due = None, clock.time()
-        while (known := await self._unless_ended()) is not None:
-            changed.clear()
-            devices = _health(troubles(self._claims.prepared.values(), known))
-            if devices != sent or clock.time() >= due:
-                yield devices
-                sent, due = devices, clock.time() + RESEND_SECONDS
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(due):
-                    await changed.wait()
-                    await asyncio.sleep(BURST_SECONDS)
-
-    async def _unless_ended(self) -> DevicesView | None:
-        """What is known now; None if the end comes before the first discovery is over."""
-        known = asyncio.ensure_future(self._source.decided())
-        ended = asyncio.ensure_future(self._ended.wait())
-        try:
-            await asyncio.wait((known, ended), return_when=asyncio.FIRST_COMPLETED)
-            return None if self._ended.is_set() else self._source.sight
-        finally:
-            known.cancel()
-            ended.cancel()
-
-
 def _references(claims: Iterable[v1.Claim]) -> list[ClaimReference]:
     return [ClaimReference(c.namespace, c.name, ClaimUid(c.uid)) for c in claims]
 
@@ -204,20 +140,6 @@ def _device(device: PreparedDevice) -> v1.Device:
         device_name=device.allocated.device,
         cdi_device_ids=cdi.device_ids(device),
         share_id=device.allocated.share_id,
-    )
-
-
-def _health(found: Mapping[tuple[str, DeviceName], str]) -> health.NodeWatchResourcesResponse:
-    """Without times: the kubelet puts its own in place of them."""
-    return health.NodeWatchResourcesResponse(
-        devices=[
-            health.DeviceHealth(
-                device=health.DeviceIdentifier(pool_name=pool, device_name=device),
-                health=health.UNHEALTHY if trouble else health.HEALTHY,
-                message=trouble,
-            )
-            for (pool, device), trouble in found.items()
-        ]
     )
 
 

@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver_reconcilers import whole_reconciler
-from driver.plumbing.kubelet_sockets import list_pod_resources
+from driver.plumbing.kubelet_channels import list_pod_resources
 from driver.plumbing.prometheus import STALE_CLAIMS
 from driver.preparing.apiserver_claims import FoundClaim
 from driver.preparing.claim_events import pods_of

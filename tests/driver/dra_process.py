@@ -14,7 +14,8 @@ import signal
 import sys
 from pathlib import Path
 
-from driver.plumbing.disk import Folder, ProcessLock
+from driver.plumbing.disk import Folder
+from driver.plumbing.disk_lock import ProcessLock
 from driver.plumbing.kubelet_sockets import KubeletPaths
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims

@@ -21,9 +21,9 @@ from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.limits import DEFAULT_LIMITS, HandlerLimits
 from driver.handlers.node_sources import NodeSources
 from driver.handlers.registration_socket import RegistrationSocket
+from driver.handlers.registrations import HandlerState
 from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, Place, Request, TlsFiles
-from driver.handlers.table import HandlerState
 from driver.instances.handler_discoveries import Discoveries
 from driver.instances.inventory import Heard
 from driver.plumbing.disk import Folder

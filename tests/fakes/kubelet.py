@@ -24,7 +24,7 @@ from driver.kubelet_api.dra_health.v1 import api_pb2 as health
 from driver.kubelet_api.dra_health.v1 import api_pb2_grpc as health_grpc
 from driver.kubelet_api.pluginregistration.v1 import api_pb2 as registration
 from driver.kubelet_api.pluginregistration.v1 import api_pb2_grpc as registration_grpc
-from driver.plumbing.kubelet_sockets import unix_channel
+from driver.plumbing.kubelet_channels import unix_channel
 from driver.preparing.files.prepared import ClaimReference
 from tests.contracts import DRA_V1BETA1, HEALTH_V1ALPHA1, methods
 

@@ -31,7 +31,8 @@ from driver.device_plugin.kubelet.plugin_service import AnswersKubelet, FollowsL
 from driver.device_plugin.kubelet.registrations import KubeletSocket, Pace
 from driver.device_plugin.slots.allocation import Plugin
 from driver.device_plugin.slots.lists import PluginLists
-from driver.plumbing.kubelet_sockets import is_dead, unix_channel
+from driver.plumbing.kubelet_channels import unix_channel
+from driver.plumbing.kubelet_sockets import is_dead
 
 logger = logging.getLogger(__name__)
 

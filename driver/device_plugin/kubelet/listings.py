@@ -13,7 +13,7 @@ from driver.device_ids import RESOURCE_PREFIX, DeviceKey
 from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
 from driver.instances.slots.slot_writes import Moment
 from driver.kubelet_api.podresources.v1 import api_pb2 as v1
-from driver.plumbing.kubelet_sockets import list_pod_resources
+from driver.plumbing.kubelet_channels import list_pod_resources
 
 logger = logging.getLogger(__name__)
 

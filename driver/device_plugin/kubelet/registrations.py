@@ -13,10 +13,10 @@ from driver.device_plugin.kubelet.plugin_service import (
 )
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
+from driver.plumbing.kubelet_channels import unix_channel
 from driver.plumbing.kubelet_sockets import (
     SocketRun,
     socket_run,
-    unix_channel,
 )
 from kube.api import Backoff
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from driver.api import Problem
-from driver.discovery.details import ACCEPT_ALL, Fields, Filter, read_filter
+from driver.discovery.details import Fields
+from driver.discovery.filters import ACCEPT_ALL, Filter, read_filter
 
 ADDRESS = "address"
 UUID = "uuid"

@@ -13,16 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from driver.api import Problem
-from driver.discovery.details import (
-    ACCEPT_ALL,
-    DETAILS,
-    Fields,
-    Filter,
-    Section,
-    Text,
-    read_filter,
-    shown,
-)
+from driver.discovery.details import DETAILS, Fields, Section, Text, shown
+from driver.discovery.filters import ACCEPT_ALL, Filter, read_filter
 from driver.discovery.reach import split_url
 
 SCHEME = "opc.tcp"

@@ -9,7 +9,6 @@ other process released it, or the file was removed by hand.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -17,20 +16,16 @@ from functools import partial
 from typing import TypeVar
 
 from driver.api import ClaimUid, NodeName
-from driver.plumbing.disk import ProcessLock
+from driver.plumbing.disk_lock import ProcessLock
 from driver.plumbing.worker_threads import to_the_end
 from driver.preparing.files import cdi
-from driver.preparing.files.disk_checkpoint import EarlierCheckpoint
-from driver.preparing.files.disk_metadata import MetadataFiles
-from driver.preparing.files.disk_records import Files, RecordFiles
+from driver.preparing.files.disk_records import Files
 from driver.preparing.files.disk_rescue import NAME as RESCUED
-from driver.preparing.files.disk_rescue import Rescue
 from driver.preparing.files.metadata import Known, nothing_known
 from driver.preparing.files.prepared import VERSION, Home, PreparedClaim, PreparedClaims
 from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.disk_grant_files import GrantFiles
 from driver.preparing.grants.rival_claims import Renewal
-
-logger = logging.getLogger(__name__)
 
 SLOW_SECONDS = 0.02
 """A disk that took longer is waited for in a thread the next time, so that others go on."""
@@ -50,13 +45,7 @@ class Node:
     Attributes:
         boot_id: The boot that claims are prepared in.
         home: Where they are prepared, or why that is not known. Nothing new is granted before.
-        folder_problem: Why CDI files cannot be written, as a part of a sentence; "" if they can,
-            as far as is known: by the last write of one, or by a look at their folder.
-        metadata_problem: The same of device metadata.
-        rescue_problem: Why it is not known which claims without CDI files another process kept;
-            "" if it is. Nothing new is granted meanwhile.
-        metadata: What containers can read of their devices; None if they get none of it. To be set
-            before `recover`.
+        files: Where they are written down.
     """
 
     def __init__(
@@ -65,93 +54,61 @@ class Node:
         """`data` is the driver's own folder, where an earlier driver had its checkpoint."""
         self.boot_id = boot_id
         self.home: Home | str = "the API server was not asked yet"
-        self.folder_problem = ""
-        self.metadata_problem = ""
-        self.rescue_problem = ""
-        self.metadata: MetadataFiles | None = None
-        self._data = data
-        self._cdi_files = cdi_files
-        self._checkpoint = EarlierCheckpoint(data, name)
-        self._records = RecordFiles(cdi_files, boot_id, self._dump)
-        self._rescue = Rescue(data, boot_id)
+        self.files = GrantFiles(name, boot_id, data=data, cdi_files=cdi_files)
         self._lock = lock
         self._writing = asyncio.Lock()
         self._is_slow = False
-        self._renewals: list[Renewal] = []
+
+    @property
+    def folder_problem(self) -> str:
+        """Why CDI files cannot be written; "" if they can."""
+        return self.files.folder_problem
+
+    @property
+    def metadata_problem(self) -> str:
+        """Why device metadata cannot be written; "" if it can."""
+        return self.files.metadata_problem
+
+    @property
+    def rescue_problem(self) -> str:
+        """Why it is not known which claims without CDI files another process kept."""
+        return self.files.rescue_problem
 
     @property
     def is_up_to_date(self) -> bool:
         """Whether no file is withheld that could not be written."""
-        return not self._records.withheld
+        return not self.files.records.withheld
 
     @property
     def prepared(self) -> PreparedClaims:
         """The claims that are prepared now, as far as this process has read."""
-        return self._records.claims
+        return self.files.records.claims
 
     @property
     def doubtful(self) -> PreparedClaims:
         """Those of which not all is known."""
-        return self._records.doubtful
+        return self.files.records.doubtful
 
     @property
     def lost(self) -> PreparedClaims:
         """Those of which all is known, and whose CDI file is gone, see `settle`."""
-        return {uid: self.prepared[uid] for uid in self._records.lost}
+        return {uid: self.prepared[uid] for uid in self.files.records.lost}
 
     def glance(self) -> Iterator[PreparedClaim]:
         """What is prepared, without the lock: enough for a hint. Raises OSError.
 
         Nothing of it stays in memory: until `recover` another process may release it.
         """
-        records = RecordFiles(self._cdi_files, self.boot_id)
-        records.read()
-        yield from records.claims.values()
-        yield from self._checkpoint.claims()
-        rescued = Rescue(self._data, self.boot_id).glance()
-        yield from (c for c in rescued if self._is_new(c, records.claims))
+        return self.files.glance()
 
     async def recover(self) -> None:
         """Read what an earlier process left; call once, before anything else."""
 
         async def entered(_: bool) -> None:
-            await to_the_end(self._recover)
+            await to_the_end(self.files.recover)
 
         async with self._lock.held(entered):
             pass
-
-    def _recover(self) -> None:
-        self._read()
-        for error in _tried(self._keep_rescued):
-            logger.error("Records without CDI files cannot be kept: %s", error)
-        if self.metadata is not None:
-            self.metadata.tidy(self.prepared.values())
-        self._records.tidy()
-
-    def _adopt_rescued(self) -> None:
-        """What another process could not write is lost, unless it is known better."""
-        try:
-            found = self._rescue.found()
-            self.rescue_problem = self._rescue.problem()
-        except OSError as error:
-            self.rescue_problem = f"{RESCUED} cannot be read: {error}"
-            logger.error("Nothing new is prepared: %s", self.rescue_problem)  # noqa: TRY400
-            return
-        for claim in found:
-            if self._is_new(claim, self.prepared):
-                self._records.hold_rescued(claim)
-
-    def _is_new(self, claim: PreparedClaim, known: PreparedClaims) -> bool:
-        return claim.boot_id == self.boot_id and claim.reference.uid not in known
-
-    def _keep_rescued(self, without: ClaimUid | None = None) -> None:
-        uids = (uid for uid in self._records.without_files if uid != without)
-        self._rescue.keep([self.prepared[uid] for uid in uids])
-
-    def _read(self) -> None:
-        self._records.read()
-        self._checkpoint.take_over(self._records, self.boot_id)
-        self._adopt_rescued()
 
     @asynccontextmanager
     async def exclusively(self) -> AsyncIterator[PreparedClaims]:
@@ -160,8 +117,8 @@ class Node:
             yield self.prepared
 
     async def _refresh(self, is_foreign: bool) -> None:
-        if is_foreign or self._checkpoint.is_there():
-            await to_the_end(self._read)
+        if is_foreign or self.files.has_checkpoint:
+            await to_the_end(self.files.read)
 
     def alone_with(self, uid: ClaimUid) -> AbstractAsyncContextManager[None]:
         """Keep other processes from this claim; entered before `exclusively`, if at all.
@@ -170,21 +127,18 @@ class Node:
         """
         return self._lock.held_for(uid)
 
-    def _dump(self, claim: PreparedClaim) -> bytes:
-        return cdi.dump(claim, None if self.metadata is None else self.metadata.path)
-
     async def grant(self, plan: Plan, known: Known = nothing_known) -> PreparedClaim | Failure:
         """Carry out a plan: device metadata, then the CDI file that mounts it."""
         async with self._writing:
             if self.rescue_problem:
-                self._adopt_rescued()
+                self.files.adopt_rescued()
             granted = plan(self.prepared)
             if isinstance(granted, PreparedClaim) and not self._is_granted(granted):
                 granted = self._new(granted)
             if isinstance(granted, Failure):
                 return granted
             try:
-                await self._disk(partial(self._put, granted, known))
+                await self._disk(partial(self.files.put, granted, known))
             except OSError as error:
                 return Failure(f"the node cannot record what it grants: {error}")
             return granted
@@ -199,32 +153,14 @@ class Node:
                 "it is not known which claims are prepared on this node, so that nothing new is:"
                 f" {self.rescue_problem}"
             )
-        if self._records.doubtful:
-            self._records.read()  # a file may have been removed by hand
-        for uid, claim in self._records.doubtful.items():
+        if self.files.records.doubtful:
+            self.files.records.read()  # a file may have been removed by hand
+        for uid, claim in self.files.records.doubtful.items():
             if uid != granted.reference.uid or claim.version > VERSION:
                 return self._in_doubt(claim)
         if isinstance(self.home, str):
             return Failure(f"it is not known which node and cluster this is: {self.home}")
         return replace(granted, home=self.home)
-
-    def _put(self, claim: PreparedClaim, known: Known) -> None:
-        try:
-            self._keep_metadata(claim, known)
-        except OSError as error:
-            self.metadata_problem = str(error)
-            raise
-        self.metadata_problem = ""
-        self._put_record(claim)
-
-    def _put_record(self, claim: PreparedClaim) -> None:
-        """Nothing is known of the folder by a file that is right already."""
-        try:
-            if self._records.put(claim):
-                self.folder_problem = ""
-        except OSError as error:
-            self.folder_problem = str(error)
-            raise
 
     async def release(self, uid: ClaimUid) -> PreparedClaim | Failure | None:
         """Forget a claim: CDI file, then metadata. None if it was not prepared."""
@@ -234,22 +170,12 @@ class Node:
                 return self._in_doubt(claim)
             try:
                 if claim is None:
-                    self._rescue.note_released(uid)
+                    self.files.rescue.note_released(uid)
                 else:
-                    await self._disk(partial(self._remove, claim))
+                    await self._disk(partial(self.files.remove, claim))
             except OSError as error:
                 return Failure(f"the node cannot record what it releases: {error}")
             return claim
-
-    def _remove(self, claim: PreparedClaim) -> None:
-        uid = claim.reference.uid
-        if self._rescue.has(uid) or not self._records.has_file(uid):
-            # Before memory: a claim that is rescued still comes back with the next process.
-            self._keep_rescued(without=uid)
-        self._records.remove(uid)
-        self._rescue.note_released(uid)
-        if self.metadata is not None:
-            self.metadata.remove(claim)
 
     async def settle(self, uid: ClaimUid, *, is_in_use: bool) -> bool:
         """Write the CDI file of a claim that is lost, or forget the claim. Raises OSError.
@@ -260,13 +186,15 @@ class Node:
         async with self._writing:
             if (claim := self.lost.get(uid)) is None:
                 return False
-            await self._disk(partial(self._put_record if is_in_use else self._remove, claim))
-            await self._disk(self._keep_rescued)
+            await self._disk(
+                partial(self.files.put_record if is_in_use else self.files.remove, claim)
+            )
+            await self._disk(self.files.keep_rescued)
             return True
 
     def _in_doubt(self, claim: PreparedClaim) -> Failure:
         uid = claim.reference.uid
-        place = f"CDI file {cdi.file_name(uid)}" if self._records.has_file(uid) else RESCUED
+        place = f"CDI file {cdi.file_name(uid)}" if self.files.records.has_file(uid) else RESCUED
         return Failure(
             f"the record of claim {uid} in {place} {claim.doubt}: nothing new is prepared on this"
             " node until that claim has ended, or a driver runs that can read it"
@@ -290,50 +218,13 @@ class Node:
                 then, and will be written by the next call, which is to follow.
         """
         async with self._writing:
-            doubtful = self._records.doubtful
+            doubtful = self.files.records.doubtful
             changes = plan({u: c for u, c in self.prepared.items() if u not in doubtful})
-            failures = await self._disk(lambda: list(self._carry_out(changes, known, only)))
+            failures = await self._disk(lambda: list(self.files.carry_out(changes, known, only)))
         if failures:
             raise failures[-1]
-        renewals, self._renewals = tuple(self._renewals), []
+        renewals, self.files.renewals = tuple(self.files.renewals), []
         return renewals
-
-    def _carry_out(
-        self,
-        changes: Mapping[ClaimUid, Renewal],
-        known: Known,
-        only: Collection[ClaimUid] | None,
-    ) -> Iterator[OSError]:
-        """One that fails keeps no other from being carried out."""
-        if only is None:
-            self._records.look()
-        lost = frozenset(self._records.lost)
-        for uid in dict.fromkeys((*self._records.withheld, *changes)):
-            claim = changes[uid].after if uid in changes else self.prepared[uid]
-            if uid in lost:
-                self._records.hold(claim)
-                self._renewals.append(changes[uid])
-            elif failures := _tried(partial(self._records.put, claim)):
-                yield from (*failures, *_tried(partial(self._records.withhold, uid)))
-            elif uid in changes:
-                self._renewals.append(changes[uid])
-        for uid in self.prepared if only is None else only:
-            if (kept := self.prepared.get(uid)) is not None:
-                yield from _tried(partial(self._keep_metadata, kept, known))
-        yield from _tried(self._mind_folder)
-
-    def _mind_folder(self) -> None:
-        """See whether files can be written, and keep the records of claims that have none."""
-        had_failed = bool(self.folder_problem)
-        self.folder_problem = self._records.problem(thoroughly=had_failed)
-        if self.metadata_problem and self.metadata is not None:
-            self.metadata_problem = self.metadata.problem()
-        self._adopt_rescued()
-        self._keep_rescued()
-
-    def _keep_metadata(self, claim: PreparedClaim, known: Known) -> None:
-        if self.metadata is not None and not claim.doubt:
-            self.metadata.keep(claim, known)
 
     async def _disk(self, work: Callable[[], T]) -> T:
         """A quick disk is waited for at once: a change of threads takes longer than that."""
@@ -343,11 +234,3 @@ class Node:
             return await to_the_end(work) if self._is_slow else work()
         finally:
             self._is_slow = clock() - began > SLOW_SECONDS
-
-
-def _tried(work: Callable[[], object]) -> tuple[OSError, ...]:
-    try:
-        work()
-    except OSError as error:
-        return (error,)
-    return ()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from prometheus_client.metrics_core import Metric
 
 from driver.api import NodeName
-from driver.handlers.table import HandlerStanding, HandlerState
+from driver.handlers.registrations import HandlerStanding, HandlerState
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots
 from driver.instances.unusable_properties import denied_properties

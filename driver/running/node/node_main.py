@@ -16,7 +16,8 @@ from driver.handlers.node_sources import NodeSources
 from driver.handlers.registration_socket import RegistrationSocket
 from driver.handlers.sdk_requests import AGENT_SOCKET
 from driver.offer_paths import OfferPath
-from driver.plumbing.disk import Folder, ProcessLock, boot_id
+from driver.plumbing.disk import Folder, boot_id
+from driver.plumbing.disk_lock import ProcessLock
 from driver.plumbing.kubelet_sockets import Access, KubeletPaths
 from driver.plumbing.prometheus import SNAPSHOTS
 from driver.preparing.apiserver_claims import ApiClaims
@@ -137,7 +138,7 @@ def _node(settings: NodeSettings, paths: KubeletPaths) -> Node:
         cdi_files=Folder(settings.cdi_root),
         lock=ProcessLock(paths.lock),
     )
-    node.metadata = MetadataFiles(paths.metadata)
+    node.files.metadata = MetadataFiles(paths.metadata)
     return node
 
 

@@ -9,7 +9,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from driver.devices import DeviceSpec
-from driver.plumbing.disk import Folder, ProcessLock
+from driver.plumbing.disk import Folder
+from driver.plumbing.disk_lock import ProcessLock
 from driver.plumbing.kubelet_sockets import KubeletPaths
 from driver.preparing.grants import disk_grants
 from driver.preparing.grants.disk_grants import Node

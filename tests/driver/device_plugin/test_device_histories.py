@@ -30,7 +30,7 @@ from driver.device_plugin.containers.disk_cdi import instance_files
 from driver.device_plugin.containers.instance_cdi import file_name, given_file
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
-from driver.plumbing.disk import ProcessLock
+from driver.plumbing.disk_lock import ProcessLock
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Failure

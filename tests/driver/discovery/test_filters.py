@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from driver.api import Problem
-from driver.discovery.details import ACCEPT_ALL, Filter
+from driver.discovery.filters import ACCEPT_ALL, Filter
 from driver.discovery.onvif.details import OnvifDetails, parse_onvif_details
 
 PATH = "spec.discoveryHandler.discoveryDetails"

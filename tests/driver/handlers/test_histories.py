@@ -22,10 +22,11 @@ from driver.devices import Device, Mount
 from driver.handlers import registration_socket, sdk
 from driver.handlers.external_handlers import FILE
 from driver.handlers.limits import HandlerLimits
+from driver.handlers.registrations import Endpoint, HandlerState
 from driver.handlers.remembered import load
 from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, Place
-from driver.handlers.table import REMOVED_AFTER, Endpoint, HandlerState
+from driver.handlers.table import REMOVED_AFTER
 from driver.instances import handler_discoveries as discoveries
 from driver.plumbing.disk import Folder
 from kube.api import Backoff

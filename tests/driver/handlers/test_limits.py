@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from driver.api import ValueReference
 from driver.devices import Device, DeviceSpec, Mount
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handlers import external_handlers as externals
+from driver.handlers import node_conversations as externals
 from driver.handlers import registration_socket, sdk
 from driver.handlers.limits import (
     Admitted,
@@ -31,8 +31,8 @@ from driver.handlers.limits import (
     mount_paths,
     node_paths,
 )
+from driver.handlers.registrations import HandlerState
 from driver.handlers.sdk_requests import Place
-from driver.handlers.table import HandlerState
 from driver.handlers.wire_sizes import excess
 from driver.instances import handler_discoveries as discoveries
 from driver.plumbing.device_nodes import Look, Seen

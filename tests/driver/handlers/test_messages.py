@@ -18,7 +18,7 @@ from driver.handlers.messages import (
     response_of,
     target_of,
 )
-from driver.handlers.table import Endpoint, Registration
+from driver.handlers.registrations import Endpoint, Registration
 from driver.preparing.grants.claims import clash
 from tests.driver.claim_builders import an_instance
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from driver.handlers.registrations import Endpoint, Registration, Remembered
 from driver.handlers.remembered import dump, load, load_removed
-from driver.handlers.table import Endpoint, Registration, Remembered
 
 HANDLERS = (
     Remembered(

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from driver.api import ConfigurationName
 from driver.handlers.limits import BYTES_OF_A_DEVICE, Amount, HandlerLimits
+from driver.handlers.registrations import Endpoint, Registration
 from driver.handlers.reported import Reported
-from driver.handlers.table import Endpoint, Registration
 
 LIMITS = HandlerLimits(most_devices=8, node_devices=12)
 """Ten for handlers with privileges, two for the others."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from driver.api import NodeName
+from driver.handlers.registrations import HandlerState
 from driver.handlers.reports import (
     LONGEST_MESSAGE,
     Report,
@@ -13,7 +14,6 @@ from driver.handlers.reports import (
     unregistered,
     without_lost_nodes,
 )
-from driver.handlers.table import HandlerState
 from tests.driver.builders import NODE, NOW
 
 WAITING, ACTIVE, OFFLINE = HandlerState

@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from driver.api import ConfigurationName
+from driver.handlers.registrations import Endpoint, HandlerState, Registration, Remembered
 from driver.handlers.table import (
     PROVEN_AFTER,
     REMOVED_AFTER,
-    Endpoint,
-    HandlerState,
     HandlerTable,
-    Registration,
-    Remembered,
     Room,
     Rooms,
     TableFullError,

@@ -11,13 +11,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from driver.handlers.registrations import Endpoint, HandlerState, Registration
 from driver.handlers.table import (
     PROVEN_AFTER,
     REMOVED_AFTER,
-    Endpoint,
-    HandlerState,
     HandlerTable,
-    Registration,
     Room,
     Rooms,
     TableFullError,

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from driver.devices import DeviceSpec
-from driver.plumbing.disk import ProcessLock
+from driver.plumbing.disk_lock import ProcessLock
 from driver.preparing import apiserver_status
 from driver.preparing.apiserver_status import ClaimStatuses, Times
 from driver.preparing.files.prepared import PreparedClaim

@@ -14,7 +14,7 @@ import pytest
 from driver.api import ClaimUid, ConfigurationName
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
-from driver.plumbing.disk import ProcessLock
+from driver.plumbing.disk_lock import ProcessLock
 from driver.preparing import apiserver_claims, kubelet_calls, kubelet_claims
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim

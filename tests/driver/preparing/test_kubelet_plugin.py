@@ -7,104 +7,31 @@ import json
 import shutil
 import signal
 import socket
-import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
 import grpc.aio
 import pytest
 
-from driver.api import ConfigurationName
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.kubelet_api.dra_health.v1 import api_pb2 as health
-from driver.plumbing.disk import Folder, ProcessLock
 from driver.plumbing.kubelet_sockets import LONGEST_PATH, KubeletPaths, SocketError
 from driver.preparing import kubelet_plugin as dra_kubelet
-from driver.preparing.files import cdi
-from driver.preparing.grants.disk_grants import Node
-from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.kubelet_plugin import Registration, serve
 from driver.running.monitoring.ready_main import socket_name
-from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
-    BOOT,
-    FakeReader,
-    FakeSource,
     a_reference,
     a_result,
     an_instance,
     some_instances,
 )
+from tests.driver.preparing.dra_worlds import World
 from tests.fakes.kubelet import FakeKubelet
 
 WANTED, OTHER = a_reference(1), a_reference(2)
 POD, NEXT_POD = (f"{n}0000000-1111-4222-8333-444444444444" for n in "12")
 SHARE = "00000001-aaaa-4000-8000-000000000000"
-
-
-@dataclass
-class World:
-    """Everything around one plugin."""
-
-    root: Path
-    reader: FakeReader = field(default_factory=FakeReader)
-    source: FakeSource = field(default_factory=FakeSource)
-
-    def __post_init__(self) -> None:
-        self.source.known.update(some_instances())
-        self.source.discovered.set()
-
-    @property
-    def cdi(self) -> Path:
-        return self.root / "cdi"
-
-    def paths(self, pod_uid: str = "") -> KubeletPaths:
-        return KubeletPaths(self.root / "kubelet", pod_uid)
-
-    def prepared_uids(self) -> list[str]:
-        names = (path.name for path in self.cdi.iterdir())
-        return sorted(uid for name in names if (uid := cdi.claim_of(name)))
-
-    @asynccontextmanager
-    async def plugin(self, pod_uid: str = "") -> AsyncIterator[Registration]:
-        paths = self.paths(pod_uid)
-        node = Node(
-            NODE,
-            BOOT,
-            data=Folder(paths.data),
-            cdi_files=Folder(self.cdi),
-            lock=ProcessLock(paths.lock),
-        )
-        claims = KubeletClaims(
-            node,
-            self.reader,
-            self.source,
-            pools=frozenset({NODE}),
-        )
-        async with serve(paths, claims, self.source) as registration:
-            yield registration
-
-    @asynccontextmanager
-    async def kubelet(self) -> AsyncIterator[FakeKubelet]:
-        async with FakeKubelet(self.root / "kubelet") as kubelet:
-            await kubelet.until("registered")
-            yield kubelet
-
-    @asynccontextmanager
-    async def process(self, die_before_step: int = -1) -> AsyncIterator[asyncio.subprocess.Process]:
-        command = ["-m", "tests.driver.dra_process", str(self.root), str(die_before_step)]
-        process = await asyncio.create_subprocess_exec(sys.executable, *command)
-        try:
-            yield process
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            async with asyncio.timeout(20):
-                await process.wait()
 
 
 @pytest.fixture
@@ -273,88 +200,6 @@ async def test_stop_does_not_wait_for_the_first_discovery(
 async def _first_report(kubelet: FakeKubelet) -> None:
     async with kubelet.health() as reports:
         await anext(reports)
-
-
-def a_report(
-    status: health.HealthStatus.ValueType, message: str = ""
-) -> health.NodeWatchResourcesResponse:
-    device = health.DeviceIdentifier(pool_name="node-a", device_name="loop-aaaaaa")
-    return health.NodeWatchResourcesResponse(
-        devices=[health.DeviceHealth(device=device, health=status, message=message)]
-    )
-
-
-async def test_health_is_told_repeatedly(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dra_kubelet, "RESEND_SECONDS", 0.1)
-    world.reader.put(WANTED)
-
-    async with world.plugin(), world.kubelet() as kubelet:
-        await kubelet.prepare(WANTED)
-        async with kubelet.health() as reports:
-            assert [await anext(reports) for _ in range(3)] == [a_report(health.HEALTHY)] * 3
-
-
-async def test_health_is_told_of_what_claims_hold_and_of_nothing_else(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dra_kubelet, "RESEND_SECONDS", 3600.0)
-    world.source.known.update(some_instances(an_instance("loop-bbbbbb")))
-    world.reader.put(WANTED)
-
-    async with world.plugin(), world.kubelet() as kubelet, kubelet.health() as reports:
-        told = [await anext(reports)]
-        for ask in (kubelet.prepare, kubelet.unprepare):
-            await ask(WANTED)
-            async with asyncio.timeout(5):
-                told.append(await anext(reports))
-
-    nothing = health.NodeWatchResourcesResponse()
-    assert told == [nothing, a_report(health.HEALTHY), nothing]
-
-
-@pytest.mark.parametrize(
-    ("unheard", "report"),
-    [
-        (False, (health.UNHEALTHY, "the device is offline")),
-        (True, (health.HEALTHY, "")),
-    ],
-)
-async def test_health_is_told_of_a_device_that_went_away_while_no_driver_ran(
-    world: World, unheard: bool, report: tuple[health.HealthStatus.ValueType, str]
-) -> None:
-    world.reader.put(WANTED)
-    async with world.plugin(), world.kubelet() as kubelet:
-        await kubelet.prepare(WANTED)
-    world.source.known.clear()
-    if unheard:
-        world.source.unheard = frozenset({ConfigurationName("loop")})
-
-    async with world.plugin(), world.kubelet() as kubelet, kubelet.health() as reports:
-        assert await anext(reports) == a_report(*report)
-
-
-@pytest.mark.parametrize("version", ["v1", "v1alpha1"])
-async def test_health_is_told_at_once_when_it_changes(
-    version: str, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dra_kubelet, "RESEND_SECONDS", 3600.0)
-    said = {"moorage.dev/health": "degraded", "moorage.dev/health-message": "it is hot"}
-    world.reader.put(WANTED)
-
-    async with world.plugin(), world.kubelet() as kubelet:
-        await kubelet.prepare(WANTED)
-        async with kubelet.health(version) as reports:
-            told = [await anext(reports)]
-            for changed in (an_instance(properties=said), an_instance(online=False)):
-                world.source.see(changed)
-                async with asyncio.timeout(5):
-                    told.append(await anext(reports))
-
-    assert told == [
-        a_report(health.HEALTHY),
-        a_report(health.UNHEALTHY, "it is hot"),
-        a_report(health.UNHEALTHY, "the device is offline"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
-from driver.plumbing.disk import ProcessLock
+from driver.plumbing.disk_lock import ProcessLock
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.grants.disk_host import on_this_host
 from driver.preparing.grants.renewals import OnHost

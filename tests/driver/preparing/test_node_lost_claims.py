@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from driver.plumbing.disk import ProcessLock
+from driver.plumbing.disk_lock import ProcessLock
 from driver.preparing import node_lost_claims
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import PreparedClaim

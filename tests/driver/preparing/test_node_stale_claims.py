@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from driver.kubelet_api.podresources.v1 import api_pb2 as v1
-from driver.plumbing.disk import ProcessLock
+from driver.plumbing.disk_lock import ProcessLock
 from driver.preparing import node_stale_claims
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import Home, PreparedClaim

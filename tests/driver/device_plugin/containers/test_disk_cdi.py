@@ -15,7 +15,7 @@ from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk import Folder
 from driver.preparing.grants.device_locators import DeviceLocator
-from tests.driver.plumbing.test_disk import tiny as tiny
+from tests.driver.plumbing.conftest import tiny as tiny
 from tests.driver.plumbing.writers import ROUNDS, Writers, limit_files
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, a_camera
 

@@ -13,7 +13,7 @@ from driver.device_ids import DeviceKey
 from driver.device_plugin.kubelet import listings
 from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
 from driver.kubelet_api.podresources.v1 import api_pb2 as v1
-from driver.plumbing import kubelet_sockets
+from driver.plumbing import kubelet_channels
 from tests.fakes.pod_resources import FakePodResources
 
 CAMERA = "akri.sh/camera"
@@ -132,7 +132,7 @@ async def test_device_without_ids_is_partial(
 async def test_garbage_late_refused_and_absent_answers_are_none_until_one_is_whole(
     folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_sockets, "LIST_SECONDS", 0.3)
+    monkeypatch.setattr(kubelet_channels, "LIST_SECONDS", 0.3)
 
     assert await listing(folder) is None
     assert ".sock: UNAVAILABLE: " in caplog.text

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from driver.devices import Device
-from driver.discovery.details import Filter
+from driver.discovery.filters import Filter
 from driver.discovery.onvif.credentials import Login, read_credentials
 from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import (

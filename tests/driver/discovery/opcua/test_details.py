@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from driver.api import Problem
-from driver.discovery.details import Filter
+from driver.discovery.filters import Filter
 from driver.discovery.opcua.applications import (
     Application,
     Place,

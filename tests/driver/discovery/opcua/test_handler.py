@@ -14,7 +14,7 @@ from asyncua import ua
 from asyncua.common.utils import Buffer
 from asyncua.ua.ua_binary import struct_from_binary, struct_to_binary
 
-from driver.discovery.details import Filter
+from driver.discovery.filters import Filter
 from driver.discovery.opcua import handler as opcua
 from driver.discovery.opcua.applications import Application
 from driver.discovery.opcua.details import OpcuaDetails

@@ -14,7 +14,8 @@ import pytest
 
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
-from driver.plumbing.disk import ProcessLock, temporary_in
+from driver.plumbing.disk import temporary_in
+from driver.plumbing.disk_lock import ProcessLock
 from driver.preparing.files import cdi, metadata, records
 from driver.preparing.files.disk_metadata import MetadataFiles
 from driver.preparing.files.metadata import nothing_known
@@ -64,7 +65,7 @@ class World:
     def start(self) -> None:
         lock = ProcessLock(self.folder / "lock")
         node = Node(NODE, BOOT, data=self.data, cdi_files=self.cdi, lock=lock)
-        node.metadata = MetadataFiles(self.files)
+        node.files.metadata = MetadataFiles(self.files)
         self.claims = KubeletClaims(node, self.reader, self.source, pools=frozenset({NODE}))
 
     def see(self, *instances: Instance) -> None:

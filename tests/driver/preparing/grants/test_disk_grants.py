@@ -15,7 +15,7 @@ import pytest
 
 from driver.api import ClaimUid
 from driver.devices import DeviceSpec
-from driver.plumbing.disk import ProcessLock
+from driver.plumbing.disk_lock import ProcessLock
 from driver.preparing.files import cdi, disk_rescue
 from driver.preparing.files.checkpoint import NAME as CHECKPOINT
 from driver.preparing.files.disk_metadata import MetadataFiles
@@ -1125,7 +1125,7 @@ async def test_metadata_that_cannot_be_written_speaks_not_against_the_cdi_folder
 ) -> None:
     node = await machine.start()
     (tmp_path / "file").touch()
-    node.metadata = MetadataFiles(tmp_path / "file" / "metadata")
+    node.files.metadata = MetadataFiles(tmp_path / "file" / "metadata")
     claim = replace(allocated(WANTED, a_result("loop-aaaaaa")), pod_claim="")
 
     async with node.exclusively():

@@ -17,7 +17,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from driver.api import ClaimUid
-from driver.handlers.table import HandlerStanding, HandlerState
+from driver.handlers.registrations import HandlerStanding, HandlerState
 from driver.instances.inventory import Heard, inventory_of
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
 from driver.plumbing import prometheus

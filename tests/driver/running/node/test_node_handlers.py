@@ -10,8 +10,8 @@ import pytest
 
 from driver.api import ConfigurationName
 from driver.configurations.configurations import Verdict, judge
+from driver.handlers.registrations import HandlerState
 from driver.handlers.reports import Report
-from driver.handlers.table import HandlerState
 from driver.running.node import node_handlers
 from driver.running.node.node_handlers import TIMES, NodeHandlers, Reporter, Times
 from kube.api import (

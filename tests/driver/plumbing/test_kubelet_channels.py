@@ -9,9 +9,9 @@ from pathlib import Path
 from driver.device_plugin.kubelet.listings import list_devices
 from driver.device_plugin.kubelet.registrations import KubeletSocket
 from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.handlers.registrations import HandlerState
 from driver.handlers.sdk import Registrations
 from driver.handlers.sdk_requests import Place
-from driver.handlers.table import HandlerState
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.podresources.v1 import api_pb2 as podresources
 from tests.driver.handler_nodes import ANode, answer, devices, register, running
@@ -51,5 +51,5 @@ async def test_a_strict_kubelet_takes_registrations_and_lists_its_pods(tmp_path:
 
 def test_no_other_module_makes_channels_to_sockets() -> None:
     made = re.compile(r"insecure_channel\(\s*f?[\"']unix:")
-    sources = [p for p in (ROOT / "driver").rglob("*.py") if p.name != "kubelet_sockets.py"]
+    sources = [p for p in (ROOT / "driver").rglob("*.py") if p.name != "kubelet_channels.py"]
     assert [path.name for path in sources if made.search(path.read_text())] == []

@@ -1,0 +1,158 @@
+"""Conversations with all registered handlers of a node: the answers that are taken, and problems.
+
+    a handler, a Configuration, its Question ──converse──► Answers
+                             └──reached, lost──► the handler table
+
+What a handler says is checked, see `messages`. A problem with it is logged when it changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
+from itertools import count
+
+from driver.api import ConfigurationName
+from driver.discovery_api.v0 import discovery_pb2 as v0
+from driver.handlers.handler_answers import Answers, Heard
+from driver.handlers.handler_conversations import (
+    LostError,
+    Terms,
+    discover,
+    or_again,
+)
+from driver.handlers.handler_sources import Answer, DiscoveryError, Question
+from driver.handlers.messages import request_without
+from driver.handlers.registrations import Conversation, Endpoint, Registration
+from driver.handlers.reports import Report
+from driver.handlers.table import HandlerTable
+
+logger = logging.getLogger(__name__)
+
+ON_HOLD = "The driver ended within a minute of asking it; it is asked when it registers again."
+
+PAUSE_PER_WORK = 4.0
+"""How long nothing more is read of a handler, by how long its last answer took."""
+
+LOOK_AGAIN_SECONDS = 5.0
+"""How often device nodes are looked for that a handler told of and that were not there."""
+
+
+class Conversations:
+    """All conversations of a node.
+
+    Args:
+        table: Is told which handlers are reached and lost.
+        now: The clock.
+        answers: Takes what handlers say.
+        terms: What goes for a handler.
+        on_change: Called when the state of a handler changes, or a problem with one.
+    """
+
+    def __init__(
+        self,
+        table: HandlerTable,
+        now: Callable[[], datetime],
+        answers: Answers,
+        terms: Callable[[Registration], Terms],
+        on_change: Callable[[], None],
+    ) -> None:
+        self._table = table
+        self._now = now
+        self._answers = answers
+        self._terms = terms
+        self._tell = on_change
+        self._problems: dict[tuple[Endpoint, ConfigurationName], str] = {}
+        self._numbers = count()
+
+    def keep(self, is_kept: Callable[[Endpoint, ConfigurationName], bool]) -> None:
+        """Count only these answers and problems on; the others are gone."""
+        for place in [place for place in self._problems if not is_kept(*place)]:
+            del self._problems[place]
+        self._answers.keep(is_kept)
+
+    def reports(self, handler: str, name: ConfigurationName) -> Iterable[Report]:
+        """How the handlers of a name do for a Configuration."""
+        for h in self._table.named(handler):
+            yield Report(h.state, h.since, self._problems.get((h.endpoint, name)))
+
+    async def converse(
+        self, registration: Registration, name: ConfigurationName, question: Question
+    ) -> AsyncGenerator[Answer, None]:
+        """Ask a handler, and yield what it answers until it is lost.
+
+        Raises:
+            DiscoveryError: When it is lost, or will not answer.
+        """
+        endpoint, number = registration.endpoint, next(self._numbers)
+        reached = partial(self._reached, endpoint, number)
+        try:
+            if endpoint in self._table and self._table[endpoint].on_hold:
+                raise LostError(ON_HOLD)
+            request, withheld = _request(registration, question)
+            heard = Heard(registration, name, withheld)
+            found = discover(registration, request, reached, self._terms(registration))
+            async with aclosing(self._answered(heard, found)) as answers:
+                async for answer in answers:
+                    yield answer
+                    del answer
+        except DiscoveryError as error:
+            if isinstance(error, LostError):
+                self._lost(endpoint, number)
+            self._note_problem(endpoint, name, str(error))
+            raise
+        finally:
+            self._table.ended(endpoint, number)
+
+    async def _answered(
+        self, heard: Heard, found: AsyncGenerator[bytes, None]
+    ) -> AsyncGenerator[Answer, None]:
+        """The answers that are taken, at a pace that leaves time for others."""
+        clock = asyncio.get_running_loop().time
+        messages = or_again(found, lambda: LOOK_AGAIN_SECONDS if heard.awaits else None)
+        async with aclosing(found), aclosing(messages):
+            async for message in messages:
+                began = clock()
+                answer, problem = await self._answers.take(heard, message)
+                self._note_problem(heard.registration.endpoint, heard.name, problem)
+                del message  # It is large, and the next may be long in coming.
+                if answer:
+                    yield answer
+                del answer
+                await asyncio.sleep((clock() - began) * PAUSE_PER_WORK)
+
+    def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
+        self._table.reached(endpoint, conversation, self._now())
+        self._tell()
+
+    def _lost(self, endpoint: Endpoint, conversation: Conversation) -> None:
+        self._table.lost(endpoint, conversation, self._now())
+        self._tell()
+
+    def _note_problem(self, endpoint: Endpoint, name: ConfigurationName, problem: str) -> None:
+        place = (endpoint, name)
+        if self._problems.get(place, "") == problem:
+            return
+        if problem:
+            logger.warning(
+                "discovery handler has a problem handler=%s endpoint=%s configuration=%s: %s",
+                endpoint.name,
+                endpoint.address,
+                name,
+                problem,
+            )
+            self._problems[place] = problem
+        else:
+            del self._problems[place]
+        self._tell()
+
+
+def _request(
+    registration: Registration, question: Question
+) -> tuple[v0.DiscoverRequest, tuple[str, ...]]:
+    secrets = frozenset[str]() if registration.is_trusted else question.secrets
+    return request_without(secrets, question.details, dict(question.properties))
