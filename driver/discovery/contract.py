@@ -1,4 +1,4 @@
-"""What every handler is, as those who ask one see it; `handlers` knows which there are."""
+"""The interface that every discovery handler implements; `handlers` lists the handlers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from driver.devices import Device
 Details = TypeVar("Details", contravariant=True)
 
 Properties = Mapping[str, bytes | None]
-"""A Configuration's `discoveryProperties`, resolved, by name; None for one without a value."""
+"""The resolved `discoveryProperties` of a Configuration by name; None: it has no value."""
 
 NO_PROPERTIES: Properties = {}
 
@@ -22,18 +22,18 @@ class DiscoveryHandler(Protocol[Details]):
 
     @property
     def problem(self) -> str | None:
-        """Why devices cannot be discovered now, in one sentence; the handler keeps trying."""
+        """One sentence: why devices cannot be discovered now. The handler keeps trying."""
 
     def is_shared(self, details: Details) -> bool:
-        """Whether several nodes may see one and the same device that these details ask for."""
+        """Whether several nodes may see the same device that these details select."""
 
     def discover(
         self, details: Details, properties: Properties = NO_PROPERTIES
     ) -> AsyncGenerator[tuple[Device, ...], None]:
         """Yield all devices, sorted by id, and again whenever they change.
 
-        When the properties change, a new call takes the place of this one.
+        The caller makes a new call when the properties change, and closes this one.
 
-        Nothing is yielded before the devices are known, so that 'none' is never mistaken for
-        'not heard yet', nor while they cannot be known.
+        The handler yields nothing before it knows the devices, and nothing while it cannot know
+        them: an empty list always means that there is no device.
         """

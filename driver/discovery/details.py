@@ -1,7 +1,7 @@
 """Discovery details: the YAML that a Configuration holds for its handler, read field by field.
 
-Only fields with a word, a list of words or more such fields are known to handlers, so nothing is
-constructed: tags have no effect, aliases are not expanded, and anchors that hold themselves do no
+A field of a handler holds a word, a list of words, or more fields. So the reader constructs
+nothing: tags have no effect, aliases are not expanded, and an anchor that contains itself does no
 harm. Words mean what YAML 1.2 says, as for Akri (`yes` is a word and not a boolean).
 """
 
@@ -20,10 +20,10 @@ LONGEST_DETAILS = 64 * 1024
 """Characters."""
 
 DEEPEST_DETAILS = 32
-"""Lists and fields in one another. Beyond some hundred the parser takes seconds, or fails."""
+"""Levels of nested lists and fields. Beyond some hundred the parser takes seconds, or fails."""
 
 MOST_TOKENS = 20_000
-"""Words and signs; the parser takes two tenths of a second for these."""
+"""Words and signs. The parser takes 0.2 s for so many."""
 
 _STRING = "tag:yaml.org,2002:str"
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
@@ -44,7 +44,7 @@ class Text(NamedTuple):
 
     Attributes:
         path: The field's path.
-        start: Where it begins in the text of the details.
+        start: Line and column of its first character in the text of the details.
     """
 
     path: str
@@ -53,10 +53,10 @@ class Text(NamedTuple):
 
 
 class Section:
-    """Some fields of discovery details.
+    """Some fields of discovery details, read by name.
 
-    Read them by name; a field that is absent gives its default, a field that is wrong gives it
-    too, and `problems` names everything that is wrong, unknown fields included.
+    An absent field has its default value, and so has an invalid field. `problems` has a Problem
+    for each invalid or unknown field.
     """
 
     def __init__(
@@ -76,18 +76,18 @@ class Section:
         return name in self._nodes
 
     def section(self, name: str, known: Iterable[str]) -> Section | None:
-        """Fields inside of a field, or None for absent."""
+        """The fields inside a field; None if that field is absent."""
         node = self._nodes.get(name)
         if node is None or _is_null(node):
             return None
         return Section(f"{self._path}.{name}", node, known, self.problems)
 
     def strings(self, name: str, *, empty: bool = False) -> tuple[Text, ...]:
-        """A list of strings that must be given.
+        """A required list of strings.
 
         Args:
-            name: Of the field.
-            empty: Whether the list may be.
+            name: The field's name.
+            empty: Whether the list may be empty.
         """
         path = f"{self._path}.{name}"
         node = self._nodes.get(name)
@@ -103,13 +103,13 @@ class Section:
         return tuple(text for text in texts if text is not None)
 
     def string(self, name: str, default: str) -> str:
-        """A string that may be absent."""
+        """An optional string."""
         node = self._nodes.get(name)
         text = None if node is None else self._text(f"{self._path}.{name}", node)
         return default if text is None else text.value
 
     def choice(self, name: str, choices: Collection[str], default: str) -> str:
-        """One of some words; it may be absent."""
+        """One of `choices`; optional."""
         value = self.string(name, default)
         if value not in choices:
             sentence = f"{shown(value)} is none of {', '.join(choices)}."
@@ -118,7 +118,7 @@ class Section:
         return value
 
     def integer(self, name: str, default: int, within: range) -> int:
-        """A whole number that may be absent."""
+        """An optional whole number."""
         node = self._nodes.get(name)
         if node is None:
             return default
@@ -130,7 +130,7 @@ class Section:
         return int(node.value)
 
     def boolean(self, name: str, default: bool) -> bool:
-        """A boolean that may be absent."""
+        """An optional boolean."""
         node = self._nodes.get(name)
         if node is None:
             return default
@@ -177,17 +177,17 @@ class Fields(Section):
 
 
 def shown(text: str) -> str:
-    """Foreign text as a sentence may quote it: printable, and not too long."""
+    """Text from outside as an error may quote it: printable, at most 61 characters."""
     short = text if len(text) <= 60 else f"{text[:60]}…"
     return f'"{short}"' if short.isprintable() else ascii(short)
 
 
 class _TooMuchError(yaml.YAMLError):
-    """Raised before more is parsed than a handler can ask for; says what is too much."""
+    """Raised when the YAML exceeds a limit; the text says which one."""
 
 
 class _Loader(yaml.BaseLoader):
-    """Parses words. What others write is parsed in the event loop, so it must not take long."""
+    """Parses words, within limits: the event loop parses what users write."""
 
     def get_token(self) -> yaml.Token:
         if self.tokens_taken >= MOST_TOKENS:
@@ -226,7 +226,7 @@ def _compose(text: str, problems: list[Problem]) -> yaml.Node | None:
 
 
 def _shown_place(line: int, column: int) -> str:
-    """As the YAML reader counts them, but from 1."""
+    """Line and column, counted from 1; the YAML reader counts from 0."""
     return f"Line {line + 1}, column {column + 1}"
 
 

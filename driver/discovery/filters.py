@@ -1,4 +1,4 @@
-"""Filters of discovery details: a list of what is wanted, or of what is not."""
+"""Filters of discovery details: a list of what is included, or of what is excluded."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ EXCLUDE = "Exclude"
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A list of what is wanted, or of what is not.
+    """A list of items that are included, or excluded.
 
     Attributes:
-        include: Whether only devices with one of the items are accepted, or only those without.
+        include: True accepts only devices with one of the items; False only devices without.
     """
 
     items: tuple[str, ...]
@@ -26,8 +26,8 @@ class Filter:
         """Whether a device passes.
 
         Args:
-            values: What the device has; None where that cannot be known. A filter that names
-                nothing lets such a device pass only if it excludes, any other does not.
+            values: What the device has; None if that is unknown. An unknown device passes only
+                an empty filter that excludes.
         """
         if not self.items and not self.include:
             return True
@@ -40,12 +40,12 @@ ACCEPT_ALL = Filter((), include=False)
 def read_filter(
     fields: Section, name: str, normal: Callable[[str], str] = lambda item: item
 ) -> Filter:
-    """The filter that a field holds; an absent one accepts all.
+    """The filter that a field holds; an absent field accepts every device.
 
     Args:
-        fields: Where the field is.
-        name: Of the field.
-        normal: The form in which items are compared.
+        fields: The section with the field.
+        name: The field's name.
+        normal: Converts an item to the form in which items are compared.
     """
     section = fields.section(name, ("items", "action"))
     if section is None:

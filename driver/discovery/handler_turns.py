@@ -1,4 +1,4 @@
-"""Turns of handlers that must ask again and again, since nobody tells them of changes."""
+"""Discovery cycles of handlers that poll, because the network sends no events of changes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from driver.devices import Device
 from driver.discovery.reach import SENDERS_ONLY, Reach
 
 MOST_REASONS = 8
-"""So many are told at a time."""
+"""Reasons that one sentence or one log burst has at most."""
 
 _JITTER = 0.1
-"""Of the interval, up and down, so that nodes do not ask in step."""
+"""Part of the interval by which a pause varies, so that nodes do not poll in step."""
 
 DeviceLists: TypeAlias = AsyncGenerator[tuple[Device, ...], None]
 Look: TypeAlias = Callable[[tuple[Device, ...] | None], DeviceLists]
 
 
 class Reasons:
-    """Why something was not discovered, of every Configuration that is followed."""
+    """Why devices were not discovered, for each followed Configuration."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
@@ -32,14 +32,14 @@ class Reasons:
 
     @property
     def problem(self) -> str | None:
-        """All of them in a few sentences; None for none."""
+        """All reasons in a few sentences; None if there is no reason."""
         every = sorted({sentence for some in self._sentences.values() for sentence in some})
         more = len(every) - MOST_REASONS
         told = " ".join(every[:MOST_REASONS])
         return (f"{told} And {more} more." if more > 0 else told) or None
 
     def tell(self, follower: object, sentences: Iterable[str]) -> None:
-        """These are the reasons of one follower's last turn; new ones are logged."""
+        """Record the reasons of a follower's last cycle, and log those that are new."""
         now = tuple(sorted(set(sentences)))
         before = self._sentences.get(follower, ())
         self._sentences[follower] = now
@@ -50,18 +50,18 @@ class Reasons:
             self._logger.warning("not discovered: %d more", len(new) - MOST_REASONS)
 
     def forget(self, follower: object) -> None:
-        """The follower follows no more."""
+        """Drop the reasons of a follower that ended."""
         self._sentences.pop(follower, None)
 
 
 async def changes(look: Look, interval: timedelta) -> DeviceLists:
-    """Look again and again; yield what is found first, and whenever it is something else.
+    """Run one discovery cycle after another; yield the first result and each changed one.
 
     Args:
-        look: Yields all devices, sorted, as far as they are known by then, and last the whole;
-            nothing while they cannot be known. It gets what the looks before found, None where
-            there was none that ended.
-        interval: Between the beginnings of two looks, or a little more, see `pause`.
+        look: One cycle. It gets the devices of the cycles before, or None if no cycle has ended
+            yet. It yields sorted lists: the devices known so far, and last all devices. It yields
+            nothing while the devices cannot be known.
+        interval: From the start of one cycle to the start of the next, see `pause`.
     """
     clock = asyncio.get_running_loop().time
     shown: tuple[Device, ...] | None = None
@@ -76,20 +76,20 @@ async def changes(look: Look, interval: timedelta) -> DeviceLists:
 
 
 def pause(interval: float, took: float) -> float:
-    """How long to rest after a look that took so long, in seconds.
+    """Seconds to wait after a cycle that took `took` seconds.
 
-    A server that never answers makes a look long, and shall not make looks rare: the rest becomes
-    shorter, by half of the interval at the most.
+    A server that never answers makes a cycle long, but must not make cycles rare. So the wait gets
+    shorter after a long cycle, down to half of the interval.
     """
     return max(interval / 2, interval - took) * random.uniform(1 - _JITTER, 1 + _JITTER)
 
 
 class NetworkHandler:
-    """What handlers share that ask the network for devices which several nodes may see.
+    """Base of the handlers that poll the network for devices, which several nodes may see.
 
     Args:
-        interval: Between two looks for the same Configuration.
-        reach: Which addresses are asked.
+        interval: Between the starts of two cycles for the same Configuration.
+        reach: Which addresses are contacted.
     """
 
     def __init__(self, interval: timedelta, reach: Reach = SENDERS_ONLY) -> None:
@@ -106,7 +106,7 @@ class NetworkHandler:
         return True
 
     async def _changes(self, follower: object, look: Look) -> DeviceLists:
-        """What the looks of a follower find; his reasons end with them."""
+        """Yield what the cycles of a follower find; drop its reasons when they end."""
         try:
             async with aclosing(changes(look, self._interval)) as answers:
                 async for found in answers:

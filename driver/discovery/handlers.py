@@ -1,7 +1,7 @@
-"""Our discovery handlers, by the name that a Configuration gives them.
+"""The built-in discovery handlers, by the name that a Configuration gives.
 
-What a handler needs is imported when its name first comes up: its libraries take megabytes, and
-most nodes use one handler. Parsing needs none of them.
+A handler is imported when it is first used: its libraries take megabytes, and most nodes use one
+handler. Parsing details needs none of them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ DEBUG_ECHO_FILE = Path("/tmp/debug-echo-availability.txt")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerSettings:
-    """What handlers are told.
+    """Settings of the built-in handlers.
 
     Attributes:
-        rescan_interval: The safety net under events.
-        rediscovery_interval: How often onvif and opcua look, which nobody tells of changes; by
-            default as often as Akri's.
-        reach: Which addresses that strangers tell of are asked.
-        debug_echo_file: What takes debugEcho's devices away, see `debug_echo`.
-        debug_echo_shared: Whether debugEcho's devices are shared where the details do not say.
+        rescan_interval: How often udev reads all devices anew, in case it missed an event.
+        rediscovery_interval: How often onvif and opcua poll the network; Akri's default.
+        reach: Which addresses that come from the network are contacted.
+        debug_echo_file: The file that takes debugEcho's devices offline, see `debug_echo`.
+        debug_echo_shared: Whether debugEcho's devices are shared if the details do not say.
     """
 
     rescan_interval: timedelta = timedelta(seconds=60)
@@ -41,18 +40,18 @@ class HandlerSettings:
 
 
 HANDLER_NAMES = ("debugEcho", "onvif", "opcua", "udev")
-"""The handlers that are a part of Moorage."""
+"""The handlers that are part of Moorage."""
 
 
 @lru_cache(maxsize=64)
 def parse_details(name: str, details: str) -> object | tuple[Problem, ...]:
-    """The details as our handler of that name takes them, or all that is wrong with them.
+    """The parsed details for a built-in handler, or every problem with them.
 
-    Kept, since a Configuration is judged anew whenever anything of it is written.
+    The result is cached, because each write to a Configuration validates all of it again.
 
     Args:
         name: One of `HANDLER_NAMES`.
-        details: As the Configuration has them.
+        details: The text in the Configuration.
     """
     match name:
         case "debugEcho":
@@ -78,27 +77,27 @@ def parse_details(name: str, details: str) -> object | tuple[Problem, ...]:
 def is_shared_by_default(name: str, settings: HandlerSettings) -> bool:
     """Whether several nodes may see one device of this handler, unless its details say otherwise.
 
-    A handler in a process of its own says so once, for all Configurations.
+    An external handler says so once, for all Configurations, when it registers.
     """
     return settings.debug_echo_shared if name == "debugEcho" else name in ("onvif", "opcua")
 
 
 def check_details(name: str, details: str) -> tuple[Problem, ...]:
-    """What is wrong with a Configuration's details; () for nothing.
+    """The problems with a Configuration's details; () if there is none.
 
-    Only a handler knows its details, so those of another's handler, which may be registered at any
-    time, are not looked at.
+    Only a handler knows its details. So the details of an external handler are not checked; it may
+    register at any time.
     """
     parsed = parse_details(name, details) if name in HANDLER_NAMES else None
     return parsed if isinstance(parsed, tuple) else ()
 
 
 class Handlers:
-    """One handler of each name, made when it is first asked for.
+    """One handler of each name, created at its first use.
 
     Args:
-        settings: What they are told.
-        names: Those that run in this process.
+        settings: Their settings.
+        names: The handlers that run in this process.
     """
 
     def __init__(self, settings: HandlerSettings, names: Collection[str] = HANDLER_NAMES) -> None:
@@ -110,7 +109,7 @@ class Handlers:
         return name in self._names
 
     def named(self, name: str) -> DiscoveryHandler[Any]:
-        """The handler of this name, which must be one of those that run here."""
+        """The handler of this name; it must be one that runs in this process."""
         if name not in self._made:
             self._made[name] = _built(name, self._settings)
         return self._made[name]

@@ -1,4 +1,4 @@
-"""Name servers, asked in threads of our own: names that strangers tell hold up only each other."""
+"""Name servers, queried in own threads: a slow name delays only other names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _threads = ThreadPoolExecutor(4, thread_name_prefix="names")
 
 
 async def look_up(host: str, port: int) -> list[str]:
-    """All addresses of a name, or of an address itself.
+    """All addresses of a name; an address gives itself.
 
     Raises:
-        OSError: If there is none.
-        UnicodeError: If it is no name.
+        OSError: If the name has no address.
+        UnicodeError: If `host` is not a valid name.
     """
     look = partial(socket.getaddrinfo, host, port, socket.AF_UNSPEC, socket.SOCK_STREAM)
     found = await asyncio.get_running_loop().run_in_executor(_threads, look)
@@ -23,6 +23,6 @@ async def look_up(host: str, port: int) -> list[str]:
 
 
 def _shown(to: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]) -> str:
-    """The address of a socket's address, with the interface of a link-local one."""
+    """The address in a socket address; a link-local address comes with its interface."""
     scope = to[3] if len(to) == 4 else 0
     return f"{to[0]!s}%{scope}" if scope and "%" not in str(to[0]) else str(to[0])

@@ -1,8 +1,8 @@
-"""Reach: which addresses that strangers tell of are asked.
+"""Reach: which addresses that come from the network are contacted.
 
-What comes from the network may name any address: of this node, of the cluster's services, of
-somebody else's machine. Whoever asks there for a stranger scans ports for him. So an address is
-asked if it is the one that the answer came from, or lies in a network that a setting names.
+An answer from the network may name any address: of this node, of the cluster's services, of
+another machine. A driver that contacted all of them would scan ports for an attacker. So it
+contacts an address if the answer came from that address, or if a setting names its network.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from urllib.parse import SplitResult, urlsplit
 Ip = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-_OTHERS = "is neither that of whoever told of it nor in a network of --discovery-networks"
+_OTHERS = "is neither the sender's nor in a network of --discovery-networks"
 _KUBEADM = ip_network("10.96.0.0/12")
 _SERVICES = {4: 16, 6: 108}
-"""How many leading bits the addresses of a cluster's services have in common, as a rule."""
+"""How many leading bits the addresses of a cluster's services usually have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,21 @@ class Reach:
     """Settings.
 
     Attributes:
-        networks: In which all addresses are asked, whoever tells of them.
-        services: In which none is, such as the cluster's service network.
+        networks: Every address in these is contacted, whatever reported it.
+        services: No address in these is contacted, such as the cluster's service network.
     """
 
     networks: tuple[Network, ...] = ()
     services: tuple[Network, ...] = ()
 
     def refusal_of_heard(self, address: Ip, sender: Ip, source: Ip | None) -> str | None:
-        """Why an address is not asked that somebody on the network told of; None if it is.
+        """Why an address that a multicast answer names is not contacted; None if it is.
 
         Args:
-            address: Which was told.
-            sender: Who told; of a link-local one the interface is that at which it was heard.
-            source: This machine's own address on the way there; None if there is no way.
+            address: The address in the answer.
+            sender: The sender of the answer; a link-local one is of the interface that received
+                the answer.
+            source: This machine's own address on the route there; None if there is no route.
         """
         if refusal := self.refusal_of_told(address, sender):
             return refusal
@@ -61,15 +62,15 @@ class Reach:
         return None
 
     def refusal_of_told(self, address: Ip, asked: Ip) -> str | None:
-        """Why an address is not asked that somebody told of whom the Configuration names.
+        """Why an address that a configured server reported is not contacted; None if it is.
 
         Args:
-            address: Which was told.
-            asked: Who told.
+            address: The reported address.
+            asked: The address of the server that reported it.
         """
         plain = unmapped(address)
         if plain.is_multicast or plain.is_unspecified or plain == IPv4Address("255.255.255.255"):
-            return "is no machine's"
+            return "is not the address of a machine"
         if plain == unmapped(asked) or self._is_named(plain):
             return None
         return _OTHERS
@@ -79,18 +80,18 @@ class Reach:
 
 
 SENDERS_ONLY = Reach()
-"""Where nothing is set."""
+"""The default: contact only the addresses that answers come from."""
 
 
 def unmapped(address: Ip) -> Ip:
-    """The IPv4 address that an IPv6 address stands for; else the address, without its zone."""
+    """The IPv4 address that an IPv6 address maps; else the address itself, without its zone."""
     if isinstance(address, IPv4Address):
         return address
     return address.ipv4_mapped or IPv6Address(int(address))
 
 
 def read_ip(text: str) -> Ip | None:
-    """An address as it is written in URLs and by sockets; None for a name."""
+    """An address as URLs and sockets write it; None for a name."""
     try:
         return ip_address(text)
     except ValueError:
@@ -98,29 +99,30 @@ def read_ip(text: str) -> Ip | None:
 
 
 def split_url(url: str, *schemes: str) -> SplitResult | None:
-    """The parts of a URL with a host, of one of these schemes; None for anything else."""
+    """The parts of a URL that has a host and one of these schemes; None for any other text."""
     try:
         parts = urlsplit(url)
         known = parts.scheme in schemes and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is no number, half an IPv6 address
+    except ValueError:  # the port is not a number, or half an IPv6 address
         return None
     return parts if known and url.isprintable() and " " not in url else None
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:
-    """Networks, such as `10.20.0.0/16`, with commas between them.
+    """Parse networks such as `10.20.0.0/16`, separated by commas.
 
     Raises:
-        ValueError: On anything else; the text is a sentence.
+        ValueError: If the text is anything else; its message is a sentence.
     """
     return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
 
 
 def services_around(host: str) -> tuple[Network, ...]:
-    """The network of a cluster's services, guessed from the address of its API server's.
+    """The network of a cluster's services, guessed from the address of the API server's service.
 
     Args:
-        host: What the kubelet writes into `KUBERNETES_SERVICE_HOST`; may be empty, or a name.
+        host: The value of `KUBERNETES_SERVICE_HOST`, which the kubelet sets; "" or a name give
+            nothing.
     """
     address = read_ip(host)
     if address is None:

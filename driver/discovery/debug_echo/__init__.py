@@ -1,4 +1,4 @@
-"""The debugEcho handler: devices that exist in words only, for trying things out.
+"""The debugEcho handler: devices that exist only by name, for tests and first steps.
 
-`handler` reads the words, and shows a device for each while a file does not say OFFLINE.
+`handler` reads the names, and reports a device for each unless a file says OFFLINE.
 """

@@ -1,10 +1,10 @@
-"""The debugEcho handler: devices that exist in words only, for trying things out.
+"""The debugEcho handler: devices that exist only by name, for tests and first steps.
 
-    descriptions: [foo0, foo1]     # a device for each
-    shared: false                  # absent: as the handler is told, by default true as in Akri
+    descriptions: [foo0, foo1]     # one device for each
+    shared: false                  # default: the handler's setting, which is true as in Akri
 
-A file takes them away and brings them back: while it says OFFLINE, there are none. While it says
-DEGRADED they are there and not well; with NoExecute besides, pods that have them are to go.
+A file changes their state. OFFLINE: there is no device. DEGRADED: the devices are degraded.
+DEGRADED and NoExecute: pods that use them are evicted.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class DebugEchoDetails:
     """What a Configuration asks of the debugEcho handler.
 
     Attributes:
-        descriptions: Each is a device, and its id; sorted, and each once.
-        shared: Whether all nodes see the same devices, or each has its own; None for not said.
+        descriptions: Ids of the devices, sorted, without duplicates.
+        shared: True: all nodes see the same devices. False: each node has its own. None: not set.
     """
 
     descriptions: tuple[str, ...]
@@ -36,7 +36,7 @@ class DebugEchoDetails:
 
 
 def parse_debug_echo_details(text: str) -> DebugEchoDetails | tuple[Problem, ...]:
-    """The details, or all that is wrong with them."""
+    """The details, or every problem with them."""
     fields = Fields(text, ("descriptions", "shared"))
     descriptions = {text.value for text in fields.strings("descriptions")}
     shared = fields.boolean("shared", default=True) if "shared" in fields else None
@@ -49,15 +49,15 @@ EVICTS = "NoExecute"
 DESCRIPTION = "DEBUG_ECHO_DESCRIPTION"
 
 LOOK_INTERVAL = timedelta(seconds=1)
-"""How often the file is looked at."""
+"""How often the handler reads the file."""
 
 
 class DebugEchoHandler:
     """The debugEcho handler.
 
     Args:
-        availability: The file; one that cannot be read says nothing.
-        shared: Whether devices are shared where the details do not say.
+        availability: The file. A file that cannot be read counts as empty.
+        shared: Whether devices are shared if the details do not say.
     """
 
     name = "debugEcho"
@@ -75,13 +75,13 @@ class DebugEchoHandler:
         self._look_interval = look_interval
 
     def is_shared(self, details: DebugEchoDetails) -> bool:
-        """As the details say, else as this handler was told."""
+        """As the details say, else as this handler's setting says."""
         return self._shared if details.shared is None else details.shared
 
     async def discover(
         self, details: DebugEchoDetails, properties: Properties = NO_PROPERTIES
     ) -> AsyncGenerator[tuple[Device, ...], None]:
-        """Yield the devices described, or none, and again whenever the file says otherwise."""
+        """Yield the devices, and again whenever the file changes their state."""
         shown: tuple[Device, ...] | None = None
         while True:
             found = _devices(details, self._said())

@@ -2,8 +2,9 @@
 
 ws_discovery_client ──addresses──► camera_places ──► cameras ──facts──► devices ──► lists of devices
 
-`ws_discovery_client` probes and hears, `camera_places` says who may be asked, `cameras` asks, over
-`http_carrier` and with the `credentials` that a Configuration gives, and `devices` makes one device
-of one camera, and says which of two with one identity it is. What strangers send is bounded before
-it is read. Start reading at `handler`.
+`ws_discovery_client` sends probes and receives answers, `camera_places` says which addresses may be
+contacted, `cameras` asks a camera for its facts over `http_carrier`, with the `credentials` of a
+Configuration. `devices` makes one device of each camera, and chooses between two cameras with one
+identity. Everything from the network is limited in size before it is read. Start reading at
+`handler`.
 """

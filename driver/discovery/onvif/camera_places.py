@@ -1,4 +1,4 @@
-"""Places of cameras: whether an address that was heard of is asked, and where a name leads."""
+"""Locations of cameras: whether an address may be contacted, and the addresses of a name."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DISCARD = 9
 
 
 def source_towards(address: Ip, zone: int = 0) -> Ip | None:
-    """This machine's own address on the way to another; None if there is no way.
+    """This machine's own address on the route to another; None if there is no route.
 
-    It is the address itself if that is this machine's own. Nothing is sent.
+    The result is `address` itself if that is an address of this machine. Nothing is sent.
 
     Args:
-        address: The other's.
-        zone: The network interface of a link-local one; 0 for none.
+        address: The address of the other machine.
+        zone: The network interface of a link-local address; 0 for none.
     """
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     to = (str(address), _DISCARD) if address.version == 4 else (str(address), _DISCARD, 0, zone)
@@ -42,7 +42,7 @@ _NO_ADDRESS = "its name has no address"
 
 
 def refusal(reach: Reach, host: str, sender: Sender) -> str | None:
-    """Why nobody is asked at an address; None if it is, or if it is a name."""
+    """Why an address may not be contacted; None if it may, and for a name."""
     address, asked = read_ip(host.partition("%")[0]), read_ip(sender.ip)
     if address is None or asked is None:
         return None
@@ -52,10 +52,10 @@ def refusal(reach: Reach, host: str, sender: Sender) -> str | None:
 
 
 async def locate(reach: Reach, address: Address, told: Iterable[Heard]) -> tuple[Heard, str]:
-    """Look a name up: the first who told of it and is at one of its addresses, and that address.
+    """Resolve a host name: the first answer that may name one of its addresses, and that address.
 
     Raises:
-        UnreachableError: If it has no address, or none that is asked.
+        UnreachableError: If it has no address, or none that may be contacted.
     """
     try:
         async with asyncio.timeout(LOOK_UP_TIMEOUT.total_seconds()):

@@ -1,7 +1,7 @@
-"""Cameras on the network, asked what they are.
+"""The client of ONVIF cameras: their clock, network addresses and device information.
 
-The calls are made and read by onvif-zeep-async and zeep, with the service's description that comes
-with them; each has its time, and `http_carrier` its bounds.
+onvif-zeep-async and zeep make and read the calls, with the description of the service that they
+ship. Each call has a timeout; `http_carrier` limits the size of an answer.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _INFORMATION = ("Manufacturer", "Model", "FirmwareVersion", "SerialNumber", "Har
 
 
 def clock(answer: Any) -> datetime | None:
-    """What a camera's clock shows; None if it does not say."""
+    """The time of a camera's clock; None if the answer has none."""
     date, time = _told(answer, "UTCDateTime", "Date"), _told(answer, "UTCDateTime", "Time")
     try:
         day = (date.Year, date.Month, date.Day)
@@ -53,9 +53,9 @@ def clock(answer: Any) -> datetime | None:
 
 
 def network(answer: Any) -> tuple[str, str] | None:
-    """The IP and the MAC address that a camera says it has; None if one is missing.
+    """The IP and the MAC address that a camera reports; None if one is missing.
 
-    Of several the first, as Akri has it.
+    Of several addresses the first counts, as in Akri.
     """
     interfaces = answer if isinstance(answer, list) else []
     ips = [ip for one in interfaces for told in _configured(one) if (ip := _words(told))]
@@ -64,7 +64,7 @@ def network(answer: Any) -> tuple[str, str] | None:
 
 
 def information(answer: Any) -> Mapping[str, str]:
-    """What a camera says it is, by the names of `GetDeviceInformationResponse`."""
+    """The device information of a camera, by the names of `GetDeviceInformationResponse`."""
     told = {name: _words(_told(answer, name)) for name in _INFORMATION}
     return {name: value for name, value in told.items() if value}
 
@@ -77,7 +77,7 @@ def _configured(interface: Any) -> list[Any]:
 
 
 def _told(value: Any, *path: str) -> Any:
-    """What is at a path of names; None where it ends before."""
+    """The value at a path of attribute names; None if the path ends before."""
     for name in path:
         value = getattr(value, name, None)
     return value
@@ -95,19 +95,19 @@ _SERVICE = "{http://www.onvif.org/ver10/device/wsdl}DeviceBinding"
 _SETTINGS = Settings(
     strict=False, xsd_ignore_sequence_order=True, forbid_dtd=True, forbid_external=True
 )
-"""Not strict: cameras add elements, leave some out, and put them in another order."""
+"""Not strict: cameras add elements, omit some, and change their order."""
 
 for _library in ("onvif", "zeep"):
-    logging.getLogger(_library).setLevel(logging.CRITICAL)  # reasons are ours to tell
+    logging.getLogger(_library).setLevel(logging.CRITICAL)  # this module reports the reasons
 
 
 @asynccontextmanager
 async def connected(context: ssl.SSLContext, most_at_once: int) -> AsyncIterator[Cameras]:
-    """All cameras; their connections are closed at the end.
+    """The client of all cameras; its connections are closed at the end.
 
     Args:
         context: See `http_carrier.tls`.
-        most_at_once: Connections.
+        most_at_once: How many connections may be open.
     """
     await asyncio.to_thread(_description)
     async with session(context, most_at_once) as connections:
@@ -115,15 +115,15 @@ async def connected(context: ssl.SSLContext, most_at_once: int) -> AsyncIterator
 
 
 class Cameras:
-    """All cameras, see `connected`."""
+    """The client of all cameras, see `connected`."""
 
     def __init__(self, connections: aiohttp.ClientSession) -> None:
         self._session = connections
 
     async def clock(self, target: Target) -> datetime | None:
-        """What a camera's clock shows; None if it does not tell. A camera that answers is there.
+        """The time of a camera's clock; None if the answer has none. The camera is then present.
 
-        Everybody may ask for it, but some cameras want to know who asks all the same.
+        ONVIF requires no login for this call, but some cameras do.
 
         Raises:
             UnreachableError: If it does not answer.
@@ -140,14 +140,14 @@ class Cameras:
     async def facts(
         self, target: Target, now: datetime | None
     ) -> tuple[Facts, RefusedError | None]:
-        """What a camera says of itself, and how it refuses to say more, if it does.
+        """The facts that a camera reports, and the error with which it refused others, if it did.
 
         Args:
             target: The camera.
-            now: What its clock shows.
+            now: The time of its clock.
 
         Raises:
-            UnreachableError: If it does not answer, other than with a refusal.
+            UnreachableError: If it does not answer; a refusal is an answer.
         """
         told, refusal = Facts(), None
         try:
@@ -162,7 +162,7 @@ class Cameras:
         return told, refusal
 
     async def _fact(self, target: Target, operation: str, now: datetime | None) -> Any:
-        """What a camera answers; None for a fault other than that it does not know who asks."""
+        """The answer of a camera; None for a fault that has nothing to do with the login."""
         try:
             return await self._call(target, operation, now)
         except Fault as fault:
@@ -171,7 +171,7 @@ class Cameras:
             return None
 
     async def _ask(self, target: Target, operation: str, now: datetime | None) -> Any:
-        """What a camera answers; None if it refuses in an answer that is one."""
+        """The answer of a camera; None for a SOAP fault."""
         try:
             return await self._call(target, operation, now)
         except Fault:
@@ -186,11 +186,11 @@ class Cameras:
         except TimeoutError as error:
             text = f"no answer within {REQUEST_TIMEOUT.total_seconds():g} seconds"
             raise UnreachableError(text) from error
-        except Exception as error:  # what a stranger sends can be wrong in many ways
+        except Exception as error:  # untrusted answers can fail in many ways
             raise UnreachableError(_said(error)) from error
 
     def _service(self, target: Target, now: datetime | None) -> Any:
-        """The device service of a camera, for one call."""
+        """A client of a camera's device service, for one call."""
         login, carrier = target.login, Carrier(self._session, target)
         token = login and UsernameToken(*login, use_digest=True, created=now, zulu_timestamp=True)
         client = ZeepAsyncClient(_description(), token, carrier, settings=_SETTINGS)
@@ -205,7 +205,7 @@ def _is_of_login(fault: Fault) -> bool:
 
 @cache
 def _description() -> Document:
-    """What ONVIF says of the device service; read from disk once."""
+    """ONVIF's description of the device service; read from disk once."""
     return Document(str(_DESCRIPTION), ASYNC_TRANSPORT, settings=_SETTINGS)
 
 
@@ -216,4 +216,4 @@ def _said(error: Exception) -> str:
         return "its name has no address"
     if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
         return os.strerror(error.os_error.errno).lower()
-    return f"its answer makes no sense ({type(error).__name__})"
+    return f"its answer is invalid ({type(error).__name__})"

@@ -7,7 +7,7 @@ device_credential_ref_list   ["b", …]: each property named holds
                              are properties
 username_<uuid>, password_<uuid>   with _ for each - of the UUID
 
-A later one wins over an earlier one. `default` in place of a UUID stands for all other cameras.
+A later form overrides an earlier one. `default` in place of a UUID means all other cameras.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Login(NamedTuple):
-    """Who asks."""
+    """A user and its password."""
 
     user: str
     password: str
@@ -38,12 +38,12 @@ class Login(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who asks which camera.
+    """The logins for cameras.
 
     Attributes:
         logins: By the camera's UUID, or `DEFAULT`.
-        sources: Names of the properties that each login is read from, by the same.
-        flaws: Sentences about properties that make no sense; none of them quotes a value.
+        sources: Names of the properties that each login is read from, by the same keys.
+        flaws: Sentences about invalid properties; none of them quotes a value.
     """
 
     logins: Mapping[str, Login] = field(default_factory=dict, repr=False)
@@ -83,7 +83,7 @@ class _Reader:
         return found
 
     def _came(self, uuid: str, *names: object) -> None:
-        """Note the properties that a login comes from, as far as they are some."""
+        """Record which properties a login comes from; other names are skipped."""
         known = [name for name in names if isinstance(name, str) and name in self._properties]
         self.sources[plain_uuid(uuid)] = tuple(dict.fromkeys(known))
 
@@ -115,7 +115,7 @@ class _Reader:
         return Login(user, self._text(str(entry.get("password_ref"))) or "") if user else None
 
     def _entries(self, name: str) -> Iterator[tuple[str, str, Any]]:
-        """Each entry of the properties that a list names, behind the property and the UUID."""
+        """Each entry of the properties that a list names: property, UUID, entry."""
         for one in self._json(name, list, "list"):
             for uuid, entry in self._json(str(one), dict, "object").items():
                 yield str(one), uuid, entry
@@ -128,7 +128,7 @@ class _Reader:
             read = None
         if isinstance(read, kind):
             return read
-        self.flaws.append(f"The property {name} holds no JSON {what}.")
+        self.flaws.append(f"The property {name} is not a JSON {what}.")
         return kind()
 
     def _text(self, name: str) -> str | None:

@@ -4,9 +4,9 @@ ipAddresses: {items: [10.0.0.7], action: Include}   # each of the four filters m
 macAddresses: {items: [], action: Exclude}
 scopes: {items: ["onvif://www.onvif.org/location/hall-3"]}
 uuids: {items: []}
-discoveryTimeoutSeconds: 1     # how long a turn waits for answers
+discoveryTimeoutSeconds: 1     # how long a cycle waits for answers
 identity: address              # or uuid: a camera stays the same at another address
-defaultCredentials: Verified   # or Anyone: sent to cameras that no certificate vouches for, too
+defaultCredentials: Verified   # or Anyone: sent to cameras without a verified certificate, too
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class OnvifDetails:
     """What a Configuration asks of the onvif handler.
 
     Attributes:
-        timeout_seconds: How long answers to a probe are awaited.
-        by_uuid: Whether a camera is one device, whatever its addresses; else it is one for each
-            of its addresses, and another one at a new address, as in Akri.
-        default_to_anyone: Whether credentials that are not for one UUID go to whoever says that he
-            is a camera; else to those only whose certificate was checked.
+        timeout_seconds: How long a cycle waits for answers to its probe.
+        by_uuid: True: a camera is one device, whatever its addresses. False: it is one device for
+            each of its addresses, and another device at a new address, as in Akri.
+        default_to_anyone: True: default credentials go to every host that claims to be a camera.
+            False: they go only to cameras with a verified certificate.
     """
 
     ip_addresses: Filter = ACCEPT_ALL
@@ -55,7 +55,7 @@ class OnvifDetails:
 
 
 def parse_onvif_details(text: str) -> OnvifDetails | tuple[Problem, ...]:
-    """The details, or all that is wrong with them."""
+    """The details, or every problem with them."""
     fields = Fields(text, _KNOWN)
     details = OnvifDetails(
         read_filter(fields, "ipAddresses", str.lower),
@@ -70,5 +70,5 @@ def parse_onvif_details(text: str) -> OnvifDetails | tuple[Problem, ...]:
 
 
 def plain_uuid(address: str) -> str:
-    """The UUID in an endpoint's address, as Akri writes it."""
+    """The UUID in the address of an endpoint, as Akri writes it."""
     return address.strip().removeprefix("urn:").removeprefix("uuid:").lower()

@@ -1,4 +1,4 @@
-"""Cameras as devices: what is known of them, whether they are wanted, and what they are called."""
+"""Cameras as devices: their facts, whether they pass the filters, and their ids."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_SCOPES = {
     "location": "ONVIF_DEVICE_LOCATION",
 }
 _LISTED_SCOPES = {"Profile": "ONVIF_DEVICE_PROFILES", "type": "ONVIF_DEVICE_TYPES"}
-"""Of which a camera has several, all of them words: they make one list."""
+"""Scopes that a camera has several of; their words are joined to one property."""
 
 _OF_INFORMATION = {
     "Manufacturer": "ONVIF_DEVICE_MANUFACTURER",
@@ -40,8 +40,8 @@ class Address(NamedTuple):
     """One address of one camera.
 
     Attributes:
-        url: Of its device service, as the camera writes it.
-        uuid: As Akri writes it; empty if the camera says none.
+        url: The URL of its device service, as the camera writes it.
+        uuid: As Akri writes it; "" if the camera reports none.
     """
 
     url: str
@@ -50,10 +50,10 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a camera says of itself when it is asked.
+    """What a camera reports of itself when it is asked.
 
     Attributes:
-        network: IP and MAC address; None if it does not say both.
+        network: IP and MAC address; None if it does not report both.
         information: By the names of `GetDeviceInformationResponse`.
     """
 
@@ -61,7 +61,7 @@ class Facts:
     information: Mapping[str, str] = field(default_factory=dict)
 
     def or_else(self, before: Facts) -> Facts:
-        """These, and those before where it does not say any more."""
+        """These facts, and for each missing one the fact from before."""
         return Facts(self.network or before.network, self.information or before.information)
 
 
@@ -75,39 +75,39 @@ class Camera:
 
 
 def addresses(match: Match) -> Iterator[Address]:
-    """The addresses that an answer tells of and that can be used."""
+    """The addresses in an answer that have a valid URL."""
     return (Address(url, match.uuid) for url in match.urls if split_url(url, *SCHEMES))
 
 
 def host_of(url: str) -> str:
-    """The host in a URL, a name or an address; empty if it is none."""
+    """The host in a URL, a name or an address; "" if the URL is invalid."""
     parts = split_url(url, *SCHEMES)
     return (parts and parts.hostname) or ""
 
 
 def is_name(url: str) -> bool:
-    """Whether the host in a URL is to be looked up."""
+    """Whether the host in a URL is a name, which must be resolved."""
     return read_ip(host_of(url).partition("%")[0]) is None
 
 
 def may_be_wanted(details: OnvifDetails, uuid: str, scopes: Iterable[str]) -> bool:
-    """Whether a camera passes the filters on what it says without being asked."""
+    """Whether a camera passes the filters on UUID and scopes, which its answer to a probe has."""
     return details.uuids.accepts((uuid,)) and details.scopes.accepts(frozenset(scopes))
 
 
 def is_wanted(details: OnvifDetails, facts: Facts) -> bool:
-    """Whether a camera passes the filters on what it says when it is asked."""
+    """Whether a camera passes the filters on IP and MAC address, which it reports when asked."""
     ip, mac = ((told.lower(),) for told in facts.network) if facts.network else (None, None)
     return details.ip_addresses.accepts(ip) and details.mac_addresses.accepts(mac)
 
 
 def devices(cameras: Iterable[Camera], *, by_uuid: bool) -> tuple[Device, ...]:
-    """The devices that some cameras are, sorted by id.
+    """The devices for some cameras, sorted by id.
 
     Args:
-        cameras: Those that were known first come first.
-        by_uuid: See `OnvifDetails`. A camera with several addresses is shown at the first of
-            them, IPv4 before IPv6.
+        cameras: Ordered by when they were first known.
+        by_uuid: See `OnvifDetails`. A camera with several addresses gets the first of them, IPv4
+            before IPv6.
     """
     found: dict[str, Device] = {}
     for camera in sorted(cameras, key=lambda camera: is_ipv6(camera.address)):
@@ -135,7 +135,7 @@ def _properties(camera: Camera) -> dict[str, str]:
 
 
 def _of_scopes(scopes: Iterable[str]) -> dict[str, str]:
-    """What scopes say; of several that say the same thing the last by text."""
+    """Properties from scopes; of several scopes of one kind the last by text counts."""
     told = sorted(_told(scopes))
     listed = {
         ours: " ".join(dict.fromkeys(text for kind, text in told if kind == theirs))
@@ -155,15 +155,15 @@ def _told(scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def rivals(told: Iterable[tuple[Address, str, Iterable[str]]]) -> dict[Address, str]:
-    """Those whose UUID another has, and the address from which he answers who was known first.
+    """The addresses whose UUID another camera has: each with the sender that was known first.
 
-    Anybody may answer with the UUID of a camera, and would get what is meant for it. So as long as
-    the first answers, nothing is asked of others, unless he said that their address is one of his
-    own: a camera may have several.
+    Any host may answer with the UUID of a camera, and would then get the camera's login. So while
+    the first sender answers, no other address with this UUID is contacted, unless the first sender
+    named it as its own: a camera may have several addresses.
 
     Args:
-        told: Each with the address that it was told from, and the hosts that were told to be the
-            camera's; those that were known first come first.
+        told: Each address with the sender of the answer, and the hosts that the answer names;
+            ordered by when they were first known.
     """
     holders: dict[str, tuple[str, frozenset[str]]] = {}
     found = {}
@@ -176,6 +176,6 @@ def rivals(told: Iterable[tuple[Address, str, Iterable[str]]]) -> dict[Address, 
 
 
 def plain_host(host: str) -> str:
-    """A host in the one form in which hosts are compared."""
+    """A host in the form in which hosts are compared."""
     address = read_ip(host)
     return host.lower() if address is None else str(unmapped(address))

@@ -2,10 +2,11 @@
 
 probe ──► addresses ──► filters on UUID and scopes ──► clock ──► facts ──► other filters ──► devices
 
-Who answers tells of himself: an address that is not his is not asked (`reach`), and of two with one
-UUID the first that was known is the camera (`devices.rivals`).
-A probe's answer is easily lost. So a camera that was there is asked directly for some turns more:
-only one that does not answer then, or has been unheard of for `TURNS_UNHEARD`, is gone.
+A sender reports only itself: an address that is not the sender's is not contacted (`reach`), and
+of two senders with one UUID the first known is the camera (`devices.rivals`).
+An answer to a probe is easily lost. So the next cycles ask a known camera directly. A camera is
+absent if it does not answer such a call, or after `TURNS_UNHEARD` cycles without an answer to a
+probe.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ from driver.discovery.onvif.ws_discovery_client import Heard, NotSentError, Send
 from driver.discovery.reach import Reach
 
 AUTHORITIES = "ca_certificates"
-"""The property with certificates, in PEM, by which those of cameras are checked."""
+"""The property with CA certificates in PEM, which verify the certificates of cameras."""
 
 MOST_CAMERAS = 2_000
 MOST_AT_ONCE = 256
 TURNS_UNHEARD = 3
 TURNS_OF_FACTS = 30
-"""What a camera said of itself holds for so many turns, and so does its refusal to say it."""
+"""Cycles for which the facts of a camera are cached, and also a refused login."""
 
 
 class OnvifHandler(NetworkHandler):
@@ -68,7 +69,7 @@ class OnvifHandler(NetworkHandler):
     async def discover(
         self, details: OnvifDetails, properties: Properties = NO_PROPERTIES
     ) -> DeviceLists:
-        """Yield all cameras, and again whenever there are others or one says something else."""
+        """Yield all cameras, and again whenever the list or a fact of a camera changes."""
         credentials = read_credentials(properties)
         context, flaws = _tls(properties)
         verifies = context.verify_mode is ssl.CERT_REQUIRED
@@ -90,13 +91,13 @@ class OnvifHandler(NetworkHandler):
 
 @dataclass(slots=True)
 class _Known:
-    """A camera that was there in the last turn, or may be.
+    """A camera that was present in the last cycle, or a candidate.
 
     Attributes:
-        heard: By those who told of it; of one that was there the one whom it is asked after.
-        unheard: For how many turns.
-        facts: The last that it said.
-        ip: Of a host that is a name, once it was looked up.
+        heard: The answers that reported it; of a camera that was present only the one in use.
+        unheard: For how many cycles no answer to a probe has reported it.
+        facts: The last facts that it reported.
+        ip: The resolved address of a host that is a name.
     """
 
     heard: tuple[Heard, ...]
@@ -109,9 +110,9 @@ class _Known:
         return self.heard[0]
 
     def hear(self, senders: Mapping[Sender, Heard]) -> None:
-        """Take what is heard of it in a turn.
+        """Take the answers of one cycle that report it.
 
-        Of a name only from whom it was found to be true; of an address it is, whoever told of it.
+        For a name only the sender that it was resolved for counts; for an address every sender.
         """
         others = () if self.ip is not None else senders.values()
         heard = senders.get(self.told.sender) or next(iter(others), None)
@@ -120,7 +121,7 @@ class _Known:
 
 
 class _Follower:
-    """Follows the cameras of one Configuration from turn to turn."""
+    """Follows the cameras of one Configuration from cycle to cycle."""
 
     def __init__(
         self, details: OnvifDetails, logins: Logins, cameras: Cameras, reach: Reach
@@ -132,9 +133,9 @@ class _Follower:
         self._known: dict[Address, _Known] = {}
         self._turn = 0
         self._facts: TTLCache[Address, Facts] = self._for_a_time()
-        # Why a camera is not asked: it did not accept its login.
+        # Why a camera is not contacted: it refused its login.
         self._locked: TTLCache[Address, str] = self._for_a_time()
-        # Why one that is there does not say what it is; as long as it is not asked again.
+        # Why a present camera does not report its facts; until it is asked again.
         self._refusals: dict[Address, str] = {}
         self.reasons: list[str] = []
 
@@ -142,11 +143,11 @@ class _Follower:
         return TTLCache(MOST_CAMERAS, TURNS_OF_FACTS, timer=lambda: self._turn)
 
     async def look(self) -> tuple[Device, ...] | None:
-        """All devices; None while they cannot be known."""
+        """One discovery cycle: all devices; None while they cannot be known."""
         self._turn += 1
         self.reasons = list(self._locked.values())
         try:
-            # Of one turn: routes may be others in the next.
+            # Cached for one cycle: routes may change.
             why_not = cache(partial(refusal, self._reach))
             answers = await ask(self._details.timeout_seconds, why_not)
         except NotSentError as error:
@@ -167,12 +168,12 @@ class _Follower:
         return devices(wanted, by_uuid=self._details.by_uuid)
 
     def _candidates(self, heard: Mapping[Address, Mapping[Sender, Heard]]) -> dict[Address, _Known]:
-        """Those to ask in this turn: the ones that were there before come first."""
+        """The cameras to ask in this cycle, those that were present before first."""
         before = self._known
         for address, known in before.items():
             known.hear(heard.get(address, {}))
         fresh = [a for a in heard if a not in before and a not in self._locked]
-        # Of a camera with both the IPv4 address is the one that is shown.
+        # A camera with both gets its IPv4 address as property.
         new = {a: _Known(tuple(heard[a].values())) for a in sorted(fresh, key=is_ipv6)}
         candidates = [
             (address, known)
@@ -181,17 +182,18 @@ class _Follower:
             and may_be_wanted(self._details, address.uuid, known.told.scopes)
         ]
         if len(candidates) > MOST_CAMERAS:
-            self.reasons.append(f"There are more than {MOST_CAMERAS} cameras; the others are left.")
+            many = f"There are more than {MOST_CAMERAS} cameras"
+            self.reasons.append(f"{many}; the others are ignored.")
         return dict(candidates[:MOST_CAMERAS])
 
     async def _examine_all(
         self, candidates: Mapping[Address, _Known], before: Mapping[Address, _Known]
     ) -> None:
-        """Keep those that answer; of two that bear one UUID the second only if the first does not.
+        """Keep the cameras that answer; of two with one UUID the second only if the first does not.
 
         Args:
-            candidates: Whom to ask.
-            before: Those that were there in the turn before.
+            candidates: The cameras to ask.
+            before: The cameras that were present in the cycle before.
         """
         second = _rivals({**before, **candidates})
         await self._examine_some({a: k for a, k in candidates.items() if a not in second})
@@ -199,7 +201,7 @@ class _Follower:
         second = _rivals({**self._known, **later})
         self.reasons.extend(
             f"{later[address].told.sender.ip} answers with the UUID {shown(address.uuid)} of the"
-            f" camera at {first}, which was known first; nothing is asked of it."
+            f" camera at {first}, which was known first; it is not contacted."
             for address, first in second.items()
             if address in later
         )
@@ -211,7 +213,7 @@ class _Follower:
         self._known |= {a: candidates[a] for a, task in asked.items() if task.result()}
 
     async def _examine(self, address: Address, known: _Known) -> bool:
-        """Whether a camera answers; then also what it says of itself is known."""
+        """Whether a camera answers; if it does, `known` gets its facts."""
         login = self._logins.of(address)
         try:
             await self._locate(address, known)
@@ -233,13 +235,13 @@ class _Follower:
     def _note_refusal(
         self, address: Address, login: Login | None, refusal: RefusedError | None
     ) -> None:
-        """A camera that is there, and does not know who asks, is told of; its Instance stays."""
+        """A present camera that refuses the login is reported; its Instance stays."""
         self._refusals.pop(address, None)
         if login is not None and isinstance(refusal, UnauthorizedError) and refusal.is_certain:
             self._refusals[address] = self._logins.refusal(address, refusal)
 
     async def _locate(self, address: Address, known: _Known) -> None:
-        """Look a name up, and choose who told of it by the address that it has."""
+        """Resolve a host name, and choose the answer whose sender may name that address."""
         if known.ip is None and is_name(address.url):
             heard, known.ip = await locate(self._reach, address, known.heard)
             known.heard = (heard,)
@@ -257,11 +259,11 @@ class _Follower:
             self._locked[address] = why
 
     def _wanted(self, address: Address, known: _Known) -> bool:
-        """Whether a camera that answers is wanted; told if that cannot be known."""
+        """Whether a camera passes the filters; a reason is recorded if that is unknown."""
         if is_wanted(self._details, known.facts):
             return True
         if known.facts.network is None:
-            why = "it does not say its IP and MAC address, by which it is filtered"
+            why = "it does not report its IP and MAC address, which the filters need"
             self.reasons.append(f"{shown(address.url)}: {why}.")
         return False
 
@@ -271,9 +273,9 @@ def _rivals(known: Mapping[Address, _Known]) -> dict[Address, str]:
 
 
 def _tls(properties: Properties) -> tuple[ssl.SSLContext, tuple[str, ...]]:
-    """How https is spoken, and what is wrong with the certificates of a Configuration.
+    """The TLS context for https, and the problems with the CA certificates of a Configuration.
 
-    Those that cannot be read vouch for no camera.
+    CA certificates that cannot be read verify no camera.
     """
     told = properties.get(AUTHORITIES)
     try:

@@ -1,9 +1,9 @@
-"""Carries the calls of cameras over HTTP, as zeep wants it, and no more than a camera has to say.
+"""The HTTP transport of calls to cameras, for zeep.
 
-A camera may be slow, broken or hostile: of an answer no more than `LONGEST_ANSWER` bytes are read,
-packed answers are not unpacked, redirections not followed, and what `messages` refuses is refused
-before zeep sees it. Certificates are looked at only where the Configuration says by which
-authority: those of cameras are their own, as a rule.
+A camera may be slow, broken or hostile. So at most `LONGEST_ANSWER` bytes of an answer are read,
+compressed answers are not decompressed, redirections are not followed, and zeep gets no XML that
+`messages` refuses. Certificates are verified only if the Configuration names an authority: cameras
+usually have self-signed ones.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ LONGEST_ANSWER = 256 * 1024
 _UNAUTHORIZED = (401, 403)
 
 _SENDER_AT_FAULT = 400
-"""With it SOAP has cameras say that the sender is at fault: by its login, or by what it asks."""
+"""SOAP's status for a fault of the sender: a wrong login, or a wrong request."""
 
 LOGIN_FAULTS = frozenset({"NotAuthorized", "FailedAuthentication"})
 """ONVIF's code is `ter:NotAuthorized`, WS-Security's `FailedAuthentication`."""
 
 
 class UnreachableError(Exception):
-    """Raised when a camera does not answer; the text goes into a sentence."""
+    """Raised when a camera does not answer; the text is a part of a sentence."""
 
 
 class RefusedError(UnreachableError):
-    """Raised when a camera answers that it will not, or cannot."""
+    """Raised when a camera answers with a refusal or an error."""
 
 
 class UnauthorizedError(RefusedError):
-    """Raised when it may be the login: asking again and again may lock it out.
+    """Raised when the login may be refused: further attempts may lock the account.
 
     Attributes:
-        is_certain: Whether the camera says that it is.
+        is_certain: Whether the camera names the login as the cause.
     """
 
     def __init__(self, said: str, *, is_certain: bool = True) -> None:
@@ -62,9 +62,9 @@ class Target:
 
     Attributes:
         zone: See `ws_discovery_client.Sender`.
-        login: Who asks; None for nobody in particular.
-        ip: Of the host, where that is a name. No name is looked up again here: it might have
-            another address by then.
+        login: The login to use; None for none.
+        ip: The address of the host if that is a name. It is not resolved again here: it could then
+            have another address, which was not checked.
     """
 
     address: Address
@@ -74,10 +74,10 @@ class Target:
 
     @property
     def url(self) -> URL:
-        """Where it is to be asked from here.
+        """The URL to call.
 
         Raises:
-            ValueError: If that is no URL.
+            ValueError: If it is invalid.
         """
         url = URL(self.address.url).with_user(None)
         if self.ip is not None:
@@ -89,13 +89,13 @@ class Target:
 
     @property
     def name(self) -> str | None:
-        """The host's name; None where it has none."""
+        """The host's name; None if it is an address."""
         return host_of(self.address.url) if self.ip is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What zeep takes for an answer."""
+    """The interface that zeep expects of an answer."""
 
     content: bytes
     status_code: int = 200
@@ -103,7 +103,7 @@ class _Answer:
 
 
 class Carrier:
-    """What zeep takes for a transport: carries the calls of one camera."""
+    """The interface that zeep expects of a transport: it carries the calls to one camera."""
 
     def __init__(self, session: aiohttp.ClientSession, target: Target) -> None:
         self._session = session
@@ -113,7 +113,7 @@ class Carrier:
         """Post an envelope.
 
         Raises:
-            RefusedError: On any status but 200.
+            RefusedError: For any status but 200.
             XmlError: If the answer cannot be read.
         """
         target = self._target
@@ -143,7 +143,7 @@ async def _refusal(response: aiohttp.ClientResponse) -> RefusedError:
 
 
 async def _login_fault(response: aiohttp.ClientResponse) -> str:
-    """The code in the body by which a camera says that it is the login; "" if it does not."""
+    """The fault code in the body that names the login as the cause; "" if it does not."""
     try:
         found = fault_codes(read_xml(await _body(response)))
     except (XmlError, UnreachableError, aiohttp.ClientError):
@@ -152,11 +152,11 @@ async def _login_fault(response: aiohttp.ClientResponse) -> str:
 
 
 def session(context: ssl.SSLContext, most_at_once: int) -> aiohttp.ClientSession:
-    """The connections of all carriers; close it in the end.
+    """The connections of all carriers. The caller closes it.
 
     Args:
         context: See `tls`.
-        most_at_once: Connections.
+        most_at_once: How many connections may be open.
     """
     connector = aiohttp.TCPConnector(
         ssl=context, resolver=_NoResolver(), limit=most_at_once, force_close=True
@@ -170,7 +170,7 @@ def session(context: ssl.SSLContext, most_at_once: int) -> aiohttp.ClientSession
 
 
 class _NoResolver(AbstractResolver):
-    """Looks no name up: that is done before, and what it is found at judged."""
+    """Resolves no name: `camera_places` has resolved and checked it before."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -182,14 +182,14 @@ class _NoResolver(AbstractResolver):
 
 
 def tls(authorities: str | None) -> ssl.SSLContext:
-    """How https is spoken.
+    """The TLS context for https.
 
     Args:
-        authorities: Certificates in PEM by which it is checked; the empty string vouches for
-            nobody, None is for no check at all.
+        authorities: CA certificates in PEM that verify cameras. "" verifies no camera; None
+            disables verification.
 
     Raises:
-        ssl.SSLError: On anything else.
+        ssl.SSLError: If `authorities` is anything else.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if authorities is None:

@@ -1,4 +1,4 @@
-"""Logins: who asks which camera, and what is told of a camera that refuses."""
+"""Logins: which login a camera gets, and what users read of a camera that refuses it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from driver.discovery.onvif.credentials import DEFAULT, Credentials, Login
 from driver.discovery.onvif.devices import Address
 
 WITHHELD = (
-    "The default credentials are not sent to cameras that no certificate vouches for: those that"
-    " speak http, and all where the property ca_certificates is missing. defaultCredentials: Anyone"
-    " in the details sends them."
+    "The default credentials are sent only to cameras with a verified certificate: they need https"
+    " and the property ca_certificates. To send them to every camera, set defaultCredentials:"
+    " Anyone in the details."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Logins:
-    """Who asks which camera.
+    """The login for each camera.
 
     Attributes:
         to_anyone: See `OnvifDetails.default_to_anyone`.
-        verifies: Whether certificates of cameras are checked.
+        verifies: Whether certificates of cameras are verified.
     """
 
     credentials: Credentials
@@ -29,31 +29,31 @@ class Logins:
     verifies: bool
 
     def of(self, address: Address) -> Login | None:
-        """Who asks this camera; None for nobody in particular."""
+        """The login for this camera; None for none."""
         logins = self.credentials.logins
         default = None if self._is_withheld(address) else logins.get(DEFAULT)
         return logins.get(address.uuid, default)
 
     def withheld(self, address: Address) -> bool:
-        """Whether there is a login that this camera is not shown."""
+        """Whether there is a login that this camera does not get."""
         logins = self.credentials.logins
         is_default = DEFAULT in logins and address.uuid not in logins
         return is_default and self._is_withheld(address)
 
     def refusal(self, address: Address, answer: object) -> str:
-        """Says that a camera does not take its login, and where that comes from; no value of it.
+        """The sentence for a camera that refuses its login: the properties of the login, no value.
 
         Args:
             address: The camera's.
-            answer: What it answered, as in "HTTP status 401".
+            answer: The answer of the camera, such as "HTTP status 401".
         """
         sources = self.credentials.sources
         names = sources.get(address.uuid, sources.get(DEFAULT, ()))
         where = " and ".join(map(shown, names))
         return (
             f"{shown(address.url)}: it answers {answer} to the user and the password of"
-            f" discoveryProperties {where}. Correct them there, or in the Secret that they are read"
-            " from: then it is asked again at once."
+            f" discoveryProperties {where}. Correct them there, or in the Secret that they come"
+            " from; the driver then tries again at once."
         )
 
     def _is_withheld(self, address: Address) -> bool:

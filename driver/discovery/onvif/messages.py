@@ -1,9 +1,9 @@
-"""Messages of WS-Discovery (April 2005): what is asked, and what the answers say.
+"""Messages of WS-Discovery (April 2005): the probe, and the answers.
 
-XML from strangers is read as a tree. Nothing is declared in it (a document type is refused, and
-lxml neither loads one nor expands what it declares), it is not larger than the caller allows, not
-deeper than lxml allows (256 levels), and has no more than `MOST_ELEMENTS`. Bytes that are not in
-the encoding that they claim are read as Latin-1: one odd letter makes no camera useless.
+Untrusted XML is read as a tree, within limits. A document type is refused: lxml neither loads one
+nor expands its entities. The caller limits the size, lxml the depth (256 levels), `MOST_ELEMENTS`
+the number of elements. Bytes that do not match their declared encoding are read as Latin-1, so
+that one wrong letter does not exclude a camera.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ MOST_ELEMENTS = 5_000
 
 
 class XmlError(Exception):
-    """Raised for what is no XML, or none that is read here; the text goes into a sentence."""
+    """Raised for invalid or refused XML; the text is a part of a sentence."""
 
 
 def read_xml(document: bytes) -> _Element:
     """The root of a document.
 
     Raises:
-        XmlError: If it cannot be read.
+        XmlError: If it is invalid or refused.
     """
     root = _read(document)
     if root.getroottree().docinfo.internalDTD is not None:
@@ -43,7 +43,7 @@ def text_of(root: _Element, *path: str) -> str:
 
 
 def fault_codes(root: _Element) -> tuple[str, ...]:
-    """The codes of a SOAP fault, 1.1 or 1.2, without their prefixes; none of what is no fault."""
+    """The codes of a SOAP fault, 1.1 or 1.2, without prefixes; () if there is no fault."""
     fault = root.find(".//{*}Body/{*}Fault")
     if fault is None:
         return ()
@@ -77,10 +77,10 @@ def _is_utf8(document: bytes) -> bool:
 
 LONGEST_URL = 2048
 LONGEST_WORD = 256
-"""Characters of a UUID, and of anything that a camera says of itself."""
+"""Characters of a UUID, and of each word that a camera reports."""
 
 MOST_ADDRESSES = 16
-"""Of one camera."""
+"""Addresses of one camera."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ class Match:
     """One answer to a probe.
 
     Attributes:
-        uuid: Empty if it says none.
-        urls: Of the camera's device service.
-        relates_to: The UUID of the question that it answers; empty if it says none.
+        uuid: "" if the answer has none.
+        urls: URLs of the camera's device service.
+        relates_to: The UUID of the probe that it answers; "" if the answer has none.
     """
 
     uuid: str
@@ -100,10 +100,10 @@ class Match:
 
 
 def probe(message_id: str) -> bytes:
-    """What asks all cameras in reach to answer.
+    """The message that asks all cameras in the network to answer.
 
     Args:
-        message_id: A new UUID; repetitions of a probe bear the same.
+        message_id: A new UUID; repetitions of a probe have the same.
     """
     return (
         '<?xml version="1.0" encoding="UTF-8"?>'
@@ -120,10 +120,10 @@ def probe(message_id: str) -> bytes:
 
 
 def matches(datagram: bytes) -> tuple[Match, ...]:
-    """All cameras that an answer tells of; () for any other message.
+    """All cameras that an answer reports; () for any other message.
 
     Raises:
-        XmlError: If it cannot be read.
+        XmlError: If it is invalid or refused.
     """
     return tuple(_matches(read_xml(datagram)))
 

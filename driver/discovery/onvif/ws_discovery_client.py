@@ -1,8 +1,8 @@
-"""WS-Discovery: asks the cameras in reach of every network interface to say where they are.
+"""WS-Discovery: probes every network interface for cameras, and collects their addresses.
 
-The probe goes out several times, since datagrams get lost, over IPv4 and IPv6. Anybody may answer,
-so at most `MOST_ANSWERS` are read in a turn, and what answers no question of this turn, or makes
-no sense, is only counted. Whoever answers tells of himself: see `reach`.
+The probe is sent several times, because datagrams get lost, over IPv4 and IPv6. Any host may
+answer. So a cycle reads at most `MOST_ANSWERS`, and only counts answers that are invalid or belong
+to no probe of this cycle. A sender may report only its own addresses, see `reach`.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ PORT = 3702
 GROUPS = {socket.AF_INET: "239.255.255.250", socket.AF_INET6: "ff02::c"}
 MOST_ANSWERS = 4_000
 MOST_REFUSED = 32
-"""Addresses that are not asked, and told."""
+"""Addresses that are not contacted, and named in a reason."""
 
 MOST_SENDERS = 4
-"""Who tell of one address by a name; of addresses themselves only one does."""
+"""Senders that are kept for one URL with a host name; a URL with an IP address has only one."""
 
 _SENT_AT = (0.0, 0.15, 0.4)
-"""When a probe is sent, as parts of the time that a turn waits; cameras wait up to 0.5 s."""
+"""When the probe is sent, as parts of a cycle's timeout; cameras delay answers up to 0.5 s."""
 
 _LOOPBACK = "lo"
 
 
 class NotSentError(Exception):
-    """Raised when no probe left this machine; the text is a sentence."""
+    """Raised when no probe could be sent; the text is a sentence."""
 
 
 class Sender(NamedTuple):
-    """Who answered.
+    """The sender of an answer.
 
     Attributes:
-        ip: His address, without a zone.
-        zone: The network interface at which a link-local IPv6 address was heard; 0 for none.
+        ip: Its address, without a zone.
+        zone: The network interface that received the answer from a link-local IPv6 address; 0 for
+            other addresses.
     """
 
     ip: str
@@ -53,10 +54,10 @@ class Sender(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What was heard of one address.
+    """One answer that reports an address.
 
     Attributes:
-        named: All hosts that the sender said are the camera's.
+        named: All hosts that the answer names for this camera.
     """
 
     scopes: tuple[str, ...]
@@ -65,18 +66,18 @@ class Heard:
 
 
 Refusal = Callable[[str, Sender], str | None]
-"""(host, who told of it) → why nobody is asked there; names are judged when they are looked up."""
+"""(host, sender) → why it may not be contacted; a name is checked after it is resolved."""
 
 
 @dataclass(slots=True)
 class Answers:
-    """What was heard in a turn.
+    """The answers of one cycle.
 
     Attributes:
-        heard: By address and who told of it, in the order in which they came.
-        refused: Why some addresses are not asked, by URL and who told of it.
-        unreadable: How many answers made no sense.
-        unasked: How many answered no question of this turn.
+        heard: By address and sender, in the order of arrival.
+        refused: Why some addresses may not be contacted, by URL and sender.
+        unreadable: How many answers were invalid.
+        unasked: How many belonged to no probe of this cycle.
         unread: How many came after `MOST_ANSWERS`.
     """
 
@@ -87,21 +88,21 @@ class Answers:
     unread: int = 0
 
     def reasons(self) -> tuple[str, ...]:
-        """Why something was not taken, in sentences."""
+        """Sentences: why answers or addresses were ignored."""
         told = [
-            f"{shown(url)}, told by {sender.ip}, is not asked: its address {why}."
+            f"{shown(url)}, reported by {sender.ip}, is not contacted: its address {why}."
             for (url, sender), why in self.refused.items()
         ]
         if self.unreadable:
-            told.append("Some answers to the probe make no sense.")
+            told.append("Some answers to the probe are invalid.")
         if self.unasked:
-            told.append("Some answers to the probe are to no question of this turn.")
+            told.append("Some answers belong to no probe of this cycle.")
         if self.unread:
-            told.append("There are more answers to the probe than are read in a turn.")
+            told.append(f"There are more than {MOST_ANSWERS} answers to the probe.")
         return tuple(told)
 
     def take(self, match: Match, sender: Sender, refusal: Refusal) -> None:
-        """Take what one answer says, as far as it may."""
+        """Take the addresses of one answer that may be contacted."""
         told = tuple(addresses(match))
         heard = Heard(match.scopes, sender, frozenset(host_of(one.url) for one in told))
         for address in told:
@@ -115,14 +116,14 @@ class Answers:
 
 
 async def ask(seconds: float, refusal: Refusal) -> Answers:
-    """Send probes, and listen for so long.
+    """Send probes, and collect answers.
 
     Args:
-        seconds: How long.
-        refusal: Which addresses are not asked.
+        seconds: How long to wait for answers.
+        refusal: Why an address may not be contacted.
 
     Raises:
-        NotSentError: If none could be sent.
+        NotSentError: If no probe could be sent.
     """
     answers = Answers()
     loop = asyncio.get_running_loop()
@@ -139,7 +140,7 @@ async def ask(seconds: float, refusal: Refusal) -> Answers:
 
 
 class _Listener(asyncio.DatagramProtocol):
-    """Reads answers."""
+    """Receives answers."""
 
     def __init__(self, question: str, answers: Answers, refusal: Refusal) -> None:
         self._question = question
@@ -164,7 +165,7 @@ class _Listener(asyncio.DatagramProtocol):
 
 
 def _sockets(opened: ExitStack) -> list[socket.socket]:
-    """A socket of each family that there is."""
+    """A socket of each address family that this machine supports."""
     made = []
     for family in GROUPS:
         with suppress(OSError):
@@ -186,12 +187,12 @@ async def _send(sockets: list[socket.socket], message: bytes, seconds: float) ->
 
 
 def _send_everywhere(sock: socket.socket, message: bytes) -> int:
-    """Send over every interface; returns over how many it could be."""
+    """Send over every interface; return over how many that succeeded."""
     sent = 0
     for index, name in socket.if_nameindex():
         if name == _LOOPBACK:
             continue
-        with suppress(OSError):  # it is down, has no address, or no room
+        with suppress(OSError):  # the interface is down, has no address, or no buffer
             _choose(sock, index)
             sock.sendto(message, (GROUPS[socket.AddressFamily(sock.family)], PORT))
             sent += 1

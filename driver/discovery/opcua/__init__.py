@@ -2,7 +2,8 @@
 
 details ──URLs──► servers ──applications──► applications ──filters──► servers ──► lists of devices
 
-`servers` asks a Discovery URL which servers there are and whether each is served, `applications`
-filters them and makes devices. asyncua's client asks; `bounded_channel` bounds what strangers send.
+`servers` asks a Discovery URL which servers it knows, and whether each of them answers.
+`applications` filters them and makes devices. The client is asyncua's; `bounded_channel` limits
+what it reads from an untrusted server.
 Start reading at `handler`.
 """

@@ -1,4 +1,4 @@
-"""Applications that OPC UA servers tell of, and at which URL each is a device."""
+"""Applications that OPC UA servers report, and the URL at which each is a device."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ APPLICATION_NAME = "OPCUA_APPLICATION_NAME"
 APPLICATION_URI = "OPCUA_APPLICATION_URI"
 PRODUCT_URI = "OPCUA_PRODUCT_URI"
 LONGEST = 2048
-"""Characters of anything that is taken over."""
+"""Characters of a text that a server reports; a longer text is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What an ApplicationDescription says that matters here.
+    """The fields of an ApplicationDescription that the handler uses.
 
     Attributes:
-        is_server: Whether its type is Server: no client, no Discovery Server, and not both a
-            client and a server, as in Akri.
-        is_both: Whether it is both.
-        discovery_urls: Where it says it can be asked.
+        is_server: Whether its type is Server. A client, a Discovery Server, and an application
+            that is client and server are not, as in Akri.
+        is_both: Whether its type is ClientAndServer.
+        discovery_urls: The URLs at which it says it answers.
     """
 
     name: str
@@ -39,12 +39,13 @@ class Application:
 
 
 class Place(NamedTuple):
-    """Where an application is to be found.
+    """Where an application answers.
 
     Attributes:
-        url: As it says.
-        instead: If the name of its host says nothing here.
-        is_own: Whether it told of itself: then it is also there if `url` is not to be asked.
+        url: The URL that it reports.
+        instead: The URL to use if the host name in `url` cannot be resolved here.
+        is_own: Whether the application reported itself: then `instead` also counts if `url` may
+            not be contacted.
     """
 
     url: str
@@ -53,13 +54,13 @@ class Place(NamedTuple):
 
 
 def place_of(application: Application, asked: str, *, alone: bool) -> Place | None:
-    """Where an application is; None if no URL of it is one of OPC UA over TCP.
+    """Where an application answers; None if it has no URL of OPC UA over TCP.
 
     Args:
-        application: As it was told of.
-        asked: The URL that told of it.
-        alone: Whether nothing else was told there. Then the application itself answered, and is
-            at that URL if its own makes no sense here; else it is on that host, at its own port.
+        application: The reported application.
+        asked: The URL of the server that reported it.
+        alone: Whether that server reported nothing else. Then the application itself answered:
+            `instead` is that URL. Else `instead` is on that host, at the application's own port.
     """
     here = split_url(asked, SCHEME)
     for url in application.discovery_urls:
@@ -74,7 +75,7 @@ def place_of(application: Application, asked: str, *, alone: bool) -> Place | No
 
 
 def device(url: str, application: Application) -> Device:
-    """The device that a server is."""
+    """The device for a server."""
     told = {
         APPLICATION_NAME: application.name,
         APPLICATION_URI: application.uri,
@@ -85,9 +86,9 @@ def device(url: str, application: Application) -> Device:
 
 
 def devices(found: Iterable[Device]) -> tuple[Device, ...]:
-    """Sorted by id, each once: a server may be registered with several Discovery Servers.
+    """The devices sorted by id; of several with one id the first.
 
-    The first counts.
+    A server may be registered with several Discovery Servers.
     """
     first: dict[str, Device] = {}
     for device in found:

@@ -1,10 +1,10 @@
-"""Bounds of what is read from a stranger's OPC UA server: what asyncua's client does not refuse.
+"""Limits of what is read from an untrusted OPC UA server, which asyncua's client lacks.
 
-Its own limits are those that the server tells; it gathers a chunk of any announced size, and one
-shorter than its header takes it back. Its codecs go back over the same bytes for ever on a text of
-a length below zero, and make lists without an end of an ExtensionObject of a few bytes. So it gets
-chunks that are whole, and only so many bytes of them; such lengths are refused; and
-ExtensionObjects, of which answers to FindServers need none, are not looked into.
+asyncua takes its limits from the server. It collects a chunk of any announced size, and reads
+backwards in a chunk that is shorter than its header. Its codecs loop without end on a text of
+negative length, and make endless lists of an ExtensionObject of a few bytes. So this protocol
+passes on whole chunks only, up to a limit of bytes, and refuses negative lengths. It does not
+decode ExtensionObjects: answers to FindServers need none.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from asyncua import ua
 from asyncua.client.ua_client import UASocketProtocol
 from asyncua.common.utils import Buffer, NotEnoughData
 
-_NONSENSE = "its answer makes no sense"
+_NONSENSE = "its answer is invalid"
 _KINDS = (b"ACK", b"ERR", b"OPN", b"MSG")
 _BROKEN_OFF = b"MSGA"
 _START = 8
-"""Bytes before which nobody knows how long a chunk is."""
+"""Bytes that hold the kind and the size of a chunk."""
 
 _LEAST = 12
 """Bytes of a chunk's header, with the channel."""
@@ -29,12 +29,11 @@ class BoundedProtocol(UASocketProtocol):  # type: ignore[misc]
     """A connection of asyncua's client.
 
     Args:
-        longest: Bytes that are read from it at most.
-        seconds: How long each answer is awaited.
+        longest: Bytes that it reads at most.
+        seconds: Timeout of each answer.
 
     Attributes:
-        refusal: Why what the server sent was not read any further, in words for a sentence; empty
-            if it was not that.
+        refusal: Why it stopped to read from the server, as a part of a sentence; "" if it did not.
     """
 
     def __init__(self, longest: int, seconds: float) -> None:
@@ -44,7 +43,7 @@ class BoundedProtocol(UASocketProtocol):  # type: ignore[misc]
         self.refusal = ""
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, chunk by chunk, unless it is too much."""
+        """Pass on what came, chunk by chunk, up to the limit."""
         self._received += data
         self._left -= len(data)
         while not self.refusal:
@@ -62,17 +61,17 @@ class BoundedProtocol(UASocketProtocol):  # type: ignore[misc]
         if not any(kind.startswith(start[:3]) for kind in _KINDS):
             return "it does not speak OPC UA"
         if start[:4] == _BROKEN_OFF:
-            return "it broke its answer off"
+            return "it aborted its answer"
         if self._left < 0 or (len(start) == _START and size > self._longest):
             return f"its answer is longer than {self._longest // 1024} KiB"
         return _NONSENSE if len(start) == _START and size < _LEAST else ""
 
     def disconnect_socket(self) -> None:
-        """End the connection: asyncua does so on what it cannot read."""
+        """End the connection: asyncua calls this for an answer that it cannot read."""
         self._refuse(_NONSENSE)
 
     def end(self) -> None:
-        """End the connection; nothing is wrong with it."""
+        """End a connection without an error."""
         if self.transport is not None:
             self.transport.abort()
 

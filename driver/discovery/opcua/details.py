@@ -2,8 +2,8 @@
 
 opcuaDiscoveryMethod:
   standard:
-    discoveryUrls: ["opc.tcp://10.0.0.7:4840/"]     # absent: of a Discovery Server on the node
-applicationNames:                                   # absent: all
+    discoveryUrls: ["opc.tcp://10.0.0.7:4840/"]     # default: a Discovery Server on the node
+applicationNames:                                   # default: all
   items: ["Press 7"]
   action: Include
 """
@@ -28,7 +28,7 @@ class OpcuaDetails:
     """What a Configuration asks of the opcua handler.
 
     Attributes:
-        discovery_urls: Servers, or Discovery Servers, that are asked which servers there are.
+        discovery_urls: URLs of servers, or Discovery Servers, that report which servers exist.
     """
 
     discovery_urls: tuple[str, ...] = (DEFAULT_URL,)
@@ -36,7 +36,7 @@ class OpcuaDetails:
 
 
 def parse_opcua_details(text: str) -> OpcuaDetails | tuple[Problem, ...]:
-    """The details, or all that is wrong with them."""
+    """The details, or every problem with them."""
     fields = Fields(text, (_METHOD, "applicationNames"))
     urls = _discovery_urls(fields)
     names = read_filter(fields, "applicationNames")

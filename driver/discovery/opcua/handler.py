@@ -1,4 +1,4 @@
-"""The opcua handler: every server that the configured URLs tell of is a device."""
+"""The opcua handler: every server that the configured URLs report is a device."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class OpcuaHandler(NetworkHandler):
     def discover(
         self, details: OpcuaDetails, properties: Properties = NO_PROPERTIES
     ) -> DeviceLists:
-        """Yield all servers, and again whenever there are others.
+        """Yield all servers, and again whenever the list changes.
 
-        A server that comes is told as soon as it answers, whoever else keeps silent. The first
-        answer waits for all: it says that what is not in it is not there.
+        A new server is reported as soon as it answers, though other servers have not answered
+        yet. The first list waits for all: a server that it lacks counts as absent.
         """
         follower = object()
         tell = partial(self._reasons.tell, follower)
@@ -44,10 +44,10 @@ class OpcuaHandler(NetworkHandler):
 
 
 class _Lead(NamedTuple):
-    """A server that was told of.
+    """A reported server that is not verified yet.
 
     Attributes:
-        by: The address of whoever told.
+        by: The address of the server that reported it.
     """
 
     application: Application
@@ -56,12 +56,12 @@ class _Lead(NamedTuple):
 
 
 class _Turn:
-    """One look."""
+    """One discovery cycle."""
 
     def __init__(
         self, details: OpcuaDetails, reach: Reach, on_end: Callable[[list[str]], None]
     ) -> None:
-        """`on_end` hears, before the last list is yielded, what was not discovered and why."""
+        """`on_end` gets the reasons why servers were not discovered, before the last list."""
         self._on_end = on_end
         self._details = details
         self._reach = reach
@@ -69,12 +69,12 @@ class _Turn:
         self.reasons: list[str] = []
 
     async def look(self, before: tuple[Device, ...] | None) -> DeviceLists:
-        """Yield what was there before with what is new, each time that one is found; then all."""
+        """Yield the servers from before and the new ones, at each new one; last all servers."""
         new: dict[str, Device] = {}
         known, changed = {device.id for device in before or ()}, asyncio.Event()
 
         def tell(device: Device) -> None:
-            # Before the first look ended, what is missing in an answer would be taken for gone.
+            # Before the first cycle has ended, a server that a list lacks would count as absent.
             if before is not None and device.id not in known:
                 new.setdefault(device.id, device)
                 changed.set()
@@ -99,7 +99,7 @@ class _Turn:
             urls = self._details.discovery_urls
             asked = [tasks.create_task(self._follow(url, tell)) for url in urls]
         found = [one for task in asked for one in task.result()]
-        # What a server says of itself counts before what others say of it.
+        # What a server reports of itself has precedence over what others report.
         found.sort(key=lambda one: not one[0].place.is_own)
         there = devices(device for _, device in found)
         if len(there) > MOST_SERVERS:
@@ -107,7 +107,7 @@ class _Turn:
         return there[:MOST_SERVERS]
 
     async def _follow(self, url: str, tell: Callable[[Device], None]) -> list[tuple[_Lead, Device]]:
-        """The servers that a URL tells of and that are there, each told when it is found."""
+        """The servers that a URL reports and that answer; `tell` gets each as it is found."""
         leads = await self._ask(url)
         if len(leads) > MOST_SERVERS:
             self._tell_of_too_many()
@@ -117,10 +117,10 @@ class _Turn:
         return [(one, found) for one, task in finding if (found := task.result()) is not None]
 
     def _tell_of_too_many(self) -> None:
-        self.reasons.append(f"There are more than {MOST_SERVERS} servers; the others are left.")
+        self.reasons.append(f"There are more than {MOST_SERVERS} servers; the others are ignored.")
 
     async def _ask(self, url: str) -> list[_Lead]:
-        """The wanted servers that a URL tells of, and where each is."""
+        """The servers that a URL reports and that pass the filter, and where each answers."""
         try:
             async with self._connections:
                 told = await find_servers(url)
@@ -141,12 +141,13 @@ class _Turn:
         return found
 
     async def _find(self, lead: _Lead, tell: Callable[[Device], None]) -> Device | None:
-        """The device that a server is, if it is where it was told to be; then it is told."""
+        """The device for a server that answers where it was reported; `tell` gets it, too."""
         async with self._connections:
             url, addresses = await self._locate(lead)
             where = f"{shown(lead.application.name)} at {shown(url)}"
             if isinstance(addresses, str):
-                self.reasons.append(f"{where}, told by {lead.by}, is not asked: {addresses}.")
+                told = f"reported by {lead.by}, is not contacted"
+                self.reasons.append(f"{where}, {told}: {addresses}.")
             elif await is_served(url, addresses):
                 found = device(url, lead.application)
                 tell(found)
@@ -156,7 +157,7 @@ class _Turn:
         return None
 
     async def _locate(self, lead: _Lead) -> tuple[str, list[str] | str]:
-        """Where a server is, and at which addresses it is asked, or why at none."""
+        """The URL of a server, and the addresses to contact, or why there is none."""
         place = lead.place
         addresses = await self._asked_of(place.url, lead.by)
         if addresses == [] or (isinstance(addresses, str) and place.is_own):
@@ -164,7 +165,7 @@ class _Turn:
         return place.url, addresses
 
     async def _asked_of(self, url: str, by: str) -> list[str] | str:
-        """The addresses of a URL that are asked, or why none of them is."""
+        """The addresses of a URL that may be contacted, or why none of them may."""
         asked, refusal = [], ""
         for address in await addresses_of(url):
             why = self._refusal(address, by)

@@ -1,7 +1,7 @@
-"""OPC UA servers on the network, asked which servers they know of.
+"""The client of OPC UA servers on the network: which servers they know.
 
-A server may be slow, gone, or hostile: whatever it does costs it its own place in the list, after
-`SERVER_TIMEOUT` at the latest, and no more than `LONGEST_ANSWER` bytes are read from it.
+A server may be slow, absent or hostile. It can then lose only its own place in the list, after
+`SERVER_TIMEOUT` at the latest. At most `LONGEST_ANSWER` bytes are read from it.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ CONNECT_TIMEOUT = timedelta(seconds=3)
 """As Akri's."""
 
 LONGEST_ANSWER = 512 * 1024
-"""Bytes; a few thousand servers. The library takes up to half a second to read as much."""
+"""Bytes; a few thousand servers. The library takes up to 0.5 s to read so much."""
 
 LONGEST_GREETING = 4096
 """Bytes; an Acknowledge has 28, and an Error a sentence."""
 
 DEFAULT_PORT = 4840
 MOST_ADDRESSES = 3
-"""Of one name, which are tried one after another."""
+"""Addresses of one name that are tried, one after another."""
 
-logging.getLogger("asyncua").setLevel(logging.CRITICAL + 1)  # reasons are ours to tell
+logging.getLogger("asyncua").setLevel(logging.CRITICAL + 1)  # this module reports the reasons
 
 
 class UnreachableError(Exception):
-    """Raised when a server does not answer as it should; the text goes into a sentence."""
+    """Raised when a server gives no valid answer; the text is a part of a sentence."""
 
 
 class Told(NamedTuple):
-    """What a server tells.
+    """The answer of a server.
 
     Attributes:
-        applications: All that it knows of, itself included.
-        by: The address at which it was asked.
+        applications: All applications that it knows, itself included.
+        by: The address at which it answered.
     """
 
     applications: list[Application]
@@ -60,10 +60,10 @@ class Told(NamedTuple):
 
 
 async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> Told:
-    """All applications that the server at a URL knows of, itself included.
+    """All applications that the server at a URL knows, itself included.
 
     Raises:
-        UnreachableError: If it does not tell in time, or in a way that makes sense.
+        UnreachableError: If it gives no answer in time, or an invalid one.
     """
     try:
         async with asyncio.timeout(within.total_seconds()):
@@ -71,7 +71,7 @@ async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> Told:
     except TimeoutError as error:
         text = f"no answer within {within.total_seconds():g} seconds"
         raise UnreachableError(text) from error
-    except Exception as error:  # the library reads foreign bytes
+    except Exception as error:  # the library reads untrusted bytes
         raise UnreachableError(_why(error)) from error
 
 
@@ -86,11 +86,11 @@ def _why(error: Exception) -> str:
         case OSError():
             return str(error)
         case _:
-            return f"its answer makes no sense ({type(error).__name__})"
+            return f"its answer is invalid ({type(error).__name__})"
 
 
 async def addresses_of(url: str) -> list[str]:
-    """The addresses that the host of a URL has; none if it has none."""
+    """The addresses of the host of a URL; [] if it has none."""
     host, port = _address(url)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT.total_seconds()):
@@ -100,9 +100,10 @@ async def addresses_of(url: str) -> list[str]:
 
 
 async def is_served(url: str, addresses: Iterable[str]) -> bool:
-    """Whether an OPC UA server greets at a URL, at one of these addresses of its host.
+    """Whether an OPC UA server answers at a URL, at one of these addresses of its host.
 
-    Whatever else is there, or nothing, is one and the same: strangers tell of URLs.
+    False for anything else that listens there, too: the URL comes from the network, and the result
+    must not tell an attacker which ports are open.
     """
     _, port = _address(url)
     for address in islice(addresses, MOST_ADDRESSES):
@@ -113,9 +114,9 @@ async def is_served(url: str, addresses: Iterable[str]) -> bool:
             ):
                 await client.send_hello()
                 return True
-        except UaStatusCodeError:  # it refuses this URL, and says so as a server does
+        except UaStatusCodeError:  # an OPC UA server refuses this URL
             return True
-        except Exception:  # noqa: BLE001 - the library reads foreign bytes
+        except Exception:  # noqa: BLE001 - the library reads untrusted bytes
             continue
     return False
 
@@ -135,10 +136,10 @@ async def _ask(url: str) -> Told:
 async def _connected(
     url: str, addresses: list[str], port: int, longest: int
 ) -> AsyncIterator[tuple[Client, str]]:
-    """A client of the server of a URL, and at which address it is asked.
+    """A client of the server at a URL, and the address that it is connected to.
 
     Raises:
-        OSError: If nobody listens, or the connection ends; the text goes into a sentence.
+        OSError: If no server listens, or the connection ends; the text is a part of a sentence.
     """
     client = Client(url)
     make = partial(BoundedProtocol, longest, SERVER_TIMEOUT.total_seconds())
@@ -157,7 +158,7 @@ async def _connected(
 async def _listening(
     make: Callable[[], BoundedProtocol], addresses: list[str], port: int
 ) -> tuple[BoundedProtocol, str]:
-    """A connection to the first of some addresses that has somebody listening."""
+    """A connection to the first of some addresses at which a server listens."""
     loop = asyncio.get_running_loop()
     *others, last = addresses
     for other in others:

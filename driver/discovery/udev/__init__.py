@@ -2,10 +2,9 @@
 
 netlink_watch ──► sysfs ──► devices ──rules──► handler_subscriptions ──► lists of devices
 
-`details` and `grammar` read a Configuration's rules, `rules` matches them as udevd does,
-`devices` groups what matches and `identity` says which device is the same as before. `doubts` says
-of which devices udevd's database is out of date, and `guards` what lasts no longer than a device.
-`netlink` and `sysfs` ask the kernel and udevd, in this process: the only handler that has no
-network.
-Start reading at `handler`.
+`details` and `grammar` parse a Configuration's rules, and `rules` matches them as udevd does.
+`devices` groups the matching devices, and `identity` recognizes a device that was plugged in again.
+`doubts` tracks the devices whose entries in udevd's database may be outdated. `guards` names paths
+that exist only as long as a device. `netlink` and `sysfs` read from the kernel and udevd. Start
+reading at `handler`.
 """

@@ -1,8 +1,8 @@
-"""What claims can select a device by: its udev properties, and where it hangs.
+"""Attributes by which claims select a device: its udev properties, and its place on the buses.
 
-Kubernetes' own attributes come first, then what people ask for most, then the rest by name. Left
-out is what changes whenever a device is plugged in, what its environment says already, and what
-has no room in an attribute.
+Kubernetes' own attributes come first, then the most requested ones, then the rest by name. Omitted
+are properties that change whenever a device is plugged in, those that its environment has already,
+and values that are too long for an attribute.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LEFT_OUT = frozenset(
     }
 )
 _MEASURED = ("POWER_SUPPLY_",)
-"""Prefixes of what devices measure all the time."""
+"""Prefixes of properties that are measurements, and change all the time."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
 _ROOT = re.compile(r"/(pci[0-9a-f]{4,}:[0-9a-f]{2})/")
@@ -59,11 +59,11 @@ _USB_ATTRIBUTES = {
     "ID_MODEL_ID": "idProduct",
     "ID_SERIAL_SHORT": "serial",
 }
-"""What the kernel says where no udevd does."""
+"""Files of the kernel that replace a property if no udevd runs."""
 
 
 def attributes_of(device: DeviceView) -> dict[str, str]:
-    """The attributes of a device, the important ones first."""
+    """The attributes of a device, the most important first."""
     told = {**_of_usb(device), **device.properties}
     fitting = {name: value for name, value in told.items() if _fits(name, value)}
     names = [*(name for name in _FIRST if name in fitting), *sorted(fitting.keys() - set(_FIRST))]
@@ -83,7 +83,7 @@ def _standard(device: DeviceView) -> Mapping[str, str]:
 
 
 def _numa_node(device: DeviceView) -> str | None:
-    """As the first that knows says: the device, or a bus that it hangs on; -1 is no node."""
+    """The NUMA node of the device, else of the nearest bus above it; -1 means none."""
     if device.path.startswith("/devices/virtual/"):
         return None
     told = (each.attribute("numa_node") for each in self_and_ancestors(device))
@@ -106,5 +106,5 @@ def _fits(name: str, value: str) -> bool:
         return False
     try:
         return len(value.encode()) <= VALUE_LIMIT
-    except UnicodeEncodeError:  # bytes that are no UTF-8
+    except UnicodeEncodeError:  # bytes that are not UTF-8
         return False

@@ -1,9 +1,9 @@
 """Discovery details of the udev handler, as Akri writes them, and one field more.
 
-udevRules: ['KERNEL=="video[0-9]*"']     # a device is found by any of them
-groupRecursive: false                    # a device and those below it are one
+udevRules: ['KERNEL=="video[0-9]*"']     # any of these selects a device
+groupRecursive: false                    # true: a device and all below it are one device
 permissions: rwm                         # of the container on the device nodes
-identity: devpath                        # or serial, by-id, by-path: what a device is known by
+identity: devpath                        # or serial, by-id, by-path: how a device is recognized
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from driver.discovery.udev.identity import DEVPATH_IDENTITY, IDENTITIES
 from driver.discovery.udev.rules import Rule
 
 PERMISSIONS = ("r", "w", "m", "rw", "rm", "rwm", "wm")
-"""What Akri accepts; the order of the letters counts."""
+"""The permissions that Akri accepts; the order of the letters matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class UdevDetails:
     """What a Configuration asks of the udev handler.
 
     Attributes:
-        rules: A device is found if any of them selects it.
-        group_recursive: Whether a found device and those found below it are one device.
-        permissions: Of the container on device nodes, as the device cgroup writes them.
+        rules: A device is selected if any of them matches.
+        group_recursive: Whether a selected device and the selected ones below it are one device.
+        permissions: Permissions of the container on device nodes, as the device cgroup writes them.
         identity: One of `IDENTITIES`.
     """
 
@@ -39,7 +39,7 @@ class UdevDetails:
 
 
 def parse_udev_details(text: str) -> UdevDetails | tuple[Problem, ...]:
-    """The details, or all that is wrong with them."""
+    """The details, or every problem with them."""
     fields = Fields(text, ("udevRules", "groupRecursive", "permissions", "identity"))
     group_recursive = fields.boolean("groupRecursive", default=False)
     permissions = fields.string("permissions", default="rwm")

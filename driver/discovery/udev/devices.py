@@ -1,12 +1,12 @@
-"""From what rules select to the devices that a Configuration gets.
+"""The devices of a Configuration, from the devices that its rules select.
 
     path, view ──look──► Search ──devices──► sorted tuple of Device
 
 A selected device without a device node stands for its first ancestor that has one, as in Akri: a
 rule may name an interface of a USB camera, and the container needs the camera's node.
 
-A device of which udevd's database must say whether it is selected, or which it is, is withheld
-while the database is in doubt.
+A device is withheld while its entry in udevd's database is in doubt, if that entry decides whether
+the device is selected, or which device it is.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ DEVNODE = "UDEV_DEVNODE"
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """What a selected device stands for.
+    """A selected device, or the ancestor that it stands for.
 
     Attributes:
         path: The device's path in sysfs, without the mount point.
-        node: None where neither the device nor any ancestor has a device node.
-        identity: What the details ask to know it by; None where that is its path.
+        node: Its device node; None if neither the device nor any ancestor has one.
+        identity: Its identity, of the kind in the details; None if that is its path.
         since: When it arrived, see `identity.arrival_of`.
         attributes: See `attributes`.
-        iommu_group: Its name, if the device's VFIO nodes are asked for.
-        number: What tells its device node, see `Device.nodes`.
+        iommu_group: The name of its IOMMU group, if the Configuration wants its VFIO nodes.
+        number: The number of its device node, see `Device.nodes`.
         guards: See `guards`.
-        in_doubt: Whether nobody can tell what it is, or whether it is selected at all.
+        in_doubt: Whether it is unknown what it is, or whether it is selected at all.
     """
 
     path: str
@@ -63,10 +63,10 @@ Group = tuple[Find, ...]
 
 
 class Search:
-    """What the rules of one Configuration have found so far.
+    """The devices that the rules of one Configuration select.
 
-    Looking at a path tells how the device is now, so it may be done in any order, any number of
-    times, and for devices that come and go meanwhile.
+    `look` reads the current state of a device. So the caller may look at paths in any order, any
+    number of times, and while devices come and go.
     """
 
     def __init__(self, details: UdevDetails, passthrough: Passthrough = NO_PASSTHROUGH) -> None:
@@ -81,12 +81,12 @@ class Search:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The selected devices, and those in doubt."""
+        """Paths of the selected devices, and of those in doubt."""
         return tuple(self._finds)
 
     @property
     def withheld(self) -> tuple[str, ...]:
-        """Paths of the devices in doubt: they are not offered, nor is a group with one of them."""
+        """Paths of the devices in doubt. They are not reported, nor is a group with one of them."""
         return tuple(path for path, find in self._finds.items() if find.in_doubt)
 
     def has_below(self, path: str) -> bool:
@@ -94,18 +94,18 @@ class Search:
         return any(each.startswith(f"{path}/") for each in self.paths)
 
     def may_select(self, subsystem: str, sys_name: str) -> bool:
-        """Whether it is worth to look at a device of this name."""
+        """Whether a rule may select a device of this name."""
         return any(rule.may_match(subsystem, sys_name) for rule in self._details.rules)
 
     def look(self, path: str, device: DeviceView | None) -> bool:
-        """Take note of a device as it is now; whether that changes anything.
+        """Record the current state of a device; return whether that changed anything.
 
         Args:
             path: The device's path.
-            device: None if it is gone.
+            device: The device; None if it is absent.
 
         Raises:
-            UnicodeEncodeError: If it is selected and its name is no text.
+            UnicodeEncodeError: If it is selected and its name is not UTF-8.
         """
         find = None if device is None else self._find(device)
         if find == self._finds.get(path):
@@ -118,17 +118,17 @@ class Search:
 
     @property
     def due(self) -> float | None:
-        """When the devices are to be asked for again though nothing changed; see `Names`."""
+        """When to call `devices` again though nothing changed; see `Names`."""
         return self._names.due
 
     def devices(self, now: float) -> tuple[Device, ...]:
-        """All devices that have a name by now, in the order of their ids; see `Names.give`."""
+        """All devices that have an id, sorted by id; see `Names.give`."""
         unique = {find.path: find for find in self._finds.values()}.values()
         groups = _grouped(unique) if self._details.group_recursive else ((find,) for find in unique)
         found = {g[0].path: g for g in groups if not any(find.in_doubt for find in g)}
         tops = (group[0] for group in found.values())
         ids = self._names.give((Claimant(top.path, top.identity, top.since) for top in tops), now)
-        # Of a thousand devices one changes: the others are not made again.
+        # Usually one of a thousand devices changes: the others are reused.
         known = self._devices
         self._devices = {
             path: (group, self._again(known.get(path), group, ids[path]))
@@ -139,13 +139,13 @@ class Search:
         return tuple(sorted(devices, key=lambda device: device.id))
 
     def unnamed(self) -> tuple[str, ...]:
-        """Paths of the devices of the last list that are known by their path for want of better."""
+        """Paths of the listed devices that have their path as id, because they lack an identity."""
         if self._details.identity == DEVPATH_IDENTITY:
             return ()
         return tuple(path for path, (_, device) in self._devices.items() if device.id == path)
 
     def _find(self, device: DeviceView) -> Find | None:
-        """What it stands for; None if no rule selects it."""
+        """The Find of a device; None if no rule selects it."""
         try:
             is_selected = any(rule.matches(device) for rule in self._details.rules)
             return self._selected(device) if is_selected else None
@@ -191,7 +191,7 @@ class Search:
 
 
 def _number(device: DeviceView) -> str:
-    """As udevd's database names it, `b7:1` or `c81:0`; without a node its path in sysfs."""
+    """As in udevd's database, `b7:1` or `c81:0`; without a device node its path in sysfs."""
     if device.node is None:
         return _text(device.path)
     major, minor = device.property("MAJOR"), device.property("MINOR")
@@ -203,14 +203,14 @@ def _text(value: str) -> str:
     """The value itself.
 
     Raises:
-        UnicodeEncodeError: If it holds bytes that are no UTF-8, which no Instance can hold.
+        UnicodeEncodeError: If it has bytes that are not UTF-8, which no Instance can hold.
     """
     value.encode()
     return value
 
 
 def _grouped(finds: Iterable[Find]) -> Iterator[Group]:
-    """Groups of a device and all that are below it, each with the topmost first.
+    """Groups of a device and all devices below it, the topmost first.
 
     Paths are compared part by part: `…/1-10` is not below `…/1-1`.
     """

@@ -1,16 +1,16 @@
-"""Doubts: of which devices udevd's database may tell what was, and not what is.
+"""Doubts: the devices whose entries in udevd's database may be outdated.
 
     events of the kernel, answers of udevd, whether udevd lives ──Doubts──► the paths in doubt
 
-udevd answers each event of the kernel by an event of its own, with the same number, when its
-database is up to date. Until then the entry of that device is older than the device's last event:
-while udevd works on it that is a matter of milliseconds, and without a living udevd it stays so.
-The entry of a device of which the kernel told nothing since is believed though udevd has ended.
+udevd answers each event of the kernel with an event of the same number, once its database is up to
+date. Until then the entry of the device is older than the last event: for milliseconds while udevd
+works, and without a limit if no udevd runs. An entry stays valid after udevd has ended, as long as
+the kernel sends no event for its device.
 
-What was told while nobody listened here is udevd's to know: if it lives, it has answered or will;
-if not, every entry is in doubt until udevd answers for its device anew (`udevadm trigger`). The
-same where it ends soon after events were lost, since they are lost where there are many, of which
-it has a long row before it. That it ends in the moment in which a listener starts is not looked at.
+This process may have missed events. A running udevd has answered them or will. If no udevd runs,
+every entry is in doubt until udevd answers for its device anew (`udevadm trigger`). The same holds
+if udevd ends soon after events were lost: events are lost when there are many, and udevd then has a
+long queue. The case that udevd ends just when a listener starts is ignored.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from driver.discovery.udev.uevents import Source, Uevent
 from kube.words import some_of
 
 PATIENCE_SECONDS = 10.0
-"""How long a udevd that lives may need for an event; one that hangs is as good as dead."""
+"""How long a running udevd may take for an event; after that it counts as hanging."""
 
 MOST_TOLD = 4
-"""So many devices are named in a sentence."""
+"""Devices that a sentence names at most."""
 
 
 @dataclass(slots=True)
 class _Unanswered:
-    """The last event of a device.
+    """The last event of a device that udevd has not answered.
 
     Attributes:
-        number: The event's.
-        since: When the first of those was heard that are not answered.
-        is_overdue: Whether there is, or was, no udevd to answer it in time.
+        number: The event's number.
+        since: When the first of the device's unanswered events arrived.
+        is_overdue: Whether udevd did not answer it in time, or did not run.
     """
 
     number: int
@@ -46,7 +46,7 @@ class _Unanswered:
 class Doubts:
     """The paths of the devices whose entries in the database are in doubt.
 
-    To be told of every event in the order in which they come, from `begin` on.
+    From `begin` on the caller passes every event to `hear`, in the order of arrival.
     """
 
     def __init__(self) -> None:
@@ -63,11 +63,11 @@ class Doubts:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an answer is not there that may still come in time."""
+        """Whether an answer is missing that may still come in time."""
         return any(not event.is_overdue for event in self._unanswered.values())
 
     def begin(self, now: float, *, udevd_lives: bool) -> None:
-        """From now on all events are heard; before, some or all were not, nor their answers."""
+        """Start to receive all events; some of those before, and of their answers, were missed."""
         is_first = self._all_answered_at is None
         self._all_answered_at = now if is_first else now + PATIENCE_SECONDS
         overdue = {path: event for path, event in self._unanswered.items() if event.is_overdue}
@@ -76,10 +76,10 @@ class Doubts:
             self._answered = set()
 
     def look(self, now: float, *, udevd_lives: bool) -> tuple[str, ...]:
-        """See who waits in vain, given whether there is a udevd; the paths that are new in doubt.
+        """Mark overdue events, given whether udevd lives; return the paths that came into doubt.
 
-        A udevd that comes later does not answer what was told before it came. If all come to be in
-        doubt they are not new: whoever saw udevd end looks at all devices.
+        A udevd that starts later does not answer earlier events. If all devices come into doubt at
+        once, none is returned: the caller scans all devices when udevd ends.
         """
         has_ended = self._udevd_lives and not udevd_lives
         if has_ended and self._all_answered_at is not None and now < self._all_answered_at:
@@ -92,7 +92,7 @@ class Doubts:
         return tuple(new)
 
     def hear(self, event: Uevent, now: float) -> None:
-        """Take note of an event."""
+        """Record an event."""
         if event.source is Source.UDEVD:
             self._hear_answer(event)
         elif event.action == "remove":
@@ -105,7 +105,7 @@ class Doubts:
             self._unanswered.setdefault(event.path, unanswered).number = event.number
 
     def _hear_answer(self, answer: Uevent) -> None:
-        """It may be one to an earlier event; then the last is still to be answered."""
+        """An answer to an earlier event leaves the last one unanswered."""
         event = self._unanswered.get(answer.path)
         if event is not None and answer.number < event.number:
             return
@@ -114,25 +114,25 @@ class Doubts:
             self._answered.add(answer.path)
 
     def _forget(self, path: str) -> None:
-        """It is gone; should it come back, the kernel says so."""
+        """Drop an absent device; the kernel sends an event when it returns."""
         self._unanswered.pop(path, None)
         if self._answered is not None:
             self._answered.discard(path)
 
     def _move(self, old: str, new: str) -> None:
-        """What is below a device moves with it, without events of its own."""
+        """Devices below a device move with it, without events of their own."""
         self._forget(old)
         for path in [path for path in self._unanswered if path.startswith(f"{old}/")]:
             self._unanswered[new + path.removeprefix(old)] = self._unanswered.pop(path)
 
 
 def told(withheld: Iterable[str]) -> str | None:
-    """Which devices are withheld, and what mends it; None if none are."""
+    """A sentence: which devices are withheld, and what to do; None if none is."""
     paths = sorted(set(withheld))
     if not paths:
         return None
     return (
-        "udevd has not answered what the kernel told of these devices, so that its database may"
-        f" tell what they were before, and they are withheld: {some_of(paths, MOST_TOLD)}."
-        " See that systemd-udevd runs, and run udevadm trigger."
+        "udevd has not answered the kernel's last events for some devices, so its database may be"
+        f" outdated and they are withheld: {some_of(paths, MOST_TOLD)}."
+        " Check that systemd-udevd runs, then run udevadm trigger."
     )

@@ -1,6 +1,6 @@
-"""The text of a udev rule, `SUBSYSTEM=="block", ATTR{size}!="0"`, told into its keys.
+"""Parses a udev rule, such as `SUBSYSTEM=="block", ATTR{size}!="0"`, into its keys.
 
-Every flaw is named with its column, since the reader of the message sees a rule and not a parser.
+Every error has its column: the reader of the message sees the rule, not the parser.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _VALUE = re.compile(r'"((?:\\"|[^"\\]|\\(?!"))*)"', re.DOTALL)
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a rule.
+    """An error in a rule.
 
     Attributes:
-        column: Where in the rule, from 1.
+        column: Its column in the rule, from 1.
     """
 
     column: int
@@ -40,10 +40,10 @@ class Flaw(NamedTuple):
 
 
 def parse_rule(text: str) -> Rule | tuple[Flaw, ...]:
-    """A rule, or all that is wrong with it.
+    """A rule, or every error in it.
 
-    Commas and blanks may stand between keys in any number, as udevd takes them. A rule without a
-    key would select every device of the node and is refused.
+    Any number of commas and blanks may stand between keys, as for udevd. A rule without a key is
+    refused: it would select every device of the node.
     """
     parser = _Parser(text)
     keys = sorted(parser.keys(), key=lambda key: _RANK[key.key])
@@ -58,11 +58,11 @@ def parse_rule(text: str) -> Rule | tuple[Flaw, ...]:
 
 
 class _UnreadableError(Exception):
-    """Raised when the rest of a rule cannot be told into keys."""
+    """Raised when the rest of a rule cannot be split into keys."""
 
 
 class _Parser:
-    """Reads one rule; what is wrong gathers in `flaws`."""
+    """Parses one rule; errors are collected in `flaws`."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -136,10 +136,10 @@ class _Parser:
 
 
 def _name_flaw(key: str, name: str) -> str | None:
-    """Why a name in braces is refused.
+    """Why a name in braces is refused; None if it is not.
 
-    An attribute's name is a path below the device's folder. One that leaves the folder would let
-    a rule ask what any file of the node holds.
+    The name of an attribute is a path below the device's folder. A path out of that folder would
+    let a rule test the content of any file of the node.
     """
     if not name.isprintable():
         return "the name holds a character that cannot be printed."

@@ -1,13 +1,13 @@
-"""Guards: paths of the host that are there only as long as this very device is.
+"""Guards: paths of the host that exist only as long as one particular device is present.
 
-The container runtime starts no container that such a path was promised to and that lacks it. So a
-container that is started anew while no driver runs gets the device that it had, or is not started.
+The guard is a mount of the container, and the runtime starts no container whose mount is missing.
+So a container that restarts while no driver runs gets its device, or does not start.
 
-    /dev/disk/by-diskseq/9   a disk, until it is pulled or gets another medium; udevd's link, made
-                             of the kernel's count of media
-    /dev/bus/usb/001/007     a USB device, until it is pulled; the kernel counts on at each plug
+    /dev/disk/by-diskseq/9   a disk, until it is unplugged or gets another medium; udevd's link,
+                             made of the kernel's count of media
+    /dev/bus/usb/001/007     a USB device, until it is unplugged; the kernel counts on at each plug
 
-Of a device that is known by its place there is none: there it is whatever is plugged in.
+A device that is identified by its place has no guard: any device may be plugged in there.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _USB_NODES = "/dev/bus/usb/"
 
 
 def guards_of(device: DeviceView, identity: str) -> tuple[str, ...]:
-    """The guards of a device, if its Configuration knows it by what it is.
+    """The guards of a device; () if its Configuration identifies it by its place.
 
     Args:
-        device: As it is now.
+        device: The current state of the device.
         identity: One of `IDENTITIES`.
     """
     return tuple(_guards(device)) if identity in GUARDED_IDENTITIES else ()
@@ -38,7 +38,7 @@ def _guards(device: DeviceView) -> Iterator[str]:
             if each.is_at(link):
                 yield link
         node = each.node or ""
-        if node.startswith(_USB_NODES):  # The hub above it stays when it is pulled.
+        if node.startswith(_USB_NODES):  # The hub above it stays when it is unplugged.
             if node != device.node and each.is_at(node):
                 yield node
             return

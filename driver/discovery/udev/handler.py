@@ -1,4 +1,4 @@
-"""The udev handler: devices of this node that rules select, as they come and go."""
+"""The udev handler: the devices of this node that rules select, as they come and go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driver.discovery.udev.passthrough import passthrough_of
 
 
 class UdevHandler:
-    """The udev handler; one watch serves all that discover, as long as there is one."""
+    """The udev handler; one watch serves all calls of `discover`, as long as one runs."""
 
     name = "udev"
 
@@ -34,7 +34,7 @@ class UdevHandler:
         return self.watch.problem or told(withheld)
 
     def is_shared(self, details: UdevDetails) -> bool:
-        """Never: what udev finds is a part of this node."""
+        """False: a udev device belongs to this node."""
         return False
 
     async def discover(
@@ -42,7 +42,7 @@ class UdevHandler:
     ) -> AsyncGenerator[tuple[Device, ...], None]:
         """Yield all devices that the rules select, sorted by id, and again whenever they change.
 
-        Close it (`contextlib.aclosing`) when done: the watch ends with its last reader.
+        The caller must close it (`contextlib.aclosing`): the watch ends with its last reader.
         """
         subscription = Subscription(details, passthrough_of(properties))
         self._join(subscription)
@@ -72,7 +72,7 @@ class UdevHandler:
         await asyncio.wait({task})
 
     def _tell_readers(self, task: asyncio.Task[None]) -> None:
-        """A watch only ends by itself through a mistake of ours: nobody shall wait for it."""
+        """Pass on the error of a watch that failed, so that no reader waits for it."""
         if not task.cancelled() and (error := task.exception()):
             for subscription in self._subscriptions:
                 subscription.fail(error)

@@ -15,11 +15,11 @@ logger = logging.getLogger(__name__)
 
 
 class Subscription:
-    """A search and its reader, who gets the newest list and may skip some.
+    """A search and its reader, which gets the newest list and may skip older ones.
 
     Attributes:
-        is_heard: Whether all devices were looked at once, so that the list is complete.
-        withheld: Paths of the devices that are not in the list since nobody can tell what they are.
+        is_heard: Whether all devices were read once, so that the list is complete.
+        withheld: Paths of the devices that the list omits, because they are in doubt.
     """
 
     def __init__(self, details: UdevDetails, passthrough: Passthrough = NO_PASSTHROUGH) -> None:
@@ -34,7 +34,7 @@ class Subscription:
         self._again: asyncio.TimerHandle | None = None
 
     def offer(self) -> None:
-        """Let the reader have what the search has found."""
+        """Give the reader the devices that the search has found."""
         loop = asyncio.get_running_loop()
         self.is_heard = True
         self._devices = self.search.devices(loop.time())
@@ -47,14 +47,14 @@ class Subscription:
         self._again = None if due is None else loop.call_at(due, self.offer)
 
     def close(self) -> None:
-        """Offer nothing any more."""
+        """Stop to offer lists."""
         if self._again is not None:
             self._again.cancel()
 
     def _tell_unnamed(self) -> None:
         unnamed = frozenset(self.search.unnamed())
         for path in sorted(unnamed - self._unnamed):
-            logger.warning("device has no identity of its own: its path stands for it: %s", path)
+            logger.warning("device has no unique identity, so its id is its path: %s", path)
         self._unnamed = unnamed
 
     def _tell_withheld(self) -> None:
@@ -63,12 +63,12 @@ class Subscription:
             logger.warning("devices are withheld: %s", sentence)
 
     def fail(self, error: BaseException) -> None:
-        """Let the reader have an error instead of any further list."""
+        """Give the reader an error instead of further lists."""
         self._error = error
         self._news.set()
 
     async def next_list(self) -> tuple[Device, ...]:
-        """The next list that differs from the one before."""
+        """Wait for the next list that differs from the one before. Raises what `fail` got."""
         while True:
             await self._news.wait()
             self._news.clear()

@@ -1,19 +1,19 @@
-"""What makes a device the same one when it is plugged in again.
+"""The identity of a device: how it is recognized when it is plugged in again.
 
-To Akri a device is its place in sysfs, and so it is here unless the details ask for more:
+By default a device is its place in sysfs, as in Akri. The details may choose another identity:
 
     devpath   the path in sysfs, `/devices/…`: another port is another device
-    serial    what the hardware says of itself, and which of its functions it is
+    serial    the serial number of the hardware, and which of its functions it is
     by-id     udevd's link in `/dev/…/by-id`
     by-path   udevd's link in `/dev/…/by-path`, else its `ID_PATH`
 
-A device that lacks what is asked for is known by its path. So is one whose identity another device
-has already: of devices that say the same of themselves the first keeps the name as long as it is
-there. Nothing but the order of their arrival tells such devices apart.
+A device without the chosen identity gets its path as id. So does a device whose identity another
+device has already: of devices with one identity the first keeps it as long as it is present. Only
+the order of their arrival distinguishes such devices.
 
-A device that is quickly moved to another port looks like that for a moment: udevd may tell of its
-arrival before it tells of its going. Hence a newcomer whose identity is taken has no name yet for
-`MOVE_SECONDS`; a name once given stays, since somebody may hold the device by it.
+A device that moves quickly to another port looks like two devices for a moment: udevd may report
+its arrival before its removal. So a new device whose identity is taken has no id for
+`MOVE_SECONDS`. An id stays once it is given, because a pod may hold the device by it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def identity_of(device: DeviceView, kind: str) -> str | None:
     """The identity of a device, never a path; None if it has none of this kind.
 
     Args:
-        device: As it is now.
+        device: The current state of the device.
         kind: One of `IDENTITIES`.
     """
     match kind:
@@ -48,18 +48,18 @@ def identity_of(device: DeviceView, kind: str) -> str | None:
 
 
 def arrival_of(device: DeviceView) -> int:
-    """When udevd first saw it, in microseconds since the machine started; 0 where it did not."""
+    """When udevd first saw it, in microseconds since the boot; 0 if udevd never did."""
     since = device.property("USEC_INITIALIZED") or ""
     return int(since) if since.isascii() and since.isdigit() else 0
 
 
 def _serial(device: DeviceView) -> str | None:
-    """As udevd knows it, else as the kernel does; of both, vendor and product are a part."""
+    """The serial number as udevd has it, else as the kernel has it, with vendor and product."""
     short, bus = device.property("ID_SERIAL_SHORT"), device.property("ID_BUS")
     vendor, product = device.property("ID_VENDOR_ID"), device.property("ID_MODEL_ID")
     if short and vendor and product:
         return f"{vendor}:{product}:{short}"
-    # For a USB device without a serial udevd puts vendor and model there.
+    # For a USB device without a serial number udevd puts vendor and model there.
     if (whole := device.property("ID_SERIAL")) and (short or bus != "usb"):
         return whole
     for each in self_and_ancestors(device):
@@ -72,7 +72,7 @@ def _serial(device: DeviceView) -> str | None:
 
 
 def _function(device: DeviceView) -> Iterator[str]:
-    """Which part of the hardware it is: a camera has several devices, a disk has partitions."""
+    """Which function of the hardware it is: a camera has several devices, a disk partitions."""
     yield device.subsystem or ""
     for each in self_and_ancestors(device):
         if each.attribute("idVendor") is not None:
@@ -97,10 +97,10 @@ def _port(device: DeviceView) -> str | None:
 
 
 class Claimant(NamedTuple):
-    """A device that is to be named.
+    """A device that needs an id.
 
     Attributes:
-        identity: None for a device that is known by its path.
+        identity: Its identity; None if it gets its path as id.
         since: Its time of arrival, see `arrival_of`.
     """
 
@@ -110,14 +110,14 @@ class Claimant(NamedTuple):
 
 
 MOVE_SECONDS = 3.0
-"""How long the going of a device may be told after its arrival elsewhere."""
+"""How long after its arrival elsewhere the removal of a device may be reported."""
 
 
 class Names:
-    """The ids of devices; who has an identity keeps it while it is there.
+    """The ids of devices; a device with an identity keeps it while it is present.
 
     Attributes:
-        due: When a newcomer whose identity is taken is named by its path; None if there is none.
+        due: When a new device whose identity is taken gets its path as id; None if there is none.
     """
 
     def __init__(self) -> None:
@@ -126,13 +126,13 @@ class Names:
         self._newcomers: dict[str, tuple[str | None, float]] = {}
 
     def give(self, claimants: Iterable[Claimant], now: float) -> Mapping[str, str]:
-        """The ids of these and no other devices, by their paths.
+        """The ids of these devices, by path.
 
-        What was there before the first call was not moved since, so that it all has names at once.
+        The devices of the first call did not move in between, so all of them get ids at once.
 
         Args:
-            claimants: All devices that are there.
-            now: In seconds, of any clock that never goes back.
+            claimants: All present devices.
+            now: Seconds of a monotonic clock.
         """
         present = {claimant.path: claimant for claimant in claimants}
         is_first, given = self._given is None, self._given or {}
@@ -158,6 +158,6 @@ class Names:
         return {path: name for path, (_, name) in kept.items()}
 
     def _until(self, claimant: Claimant, now: float) -> float:
-        """Until when it may turn out to be the device that has its identity."""
+        """Until when it may turn out to be the device that has its identity, moved."""
         wanted, until = self._newcomers.get(claimant.path, (None, 0.0))
         return until if wanted == claimant.identity else now + MOVE_SECONDS

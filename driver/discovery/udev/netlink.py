@@ -16,14 +16,14 @@ _AT_ONCE = 512
 
 
 class EventsLostError(Exception):
-    """Raised when the kernel dropped events since the receive buffer was full."""
+    """Raised when the kernel dropped events, because the receive buffer was full."""
 
 
 def udevd_source(control: Path = Path("/run/udev/control")) -> Source:
-    """Choose udevd where one runs whose events can be heard, else the kernel.
+    """udevd, if one runs and its events reach this process, else the kernel.
 
-    udevd's control socket must exist and belong to this network namespace: udevd's events stay in
-    its own, and the file outlives a udevd that was killed.
+    udevd's control socket must exist, and a process of this network namespace must listen there.
+    udevd's events stay in its network namespace, and the file outlives a udevd that was killed.
     """
     if not control.exists():
         return Source.KERNEL
@@ -33,14 +33,14 @@ def udevd_source(control: Path = Path("/run/udev/control")) -> Source:
 
 
 class UeventSocket(socket.socket):
-    """A netlink socket that hears all device events, the kernel's and udevd's, from its creation.
+    """A netlink socket that receives all device events of the kernel and of udevd.
 
-    One socket for both keeps their order: what udevd makes of an event comes after the event.
+    One socket for both keeps their order: udevd's answer to an event comes after the event.
 
-    Not pyudev's Monitor: that reports a full buffer as an error without a number, and reads the
-    device's data with each event, where here an event only says what to look at. The sender is not
-    checked: the kernel lets nobody send who has no CAP_NET_ADMIN over the network namespace, and
-    whoever is root on the host can write udevd's database itself.
+    pyudev's Monitor does not fit: it reports a full buffer as an error without a number, and reads
+    the device's data with each event; here an event is only a hint which device to read. The sender
+    is not checked: sending takes CAP_NET_ADMIN over the network namespace, and root on the host can
+    write udevd's database directly.
     """
 
     def __init__(self, receive_buffer_bytes: int) -> None:
@@ -59,10 +59,10 @@ class UeventSocket(socket.socket):
             self.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, size)
 
     def receive(self) -> list[Uevent]:
-        """Events that are there; not all at once if they are very many.
+        """The pending events, up to `_AT_ONCE`.
 
         Raises:
-            EventsLostError: If events are missing before those that can still be received.
+            EventsLostError: If events before the next pending ones were lost.
         """
         events = []
         for _ in range(_AT_ONCE):

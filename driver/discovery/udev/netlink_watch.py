@@ -2,15 +2,15 @@
 
     netlink ──paths──► worker thread: libudev, rules ──changed searches──► subscriptions
 
-An event is only a hint where to look: what a device is like is read afterwards, so that events may
-come twice, late, or for a device that is gone again. A scan is a hint for every path at once and
-goes on in small steps beside the events. Hence nothing need be merged and no order matters, but
-one: the socket is open before the first scan begins.
+An event is only a hint which device to read: its state is read afterwards. So events may come
+twice, late, or for a device that is absent again. A scan is a hint for every path, and runs in
+small steps beside the events. So nothing needs to be merged, and only one order matters: the socket
+is open before the first scan begins.
 
-Beside udevd the kernel's events are no hints, since they come before udevd's rules have been
-applied; they tell whether udevd's database is in doubt, see `doubts`.
+If udevd runs, the kernel's events are no hints, because they come before udevd has applied its
+rules. They then tell whether udevd's database is in doubt, see `doubts`.
 
-libudev is used by one thread only, which also keeps slow reads of sysfs off the event loop.
+One thread alone uses libudev; so slow reads of sysfs do not block the event loop.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from driver.discovery.udev.uevents import Source, Uevent, sys_name_of
 logger = logging.getLogger(__name__)
 
 STEP = 64
-"""Paths looked at before others get their turn; ten milliseconds or so."""
+"""Devices that one step reads, which takes about 10 ms; then events are handled."""
 
 _ANSWER_SECONDS = 1.0
-"""How soon it is seen whether udevd is there, when it has not answered an event."""
+"""How soon to check whether udevd runs, after an event that it has not answered."""
 
 _FIRST_RETRY_SECONDS = 0.5
 _LAST_RETRY_SECONDS = 30.0
@@ -50,10 +50,10 @@ class UdevSettings:
 
     Attributes:
         rescan_interval: How often all devices are read anew.
-        source_interval: How often it is seen whether udevd was started or ended.
-        receive_buffer_bytes: Room for events that are not read yet. The kernel charges it to the
-            process as far as it is filled; when it is full, events are lost and a scan follows.
-        source: Tells who is to be listened to.
+        source_interval: How often to check whether udevd was started or ended.
+        receive_buffer_bytes: Buffer for events that are not read yet. The kernel charges the
+            filled part to the process. When it is full, events are lost and a scan follows.
+        source: Returns the source whose events to follow.
     """
 
     rescan_interval: timedelta = timedelta(seconds=60)
@@ -63,7 +63,7 @@ class UdevSettings:
 
 
 class Scan:
-    """Paths that are still to be looked at for some subscriptions; None before they are listed."""
+    """The paths that a scan has yet to read for its subscriptions; None before it lists them."""
 
     def __init__(self, subscriptions: Iterable[Subscription]) -> None:
         self.subscriptions = tuple(subscriptions)
@@ -71,7 +71,7 @@ class Scan:
 
 
 class Watch:
-    """The netlink socket, the worker thread, and what they still have to do."""
+    """The netlink socket, the worker thread, and their pending work."""
 
     def __init__(self, settings: UdevSettings, subscriptions: set[Subscription]) -> None:
         self.problem: str | None = None
@@ -87,17 +87,17 @@ class Watch:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="udev")
 
     def scan(self, subscriptions: Iterable[Subscription]) -> None:
-        """Look at all devices for these subscriptions, after other scans."""
+        """Read all devices for these subscriptions, after other scans."""
         self._scans.append(Scan(subscriptions))
         self._wake.set()
 
     def scan_anew(self) -> None:
-        """Look at all devices for all, from the beginning if a scan is under way."""
+        """Read all devices for all subscriptions; a running scan starts anew."""
         self._scans.clear()
         self.scan(self._subscriptions)
 
     async def run(self) -> None:
-        """Watch until cancelled; failures are told in `problem` and tried again."""
+        """Watch until cancelled; a failure is set as `problem`, and the watch retries."""
         failures = 0
         try:
             while True:
@@ -112,7 +112,7 @@ class Watch:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
     async def _follow(self) -> None:
-        """Hear all events, until the socket breaks."""
+        """Receive all events, until the socket fails."""
         loop = asyncio.get_running_loop()
         socket = UeventSocket(self._settings.receive_buffer_bytes)
         self._broken, self._is_missing_events = None, True
@@ -126,7 +126,7 @@ class Watch:
             socket.close()
 
     async def _follow_source(self) -> None:
-        """Look where this source says, until it is no longer the right one."""
+        """Follow the events of this source, until another one is the right one."""
         loop, source = asyncio.get_running_loop(), self._source
         is_udevd = source is Source.UDEVD
         looker = await self._in_thread(lambda: Looker(settles=is_udevd, doubts=self._doubts))
@@ -141,7 +141,7 @@ class Watch:
                     return
 
     async def _see_source(self) -> None:
-        """See whether udevd lives, and what that says of its database."""
+        """Check whether udevd lives, and update which devices are in doubt."""
         is_missing_events, self._is_missing_events = self._is_missing_events, False
         self._source = await self._in_thread(self._settings.source)
         udevd_lives = self._source is Source.UDEVD
@@ -152,7 +152,7 @@ class Watch:
         self._paths.update(dict.fromkeys(self._doubts.look(now, udevd_lives=udevd_lives)))
 
     async def _work_until(self, rescan_at: float, looker: Looker) -> None:
-        """Until then, or until it is time to see whether this is still the right source."""
+        """Work until then, or until the next check of the source."""
         clock = asyncio.get_running_loop().time
         deadline = min(rescan_at, clock() + self._settings.source_interval.total_seconds())
         while self._paths or self._scans or await self._is_woken_before(deadline):
@@ -180,7 +180,7 @@ class Watch:
     def _hear(self, event: Uevent) -> None:
         self._doubts.hear(event, asyncio.get_running_loop().time())
         if event.source is Source.KERNEL and self._source is Source.UDEVD:
-            self._wake.set()  # It is to be seen whether the answer comes.
+            self._wake.set()  # The loop checks whether the answer comes.
             return
         self._note(event.path, event.subsystem)
         if event.old_path is not None:
@@ -194,7 +194,7 @@ class Watch:
 
     def _note_move(self, old_path: str, subsystem: str) -> None:
         self._note(old_path, subsystem)
-        # What is below a device moves with it, without events of its own.
+        # Devices below a device move with it, without events of their own.
         if any(each.search.has_below(old_path) for each in self._subscriptions):
             self.scan_anew()
 

@@ -1,9 +1,9 @@
-"""What a virtual machine needs to take over a device, as KubeVirt asks for it.
+"""The environment and device nodes with which KubeVirt gives a device to a virtual machine.
 
-Akri's names: `USB_RESOURCE_<NAME>=<bus>:<device>` for the nodes of USB devices, or
-`PCI_RESOURCE_<NAME>=<address>`, where NAME is the resource by which the virtual machine names the
-device; and the nodes of the device's VFIO group. Asked for by two of a Configuration's
-`discoveryProperties`, since what one asks for is not a matter of which devices are found.
+The names are Akri's: `USB_RESOURCE_<NAME>=<bus>:<device>` for the nodes of USB devices,
+`PCI_RESOURCE_<NAME>=<address>` for PCI devices; NAME is the resource that the virtual machine
+names. PCI devices also come with the nodes of their VFIO group. Two `discoveryProperties` of a
+Configuration switch this on, because it does not change which devices are found.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _NAME = str.maketrans("./", "__")
 
 @dataclass(frozen=True, slots=True)
 class Passthrough:
-    """What is asked for.
+    """The settings of a Configuration.
 
     Attributes:
-        resource: Name of a resource; without one there is nothing to do.
+        resource: Name of a resource; None switches passthrough off.
         vfio: Whether PCI devices come with the nodes of their VFIO group.
     """
 
@@ -45,18 +45,18 @@ class Passthrough:
         return {f"USB_RESOURCE_{self._name}": f"{int(found[1])}:{int(found[2])}"}
 
     def pci(self, path: str) -> dict[str, str]:
-        """Environment for a device, which is told by its path in sysfs."""
+        """Environment for a device, by its path in sysfs."""
         address = pci_address(path)
         if self.resource is None or address is None:
             return {}
         return {f"PCI_RESOURCE_{self._name}": address}
 
     def specs(self, path: str, iommu_group: str | None) -> tuple[DeviceSpec, ...]:
-        """Device nodes for a device, which is told by its path in sysfs.
+        """VFIO device nodes for a device.
 
         Args:
-            path: Of the device.
-            iommu_group: Name of its group, a number; None where it has none.
+            path: The device's path in sysfs.
+            iommu_group: The name of its IOMMU group, a number; None if it has none.
         """
         if not self.vfio or iommu_group is None or not self.pci(path):
             return ()

@@ -7,14 +7,14 @@ Every value is a glob (`Glob`), whatever the key. Akri reads a value as a glob w
 filter by it and as a regular expression elsewhere (plural keys, `DRIVER`, most of `!=`), so that
 `video*` means two things there; here it means what it means to udevd.
 
-Also as udevd does it, where Akri differs:
+These points are also as in udevd, and differ from Akri:
 
-* A device that lacks an attribute fulfils neither `ATTR{x}=="…"` nor `ATTR{x}!="…"`. A missing
+* A device that lacks an attribute matches neither `ATTR{x}=="…"` nor `ATTR{x}!="…"`. A missing
   property, driver or subsystem counts as empty: `ENV{x}!="a"` holds, `ENV{x}=="?*"` does not.
-* Plural keys (`KERNELS`, `ATTRS{x}` …) look at the device and its ancestors, and all plural keys
-  of a rule must hold for one and the same of these. Akri finds an ancestor for each on its own,
-  and takes a negated one to mean that no ancestor matches.
-* `DEVPATH` is compared with the device's path; Akri adds the path to those that it looks at.
+* Plural keys (`KERNELS`, `ATTRS{x}` …) test the device and its ancestors, and all plural keys of a
+  rule must hold for the same one of these. Akri finds an ancestor for each key on its own, and
+  takes a negated key to mean that no ancestor matches.
+* `DEVPATH` is compared with the device's path; Akri adds the path to those that it reads.
 * Blanks at the end of an attribute do not count, unless the value of the key ends with one.
 """
 
@@ -30,12 +30,12 @@ _fnmatch.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int)
 
 _MAGIC = frozenset("*?[")
 _END = "\0"
-"""Where the C library takes a text to end; libudev's values hold none."""
+"""The end of a text in the C library; libudev's values do not have this character."""
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    r"""A shell glob with `|` between alternatives, told into these once.
+    r"""A shell glob with `|` between alternatives, split once.
 
     The meaning is systemd-udevd's, so that a rule selects here what it selects there: a value
     without `*`, `?` and `[` is compared as it is; otherwise each alternative is a pattern of the C
@@ -44,7 +44,7 @@ class Glob:
     `fnmatch` differs (no escapes, no `[^a]`, no `[[:digit:]]`).
 
     Attributes:
-        text: As it is written between the quotes of a rule.
+        text: The text between the quotes of a rule.
     """
 
     text: str
@@ -66,15 +66,15 @@ class Glob:
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")  # what is no UTF-8 is read as `os.fsdecode` does
+    return text.encode(errors="surrogateescape")  # as `os.fsdecode` reads bytes that are not UTF-8
 
 
 class InDoubtError(Exception):
-    """Raised when only udevd's database could answer, and what it has may be out of date."""
+    """Raised when only udevd's database has the answer, and its entry may be outdated."""
 
 
 class DeviceView(Protocol):
-    """What may be asked of a device; each answer may cost a read of sysfs."""
+    """The current state of a device; each access may read sysfs."""
 
     @property
     def path(self) -> str:
@@ -99,20 +99,20 @@ class DeviceView(Protocol):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What the kernel's uevent and udevd's database say; only what is not in doubt."""
+        """Properties from the kernel's uevent and udevd's database; only those not in doubt."""
 
     def attribute(self, name: str) -> str | None:
-        """What a file of the device's folder in sysfs holds, without the newline at its end."""
+        """The content of a file in the device's sysfs folder, without the newline at its end."""
 
     def property(self, name: str) -> str | None:
         """One of the properties.
 
         Raises:
-            InDoubtError: If udevd's database may have it, and is in doubt.
+            InDoubtError: If only udevd's database may have it, and is in doubt.
         """
 
     def link(self, name: str) -> str | None:
-        """The last part of what a link in the device's folder points to."""
+        """The last part of a link's target, in the device's folder; None if there is no link."""
 
     def is_at(self, path: str) -> bool:
         """Whether a path of the host is, or leads to, its device node."""
@@ -123,8 +123,8 @@ class MatchKey:
     """One comparison of a rule.
 
     Attributes:
-        key: As written, `ATTR` or `ATTRS`.
-        name: What stands in braces, for the keys that have some.
+        key: The key as written, `ATTR` or `ATTRS`.
+        name: The text in braces, for the keys that take one.
         negated: Whether the operator is `!=`.
     """
 
@@ -134,7 +134,7 @@ class MatchKey:
     glob: Glob
 
     def holds(self, device: DeviceView) -> bool:
-        """Whether it holds for this very device, whatever its ancestors are."""
+        """Whether it holds for this device alone, without its ancestors."""
         values = READERS[PLURAL_KEYS.get(self.key, self.key)](device, self)
         return values is not None and any(map(self.glob.matches, values)) != self.negated
 
@@ -144,15 +144,15 @@ class Rule:
     """A rule; all its keys must hold.
 
     Attributes:
-        keys: On the device itself, those that are cheap to check first.
-        ancestor_keys: The plural ones.
+        keys: Keys for the device itself, the cheapest to check first.
+        ancestor_keys: The plural keys.
     """
 
     keys: tuple[MatchKey, ...]
     ancestor_keys: tuple[MatchKey, ...] = ()
 
     def may_match(self, subsystem: str, sys_name: str) -> bool:
-        """Whether a device may match of which no more is known than its name."""
+        """Whether a device may match, by its name and subsystem alone."""
         known = {"SUBSYSTEM": subsystem, "KERNEL": sys_name}
         return all(
             key.glob.matches(known[key.key]) != key.negated for key in self.keys if key.key in known
@@ -178,7 +178,7 @@ def self_and_ancestors(device: DeviceView) -> Iterator[DeviceView]:
 
 
 Reader = Callable[[DeviceView, MatchKey], Iterable[str] | None]
-"""The values that a key is compared with; None where the key holds in no way."""
+"""The values that a key is compared with; None: the key does not hold, even negated."""
 
 
 def _attribute(device: DeviceView, key: MatchKey) -> Iterable[str] | None:
@@ -191,7 +191,7 @@ def _attribute(device: DeviceView, key: MatchKey) -> Iterable[str] | None:
 
 
 def _tags(device: DeviceView, _key: MatchKey) -> Iterable[str]:
-    # CURRENT_TAGS is what TAG means since systemd 247; an older udevd writes TAGS only.
+    # Since systemd 247 TAG matches CURRENT_TAGS; an older udevd writes TAGS only.
     tags = device.property("CURRENT_TAGS") or device.property("TAGS") or ""
     return filter(None, tags.split(":"))
 
@@ -205,8 +205,8 @@ READERS: Mapping[str, Reader] = {
     "ENV": lambda device, key: (device.property(key.name or "") or "",),
     "TAG": _tags,
 }
-"""How each key is answered, in the order in which a rule checks them: cheap ones first, and last
-those that ask udevd's database, which may be in doubt.
+"""The reader of each key, in the order in which a rule checks them: the cheap ones first, those
+that need udevd's database last, because that may be in doubt.
 """
 
 PLURAL_KEYS = {f"{key}S": key for key in ("SUBSYSTEM", "KERNEL", "DRIVER", "TAG", "ATTR")}

@@ -1,4 +1,4 @@
-"""Devices as sysfs and udevd's database show them, read through libudev."""
+"""Devices as sysfs and udevd's database have them, read through libudev."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOLDERS = (("class", "*"), ("bus", "*/devices"))
 
 
 class Listed(NamedTuple):
-    """A device of which only names were read."""
+    """A device whose names alone were read."""
 
     path: str
     subsystem: str
@@ -36,7 +36,7 @@ def listed_devices(sysfs: Path = SYSFS) -> Iterator[Listed]:
         OSError: If sysfs cannot be read.
     """
     for top, pattern in _FOLDERS:
-        (sysfs / top).stat()  # glob takes a missing folder for an empty one
+        (sysfs / top).stat()  # glob treats a missing folder as empty
         for folder in sorted((sysfs / top).glob(pattern)):
             subsystem = folder.relative_to(sysfs / top).parts[0]
             for target in _links(folder):
@@ -50,21 +50,21 @@ def _links(folder: Path) -> Iterator[str]:
     except (FileNotFoundError, NotADirectoryError):  # the module was unloaded meanwhile
         return
     for name in names:
-        # Not a device (`/sys/class/net/bonding_masters`), or gone.
+        # Not a device (`/sys/class/net/bonding_masters`), or absent by now.
         with suppress(OSError):
             yield os.readlink(f"{folder}/{name}")
 
 
 class SysfsDevice:
-    """A device, read when asked; a new object reads anew.
+    """A device, read on access; a new object reads anew.
 
-    The kernel and udevd do not promise UTF-8. Bytes that are none are kept as surrogates, which
-    patterns can match and which no Configuration can contain.
+    The kernel and udevd do not promise UTF-8. Other bytes are kept as surrogates, which patterns
+    can match and which no Configuration can contain.
 
     Args:
-        device: What libudev knows.
-        doubts: Paths of the devices whose entries in udevd's database are in doubt. Of these, what
-            the kernel says is believed alone.
+        device: The device in libudev.
+        doubts: Paths of the devices whose entries in udevd's database are in doubt. For these only
+            the kernel's data counts.
     """
 
     def __init__(self, device: pyudev.Device, doubts: Container[str] = ()) -> None:
@@ -98,12 +98,12 @@ class SysfsDevice:
 
     @property
     def is_settled(self) -> bool:
-        """Whether udevd is done with it; it keeps nothing of a device without a number."""
+        """Whether udevd has processed it; udevd stores nothing for a device without a number."""
         return bool(self._device.is_initialized) or not self._device.device_number
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether udevd's database has an entry of it that may be older than the device."""
+        """Whether its entry in udevd's database may be outdated."""
         return self.path in self._doubts and bool(self._device.is_initialized)
 
     @property
@@ -114,7 +114,7 @@ class SysfsDevice:
 
     @cached_property
     def _from_kernel(self) -> Mapping[str, str]:
-        """The properties that libudev has from the kernel, with those that it makes of the path."""
+        """The kernel's properties, and those that libudev derives from the path."""
         named = {"DEVPATH": self.path, "SUBSYSTEM": self.subsystem or ""}
         pairs = (line.partition("=") for line in (self.attribute("uevent") or "").splitlines())
         told = {name: value for name, separator, value in pairs if separator}
@@ -148,13 +148,13 @@ class SysfsDevice:
 def device_at(
     path: str, context: pyudev.Context, doubts: Container[str] = ()
 ) -> SysfsDevice | None:
-    """The device at a path as it is now; None if there is none.
+    """The device at a path; None if there is none.
 
-    Events also tell of drivers, modules and queues, which are no devices and never listed.
+    Drivers, modules and queues also send events; they are not devices, and give None.
 
     Args:
-        path: In sysfs, without the mount point.
-        context: libudev is not thread-safe: one for each thread.
+        path: The path in sysfs, without the mount point.
+        context: libudev's; each thread needs its own, because libudev is not thread-safe.
         doubts: See `SysfsDevice`.
     """
     try:
@@ -177,11 +177,11 @@ logger = logging.getLogger(__name__)
 
 
 class Looker:
-    """Looks at devices for subscriptions; used by one thread at a time.
+    """Reads devices for subscriptions; used by one thread at a time.
 
     Args:
-        settles: Whether a udevd runs, which adds to what the kernel says of a device.
-        doubts: Paths of the devices of which its database is in doubt.
+        settles: Whether a udevd runs, which adds properties to the kernel's.
+        doubts: Paths of the devices whose entries in its database are in doubt.
     """
 
     def __init__(self, *, settles: bool, doubts: Container[str] = ()) -> None:
@@ -192,7 +192,7 @@ class Looker:
         self._refused: set[str] = set()
 
     def paths(self, subscriptions: Sequence[Subscription]) -> deque[str]:
-        """Paths where a search may find something, and where it found something before."""
+        """Paths that a search may select, and those that it selected before."""
         searches = [subscription.search for subscription in subscriptions]
         paths = dict.fromkeys(path for search in searches for path in search.paths)
         for device in listed_devices():
@@ -204,12 +204,13 @@ class Looker:
     def look(
         self, paths: Iterable[str], subscriptions: Sequence[Subscription], *, told: bool
     ) -> set[Subscription]:
-        """Show devices to searches; those for which that changed something.
+        """Read devices for the searches; return the subscriptions that this changed.
 
         Args:
-            paths: Where to look.
-            subscriptions: For whom.
-            told: Whether an event said so; otherwise udevd may not be done with a new device.
+            paths: The devices to read.
+            subscriptions: The subscriptions whose searches get them.
+            told: Whether an event named these paths; otherwise udevd may not have processed a new
+                device yet.
         """
         changed: set[Subscription] = set()
         for path in paths:
@@ -225,10 +226,10 @@ class Looker:
         return changed
 
     def _is_early(self, path: str, device: SysfsDevice | None, *, told: bool) -> bool:
-        """Whether udevd may still be at work on a device, so that its rules may not fit yet.
+        """Whether udevd may still process a device, so that rules may not match it yet.
 
-        At the second sight it is believed to be done: it knows nothing of devices that were there
-        when it started, unless it was triggered.
+        The second look at a device assumes that udevd has finished: udevd does not process devices
+        from before its start, unless it is triggered.
         """
         if not self._settles or told or device is None or device.is_settled:
             self._unsettled.discard(path)
@@ -238,11 +239,11 @@ class Looker:
         return not seen
 
     def _show(self, path: str, device: SysfsDevice | None, search: Search) -> bool:
-        """One device that cannot be read, or whose name is no text, must not stop the others."""
+        """Read one device; log a failure, so that it does not stop the others."""
         try:
             return search.look(path, device)
         except (OSError, ValueError, LookupError) as error:
             if path not in self._refused:
                 self._refused.add(path)
-                logger.warning("device cannot be offered: path=%s error=%s", ascii(path), error)
+                logger.warning("device cannot be read: path=%s error=%s", ascii(path), error)
             return False

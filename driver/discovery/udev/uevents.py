@@ -1,7 +1,7 @@
 """Device events as the kernel and udevd write them.
 
-The kernel sends `add@/devices/…` and `KEY=value` pairs, all ended by NUL. udevd sends what it made
-of them behind a header of its own (`libudev`, since udev 150), to another group of the same socket.
+The kernel sends `add@/devices/…` and `KEY=value` pairs, each ended by NUL. udevd sends its answer
+with a header of its own (`libudev`, since udev 150), to another group of the same socket.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _UDEVD_HEADER = struct.Struct(f"={len(_UDEVD_MAGIC)}sIII")
 
 
 class Source(IntEnum):
-    """Who sends events; the numbers are netlink's multicast groups, each a bit."""
+    """The sender of an event; the numbers are netlink's multicast groups, each a bit."""
 
     KERNEL = 1
     UDEVD = 2
 
 
 class Uevent(NamedTuple):
-    """Says that a device may have changed.
+    """An event: a device may have changed.
 
     Attributes:
-        old_path: Where the device was, if it moved.
+        old_path: The former path of a device that moved.
         action: `add`, `remove`, `change` …
-        number: The kernel's; what udevd makes of an event bears the same. 0 where there is none.
-        source: Who sent it.
+        number: The kernel's number; udevd's answer has the same. 0: it has none.
+        source: Its sender.
     """
 
     path: str
@@ -46,7 +46,7 @@ def sys_name_of(path: str) -> str:
 
 
 def parse_uevent(message: bytes) -> Uevent | None:
-    """An event, or None where the message is none."""
+    """The event in a message; None if the message is not an event."""
     is_udevds = message.startswith(_UDEVD_MAGIC)
     pairs = _of_udevd(message) if is_udevds else message.split(b"\0")[1:]
     properties = {key: value for key, _, value in (pair.partition(b"=") for pair in pairs)}

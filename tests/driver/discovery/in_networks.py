@@ -44,7 +44,7 @@ async def cameras() -> None:
                 if len(found) == 3:
                     break
             _check(found, urls, [processes[0].uuid, processes[1].uuid, IPV6_UUID])
-            assert handler.problem == "Some answers to the probe make no sense."
+            assert handler.problem == "Some answers to the probe are invalid."
             processes[0].stop()
             assert (await anext(answers))[0].id == found[1].id
         async with asyncio.timeout(60), aclosing(handler.discover(patient)) as answers:
@@ -91,10 +91,10 @@ async def _a_stranger_comes(camera: CameraProcess, port: int) -> None:
     urls = [f"http://{host}:{port}/" for host in HOSTS]
     names = [f"http://2130706433:{port}/", "http://localhost:1/"]
     forged = " ".join([*urls, "http://127.0.0.1:1/", *names])
-    told = [f'"{url}", told by 10.2.0.2, is not asked: its address is ' for url in urls]
+    told = [f'"{url}", reported by 10.2.0.2, is not contacted: its address is ' for url in urls]
     told += [f'"{url}": its address is ' for url in names]
     told += [f'10.2.0.2 answers with the UUID "{camera.uuid}" of the camera at 10.1.0.9, ']
-    told += ["Some answers to the probe are to no question of this turn."]
+    told += ["Some answers belong to no probe of this cycle."]
     async with asyncio.timeout(60), aclosing(handler.discover(details)) as answers:
         (found,) = await anext(answers)
         stranger = CameraProcess("forger", "10.2.0.1/24", "10.2.0.2", camera.uuid, forged)

@@ -120,7 +120,7 @@ def test_an_address_that_is_not_asked_is_told_and_the_others_are_taken() -> None
 
     assert [address.url for address in answers.heard] == ["http://a/"]
     assert answers.reasons() == (
-        '"http://10.0.0.7/x", told by fe80::1, is not asked: its address is bad.',
+        '"http://10.0.0.7/x", reported by fe80::1, is not contacted: its address is bad.',
     )
 
 

@@ -29,8 +29,8 @@ LOCAL = ip_address("169.254.9.9")
         ("10.20.0.7", "10.0.0.7", SOURCE, None),
         ("10.20.0.7", "10.20.0.7", ip_address("10.20.0.7"), None),
         ("fd00::7", "10.0.0.7", None, None),
-        ("10.0.0.8", "10.0.0.7", SOURCE, "is neither that of whoever told"),
-        ("127.0.0.1", "10.0.0.7", SOURCE, "is neither that of whoever told"),
+        ("10.0.0.8", "10.0.0.7", SOURCE, "is neither the sender's nor"),
+        ("127.0.0.1", "10.0.0.7", SOURCE, "is neither the sender's nor"),
         ("127.0.0.1", "127.0.0.1", ip_address("127.0.0.1"), "is this machine's own"),
         ("::ffff:127.0.0.1", "127.0.0.1", SOURCE, "is this machine's own"),
         ("::1", "::1", None, "is this machine's own"),
@@ -38,11 +38,11 @@ LOCAL = ip_address("169.254.9.9")
         ("169.254.169.254", "169.254.169.254", SOURCE, "is link-local"),
         ("169.254.169.254", "169.254.169.254", None, "is link-local"),
         ("10.96.0.1", "10.96.0.1", SOURCE, "is in a network of --service-networks"),
-        ("239.255.255.250", "239.255.255.250", SOURCE, "is no machine's"),
-        ("0.0.0.0", "0.0.0.0", SOURCE, "is no machine's"),
-        ("255.255.255.255", "255.255.255.255", SOURCE, "is no machine's"),
-        ("::", "::", None, "is no machine's"),
-        ("::ffff:0.0.0.0", "10.0.0.7", None, "is no machine's"),
+        ("239.255.255.250", "239.255.255.250", SOURCE, "is not the address of a machine"),
+        ("0.0.0.0", "0.0.0.0", SOURCE, "is not the address of a machine"),
+        ("255.255.255.255", "255.255.255.255", SOURCE, "is not the address of a machine"),
+        ("::", "::", None, "is not the address of a machine"),
+        ("::ffff:0.0.0.0", "10.0.0.7", None, "is not the address of a machine"),
     ],
 )
 def test_an_address_is_asked_if_it_is_its_senders_or_named(
@@ -61,7 +61,7 @@ def test_an_address_is_asked_if_it_is_its_senders_or_named(
         ("::ffff:127.0.0.1", "127.0.0.1", None),
         ("10.20.0.7", "10.0.0.7", None),
         ("127.0.0.1", "10.0.0.7", "is neither"),
-        ("224.0.0.1", "10.0.0.7", "is no machine's"),
+        ("224.0.0.1", "10.0.0.7", "is not the address of a machine"),
     ],
 )
 def test_whom_a_configuration_names_tells_of_himself(told: str, asked: str, why: str) -> None:

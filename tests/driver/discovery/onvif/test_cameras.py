@@ -22,18 +22,18 @@ MULTIPART = b"HTTP/1.1 200 OK\r\nContent-Type: multipart/related; boundary=x\r\n
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (b"hello\r\n\r\n", "its answer makes no sense (ClientResponseError)"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<a>>", "makes no sense (XmlError)"),
+        (b"hello\r\n\r\n", "its answer is invalid (ClientResponseError)"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<a>>", "is invalid (XmlError)"),
         (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "HTTP status 401"),
         (b"HTTP/1.1 302 No\r\nLocation: http://127.0.0.1:1/\r\n\r\n", "HTTP status 302"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, "makes no sense"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, "is invalid"),
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b", "(XmlError)"),
-        (http(b"<a/>"), "makes no sense (XMLSyntaxError)"),
-        (http(b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'), "makes no sense (XmlError)"),
-        (http(b'<!DOCTYPE a SYSTEM "file:///etc/passwd"><a/>'), "makes no sense (XmlError)"),
-        (http(b"<a>" + b"<b/>" * MOST_ELEMENTS + b"</a>"), "makes no sense (XmlError)"),
-        (http(b"<a>" * 300 + b"</a>" * 300), "makes no sense (XmlError)"),
-        (MULTIPART + b"--x\r\n\r\n<a/>\r\n--x--", "makes no sense (XmlError)"),
+        (http(b"<a/>"), "is invalid (XMLSyntaxError)"),
+        (http(b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'), "is invalid (XmlError)"),
+        (http(b'<!DOCTYPE a SYSTEM "file:///etc/passwd"><a/>'), "is invalid (XmlError)"),
+        (http(b"<a>" + b"<b/>" * MOST_ELEMENTS + b"</a>"), "is invalid (XmlError)"),
+        (http(b"<a>" * 300 + b"</a>" * 300), "is invalid (XmlError)"),
+        (MULTIPART + b"--x\r\n\r\n<a/>\r\n--x--", "is invalid (XmlError)"),
     ],
 )
 async def test_a_bad_camera_is_unreachable(answer: bytes, why: str) -> None:

@@ -133,11 +133,11 @@ def test_a_base64_password_is_decoded() -> None:
     [
         (
             {"device_credential_list": b"secret"},
-            "The property device_credential_list holds no JSON list.",
+            "The property device_credential_list is not a JSON list.",
         ),
         (
             {"device_credential_list": b'["l"]', "l": b"[" * 100_000},
-            "The property l holds no JSON object.",
+            "The property l is not a JSON object.",
         ),
         (
             {"device_credential_list": b'["l"]', "l": b'{"a": {"username": 7}}'},

@@ -165,7 +165,7 @@ async def test_a_camera_that_refuses_a_login_is_there_and_told_until_it_takes_it
             assert handler.problem == (
                 f'"{address.url}": it answers {said} to the user and the password of'
                 f" discoveryProperties {named.format(uuid=uuid)}. Correct them there, or in the"
-                " Secret that they are read from: then it is asked again at once."
+                " Secret that they come from; the driver then tries again at once."
             )
             assert "geheim" not in handler.problem
             camera.secretive = None
@@ -266,7 +266,7 @@ async def test_a_name_is_asked_at_the_address_of_whoever_told_of_it(
             handler = OnvifHandler(SOON, reach)
             async with aclosing(handler.discover(OnvifDetails())) as answers:
                 assert len(await anext(answers)) == found
-                told = f'"{named.url}": its address is neither that of whoever told of it'
+                told = f'"{named.url}": its address is neither the sender'
                 assert (told in (handler.problem or "")) is not bool(found)
     assert set(looked) == {"gate.example"}
     port = address.url.split(":")[2].split("/")[0]
@@ -323,7 +323,7 @@ async def test_properties_that_make_no_sense_are_told(heard: Hearsay) -> None:
         assert await anext(answers) == ()
         assert handler.problem == (
             "The property ca_certificates holds no certificates in PEM. "
-            "The property device_credential_list holds no JSON list."
+            "The property device_credential_list is not a JSON list."
         )
 
 

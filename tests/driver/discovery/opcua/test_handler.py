@@ -52,17 +52,17 @@ def an_answer(body: bytes) -> tuple[bytes, ...]:
         ((b"HTTP/1.1 400 Bad Request\r\n\r\n",), "it does not speak OPC UA"),
         ((b"ERRF" + bytes([16, 0, 0, 0]) + b"\0\0\x7d\x80" + b"\xff" * 4,), "it refuses (BadTcp"),
         ((b"ACKF" + LENGTH_WITHOUT_END,), "its answer is longer than 512 KiB"),
-        ((b"ACKF" + bytes(4),), "its answer makes no sense"),
+        ((b"ACKF" + bytes(4),), "its answer is invalid"),
         ((ACKNOWLEDGE[:20], b""), "no answer within 0.2 seconds"),
-        ((ACKNOWLEDGE,), "its answer makes no sense"),
-        ((ACKNOWLEDGE, opened()[:8] + bytes(200)), "its answer makes no sense"),
-        ((ACKNOWLEDGE, opened(), b"MSGF\x0b\0\0\0" * 9), "its answer makes no sense"),
-        (an_answer(found()[:STRING_TABLE] + REWINDING), "makes no sense (NotEnoughData)"),
-        (an_answer(found()[:SERVERS] + REWINDING), "makes no sense (NotEnoughData)"),
+        ((ACKNOWLEDGE,), "its answer is invalid"),
+        ((ACKNOWLEDGE, opened()[:8] + bytes(200)), "its answer is invalid"),
+        ((ACKNOWLEDGE, opened(), b"MSGF\x0b\0\0\0" * 9), "its answer is invalid"),
+        (an_answer(found()[:STRING_TABLE] + REWINDING), "is invalid (NotEnoughData)"),
+        (an_answer(found()[:SERVERS] + REWINDING), "is invalid (NotEnoughData)"),
         (an_answer(fault(ua.StatusCodes.BadServiceUnsupported)), "it refuses (BadServiceUns"),
-        (an_answer(found("one")[:-9]), "its answer makes no sense"),
+        (an_answer(found("one")[:-9]), "its answer is invalid"),
         (an_answer(bytes(LONGEST_ANSWER)), "its answer is longer than 512 KiB"),
-        ((ACKNOWLEDGE, opened(), message([(b"A", bytes(8))])), "it broke its answer off"),
+        ((ACKNOWLEDGE, opened(), message([(b"A", bytes(8))])), "it aborted its answer"),
         (
             (ACKNOWLEDGE, opened(), message([(b"C", bytes(60_000))] * 9)),
             "its answer is longer than 512 KiB",
@@ -198,8 +198,8 @@ async def test_an_open_port_that_a_server_tells_of_is_not_told_from_a_closed_one
             assert re.sub(r":\d+/", ":0/", problem) == (
                 '"Press" at "opc.tcp://127.0.0.1:0/": no OPC UA server answers there.'
                 if "127.0.0.1" in url
-                else '"Press" at "opc.tcp://127.0.0.2:0/", told by 127.0.0.1, is not asked: its'
-                " address is neither that of whoever told of it nor in a network of"
+                else '"Press" at "opc.tcp://127.0.0.2:0/", reported by 127.0.0.1, is not contacted:'
+                " its address is neither the sender's nor in a network of"
                 " --discovery-networks."
             )
     assert set(accepted) == {"127.0.0.1"}
@@ -215,7 +215,7 @@ async def test_a_server_elsewhere_is_asked_in_networks_that_are_named(
         told[:] = [Application("Press", is_server=True, discovery_urls=(url,))] * 2
         devices, problem = await one_turn(Reach(parse_networks(networks)))
     assert devices == ([url] if networks else [])
-    assert ("is not asked" in problem) is not bool(networks)
+    assert ("is not contacted" in problem) is not bool(networks)
 
 
 async def _acknowledge(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
