@@ -1,7 +1,8 @@
-"""Discovery handlers in processes of their own, by Akri's contract, at both of its ends.
+"""External discovery handlers: both ends of Akri's contract.
 
-The driver's end: handlers register at `registration_socket`, `table` decides in which state each
-is, `limits` what is taken of their answers, `external_handlers` keeps talking to them.
-`handler_sources` are all that answer for a Configuration, room `properties` what they are given.
-The handler's end: `sdk`. Start reading at `table`, or at `sdk` to write one.
+The driver's end: handlers register at `registration_socket`. `registrations` defines the states of
+a handler, `table` which handlers are registered. `limits` says which answers are accepted,
+`external_handlers` and `node_conversations` call the handlers. `handler_sources` defines what
+answers for a Configuration; room `properties` resolves the properties that handlers get.
+The handler's end: `sdk`. Start reading at `table`, or at `sdk` to write a handler.
 """

@@ -1,16 +1,17 @@
 """Places in containers where handlers may put device nodes and mounts.
 
-A handler says where in a container a device node or a mount is to be. Over `/bin/sh`, `/etc/passwd`
-or a service account's token it would run what it likes there, or be believed as another. So
+A handler chooses where in a container a device node or a mount appears. A mount over `/bin/sh`,
+`/etc/passwd` or a service account's token would let it run code there, or act as another identity.
+So
 
-* every path is absolute and normalized (of a folder's, the slash at its end is taken away before),
-  and neither `/`, `/proc` nor `/sys`;
-* device nodes are below `/dev`, and take no place of a node that every container has, but its own;
-* mounts are at no folder from which programs, libraries and their settings are read, nor at one
-  with secrets, nor above one.
+* every path is absolute and normalized (a slash at the end of a folder is removed before), and is
+  not in `/proc` or `/sys`, nor `/` itself;
+* device nodes are below `/dev`, and replace no node that every container has, except the node of
+  the same path on the host;
+* mounts are not at, in or above a folder with programs, libraries, their settings, or secrets.
 
-A setting allows other places, but for the first rule. Which links an image has is not known: a
-mount at a link of the image is where that leads.
+A setting allows other places, except for the first rule. The links in an image are unknown: a mount
+at a link of the image appears where the link leads.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _EVERYWHERE = (
     *("null", "zero", "full", "random", "urandom", "tty", "console", "ptmx", "pts", "shm"),
     *("mqueue", "fd", "stdin", "stdout", "stderr", "core", "termination-log"),
 )
-"""Below `/dev` of every container."""
+"""Names below `/dev` that every container has."""
 
 _PROGRAMS = (
     *("/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/libexec"),
@@ -46,11 +47,11 @@ _NOT_NORMALIZED = frozenset({"", ".", ".."})
 
 
 def place_refusal(device: Device, allowed: Iterable[str]) -> str | None:
-    """Why a device's places in containers may not be, with the field; None if they may.
+    """The first path in containers that a device may not have, and why; None if all are allowed.
 
     Args:
-        device: As its handler reports it.
-        allowed: Paths at or below which the last two rules do not count. A part may be a pattern.
+        device: The device as its handler reports it.
+        allowed: Paths at or below which the last two rules do not apply. A part may be a pattern.
     """
     allowed = tuple(allowed)
     specs = (
@@ -116,7 +117,7 @@ def _is_normalized(path: str) -> bool:
 
 
 def lies_in(path: str, allowed: Iterable[str]) -> bool:
-    """Whether a normalized path is at or below one of those; their parts may be patterns."""
+    """Whether a normalized path is at or below one of `allowed`, whose parts may be patterns."""
     if not _is_normalized(path):
         return False
     parts = path.split("/")

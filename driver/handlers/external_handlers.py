@@ -1,10 +1,10 @@
-"""Discovery handlers in processes of their own, as the driver of a node keeps them.
+"""The external discovery handlers of a node: they register, and go offline.
 
     registrations ──► handler table ──► a source for each handler ──► discoveries
     conversations ──reached, lost──┘
 
-The table is written down, so that the next run of the driver asks the same handlers at once and
-does not take their devices for gone. Conversations are held by `node_conversations`.
+The table is stored on disk. So the next run of the driver calls the same handlers at once, and does
+not treat their devices as absent. `node_conversations` calls the handlers.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ logger = logging.getLogger(__name__)
 FILE = "handlers.json"
 
 TURNS = 2
-"""So many handlers are asked at a time, whose answers may have 8 MiB."""
+"""Handlers that are asked concurrently; an answer may have 8 MiB."""
 
 TURNS_UNPRIVILEGED = 8
-"""So many of those without privileges, whose answers are smaller."""
+"""Handlers without privileges that are asked concurrently; their answers are smaller."""
 
 
 class NotAllowedError(Exception):
@@ -81,14 +81,14 @@ class ExternalHandlers:
     """The registered handlers of a node.
 
     Attributes:
-        table: Which there are, and in which state.
-        conversations: Those with them.
+        table: The handlers and their states.
+        conversations: The conversations with them.
 
     Args:
-        folder: Where the table is written down.
+        folder: The folder of the file with the table.
         now: The clock.
-        limits: What handlers may be, give and have.
-        tls: What handlers on the network are shown, and asked for; None if nothing is.
+        limits: The limits of handlers and their answers.
+        tls: Files for mutual TLS with handlers on the network; None for no TLS.
         dev: The host's device nodes.
     """
 
@@ -115,11 +115,11 @@ class ExternalHandlers:
         self._written = b""
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call back when handlers come, go, or change their state."""
+        """Call `listener` when handlers come, go, or change their state."""
         self._listeners.append(listener)
 
     def recall(self) -> None:
-        """Read what the last run of the driver wrote down."""
+        """Restore the table that the last run of the driver stored."""
         self._written = content = self._folder.read(FILE) or b""
         entries = [replace(e, registration=self._classed(e.registration)) for e in load(content)]
         entries = [e for e in entries if not refused_name(e.registration, self._limits)]
@@ -128,21 +128,21 @@ class ExternalHandlers:
             recalled = tuple(self.table)
             held = sum(handler.on_hold for handler in recalled)
             logger.info("discovery handlers recalled count=%d on_hold=%d", len(recalled), held)
-            # Before they are asked: what they may do to this run the next one knows.
+            # Before they are called: if one crashes this run, the next run knows.
             self._store(self._content())
 
     async def register(self, registration: Registration, folder: str | None = None) -> None:
-        """A handler registers, for the first time or again; it is written down before it counts.
+        """Register a handler, for the first time or again; the table is stored before this returns.
 
-        A handler that does not wait for that, though it takes long, is registered all the same.
+        The handler stays registered if it cancels the call meanwhile.
 
         Args:
-            registration: What it says of itself.
-            folder: For handlers without privileges, in which this one registers; None for others.
+            registration: The registration as received.
+            folder: The folder for handlers without privileges, if it registered there; else None.
 
         Raises:
-            TableFullError: If there is no room for it.
-            NotAllowedError: If it may not bear its name, or may not register there.
+            TableFullError: If the table is full.
+            NotAllowedError: If it may not have its name, or may not register there.
         """
         endpoint = registration.endpoint
         why = refused_in_folder(registration, folder) if folder is not None else None
@@ -165,7 +165,7 @@ class ExternalHandlers:
             raise
 
     def _classed(self, registration: Registration, folder: str | None = None) -> Registration:
-        """Whoever may write the folder may listen there, whoever has registered."""
+        """Any process that may write the folder may listen there: the handler is unprivileged."""
         folders = {folder, self._limits.network_folder} - {None, ""}
         return replace(registration, unprivileged=registration.folder in folders)
 
@@ -176,20 +176,20 @@ class ExternalHandlers:
         self._tell()
 
     def of(self, handler: str) -> Collection[ExternalSource]:
-        """The sources of a handler's name."""
+        """The sources of a handler name."""
         return tuple(
             ExternalSource(h.registration, h.recalled, self) for h in self.table.named(handler)
         )
 
     def use(self, handlers: Mapping[ConfigurationName, str]) -> None:
-        """These are the Configurations in force now, and the handlers that they name."""
+        """Set the current Configurations, and the handler name of each."""
         self.table.use(frozenset(handlers.values()), self._now())
         self.conversations.keep(
             lambda endpoint, name: handlers.get(name) == endpoint.name and endpoint in self.table
         )
 
     def reports(self, handler: str, name: ConfigurationName) -> Iterable[Report]:
-        """How the handlers of a name do for a Configuration."""
+        """The reports of the handlers of a name for a Configuration."""
         return self.conversations.reports(handler, name)
 
     def _terms(self, registration: Registration) -> Terms:
@@ -197,7 +197,7 @@ class ExternalHandlers:
         return Terms(turns, self._limits.largest_answer(registration), self._tls)
 
     async def run(self) -> NoReturn:
-        """Remove handlers that stay away, and write down who there is, until cancelled."""
+        """Remove handlers that stay offline, and store the table, until cancelled."""
         while True:
             self._changed.clear()
             self.table.prove(self._now())
@@ -239,5 +239,5 @@ class ExternalHandlers:
             listener()
 
     async def pause(self, endpoint: Endpoint, seconds: float) -> None:
-        """Wait for so long, or until the handler registers again."""
+        """Wait `seconds`, or until the handler registers again."""
         await pause_until(self._again.setdefault(endpoint, asyncio.Event()), seconds)

@@ -1,6 +1,6 @@
-"""Answers of registered handlers: counted, read, and judged by what is allowed and on the host.
+"""Answers of registered handlers: counted, parsed, and checked against limits and the host.
 
-bytes ──count──► v0.DiscoverResponse ──read──► devices ──look, judge──► those to be published
+bytes ──count──► v0.DiscoverResponse ──parse──► devices ──check──► the admitted devices
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Devices = tuple[Device, ...]
 
 @dataclass(slots=True)
 class Heard:
-    """What a handler said last in a conversation.
+    """The last answer of a conversation.
 
     Attributes:
-        withheld: What it was not told, as a sentence.
-        devices: All of its devices, while a device node of theirs is awaited.
-        told: What else there is to tell of the answer.
-        flaws: What of the answer makes no sense, as sentences.
-        awaits: Whether a device node is not there yet.
+        withheld: A sentence about the properties that the handler did not get; () for none.
+        devices: All of its devices, while one of their device nodes is missing.
+        told: Sentences about the answer, beside `flaws`.
+        flaws: Sentences about invalid parts of the answer.
+        awaits: Whether a device node is missing and may still appear.
     """
 
     registration: Registration
@@ -59,7 +59,7 @@ class Heard:
 
 
 class Answers:
-    """Takes answers, as far as settings allow."""
+    """Validates answers against the limits."""
 
     def __init__(self, limits: HandlerLimits, dev: HostDev) -> None:
         self._limits = limits
@@ -67,21 +67,21 @@ class Answers:
         self._reported = Reported(limits)
 
     def keep(self, is_kept: Callable[[Endpoint, ConfigurationName], bool]) -> None:
-        """Count only these answers on; the others are gone."""
+        """Keep only these answers, and drop the others."""
         self._reported.keep(is_kept)
 
     async def take(self, heard: Heard, message: bytes | None) -> tuple[Answer | None, str]:
-        """What an answer says, and what is wrong with it, in sentences.
+        """Parse and check one message; return the answer, and sentences about its problems.
 
-        Without an answer it is not taken, so that what was said before stays.
+        The answer is None if the message is refused; the answer before it then stays in force.
 
         Args:
-            heard: What the conversation is about.
-            message: None to look again at what the last answer told of.
+            heard: The conversation, and its last answer.
+            message: None to check the last answer again.
 
         Raises:
-            RefusedError: If it is one too many with those for other Configurations and of other
-                handlers, which may go.
+            RefusedError: If it is too large together with the answers for other Configurations and
+                of other handlers, which may go away.
         """
         if message is not None:
             response = self._read(heard, message)
@@ -96,7 +96,7 @@ class Answers:
         return answer, few_problems((*heard.told, *found.problems, *heard.flaws))
 
     def _read(self, heard: Heard, message: bytes) -> v0.DiscoverResponse | str:
-        """An answer, or a sentence about why it is not taken."""
+        """The parsed message, or a sentence: why it is refused."""
         most = self._limits.most_devices
         if sentence := excess(message, most):
             return self._refused(sentence)
@@ -104,7 +104,7 @@ class Answers:
         try:
             response = v0.DiscoverResponse.FromString(message)
         except DecodeError:
-            return "Its answer makes no sense."
+            return "Its answer is invalid."
         if len(response.devices) > most:
             return self._refused(too_many(most))
         amount = Amount(len(response.devices), len(message))

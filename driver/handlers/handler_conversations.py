@@ -1,4 +1,4 @@
-"""A conversation with a discovery handler in another process: one `Discover` stream."""
+"""A conversation with an external discovery handler: one `Discover` stream."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from driver.plumbing.kubelet_channels import unix_channel
 CONNECT_SECONDS = 10.0
 
 TURN_SECONDS = 1.0
-"""How long a handler that has not answered yet keeps others waiting to be asked."""
+"""How long a handler without an answer delays calls to other handlers."""
 
 _DISCOVER = "/v0.DiscoveryHandler/Discover"
 
 _LONGEST_SENTENCE = 300
 
 _TOO_LARGE = re.compile(r"(?<!SERVER: )Received message larger than max")
-"""How gRPC says that an answer is too large for it here; a handler says so of questions."""
+"""gRPC's error text if an answer is too large here; a handler reports a large request so."""
 
 _OPTIONS = [
     # A channel that was refused once waits before it tries again, and so would those that share
@@ -37,7 +37,7 @@ _OPTIONS = [
     ("grpc.use_local_subchannel_pool", 1),
     # Handlers are on this node or beside it.
     ("grpc.enable_http_proxy", 0),
-    # Finds out that a machine is gone. gRPC servers take more than one ping in five minutes amiss.
+    # Detects an absent machine. gRPC servers accept at most one ping in five minutes.
     ("grpc.keepalive_time_ms", 310_000),
     ("grpc.keepalive_timeout_ms", 20_000),
 ]
@@ -55,20 +55,20 @@ _REFUSALS = frozenset(
         grpc.StatusCode.RESOURCE_EXHAUSTED,
     }
 )
-"""With these a handler that is well says no; so does gRPC here, of an answer that is too large."""
+"""Codes with which a healthy handler refuses; gRPC uses one for an answer that is too large."""
 
 
 class Turns:
-    """Who may be asked: only so many at a time who have not answered, as each answer may be large.
+    """Limits how many handlers without an answer are asked concurrently: answers may be large.
 
-    At a start all would answer at once, and what comes is in memory before it can be refused.
+    At a start all handlers would answer at once, and an answer is in memory before it is refused.
     """
 
     def __init__(self, number: int) -> None:
         self._free = asyncio.Semaphore(number)
 
     async def take(self) -> ExitStack:
-        """Wait for a turn; closing it ends it, and so does time."""
+        """Wait for a slot. Closing the result frees the slot; so does `TURN_SECONDS`."""
         await self._free.acquire()
         turn = ExitStack()
         turn.callback(self._free.release)
@@ -77,21 +77,21 @@ class Turns:
 
 
 class LostError(DiscoveryError):
-    """Raised when a handler is not reached, or breaks off."""
+    """Raised when a handler cannot be reached, or ends the stream."""
 
 
 class RefusedError(DiscoveryError):
-    """Raised when a handler is reached, and will not answer this question."""
+    """Raised when a handler is reached, and refuses this request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What goes for a conversation.
+    """The limits and settings of a conversation.
 
     Attributes:
-        turns: Of handlers like it.
-        largest_bytes: Of an answer.
-        tls: For handlers on the network that show certificates; None where no files are set.
+        turns: The limit of concurrent calls to handlers of its kind.
+        largest_bytes: Bytes that an answer may have.
+        tls: Files for handlers that register with TLS; None if none are set.
     """
 
     turns: Turns
@@ -105,19 +105,19 @@ async def discover(
     on_reached: Callable[[], None],
     terms: Terms,
 ) -> AsyncGenerator[bytes, None]:
-    """Ask a handler, and yield what it answers until it is lost.
+    """Call a handler, and yield its answers until it is lost.
 
-    Answers are `v0.DiscoverResponse`, unread: that may take a hundred times as much memory.
+    Answers are serialized `v0.DiscoverResponse`: parsed they may take a hundred times the memory.
 
     Args:
-        registration: Says where it is.
-        request: The question.
-        on_reached: Called when somebody is there.
-        terms: What goes for handlers like it.
+        registration: Where the handler listens.
+        request: The request.
+        on_reached: Called when the connection is open.
+        terms: The limits and settings.
 
     Raises:
-        LostError: In the end, unless it is closed first.
-        RefusedError: If the handler will not answer.
+        LostError: At the end of the stream, unless the caller closes it before.
+        RefusedError: If the handler refuses the request.
     """
     try:
         async with _channel(registration, terms) as channel:
@@ -128,7 +128,7 @@ async def discover(
             )
             with await terms.turns.take() as turn:
                 call = method(request.SerializeToString())
-                # Iterated over, it would keep each answer until the next.
+                # Iteration would keep each answer in memory until the next.
                 while isinstance(answer := await call.read(), bytes):
                     yield answer
                     del answer
@@ -142,11 +142,11 @@ async def discover(
 async def or_again(
     messages: AsyncGenerator[bytes, None], pause: Callable[[], float | None]
 ) -> AsyncGenerator[bytes | None, None]:
-    """Yield each message, and None whenever none has come for so long.
+    """Yield each message, and None after each pause without a message.
 
     Args:
-        messages: Those of a conversation; what it raises is raised.
-        pause: Seconds; None to wait for a message without a limit.
+        messages: The messages of a conversation; its errors are passed on.
+        pause: Seconds of the next pause; None to wait for a message without a limit.
     """
     coming: asyncio.Future[bytes] | None = None
     try:
@@ -158,7 +158,7 @@ async def or_again(
                 continue
             message, coming = coming.result(), None
             yield message
-            del message  # It is large, and the next may be long in coming.
+            del message  # Free a large message while the next is awaited.
     except StopAsyncIteration:
         return
     finally:
@@ -180,13 +180,13 @@ def _channel(registration: Registration, terms: Terms) -> grpc.aio.Channel:
         credentials = channel_credentials(terms.tls)
     except OSError as error:
         raise LostError(f"A file of --handler-tls-* cannot be read: {error.strerror}.") from error
-    # Its address changes with its pod; by its name it is known.
+    # Its address changes with its pod; its certificate has its name.
     name = ("grpc.ssl_target_name_override", endpoint.name)
     return grpc.aio.secure_channel(target, credentials, options=[*options, name])
 
 
 async def _connect(channel: grpc.aio.Channel) -> None:
-    """Wait until somebody answers, for a while; it is not tried twice."""
+    """Wait until the connection is open, for `CONNECT_SECONDS`; there is one attempt."""
     failed = (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN)
     try:
         async with asyncio.timeout(CONNECT_SECONDS):

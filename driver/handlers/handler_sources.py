@@ -1,4 +1,4 @@
-"""Sources: who is asked for the devices of a Configuration, be it in this process or in others.
+"""Sources: the handlers that report the devices of a Configuration, embedded or external.
 
 Configuration ──► Question ──► each source of its handler's name ──► Answers
 """
@@ -17,22 +17,22 @@ from driver.discovery.contract import DiscoveryHandler, Properties
 from driver.discovery.handlers import parse_details
 
 EMBEDDED = ""
-"""The key of the source in this process; it sorts first, so its devices win."""
+"""The key of the source in this process; it sorts first, so its devices have precedence."""
 
 
 class DiscoveryError(Exception):
-    """Raised when a source has no more to say for now; the text is a sentence for users."""
+    """Raised when a source cannot answer now; the text is a sentence for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a handler is asked; the rest of a Configuration does not concern it.
+    """The request for a Configuration; a handler gets nothing else of it.
 
     Attributes:
-        uid: Of the Configuration; one recreated under its name asks anew.
-        properties: `discoveryProperties` by name; when one changes, it is another question. They
-            may be passwords, so they are never shown.
-        secrets: Names of those that are kept in Secrets.
+        uid: The Configuration's; a Configuration that is created again is another question.
+        properties: `discoveryProperties` by name; a changed value is another question. They may be
+            passwords, so no repr shows them.
+        secrets: Names of the properties that come from Secrets.
     """
 
     uid: str
@@ -44,20 +44,20 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All devices that a source has for a question.
+    """All devices that a source reports for a question.
 
     Attributes:
-        shared: Whether other nodes may see the very same devices.
+        shared: Whether other nodes may see the same devices.
     """
 
     devices: tuple[Device, ...]
     shared: bool
 
     def after(self, before: Answer | None) -> Answer:
-        """The same answer; a device that was in the one before is the very same object.
+        """The same answer, with the device objects of the answer before where they are equal.
 
-        What follows from it is then known, see `derived`: a list that comes from another process
-        is made of new objects each time.
+        Values that are derived from a device are cached by object, see `derived`; an answer from
+        another process consists of new objects each time.
         """
         known = {device.id: device for device in before.devices} if before else {}
         devices = (known[d.id] if known.get(d.id) == d else d for d in self.devices)
@@ -65,43 +65,43 @@ class Answer:
 
 
 class Source(Protocol):
-    """One handler, in this process or behind an endpoint. Equal ones are the same source."""
+    """One handler, embedded or external. Equal objects are the same source."""
 
     @property
     def key(self) -> str:
-        """Tells apart the sources of one handler name."""
+        """Identifies a source among those of its handler name."""
 
     @property
     def is_awaited(self) -> bool:
-        """Whether nothing of a Configuration is gone before this source has answered."""
+        """Whether no device of a Configuration is absent before this source has answered."""
 
     def answers(self, name: ConfigurationName, question: Question) -> AsyncGenerator[Answer, None]:
         """Yield all devices, and again whenever they change; see `DiscoveryHandler.discover`.
 
         Raises:
-            DiscoveryError: If it cannot; it may be asked again.
+            DiscoveryError: If it cannot answer; the caller may ask again.
         """
 
     async def pause(self, seconds: float) -> None:
-        """Let time pass before it is asked again; less, if there is reason to."""
+        """Wait before it is asked again: `seconds`, or less if the source can answer sooner."""
 
 
 class Sources(Protocol):
     """All sources."""
 
     def of(self, handler: str) -> Collection[Source]:
-        """Those of a handler's name."""
+        """The sources of a handler name."""
 
     def was_removed(self, handler: str) -> bool:
-        """Whether a source of this name was removed, so that nobody reports its devices now."""
+        """Whether a source of this name was removed, so that no source reports its devices now."""
 
 
 ReadProperties = Callable[[Configuration], Properties | None]
-"""The `discoveryProperties` of a Configuration, resolved; None while they cannot be."""
+"""The resolved `discoveryProperties` of a Configuration; None while one is unknown."""
 
 
 def question_of(configuration: Configuration, properties: Mapping[str, bytes | None]) -> Question:
-    """What the handler of a Configuration is asked."""
+    """The question for the handler of a Configuration."""
     return Question(
         configuration.uid,
         configuration.handler,
@@ -138,7 +138,7 @@ class EmbeddedSource:
 
 
 async def pause_until(event: asyncio.Event, seconds: float | None) -> None:
-    """Let time pass until the event is set, or so many seconds are over."""
+    """Wait until the event is set, or `seconds` have passed."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -1,8 +1,8 @@
-"""Limits of discovery handlers in processes of their own: what they may be, give and have.
+"""Limits of external discovery handlers: their names, and the devices that they may report.
 
-A handler is somebody else's program. What it says becomes device nodes and mounts of containers,
-made by a runtime that is root; so it says no more than settings allow. A device that asks for more
-is left out wholly: a container would miss what the device is.
+An external handler is third-party code. Its answers become device nodes and mounts of containers,
+which a runtime makes as root. So settings limit what it may report. A device that exceeds a limit
+is left out as a whole: with a part of it a container would not work.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from driver.plumbing.device_nodes import Look, Seen
 
 DEVICES = "/dev"
 NETWORK_HANDLERS = ("onvif", "opcua")
-"""Those of ours that read what strangers send. Their devices are on the network, so they give
-nothing of a node."""
+"""Our handlers that read untrusted data. Their devices are on the network, so they report no
+device nodes or mounts."""
 
 MOST_DEVICES = 5_000
 NODE_DEVICES = 6_000
-"""A handler at its limit, and a thousand devices of handlers without privileges. One of 1.6 KiB
-takes 18 KiB of memory, its Instance and its slice included: at most 110 MiB in all."""
+"""The devices of one handler at its limit, and 1,000 devices of handlers without privileges. A
+device of 1.6 KiB takes 18 KiB of memory with its Instance and slice: at most 110 MiB in all."""
 
 UNPRIVILEGED_PART = 6
-"""One part in so many of a node's devices is for handlers without privileges."""
+"""Handlers without privileges may report one part in so many of a node's devices."""
 
 LARGEST_ANSWER_BYTES = 8 << 20
-"""Five thousand devices of 1.6 KiB each. What is received takes three times as much for a while."""
+"""5,000 devices of 1.6 KiB each. A received answer takes three times its size for a while."""
 
 BYTES_OF_A_DEVICE = LARGEST_ANSWER_BYTES // MOST_DEVICES
 PARTS_OF_A_DEVICE = 64
-"""Properties, mounts and device nodes that a device of an answer has on average, at most."""
+"""Average number of properties, mounts and device nodes that a device may have."""
 
 _DEVICE_PATHS, _MOUNT_PATHS = "--handler-device-paths", "--handler-mount-paths"
 
 _NODE_MOST = "--node-most-devices"
 
 RealPaths = Mapping[str, str | None]
-"""Where paths lead, as far as the driver sees them; None for one that it does not see."""
+"""The targets of paths through all links; None for a path that the driver does not see."""
 
 MISSING = "is not there"
-"""Of a device node: it may come, so its device is looked at again."""
+"""The end of the sentence about a missing device node, whose device is checked again."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """What the driver sees of paths that devices ask for.
+    """The paths of the host that devices ask for, as the driver sees them.
 
     Attributes:
-        mounts: Where each file or folder leads.
-        nodes: What is where each device node is to be.
+        mounts: The target of each file or folder.
+        nodes: What is at the path of each device node.
     """
 
     mounts: RealPaths = field(default_factory=dict)
@@ -63,11 +63,11 @@ class OnHost:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The devices of an answer that may be published, and why the others are not.
+    """The devices of an answer that may be published, and why others may not.
 
     Attributes:
         problems: A sentence for each device that is left out.
-        awaits: Whether one is left out only because its device node is not there at this moment.
+        awaits: Whether a device is left out only because its device node is missing now.
     """
 
     devices: tuple[Device, ...]
@@ -77,10 +77,11 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much an answer holds.
+    """The size of an answer.
 
     Attributes:
-        size: In bytes, as it came.
+        devices: The number of its devices.
+        size: Bytes, as received.
     """
 
     devices: int = 0
@@ -90,7 +91,7 @@ class Amount:
         return Amount(self.devices + other.devices, self.size + other.size)
 
     def fits(self, room: Amount) -> bool:
-        """Whether there is no more of anything."""
+        """Whether neither number exceeds that of `room`."""
         return self.devices <= room.devices and self.size <= room.size
 
 
@@ -99,15 +100,15 @@ class HandlerLimits:
     """Settings.
 
     Attributes:
-        device_paths: Of the host, at or below which device nodes may be given. A part of a path
-            may be a pattern: `/dev/video*`.
-        mount_paths: The same of files and folders.
-        container_paths: Of containers, at or below which device nodes and mounts may be beside the
-            places that all may have, see `container_paths`.
-        reserved: Names that no handler of another process may bear: those of ours in this one.
-        most_devices: Of one handler, over all Configurations.
-        network_folder: Of handlers without privileges; "" for none.
-        node_devices: Of all handlers of a node together.
+        device_paths: Paths of the host. Device nodes at or below them are allowed. A part of a
+            path may be a pattern: `/dev/video*`.
+        mount_paths: The same for files and folders to mount.
+        container_paths: Paths in containers. Device nodes and mounts at or below them are allowed,
+            beside the places that are always allowed, see `container_paths`.
+        reserved: Names that no external handler may have: those of the embedded handlers.
+        most_devices: Devices of one handler, over all Configurations.
+        network_folder: The folder in which handlers without privileges register; "" for none.
+        node_devices: Devices of all handlers of a node together.
     """
 
     device_paths: tuple[str, ...] = (DEVICES,)
@@ -119,7 +120,7 @@ class HandlerLimits:
     node_devices: int = NODE_DEVICES
 
     def share(self, registration: Registration) -> Amount:
-        """What all handlers like this one may report together."""
+        """What all handlers of its kind, with or without privileges, may report together."""
         part = self.node_devices // UNPRIVILEGED_PART
         devices = part if registration.unprivileged else self.node_devices - part
         return Amount(devices, devices * BYTES_OF_A_DEVICE)
@@ -133,7 +134,7 @@ DEFAULT_LIMITS = HandlerLimits()
 
 
 def refused_name(registration: Registration, limits: HandlerLimits) -> str | None:
-    """Why a handler may not bear its name; None if it may."""
+    """Why a handler may not have its name; None if it may."""
     name = registration.endpoint.name
     if name not in limits.reserved:
         return None
@@ -141,13 +142,13 @@ def refused_name(registration: Registration, limits: HandlerLimits) -> str | Non
 
 
 def refused_in_folder(registration: Registration, folder: str) -> str | None:
-    """Why a handler may not register in the folder of those without privileges; None if it may.
+    """Why a handler may not register in the folder for unprivileged ones; None if it may.
 
-    Only handlers of networks may, which are asked at sockets in that folder.
+    Only network handlers may, and only with sockets in that folder.
     """
     name, address = registration.endpoint.name, registration.endpoint.address
     if name not in NETWORK_HANDLERS:
-        return f"name: {shown(name)} is none of {', '.join(NETWORK_HANDLERS)}, who register here."
+        return f"name: {shown(name)} is none of {', '.join(NETWORK_HANDLERS)}, which register here."
     if registration.network or address.rpartition("/")[0] != folder:
         return f"endpoint: {shown(address)} is no socket in {folder}."
     return None
@@ -156,14 +157,14 @@ def refused_in_folder(registration: Registration, folder: str) -> str | None:
 def admitted(
     devices: Iterable[Device], name: str, limits: HandlerLimits, host: OnHost, *, trusted: bool
 ) -> Admitted:
-    """The devices that may be published, and why the others are not.
+    """The devices that may be published, and why others may not.
 
     Args:
-        devices: As the handler reports them.
-        name: The handler's.
+        devices: The devices as the handler reports them.
+        name: The handler's name.
         limits: The settings.
-        host: What is seen of all `mount_paths` and `node_paths`.
-        trusted: Whether the handler is on this node, or known by its certificate.
+        host: All `mount_paths` and `node_paths` as the driver sees them.
+        trusted: Whether the handler is on this node, or has shown its certificate.
     """
     taken, problems = [], []
     for device in devices:
@@ -209,7 +210,7 @@ def mount_refusal(path: str, allowed: Iterable[str], real: RealPaths) -> str | N
     Args:
         path: The path.
         allowed: `HandlerLimits.mount_paths`.
-        real: Where it leads.
+        real: Its target.
     """
     if not lies_in(path, allowed):
         return f"mount {shown(path)} is not in {_MOUNT_PATHS}"
@@ -221,7 +222,7 @@ def mount_refusal(path: str, allowed: Iterable[str], real: RealPaths) -> str | N
 
 
 def _spec_refusal(number: int, spec: DeviceSpec, limits: HandlerLimits, host: OnHost) -> str | None:
-    """What the driver does not see is judged by its path alone: in /dev only root makes links."""
+    """A path that the driver does not see is checked as it is: only root makes links in /dev."""
     field, path = f"device_specs[{number}]", spec.host_path
     look = host.nodes.get(spec.host_path, _UNKNOWN)
     if not lies_in(path, limits.device_paths):
@@ -241,23 +242,24 @@ _UNKNOWN = Look(None, Seen.UNKNOWN)
 
 
 def too_many(most_devices: int) -> str:
-    """Says that a handler reports more devices than it may."""
+    """The sentence for a handler that reports too many devices."""
     why = f"It reports more than {most_devices} devices (--handler-most-devices)"
-    return f"{why}; what it said before stays."
+    return f"{why}; its earlier answer stays in force."
 
 
 def too_large(registration: Registration, largest: int) -> str:
-    """Says that a handler's answer has more bytes than it may, which are not even received."""
+    """The sentence for an answer with too many bytes, which is not received at all."""
     whose = f"Handler {shown(registration.endpoint.name)}"
     less = "it must report fewer devices, or shorter properties"
     return (
-        f"{whose} answered with more than {largest / (1 << 20):.3g} MiB; what it said before"
-        f" stays, and {less}."
+        f"{whose} answered with more than {largest / (1 << 20):.3g} MiB; its earlier answer"
+        f" stays in force, and {less}."
     )
 
 
 def too_many_together(share: Amount, registration: Registration) -> str:
-    """Says that the handlers of a node report more than they may."""
+    """The sentence for handlers of a node that report too much together."""
     whose = "without privileges" if registration.unprivileged else "with privileges"
     why = f"The registered handlers of this node {whose} report more than {share.devices} devices"
-    return f"{why} or {share.size} bytes together ({_NODE_MOST}); what it said before stays."
+    kept = "its earlier answer stays in force"
+    return f"{why} or {share.size} bytes together ({_NODE_MOST}); {kept}."

@@ -1,11 +1,11 @@
-"""Messages of Akri's discovery contract, and what they mean here.
+"""Messages of Akri's discovery contract, parsed and made.
 
     RegisterDiscoveryHandlerRequest ──registration_of──► Registration | a sentence
     DiscoverResponse ──devices_of──► devices, and sentences about what was left out
     devices ──response_of──► DiscoverResponse
 
-A handler is somebody else's program. What no container could be given is left out and told; the
-rest of what it says counts.
+An external handler is third-party code. Parts of its answers that no container could get are left
+out and reported; the rest counts.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from driver.handlers.registrations import Endpoint, Registration
 
 LONGEST_NAME = 253
 MOST_PROBLEMS = 3
-"""Of one answer, that are told to users."""
+"""Problems of one answer that users read at most."""
 
 LONGEST_PROBLEM = 1024
 LONGEST_SOCKET_PATH = 107
-"""Bytes of a UNIX socket's path."""
+"""Bytes of the path of a UNIX socket."""
 
 LONGEST_PROPERTY = 32 * 1024
-"""Bytes of a name or a value. A process cannot be started with a variable of 128 KiB."""
+"""Bytes of a name or a value. No process can start with a variable of 128 KiB."""
 
 LARGEST_PROPERTIES = 128 * 1024
-"""Bytes of all properties of a device, which are a part of its Instance and of container
-environments; etcd stores no object of more than 1.5 MiB."""
+"""Bytes of all properties of a device. They are part of its Instance and of the environment of
+containers; etcd stores no object of more than 1.5 MiB."""
 
 _TLS = "https://"
 _UNSAFE = frozenset("%?#")
-"""What a path may not contain, since it becomes a part of a URI."""
+"""Characters that a path may not have, because it becomes part of a URI."""
 
 
 def registration_of(request: v0.RegisterDiscoveryHandlerRequest) -> Registration | str:
-    """What a handler says of itself, or what is wrong with that, as a sentence."""
+    """The registration in a request, or a sentence: why it is invalid."""
     if not request.name or len(request.name) > LONGEST_NAME or not request.name.isprintable():
         return f"name: {shown(request.name)} is no name of 1 to {LONGEST_NAME} characters."
     network = request.endpoint_type == v0.RegisterDiscoveryHandlerRequest.NETWORK
@@ -75,13 +75,13 @@ def _host_and_port(endpoint: str) -> str:
 
 
 def target_of(registration: Registration) -> str:
-    """How gRPC calls the place where a handler listens."""
+    """The gRPC target of a handler."""
     address = registration.endpoint.address
     return f"dns:///{address}" if registration.network else f"unix:{address}"
 
 
 def request_of(details: str, properties: Properties) -> v0.DiscoverRequest:
-    """What a handler is asked."""
+    """The request for a handler."""
     data = {name: v0.ByteData(vec=value) for name, value in properties.items()}
     return v0.DiscoverRequest(discovery_details=details, discovery_properties=data)
 
@@ -89,16 +89,16 @@ def request_of(details: str, properties: Properties) -> v0.DiscoverRequest:
 def request_without(
     secrets: frozenset[str], details: str, properties: Properties
 ) -> tuple[v0.DiscoverRequest, tuple[str, ...]]:
-    """The same without some of the properties, and a sentence about what is withheld."""
+    """The request without the secret properties, and a sentence about them."""
     withheld = sorted(secrets & properties.keys())
     told = {name: value for name, value in properties.items() if name not in withheld}
     names = ", ".join(map(shown, withheld[:MOST_PROBLEMS]))
-    sentence = f"What Secrets hold is not sent over the network without TLS: {names}."
+    sentence = f"Properties from Secrets are not sent over the network without TLS: {names}."
     return request_of(details, told), (sentence,) if withheld else ()
 
 
 def few_problems(problems: Sequence[str]) -> str:
-    """Some of the sentences, as users read them."""
+    """The first sentences, and how many more there are."""
     more = len(problems) - MOST_PROBLEMS
     return " ".join([*problems[:MOST_PROBLEMS], *([f"And {more} more."] if more > 0 else [])])
 
@@ -112,10 +112,11 @@ def properties_of(request: v0.DiscoverRequest) -> Properties:
 
 
 def response_of(devices: Iterable[Device], problem: str | None = None) -> v0.DiscoverResponse:
-    """What a handler answers.
+    """The answer with these devices.
 
-    Bytes that were no UTF-8 stand in a device as lone surrogates, which no message can carry: such
-    a property is left out, and a device with such a path. Its id only has to be its own.
+    Bytes that are not UTF-8 are lone surrogates in a device, and no message can carry these. A
+    property with one is left out, and so is a device with one in a path. In an id they are escaped,
+    because an id only has to be unique.
     """
     said = (device for device in devices if all(map(_is_text, _paths(device))))
     return v0.DiscoverResponse(devices=map(_message, said), problem=problem or "")
@@ -138,7 +139,7 @@ def _message(device: Device) -> v0.Device:
 
 
 def devices_of(response: v0.DiscoverResponse) -> tuple[tuple[Device, ...], tuple[str, ...]]:
-    """The devices of a response, sorted by id, and what was left out, as sentences."""
+    """The devices of a response, sorted by id, and sentences about what was left out."""
     devices: dict[str, Device] = {}
     problems: list[str] = []
     for message in response.devices:
@@ -152,7 +153,7 @@ def devices_of(response: v0.DiscoverResponse) -> tuple[tuple[Device, ...], tuple
 
 
 def problem_of(response: v0.DiscoverResponse) -> tuple[str, ...]:
-    """What a handler says is wrong, as a sentence that may be shown; () for nothing."""
+    """The problem that a handler reports, with printable characters only; () for none."""
     text = response.problem[:LONGEST_PROBLEM]
     return ("".join(one if one.isprintable() else "?" for one in text),) if text else ()
 
@@ -172,12 +173,12 @@ def _device(message: v0.Device, problems: list[str]) -> Device:
 
 
 def _place(path: str) -> str:
-    """A place in a container by the one name that all compare: folders are written with a slash."""
+    """A path in a container without the slash at its end, so that paths can be compared."""
     return path.removesuffix("/") or path
 
 
 def _properties(message: v0.Device, problems: list[str]) -> Iterator[tuple[str, str]]:
-    """Those that fit into an Instance; whether a container gets one is decided where it starts."""
+    """The properties that fit into an Instance; not all of them can be environment variables."""
     room = LARGEST_PROPERTIES
     for name, value in sorted(message.properties.items()):
         size = max(len(name.encode()), len(value.encode()))

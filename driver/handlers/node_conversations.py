@@ -1,9 +1,9 @@
-"""Conversations with all registered handlers of a node: the answers that are taken, and problems.
+"""Conversations with all registered handlers of a node: accepted answers, and problems.
 
     a handler, a Configuration, its Question ──converse──► Answers
                              └──reached, lost──► the handler table
 
-What a handler says is checked, see `messages`. A problem with it is logged when it changes.
+Answers are validated, see `messages`. A problem with a handler is logged when it changes.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ logger = logging.getLogger(__name__)
 ON_HOLD = "The driver ended within a minute of asking it; it is asked when it registers again."
 
 PAUSE_PER_WORK = 4.0
-"""How long nothing more is read of a handler, by how long its last answer took."""
+"""The pause after an answer of a handler, as a multiple of the time that the answer took."""
 
 LOOK_AGAIN_SECONDS = 5.0
-"""How often device nodes are looked for that a handler told of and that were not there."""
+"""How often to look for device nodes that a handler reported and that were missing."""
 
 
 class Conversations:
     """All conversations of a node.
 
     Args:
-        table: Is told which handlers are reached and lost.
+        table: Records which handlers are reached and lost.
         now: The clock.
-        answers: Takes what handlers say.
-        terms: What goes for a handler.
-        on_change: Called when the state of a handler changes, or a problem with one.
+        answers: Validates answers.
+        terms: The limits of conversations with a handler.
+        on_change: Called when the state of a handler, or a problem with one, changes.
     """
 
     def __init__(
@@ -70,23 +70,23 @@ class Conversations:
         self._numbers = count()
 
     def keep(self, is_kept: Callable[[Endpoint, ConfigurationName], bool]) -> None:
-        """Count only these answers and problems on; the others are gone."""
+        """Keep only these answers and problems, and drop the others."""
         for place in [place for place in self._problems if not is_kept(*place)]:
             del self._problems[place]
         self._answers.keep(is_kept)
 
     def reports(self, handler: str, name: ConfigurationName) -> Iterable[Report]:
-        """How the handlers of a name do for a Configuration."""
+        """The reports of the handlers of a name for a Configuration."""
         for h in self._table.named(handler):
             yield Report(h.state, h.since, self._problems.get((h.endpoint, name)))
 
     async def converse(
         self, registration: Registration, name: ConfigurationName, question: Question
     ) -> AsyncGenerator[Answer, None]:
-        """Ask a handler, and yield what it answers until it is lost.
+        """Call a handler, and yield its answers until it is lost.
 
         Raises:
-            DiscoveryError: When it is lost, or will not answer.
+            DiscoveryError: If the handler is lost, or refuses to answer.
         """
         endpoint, number = registration.endpoint, next(self._numbers)
         reached = partial(self._reached, endpoint, number)
@@ -111,7 +111,7 @@ class Conversations:
     async def _answered(
         self, heard: Heard, found: AsyncGenerator[bytes, None]
     ) -> AsyncGenerator[Answer, None]:
-        """The answers that are taken, at a pace that leaves time for others."""
+        """The accepted answers, at a pace that leaves time for other work."""
         clock = asyncio.get_running_loop().time
         messages = or_again(found, lambda: LOOK_AGAIN_SECONDS if heard.awaits else None)
         async with aclosing(found), aclosing(messages):
@@ -119,7 +119,7 @@ class Conversations:
                 began = clock()
                 answer, problem = await self._answers.take(heard, message)
                 self._note_problem(heard.registration.endpoint, heard.name, problem)
-                del message  # It is large, and the next may be long in coming.
+                del message  # Free a large message while the next is awaited.
                 if answer:
                     yield answer
                 del answer

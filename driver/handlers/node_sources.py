@@ -1,4 +1,4 @@
-"""The sources of a node: the handlers of this process, and those that registered with it."""
+"""The sources of a node: its embedded and its external handlers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driver.handlers.reports import Report
 
 
 class NodeSources:
-    """See `handler_sources.Sources`; a handler of both kinds may have one name."""
+    """See `handler_sources.Sources`; an embedded and an external handler may have one name."""
 
     def __init__(self, embedded: Handlers, external: ExternalHandlers) -> None:
         self._embedded = embedded
@@ -21,7 +21,7 @@ class NodeSources:
         self._named: frozenset[str] = frozenset()
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call back when handlers come, go, or change their state."""
+        """Call `listener` when handlers come, go, or change their state."""
         self._external.on_change(listener)
 
     def of(self, handler: str) -> tuple[Source, ...]:
@@ -34,13 +34,13 @@ class NodeSources:
         return handler in self._external.table.removed
 
     def use(self, configurations: Iterable[Configuration]) -> None:
-        """These are the Configurations in force now."""
+        """Set the current Configurations."""
         configurations = tuple(configurations)
         self._named = frozenset(c.handler for c in configurations)
         self._external.use({c.name: c.handler for c in configurations})
 
     def standings(self) -> Iterable[HandlerStanding]:
-        """How all handlers do; one of this process works while a Configuration names it."""
+        """The states of all handlers; an embedded one is Active while a Configuration names it."""
         for name in (name for name in HANDLER_NAMES if name in self._embedded):
             is_named = name in self._named
             state = HandlerState.ACTIVE if is_named else HandlerState.WAITING
@@ -49,7 +49,7 @@ class NodeSources:
             yield HandlerStanding(external.endpoint.name, False, external.state)
 
     def reports(self, handler: str, name: ConfigurationName) -> tuple[Report, ...]:
-        """How the handlers of a name do for a Configuration."""
+        """The reports of the handlers of a name for a Configuration."""
         external = tuple(self._external.reports(handler, name))
         if handler not in self._embedded:
             return external

@@ -1,7 +1,7 @@
 """The socket at which discovery handlers register, Akri's `agent-registration.sock`.
 
-Another agent may serve there: Akri's own, or the driver of the pod that this one replaces. As long
-as it lives, handlers are left to it, and the socket is taken over when it is gone.
+Another agent may serve there: Akri's own, or the driver of the pod that this one replaces. This
+driver serves only after that agent has ended.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class Registrations(v0_grpc.RegistrationServicer):
-    """`v0.Registration`: hears who is there."""
+    """`v0.Registration`: receives registrations."""
 
     def __init__(self, register: Register) -> None:
         self._register = register
@@ -57,7 +57,7 @@ class Registrations(v0_grpc.RegistrationServicer):
 
 
 class RegistrationSocket:
-    """Serves at the path whenever nobody else does."""
+    """Serves at the path whenever no other agent does."""
 
     def __init__(self, path: Path, register: Register, access: Access | None = None) -> None:
         self._path = path
@@ -83,7 +83,7 @@ class RegistrationSocket:
             return
         await self._close()
         if self._path.exists() and not (self._path.is_socket() and is_dead(self._path)):
-            self._tell(f"{self._path} is another agent's; handlers that register there are its")
+            self._tell(f"another agent serves {self._path}; handlers register with that agent")
             return
         if self._access is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,11 +7,12 @@
      │                                                   ▼
      └───────────────── registers again ────────────── OFFLINE ──── five minutes ───► removed
 
-`TRANSITIONS` says the same for each state and event. An Offline handler stays Offline when its last
-Configuration goes: else it would never be removed. It is Active again as soon as it is reached.
+`TRANSITIONS` has the next state for each state and event. An Offline handler stays Offline when its
+last Configuration goes: else it would never be removed. It is Active again as soon as it is
+reached.
 
-A handler has a conversation for each Configuration that names it, and is lost with the last one
-that was under way.
+A handler has a conversation for each Configuration that names it. It is lost when the last of them
+ends with an error.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from enum import Enum, StrEnum, auto
 from posixpath import dirname, normpath
 
 Conversation = int | str
-"""What tells the conversations with one handler apart."""
+"""Identifies a conversation with a handler."""
 
 
 class HandlerState(StrEnum):
-    """What a handler is doing for this node, in the words of Akri."""
+    """The state of a handler on this node, in Akri's words."""
 
     WAITING = "Waiting"
     ACTIVE = "Active"
@@ -35,7 +36,7 @@ class HandlerState(StrEnum):
 
 
 class Event(Enum):
-    """What can happen to a handler."""
+    """An event of a handler."""
 
     REGISTERED = auto()
     REACHED = auto()
@@ -63,10 +64,10 @@ TRANSITIONS: Mapping[tuple[HandlerState, Event], HandlerState] = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Endpoint:
-    """Where a handler of some name listens; no two handlers share one.
+    """Name and address of a handler; no two handlers have the same.
 
     Attributes:
-        name: What Configurations call the handler.
+        name: The name that Configurations give.
         address: The path of a UNIX socket, or `<host>:<port>`.
     """
 
@@ -76,13 +77,13 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a handler says of itself.
+    """The registration of a handler.
 
     Attributes:
-        network: Whether it listens on the network, and not at a UNIX socket.
-        shared: Whether several nodes may see one and the same device of it.
-        tls: Whether it and the driver show each other certificates; on the network only.
-        unprivileged: Whether who listens there may have no privileges on the node.
+        network: True: it listens on the network. False: it listens at a UNIX socket.
+        shared: Whether several nodes may see the same device of it.
+        tls: Whether it uses mutual TLS; only on the network.
+        unprivileged: Whether a process without privileges on the node may listen there.
     """
 
     endpoint: Endpoint
@@ -93,22 +94,22 @@ class Registration:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether it is known who answers: a network's address may be another's tomorrow."""
+        """Whether the handler is authenticated: another host may get its network address."""
         return self.tls or not self.network
 
     @property
     def folder(self) -> str | None:
-        """Of its socket; None on the network."""
+        """The folder of its socket; None on the network."""
         return None if self.network else dirname(normpath(self.endpoint.address))
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What is written down of a handler.
+    """The stored record of a handler.
 
     Attributes:
-        runs: Of the driver in a row that it did not survive a minute of, as far as is known; the
-            run that wrote it is one of them.
+        runs: How many runs of the driver in a row ended within a minute of knowing this handler,
+            as far as is known; the run that wrote the record counts.
     """
 
     registration: Registration
@@ -117,16 +118,16 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredHandler:
-    """One line of the table.
+    """A registered handler and its state.
 
     Attributes:
         entered: When this run of the driver came to know it.
-        runs: See `Remembered`; 0 once it has survived a minute of this run.
+        runs: See `Remembered`; 0 after the driver has run for a minute with it.
         since: When it went Offline; None in other states.
-        recalled: Whether an earlier run of the driver knew it. Devices of a Configuration are not
-            known before it has answered: it may be the one that reported them.
-        on_hold: Whether it is not asked before it registers again.
-        conversations: Those that are under way.
+        recalled: Whether it was restored from an earlier run of the driver. The devices of a
+            Configuration are unknown before it has answered: it may have reported them.
+        on_hold: Whether it is not called before it registers again.
+        conversations: The open conversations.
     """
 
     registration: Registration
@@ -144,16 +145,16 @@ class RegisteredHandler:
 
     @property
     def is_proving(self) -> bool:
-        """Whether it is not known yet that the driver survives a minute of it."""
+        """Whether the driver has not yet run for a minute with it."""
         return self.runs > 0 and not self.on_hold
 
     @property
     def may_go(self) -> bool:
-        """Whether nobody uses it, so that it makes room for another."""
+        """Whether it is unused, so that another may replace it."""
         return self.on_hold or (self.state is HandlerState.WAITING and not self.recalled)
 
     def after(self, event: Event, now: datetime) -> RegisteredHandler:
-        """The handler when this has happened to it."""
+        """The handler after an event."""
         state = TRANSITIONS[self.state, event]
         since = (self.since or now) if state is HandlerState.OFFLINE else None
         return replace(self, state=state, since=since)
@@ -161,7 +162,7 @@ class RegisteredHandler:
 
 @dataclass(frozen=True, slots=True)
 class HandlerStanding:
-    """How one handler of a node does."""
+    """The state of one handler of a node."""
 
     handler: str
     is_embedded: bool

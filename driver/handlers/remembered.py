@@ -1,4 +1,4 @@
-"""The file of discovery handlers: what the next run of the driver knows of this one's table."""
+"""The file of discovery handlers, from which the next run of the driver restores the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def dump(remembered: Iterable[Remembered], removed: Collection[str] = ()) -> byt
     """The content of the file.
 
     Args:
-        remembered: Of the handlers that there are.
+        remembered: The records of the registered handlers.
         removed: See `HandlerTable.removed`.
     """
     content = {"version": 1, "handlers": list(map(_entry, remembered)), "removed": sorted(removed)}
@@ -29,7 +29,7 @@ def _entry(remembered: Remembered) -> Mapping[str, object]:
 
 
 def load(content: bytes) -> tuple[Remembered, ...]:
-    """The handlers in a file, as far as it can be read: they register again anyway."""
+    """The handlers in a file; () if it is unreadable: handlers register again anyway."""
     try:
         entries = json.loads(content)["handlers"]
         return tuple(Remembered(_registration(entry), _runs(entry)) for entry in entries)
@@ -38,7 +38,7 @@ def load(content: bytes) -> tuple[Remembered, ...]:
 
 
 def _runs(entry: Mapping[str, object]) -> int:
-    """Earlier versions counted none."""
+    """The runs in an entry; earlier versions stored none."""
     runs = entry.get("runs", 0)
     if type(runs) is not int or runs < 0:
         raise ValueError("runs is no number")
@@ -46,7 +46,7 @@ def _runs(entry: Mapping[str, object]) -> int:
 
 
 def load_removed(content: bytes) -> frozenset[str]:
-    """The names of removed handlers in a file; none where it cannot be read."""
+    """The names of removed handlers in a file; none if it is unreadable."""
     try:
         names = json.loads(content).get("removed", ())
         return frozenset(name for name in names if isinstance(name, str))
@@ -63,5 +63,5 @@ def _registration(entry: Mapping[str, object]) -> Registration:
         endpoint,
         network=bool(entry["network"]),
         shared=bool(entry["shared"]),
-        tls=entry.get("tls") is True,  # earlier versions knew none
+        tls=entry.get("tls") is True,  # earlier versions stored none
     )

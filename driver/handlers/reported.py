@@ -1,10 +1,10 @@
-"""What registered handlers have reported, and whether there is room for more.
+"""The sizes of the answers of registered handlers, and whether another answer fits.
 
-    answers, by handler and Configuration ──► sums: of the handler, of all like it on the node
+    answers, by handler and Configuration ──► sums: of the handler, of all of its kind on the node
 
-Devices stay in memory until their handler is removed, and handlers may be many; so all of a node
-together have a limit. Those without privileges have a share of it, and the others the rest: neither
-takes what is the other's. Who was first has it.
+Devices stay in memory until their handler is removed, and there may be many handlers. So all
+handlers of a node together have a limit. Handlers without privileges have a fixed share of it, and
+the others have the rest. Within a share the first answers are kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Place = tuple[Endpoint, ConfigurationName]
 
 @dataclass(slots=True)
 class Reported:
-    """The last answers, as they count."""
+    """The sizes of the last answers."""
 
     limits: HandlerLimits
     _amounts: dict[bool, dict[_Place, Amount]] = field(
@@ -31,7 +31,7 @@ class Reported:
     def excess(
         self, registration: Registration, name: ConfigurationName, amount: Amount
     ) -> str | None:
-        """What would be too much of an answer, as a sentence, were it to count; None if nothing."""
+        """A sentence: which limit an answer would exceed; None for no limit."""
         place, amounts = (registration.endpoint, name), self._amounts[registration.unprivileged]
         others = {at: one for at, one in amounts.items() if at != place}
         own = _sum(one for (endpoint, _), one in others.items() if endpoint == place[0])
@@ -42,11 +42,11 @@ class Reported:
         return None
 
     def enter(self, registration: Registration, name: ConfigurationName, amount: Amount) -> None:
-        """Count an answer in place of the one before."""
+        """Record the size of an answer, in place of the one before."""
         self._amounts[registration.unprivileged][registration.endpoint, name] = amount
 
     def keep(self, is_kept: Callable[[Endpoint, ConfigurationName], bool]) -> None:
-        """Count only these on; the other answers are gone."""
+        """Keep only these answers, and drop the others."""
         for amounts in self._amounts.values():
             for place in [place for place in amounts if not is_kept(*place)]:
                 del amounts[place]

@@ -1,9 +1,9 @@
-"""How the discovery handlers of a node do, as the status of a Configuration tells it.
+"""The states of the discovery handlers of a node, in the status of a Configuration.
 
     reports of the sources ──entry_of──► the node's entry in `status.nodes`, or none
 
-Only nodes are listed that have something to tell: a handler that is not Active, or a problem. A
-node writes its own entry and no other, as one owner of fields beside others.
+Only a node with a handler that is not Active, or with a problem, has an entry. A node writes only
+its own entry, as one field manager among others.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from kube.words import some_of
 
 LONGEST_MESSAGE = 1024
 MOST_NODES = 3
-"""So many are named in a condition."""
+"""Nodes that a condition names at most."""
 
 PROPERTIES_READ = "propertiesRead"
-"""Of a node's entry: False while handlers are not given the properties as they are now."""
+"""Field of a node's entry: False while handlers do not get the current properties."""
 
 _REGISTERED = "registered"
 _COMPLETE = "devicesComplete"
 
 LATE_FIELDS = frozenset({_COMPLETE})
-"""Of a node's entry: what definitions of earlier versions lack. Helm leaves definitions alone."""
+"""Fields of a node's entry that older definitions lack; Helm does not update definitions."""
 
 _GRAVITY = {HandlerState.ACTIVE: 0, HandlerState.WAITING: 1, HandlerState.OFFLINE: 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How one handler does, for one Configuration.
+    """The state of one handler, for one Configuration.
 
     Attributes:
         since: When it went Offline.
-        problem: A sentence; None if there is nothing to say.
+        problem: A sentence; None for no problem.
     """
 
     state: HandlerState
@@ -59,14 +59,14 @@ def entry_of(
     *,
     left_out: Collection[str] = (),
 ) -> Mapping[str, Any] | None:
-    """What a node says in a Configuration's status; None if all is well.
+    """A node's entry in a Configuration's status; None if there is no problem.
 
     Args:
         node: The node.
-        handler: The name that the Configuration gives.
-        reports: Of all handlers of that name on this node; the worst state is told.
-        problems: Sentences that are no handler's.
-        left_out: Sentences about devices that are not offered, or not as their handler says.
+        handler: The handler name in the Configuration.
+        reports: The reports of all handlers of that name on this node; the worst state counts.
+        problems: Sentences about anything but handlers.
+        left_out: Sentences about devices that are not published, or not as their handler reports.
     """
     is_registered = bool(reports)
     if not reports:
@@ -92,22 +92,22 @@ def entry_of(
 
 
 def unread_properties(entries: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """What nodes say that cannot read a Configuration's properties, for its conditions."""
+    """The message of nodes that cannot read a Configuration's properties; None for none."""
     nodes = sorted(name for name, e in entries.items() if e.get(PROPERTIES_READ) is False)
     return f"{_few(nodes)}: {entries[nodes[0]].get('message', '')}" if nodes else None
 
 
 def unregistered(handler: str, entries: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """What nodes say that know no handler of the name a Configuration gives, for its conditions."""
+    """A sentence about nodes without a handler of a Configuration's name; None for none."""
     nodes = sorted(name for name, e in entries.items() if e.get(_REGISTERED) is False)
     sentence = f"No discovery handler {shown(handler)} is registered on {_few(nodes)}."
     return sentence if nodes else None
 
 
 def incomplete(entries: Mapping[str, Mapping[str, Any]]) -> str:
-    """What nodes say is wrong with a Configuration's devices, for its conditions; "" for nothing.
+    """The problems with a Configuration's devices that nodes report; "" for none.
 
-    Of a device that several nodes see, each says the same.
+    Nodes that see one device report the same problem, which is named once.
     """
     nodes: dict[str, list[str]] = {}
     for name, entry in sorted(entries.items()):
@@ -125,7 +125,7 @@ _few = partial(some_of, most=MOST_NODES)
 def status_apply(
     namespace: str, name: str, uid: str, entry: Mapping[str, Any] | None
 ) -> Mapping[str, Any]:
-    """What a node applies to the status of this very Configuration; None takes its entry away."""
+    """The body that a node applies to a Configuration's status; None removes its entry."""
     body = {
         "apiVersion": CONFIGURATIONS.api_version,
         "kind": "Configuration",
@@ -137,11 +137,11 @@ def status_apply(
 def without_lost_nodes(
     entries: Mapping[str, Mapping[str, Any]], nodes: Collection[NodeName]
 ) -> list[Mapping[str, Any]] | None:
-    """The entries of a Configuration that stay; None if all do.
+    """The entries of a Configuration that stay; None if all stay.
 
     Args:
-        entries: By node.
-        nodes: The Nodes that exist; whoever is not among them cannot take back what it said.
+        entries: The entries by node.
+        nodes: The Nodes that exist; other nodes cannot remove their own entries.
     """
     stay = [entry for name, entry in entries.items() if name in nodes]
     return None if len(stay) == len(entries) else stay

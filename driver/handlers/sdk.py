@@ -9,7 +9,7 @@
 
     run(Handler("shelf", discover))
 
-Everything else is done here: it serves Akri's contract, registers with the agent of its node, and
+This module does the rest: it serves Akri's contract, and registers with the agent of its node and
 again whenever the agent restarts. `docs/write-your-own-handler.md` is the guide.
 """
 
@@ -46,13 +46,13 @@ from driver.plumbing.kubelet_sockets import Access, Socket, SocketError, SocketR
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""How soon a new socket of the agent's is noticed; also the pause between two registrations."""
+"""How soon a new socket of the agent is noticed; also the pause between registrations."""
 
 ANSWER_SECONDS = 5.0
 GRACE_SECONDS = 1.0
 
 LONGEST_PAUSE_SECONDS = 10.0
-"""Between two attempts to register."""
+"""The longest pause between two attempts to register."""
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -86,7 +86,7 @@ class Service(v0_grpc.DiscoveryHandlerServicer):
                     if response != last:
                         yield response
                     last = response
-            await self._closing.wait()  # The list stays what it is.
+            await self._closing.wait()  # The last list stays in force.
         except InvalidDetailsError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except Exception as error:
@@ -96,7 +96,7 @@ class Service(v0_grpc.DiscoveryHandlerServicer):
             self.ended.set()
 
     async def _next(self, lists: AsyncGenerator[Sequence[Device], None]) -> Sequence[Device] | None:
-        """The next list; None if there will be none."""
+        """The next list; None after the last one."""
         coming = asyncio.ensure_future(anext(lists, None))
         closing = asyncio.ensure_future(self._closing.wait())
         try:
@@ -109,7 +109,7 @@ class Service(v0_grpc.DiscoveryHandlerServicer):
 
 
 class UnixEndpoint:
-    """A socket in the folder that handler and agent share; a predecessor's is taken over."""
+    """A socket in the folder that handler and agent share; it replaces a predecessor's socket."""
 
     def __init__(self, path: Path, service: Service) -> None:
         self.address = str(path)
@@ -117,7 +117,7 @@ class UnixEndpoint:
         self._socket = Socket(path, partial(_add, service), access=Access())
 
     async def open(self) -> None:
-        """Listen; where the folder is not there yet, or not ours yet, as soon as it is."""
+        """Listen, as soon as the folder exists and is accessible."""
         told = ""
         while True:
             try:
@@ -129,7 +129,7 @@ class UnixEndpoint:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def keep(self) -> None:
-        """Bring back a socket that somebody has cleared away."""
+        """Open the socket again if it was removed."""
         if self._socket.is_lost():
             logger.warning("socket is gone, opening it again: %s", self.address)
             await self._socket.open_again()
@@ -155,7 +155,7 @@ class NetworkEndpoint:
         await self._server.start()
 
     async def keep(self) -> None:
-        """Nobody can take it away."""
+        """A port stays open."""
 
     async def close(self) -> None:
         await self._server.stop(GRACE_SECONDS)
@@ -171,7 +171,7 @@ async def serve(handler: Handler, place: Place) -> NoReturn:
     Raises:
         SocketError: If its socket's path is too long.
         RuntimeError: If it cannot listen at its port.
-        OSError: If its certificate cannot be read.
+        OSError: If a file of its certificate cannot be read.
     """
     service = Service(handler)
     endpoint: UnixEndpoint | NetworkEndpoint
@@ -200,7 +200,7 @@ async def serve(handler: Handler, place: Place) -> NoReturn:
 
 
 class Registrations:
-    """Registers with each agent that comes to the socket."""
+    """Registers with each agent that opens the socket."""
 
     def __init__(self, agent: Path, request: v0.RegisterDiscoveryHandlerRequest) -> None:
         self._agent = agent
@@ -210,10 +210,10 @@ class Registrations:
         self._not_before = 0.0
 
     async def look(self, *, anew: bool) -> None:
-        """Register, unless this very agent has taken the registration.
+        """Register, unless this agent has the registration.
 
         Args:
-            anew: Register with it all the same.
+            anew: Register in any case.
         """
         if anew:
             self._known = None
@@ -253,7 +253,7 @@ __all__ = [
 
 
 def run(handler: Handler, place: Place | None = None) -> None:
-    """Serve until a signal."""
+    """Serve until SIGTERM or SIGINT."""
 
     async def until_signal() -> None:
         task = asyncio.current_task()

@@ -1,4 +1,4 @@
-"""What a discovery handler is, is asked, and where it is found; the SDK's shapes."""
+"""The types of the SDK: a discovery handler, its requests, and its place."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ TLS_VARIABLES = ("HANDLER_TLS_CA", "HANDLER_TLS_CERT", "HANDLER_TLS_KEY")
 
 
 class InvalidDetailsError(Exception):
-    """Raised by a handler that cannot make sense of the details; users see the text."""
+    """Raised by a handler for invalid details; users read the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What one Configuration asks for.
+    """The request of one Configuration.
 
     Attributes:
-        details: `discoveryDetails`, as written.
+        details: The text of `discoveryDetails`.
         properties: `discoveryProperties` by name; None for one without a value. They may be
-            passwords, so they are not shown.
+            passwords, so no repr shows them.
     """
 
     details: str
@@ -33,10 +33,10 @@ class Request:
 
 
 Discover = Callable[[Request], AsyncGenerator[Sequence[Device], None]]
-"""Yields all devices that a request asks for, and again whenever they change.
+"""Yields all devices for a request, and again whenever they change.
 
-It yields nothing before the devices are known. Its end means that they will not change any more;
-when nobody asks any more, it is closed.
+It yields nothing before the devices are known. After its end the last list stays in force. The
+caller closes it when the request ends.
 """
 
 
@@ -45,9 +45,10 @@ class Handler:
     """A discovery handler.
 
     Attributes:
-        name: What Configurations call it.
-        shared: Whether several nodes may see one and the same device.
-        problem: Why devices cannot be discovered now, for users; asked with each list.
+        name: The name that Configurations give.
+        shared: Whether several nodes may see the same device.
+        problem: Returns a sentence for users: why devices cannot be discovered now. It is called
+            for each list.
     """
 
     name: str
@@ -58,13 +59,13 @@ class Handler:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Files in PEM by which handler and agent know each other; read again for each connection.
+    """PEM files for mutual TLS of handler and agent; they are read for each connection.
 
     Attributes:
-        authority: Certificates, one of which vouches for the other side.
-        certificate: Of this side, with those between it and the authority. A handler's bears the
-            handler's name as a DNS name.
-        key: Of the certificate.
+        authority: CA certificates that verify the other side.
+        certificate: The certificate of this side, with intermediate certificates. A handler's has
+            the handler's name as a DNS name.
+        key: The key of the certificate.
     """
 
     authority: Path
@@ -74,13 +75,13 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a handler and its agent meet.
+    """Where a handler and its agent connect.
 
     Attributes:
-        folder: Of sockets, at the same path for both.
-        address: Of the network, `<host>:<port>`, where the handler is to listen; None for a socket
-            in the folder.
-        tls: What it shows and asks for there; None to speak in the clear.
+        folder: The folder of sockets, at the same path for both.
+        address: `<host>:<port>` on the network at which the handler listens; None for a socket in
+            the folder.
+        tls: Files for mutual TLS on the network; None for no TLS.
     """
 
     folder: Path = AGENT_FOLDER
@@ -96,7 +97,7 @@ class Place:
 
 
 def place_from(environ: Mapping[str, str]) -> Place:
-    """The place that the environment gives, in variables of the same names as for Akri."""
+    """The place in the environment, in variables with Akri's names."""
     folder = Path(environ.get("DISCOVERY_HANDLERS_DIRECTORY") or AGENT_FOLDER)
     ip = environ.get("POD_IP")
     host = f"[{ip}]" if ip and ":" in ip else ip
@@ -104,14 +105,14 @@ def place_from(environ: Mapping[str, str]) -> Place:
 
 
 def tls_from(environ: Mapping[str, str]) -> TlsFiles | None:
-    """The files that the environment names; None where it names none.
+    """The TLS files that the environment names; None if it names none.
 
     Raises:
-        ValueError: If it names some of them only.
+        ValueError: If it names only some of them.
     """
     files = [environ.get(name, "") for name in TLS_VARIABLES]
     if not any(files):
         return None
     if not all(files):
-        raise ValueError(f"{', '.join(TLS_VARIABLES)}: all of them, or none")
+        raise ValueError(f"set all of {', '.join(TLS_VARIABLES)}, or none of them")
     return TlsFiles(*map(Path, files))

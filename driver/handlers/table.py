@@ -1,10 +1,11 @@
-"""Discovery handlers in processes of their own: which are registered, and for how long.
+"""The table of a node's external discovery handlers: which are registered, and for how long.
 
     registrations, conversations ──HandlerTable──► the handlers, each in its state
 
-Handlers without privileges have room of their own, so that they never take that of others. The
-next run of the driver recalls the table. What too many runs did not survive a minute of is on hold,
-Offline and not asked before it registers again: it would be the end of each start.
+Handlers without privileges have an own limit, so that they never take the room of others. The next
+run of the driver restores the table. A handler is on hold after too many runs ended within a minute
+of knowing it: it is Offline, and not called before it registers again. Otherwise it could crash the
+driver at each start.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ REMOVED_AFTER = timedelta(minutes=5)
 """How long a handler may be Offline and stay registered."""
 
 PROVEN_AFTER = timedelta(minutes=1)
-"""How long the driver must have lived with a handler for the next run to think nothing of it."""
+"""How long the driver must have run with a handler until the handler counts as harmless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many handlers may be registered.
+    """Limits of registered handlers.
 
     Attributes:
-        handlers: Of one node: one that registers from ever new places must not fill the memory.
-        of_a_name: Of those, that bear one name.
-        runs: Of the driver, in a row, that ended within a minute of knowing a handler, until that
-            is on hold. It registers again if it looks for agents that start; ours all do.
+        handlers: Handlers of one node: a handler that registers with new addresses without end
+            must not fill the memory.
+        of_a_name: Handlers of one name among them.
+        runs: A handler is on hold after so many runs of the driver in a row that ended within a
+            minute of knowing it. Handlers that watch for agents, as all of ours, register again.
     """
 
     handlers: int
@@ -48,7 +50,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """Each for itself: handlers of the node, and handlers without privileges there."""
+    """The limits of trusted handlers, and of handlers without privileges."""
 
     trusted: Room = Room(256, 32, runs=3)
     unprivileged: Room = Room(4, 2, runs=1)
@@ -58,7 +60,7 @@ class Rooms:
 
 
 class TableFullError(Exception):
-    """Raised when there are more handlers than anybody needs, and all are in use."""
+    """Raised when the table is full, and all handlers are in use."""
 
 
 @dataclass(slots=True)
@@ -66,8 +68,8 @@ class HandlerTable:
     """The handlers of one node.
 
     Attributes:
-        removed: Names of which a handler was removed, so that nobody reports its devices now;
-            until a handler of that name registers, which may.
+        removed: Names of removed handlers. No handler reports their devices until one of that name
+            registers.
     """
 
     rooms: Rooms = Rooms()
@@ -84,17 +86,17 @@ class HandlerTable:
         return endpoint in self._handlers
 
     def named(self, name: str) -> tuple[RegisteredHandler, ...]:
-        """The handlers of this name, in an order that does not change."""
+        """The handlers of this name, sorted by address."""
         return tuple(handler for handler in self if handler.endpoint.name == name)
 
     def remembered(self) -> tuple[Remembered, ...]:
-        """What to write down, the oldest first."""
+        """The records to store, the oldest first."""
         return tuple(Remembered(h.registration, h.runs) for h in self._handlers.values())
 
     def recall(
         self, remembered: Iterable[Remembered], removed: Iterable[str], now: datetime
     ) -> None:
-        """Enter what an earlier run of the driver knew, as far as there is room."""
+        """Restore handlers of an earlier run of the driver, as far as the limits allow."""
         self.removed.update(removed)
         for entry in remembered:
             if self._crowd(entry.registration) is None:
@@ -102,10 +104,10 @@ class HandlerTable:
                 self._handlers[entry.registration.endpoint] = _recalled(entry, most, now)
 
     def register(self, registration: Registration, now: datetime) -> None:
-        """A handler registers, for the first time or again.
+        """Register a handler, for the first time or again.
 
         Raises:
-            TableFullError: If there is no room for it.
+            TableFullError: If the table is full.
         """
         known = self._handlers.get(registration.endpoint)
         if known is None:
@@ -132,7 +134,7 @@ class HandlerTable:
         )
 
     def _crowd(self, registration: Registration) -> list[RegisteredHandler] | None:
-        """Those one of which must go for another to have room; None if there is room."""
+        """The handlers one of which must be removed first; None if there is room."""
         room, unprivileged = self.rooms.of(registration), registration.unprivileged
         alike = [h for h in self._handlers.values() if h.registration.unprivileged is unprivileged]
         named = [h for h in alike if h.endpoint.name == registration.endpoint.name]
@@ -141,20 +143,20 @@ class HandlerTable:
         return alike if len(alike) >= room.handlers else None
 
     def reached(self, endpoint: Endpoint, conversation: Conversation, now: datetime) -> None:
-        """A conversation is under way."""
+        """Record that a conversation is open."""
         if handler := self._handlers.get(endpoint):
             conversations = handler.conversations | {conversation}
             reached = replace(handler, conversations=conversations).after(Event.REACHED, now)
             self._handlers[endpoint] = reached
 
     def lost(self, endpoint: Endpoint, conversation: Conversation, now: datetime) -> None:
-        """A conversation could not begin, or broke off."""
+        """Record that a conversation could not start, or ended with an error."""
         if handler := self._without(endpoint, conversation):
             others = bool(handler.conversations)
             self._handlers[endpoint] = handler if others else handler.after(Event.LOST, now)
 
     def ended(self, endpoint: Endpoint, conversation: Conversation) -> None:
-        """We ended a conversation."""
+        """Record that the driver ended a conversation."""
         if handler := self._without(endpoint, conversation):
             self._handlers[endpoint] = handler
 
@@ -165,9 +167,10 @@ class HandlerTable:
         return replace(handler, conversations=handler.conversations - {conversation})
 
     def use(self, names: Collection[str], now: datetime) -> None:
-        """These are the names that Configurations give; nobody asks the others any more.
+        """Set the names that Configurations give; handlers of other names are unused.
 
-        What those once reported is gone with its Configurations, so nobody waits for them either.
+        The devices of unused handlers are gone with their Configurations, so no caller waits for
+        these handlers any more.
         """
         for endpoint, handler in self._handlers.items():
             if endpoint.name not in names:
@@ -176,7 +179,7 @@ class HandlerTable:
         self.removed &= set(names)
 
     def expire(self, now: datetime) -> tuple[RegisteredHandler, ...]:
-        """Remove those that have been Offline too long, and return them."""
+        """Remove the handlers that have been Offline for `REMOVED_AFTER`, and return them."""
         due = [h for h in self._handlers.values() if h.since and now >= h.since + REMOVED_AFTER]
         for handler in due:
             del self._handlers[handler.endpoint]
@@ -184,20 +187,20 @@ class HandlerTable:
         return tuple(due)
 
     def prove(self, now: datetime) -> None:
-        """Those with which the driver has lived for a minute did it no harm."""
+        """Reset the runs of handlers with which the driver has run for `PROVEN_AFTER`."""
         for endpoint, handler in self._handlers.items():
             if handler.is_proving and now >= handler.entered + PROVEN_AFTER:
                 self._handlers[endpoint] = replace(handler, runs=0)
 
     def next_due(self) -> datetime | None:
-        """When a handler is to be removed or has proven itself, if nothing happens before."""
+        """When to call `expire` and `prove` next; None if no handler is due."""
         expiries = (h.since + REMOVED_AFTER for h in self._handlers.values() if h.since)
         proofs = (h.entered + PROVEN_AFTER for h in self._handlers.values() if h.is_proving)
         return min((*expiries, *proofs), default=None)
 
 
 def _recalled(entry: Remembered, most_runs: int, now: datetime) -> RegisteredHandler:
-    """A handler that is written down, as this run begins with it."""
+    """A stored handler, in its state at the start of this run."""
     handler = RegisteredHandler(entry.registration, now, entry.runs + 1, recalled=True)
     if entry.runs < most_runs:
         return handler

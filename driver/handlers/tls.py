@@ -1,4 +1,4 @@
-"""Mutual TLS between the driver and handlers on the network, from files that may be renewed."""
+"""Mutual TLS between the driver and handlers on the network, with files that may be renewed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 def channel_credentials(files: TlsFiles) -> grpc.ChannelCredentials:
-    """What the driver shows, and asks for.
+    """The credentials of the driver.
 
     Raises:
         OSError: If a file cannot be read.
@@ -23,7 +23,7 @@ def channel_credentials(files: TlsFiles) -> grpc.ChannelCredentials:
 
 
 def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """What a handler shows, and asks for: nobody without a certificate gets further.
+    """The credentials of a handler; they require a certificate of the client.
 
     Raises:
         OSError: If a file cannot be read.

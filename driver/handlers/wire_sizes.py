@@ -1,8 +1,8 @@
-"""How much an answer of a handler holds, counted before it is read.
+"""Counts the devices and their parts in an answer of a handler, before it is parsed.
 
-Two bytes of an answer can be a device, or a part of one, and each takes more than fifty in memory:
-8 MiB of empty devices took 208 MiB, of empty device nodes 240 MiB. To count takes none, and goes no
-further than to the limit.
+Two bytes of an answer can be a device, or a part of one, which takes more than fifty bytes in
+memory: 8 MiB of empty devices took 208 MiB, of empty device nodes 240 MiB. Counting takes no
+memory, and stops at the limit.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Iterator
 from driver.handlers.limits import PARTS_OF_A_DEVICE, too_many
 
 _SMALL = 16 * 1024
-"""Bytes of an answer that is small in memory, whatever it holds."""
+"""Bytes of an answer that needs no count: it is small in memory in any case."""
 
 _DEVICES = 1
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def excess(answer: bytes, most_devices: int) -> str | None:
-    """What an answer has too much of, as a sentence; None if it may be read.
+    """A sentence: which limit an answer exceeds; None if it may be parsed.
 
     Args:
-        answer: A `v0.DiscoverResponse`.
-        most_devices: That it may have.
+        answer: A serialized `v0.DiscoverResponse`.
+        most_devices: Devices that it may have.
     """
     if len(answer) <= _SMALL:
         return None
@@ -37,7 +37,7 @@ def excess(answer: bytes, most_devices: int) -> str | None:
             if parts > most_devices * PARTS_OF_A_DEVICE:
                 return f"Its devices have more than {most_devices * PARTS_OF_A_DEVICE} properties."
     except (IndexError, ValueError):
-        return "Its answer makes no sense."
+        return "Its answer is invalid."
     return None
 
 

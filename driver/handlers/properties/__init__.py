@@ -1,4 +1,5 @@
-"""What handlers are given: the Secrets and ConfigMaps that Configurations name, and no others.
+"""The properties that handlers get, from the Secrets and ConfigMaps that Configurations name.
 
-`discovery_properties` says which, and what becomes of them; `apiserver_properties` reads them.
+`discovery_properties` says which objects these are and resolves their values;
+`apiserver_properties` reads them.
 """

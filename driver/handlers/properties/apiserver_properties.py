@@ -1,8 +1,8 @@
-"""The API server's Secrets and ConfigMaps: those that Configurations name, and no others.
+"""Reads the Secrets and ConfigMaps that Configurations name, and no others.
 
-Each is watched by its name, which is all that a Role with `resourceNames` allows, from when a
-Configuration first names it until none does. Only the entries that are named are kept. What was
-read once stays while the API server is away, or the permission is.
+Each object is watched by its name, which is all that a Role with `resourceNames` allows, as long as
+a Configuration names it. Only the named entries are kept. A value that was read stays while the API
+server is unavailable, or the permission is missing.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from kube.api import (
 logger = logging.getLogger(__name__)
 
 MOST_OBJECTS = 50
-"""So many are watched: each takes one of the client's 100 connections."""
+"""Objects that are watched at most: each takes one of the client's 100 connections."""
 
 
 _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
-"""Whoever applies a Role waits for it to have effect."""
+"""Short: a user who applies a Role waits for its effect."""
 
 _FAILURES_TO_TELL = 3
-"""In a row; a server that is starting may refuse what it allows a moment later."""
+"""Failures in a row; a server that starts may refuse what it allows a moment later."""
 
 
 class NodeProperties:
-    """Reads the properties of the Configurations that are followed."""
+    """Reads the properties of the followed Configurations."""
 
     def __init__(self, client: ApiClient, tasks: asyncio.TaskGroup) -> None:
         self._client = client
@@ -61,11 +61,11 @@ class NodeProperties:
         self._told: dict[ConfigurationName, tuple[str, ...]] = {}
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call back when a property may have another value, or there is a problem with one."""
+        """Call `listener` when a property or a problem with one may have changed."""
         self._listeners.append(listener)
 
     def follow(self, configurations: Collection[Configuration]) -> None:
-        """Watch what these name, and forget everything else."""
+        """Watch the objects that these name, and drop all others."""
         wanted = kept_objects(configurations)
         for kept, watch in list(self._watches.items()):
             if wanted.get(kept) != watch.keys:
@@ -84,7 +84,7 @@ class NodeProperties:
         return resolve(configuration, self._readings(configuration))
 
     def problems(self, configuration: Configuration) -> tuple[str, ...]:
-        """What keeps its properties from being read, in sentences."""
+        """Sentences: why its properties cannot be read."""
         return problems(configuration, self._readings(configuration))
 
     def _readings(self, configuration: Configuration) -> Mapping[KeptObject, Reading]:
@@ -117,8 +117,8 @@ class _Watch:
     """Follows one object.
 
     Attributes:
-        keys: Of the entries that are kept.
-        task: That runs it.
+        keys: The keys of the entries that are kept.
+        task: The task that runs it.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class _Watch:
             self._on_change()
 
     async def _until_allowed(self) -> None:
-        """Ask whether it may be read, since a store only says that it tries for ever."""
+        """Wait until it may be read; a store would retry without reporting why it fails."""
         failures = 0
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Discovery properties: what handlers are given, from the Secrets and ConfigMaps that are named.
+"""Discovery properties: values that handlers get, also from Secrets and ConfigMaps.
 
     Configurations ──kept_objects──► objects to watch, and which of their keys
     Configuration, the objects as they were read last ──resolve──► values | None, and what is wrong
@@ -10,9 +10,9 @@
       valueFrom:
         secretKeyRef: {name: cameras, namespace: default, key: password, optional: false}
 
-Two of one name are refused: Akri takes the last of them and says nothing.
-A value that is needed and not there leaves the handler with those of before: a Secret that is
-deleted by mistake takes no camera away. Nothing here, nor any repr, shows a value.
+Two properties of one name are refused; Akri takes the last of them without a message. If a required
+value is missing, the handler keeps the values from before: a Secret that is deleted by mistake
+takes no camera away. No message and no repr shows a value.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JsonObject = Mapping[str, Any]
 
 PATH = "spec.discoveryHandler.discoveryProperties"
 DEFAULT_NAMESPACE = "default"
-"""Of an object that is named without one; Akri's, and not that of the Configuration."""
+"""Namespace of a reference without one, as in Akri; not the Configuration's namespace."""
 
 MOST_PROPERTIES = 1024
 
@@ -46,7 +46,7 @@ def discovery_properties(given: Sequence[JsonObject] | None) -> dict[str, str | 
 
 
 def property_problems(given: Sequence[JsonObject] | None) -> Iterator[Problem]:
-    """What is wrong with `discoveryProperties` that are as the definition says."""
+    """The problems with `discoveryProperties` that match the definition."""
     if len(given or ()) > MOST_PROPERTIES:
         yield Problem(PATH, f"{len(given or ())} are too many; {MOST_PROPERTIES} may be given.")
         return
@@ -98,12 +98,12 @@ class KeptObject:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is known of an object.
+    """The state of a watched object.
 
     Attributes:
-        is_read: Whether it was read; what was read stays if it cannot be read any more.
-        entries: Those that are named, by key; None where there is no such object.
-        trouble: A sentence; why it cannot be read now.
+        is_read: Whether it was read once; its entries stay if it can no longer be read.
+        entries: The named entries by key; None if the object does not exist.
+        trouble: A sentence: why it cannot be read now.
     """
 
     is_read: bool = False
@@ -126,13 +126,13 @@ def kept_objects(configurations: Iterable[Configuration]) -> dict[KeptObject, fr
 
 
 def entries_of(kept: KeptObject, body: Mapping[str, Any], keys: Iterable[str]) -> dict[str, bytes]:
-    """The entries of an object that are asked for, and are there.
+    """The requested entries that an object has.
 
     Args:
-        kept: The object; in lists it does not say its kind.
-        body: As the API server returns it: in Secrets `data` is in base64, in ConfigMaps it is
-            text, and what is binary stands beside it.
-        keys: Of the entries.
+        kept: The object; items of lists lack their kind.
+        body: The object from the API server. `data` is base64 in Secrets and text in ConfigMaps,
+            which have `binaryData` beside it.
+        keys: The keys of the requested entries.
     """
     data = body.get("data") or {}
     if kept.kind == "Secret":
@@ -145,10 +145,10 @@ def entries_of(kept: KeptObject, body: Mapping[str, Any], keys: Iterable[str]) -
 
 
 def resolve(configuration: Configuration, readings: Readings) -> dict[str, bytes] | None:
-    """The properties by name; None while one that is needed is not known.
+    """The properties by name; None while a required one is unknown.
 
-    What is optional is left out where it is known not to be there. An object that cannot be read
-    may have it.
+    An optional property is omitted only if its object was read and lacks it: an object that cannot
+    be read may have it.
     """
     values: dict[str, bytes] = {}
     for name, value in configuration.discovery_properties.items():
@@ -165,7 +165,7 @@ def resolve(configuration: Configuration, readings: Readings) -> dict[str, bytes
 
 
 def problems(configuration: Configuration, readings: Readings) -> tuple[str, ...]:
-    """Sentences about what is not there, or cannot be read; each once."""
+    """Sentences about objects that are missing or cannot be read, without duplicates."""
     sentences: dict[str, None] = {}
     for reference in _references(configuration):
         kept, key = _object(reference), reference.key
@@ -179,7 +179,7 @@ def problems(configuration: Configuration, readings: Readings) -> tuple[str, ...
 
 
 def forbidden(kept: KeptObject) -> str:
-    """What to tell of an object that the driver has no permission to read."""
+    """The sentence for an object that the driver has no permission to read."""
     allows = "'moorage-driver permissions' prints the Role that allows it"
     return f"The driver may not read {kept}; {allows}."
 

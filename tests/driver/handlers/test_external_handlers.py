@@ -358,8 +358,8 @@ async def test_an_answer_that_is_too_large_is_told(tmp_path: Path) -> None:
         await register(node.socket, str(path))
         await node.until(lambda: node.problems() != "")
         assert node.problems() == (
-            'Handler "shelf" answered with more than 8 MiB; what it said before stays, and it must'
-            " report fewer devices, or shorter properties."
+            'Handler "shelf" answered with more than 8 MiB; its earlier answer stays in force, and'
+            " it must report fewer devices, or shorter properties."
         )
         assert node.states() == (ACTIVE,)
 
