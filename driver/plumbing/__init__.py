@@ -1,6 +1,6 @@
-"""What all rooms use to reach the outside, and that decides nothing about devices.
+"""The driver's access to the outside, which all rooms use. It decides nothing about devices.
 
-Writes of the API server (`apiserver`), the loop that carries out decisions
-(`apiserver_reconcilers`), files that are replaced whole (`disk`), the kubelet's sockets, and
-figures (`prometheus`).
+Writes to the API server (`apiserver`), reconcilers (`apiserver_reconcilers`), atomically replaced
+files (`disk`) and a lock between processes (`disk_lock`), the sockets that the kubelet calls
+(`kubelet_sockets`) and channels to other sockets (`kubelet_channels`), and metrics (`prometheus`).
 """

@@ -1,4 +1,4 @@
-"""The API server: who the driver is there, and writes of many objects."""
+"""The API server: the driver's field manager, and writes of many objects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def field_manager(node: NodeName) -> str:
-    """The name under which a node's driver owns fields: one manager for each node."""
+    """The field manager of a node's driver; each node has its own."""
     name = f"{DRIVER_NAME}/{node}"
     if len(name) <= _FIELD_MANAGER_LIMIT:
         return name
@@ -49,7 +49,7 @@ async def delete(
     preconditions: Preconditions,
     namespace: str = "",
 ) -> None:
-    """Delete what may be gone already: the purpose is reached either way."""
+    """Delete an object; an object that does not exist is fine."""
     try:
         await client.delete(resource.at(name, namespace), preconditions=preconditions)
     except NotFoundError:
@@ -57,10 +57,11 @@ async def delete(
 
 
 async def each(items: Iterable[T], write: Callable[[T], Awaitable[None]]) -> None:
-    """Do all of them, some at once; one that fails does not keep the others from being tried.
+    """Write all items, `WRITES_AT_ONCE` concurrently; a failed one does not stop the others.
 
     Raises:
-        ApiError: The first failure, when all were tried.
+        ApiError: The first failure, after all items were tried.
+        Exception: Another failure; it has precedence over an ApiError.
     """
     limit = asyncio.Semaphore(WRITES_AT_ONCE)
 
@@ -70,12 +71,12 @@ async def each(items: Iterable[T], write: Callable[[T], Awaitable[None]]) -> Non
 
     results = await asyncio.gather(*map(limited, items), return_exceptions=True)
     failures = [result for result in results if isinstance(result, BaseException)]
-    if failures:  # Others than the API server's are told first.
+    if failures:  # An error that is not the API server's is a bug, so it is raised first.
         raise min(failures, key=lambda failure: isinstance(failure, ApiError))
 
 
 async def until_done(work: Callable[[], Awaitable[T]], *, name: str) -> T:
-    """Do this once, however often the API server has to be asked, and return what it says."""
+    """Return the result of `work`; retry it after each ApiError, without a limit."""
     failures = 0
     while True:
         try:

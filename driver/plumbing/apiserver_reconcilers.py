@@ -1,10 +1,10 @@
-"""Reconcilers of the driver: `kube`'s, whose calls are counted in the driver's figures.
+"""Reconcilers of the driver: `kube`'s, with the driver's metrics.
 
     change ──add──► queue ──► reconcile(key) ──► Done | After(seconds)
 
-Most look at everything in each call, so that their queue has one key, `ALL`: however many changes
-add it meanwhile, one call more is made. What a call raises has it made again, later and later, and
-not sooner for a change: devices that flap must not flood an API server that is unwell.
+Most reconcilers process everything in each call, so their queue has one key, `ALL`: any number of
+changes during a call leads to one further call. A call that raises is retried with a backoff. A
+change does not shorten the backoff, so that flapping devices do not flood a failing API server.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from kube.api import Change, Deleted, Reconciler, Result
 K = TypeVar("K", bound=Hashable)
 
 ALL = "all"
-"""The key of a reconciler that looks at everything in each call."""
+"""The key of a reconciler that processes everything in each call."""
 
 DISAGREEMENT_SECONDS = 5.0
-"""How soon an own object that another client changed is put right."""
+"""How soon an own object that another client changed is written again."""
 
 
 def keyed_reconciler(
     name: str, reconcile: Callable[[K], Awaitable[Result]], *, workers: int
 ) -> Reconciler[K]:
-    """One whose keys are worked on beside each other.
+    """A reconciler whose keys are processed concurrently.
 
     Args:
-        name: Of what it brings about, for logs and metrics.
-        reconcile: What it raises is tried again.
-        workers: How many keys are worked on at one time.
+        name: Its purpose, for logs and metrics.
+        reconcile: Reconciles a key; a key for which it raises is retried.
+        workers: How many keys are processed concurrently.
     """
 
     async def measured(key: K) -> Result:
@@ -45,7 +45,7 @@ def keyed_reconciler(
 
 
 def whole_reconciler(name: str, reconcile: Callable[[], Awaitable[Result]]) -> Reconciler[str]:
-    """One that looks at everything in each call; its first call is made without a change."""
+    """A reconciler that processes everything in each call; it makes a first call at its start."""
 
     async def reconcile_all(_: str) -> Result:
         return await reconcile()
@@ -56,10 +56,10 @@ def whole_reconciler(name: str, reconcile: Callable[[], Awaitable[Result]]) -> R
 
 
 def put_right(change: Change[Any], queue: Reconciler[str], key: str = ALL) -> None:
-    """What was deleted is written anew at once, and what another wrote only after a while.
+    """Queue an own object: a deleted one at once, a changed one after `DISAGREEMENT_SECONDS`.
 
-    During a rolling update two drivers may write the same objects and not agree: each would
-    answer every write of the other.
+    During a rolling update two drivers may write the same objects and disagree. Without the delay
+    each of them would answer every write of the other.
     """
     if isinstance(change, Deleted):
         queue.add(key)

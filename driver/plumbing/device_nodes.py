@@ -1,4 +1,4 @@
-"""What is seen at a path of the host where a device node is to be."""
+"""What is at a path of the host that should be a device node."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from enum import Enum, auto
 
 
 class Seen(Enum):
-    """What is at a path."""
+    """The kind of file at a path."""
 
     NODE = auto()
     """A device node."""
     OTHER = auto()
     """A file, a folder or a socket."""
     MISSING = auto()
-    """Nothing, at this moment."""
+    """No file, at this moment."""
     UNKNOWN = auto()
-    """This process does not see that part of the host."""
+    """Unknown: this process does not see that part of the host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One path, looked up.
+    """The result of a look at one path.
 
     Attributes:
-        leads: Where it leads through all links; None where that is not known.
+        leads: The target of the path through all links; None if that is unknown.
+        seen: What is at the target.
     """
 
     leads: str | None

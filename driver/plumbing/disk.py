@@ -1,4 +1,4 @@
-"""The node's disk: files that are replaced whole or not at all."""
+"""The node's disk: files that are replaced atomically."""
 
 from __future__ import annotations
 
@@ -13,72 +13,72 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 ABANDONED_SECONDS = 60.0
-"""After this time a temporary file is one that a killed process left. A writer that takes longer
-fails, and writes again."""
+"""An older temporary file counts as left by a killed process. A writer that takes longer fails, and
+retries."""
 
 PROBE_BYTES = 8192
-"""As a claim's file may have."""
+"""The size of a large CDI file of a claim."""
 
 _TEMPORARY = re.compile(r"\.(moorage\.dev|akri\.sh)-.*\.tmp")
-"""Ours: those of `temporary_in`, and those of earlier versions, which added to a file's name."""
+"""Names of `temporary_in`, and of earlier versions, which added to the name of a file."""
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str:
-    """What identifies this boot of the machine; the same in all of its containers."""
+    """The id of this boot of the machine; it is the same in all containers."""
     return BOOT_ID.read_text().strip()
 
 
 def real_path(path: str) -> str:
-    """Where a path leads; itself, if it leads nowhere."""
+    """The target of a path through all links; the path itself if the target does not exist."""
     return os.path.realpath(path)
 
 
 def temporary_in(folder: str) -> str:
-    """A path for what is to be renamed once it is whole; no other process or call has the same.
+    """A unique path for a file that is renamed once it is complete.
 
-    Neither kubelet nor container runtime reads a name like this one. Process ids would not do: the
-    drivers of two pods have the same.
+    Neither the kubelet nor a container runtime reads a file with such a name. It has no process id,
+    because the drivers of two pods have the same one.
     """
     return f"{folder}/.moorage.dev-{os.urandom(8).hex()}.tmp"
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file has such a name."""
+    """Whether a file has a temporary name."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def remove_abandoned(folder: str) -> None:
-    """Remove temporary files that killed processes left; others may be written at this moment."""
-    before = time.time() - ABANDONED_SECONDS  # noqa: TID251  as files have it
+    """Remove temporary files that killed processes left; younger ones may be in use."""
+    before = time.time() - ABANDONED_SECONDS  # noqa: TID251  the clock of file times
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in filter(lambda entry: is_temporary(entry.name), entries):
             with suppress(FileNotFoundError):
                 if entry.stat(follow_symlinks=False).st_mtime < before:
-                    logger.warning("Removing %s, which a killed process left", entry.path)
+                    logger.warning("Removing a killed process's temporary file: %s", entry.path)
                     os.unlink(entry.path)
 
 
 class Folder:
-    """A folder in which a file is what one writer wrote, even after a crash or a power cut.
+    """A folder whose files are always complete, even after a crash or a power cut.
 
-    It is made when something is written; until then it counts as empty.
+    The first write creates the folder; until then it counts as empty.
 
     Args:
-        path: Where it is.
-        lasting: Whether a power cut leaves the new file, once it is written. If not, anything may
-            be there afterwards, also half a file: what matters to nobody after a boot.
+        path: Its path.
+        lasting: True: a written file survives a power cut. False: after a power cut a file may have
+            any content, also a part; for files that no boot needs.
     """
 
     def __init__(self, path: Path, *, lasting: bool = True) -> None:
         self._path = path
-        self._prefix = f"{path}/"  # `Path` takes its time
+        self._prefix = f"{path}/"  # `Path` is slow
         self._lasting = lasting
         self._tidied = False
 
     def names(self) -> list[str]:
-        """Names of all files, ours and others'."""
+        """Names of all files, also of files that other programs wrote."""
         try:
             with os.scandir(self._path) as entries:
                 return sorted(entry.name for entry in entries if entry.is_file())
@@ -86,14 +86,14 @@ class Folder:
             return []
 
     def read(self, name: str) -> bytes | None:
-        """Content of a file; None if there is none."""
+        """The content of a file; None if the file does not exist."""
         try:
             return Path(self._prefix + name).read_bytes()
         except FileNotFoundError:
             return None
 
     def signature(self, name: str) -> object:
-        """Differs if the file was replaced in between."""
+        """A value that changes when the file is replaced; None if the file does not exist."""
         try:
             status = os.stat(self._prefix + name)
         except FileNotFoundError:
@@ -101,10 +101,10 @@ class Folder:
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def write(self, name: str, content: bytes) -> None:
-        """Replace a file, and return when a power cut leaves as much of it as is to survive.
+        """Replace a file atomically; return after it is durable, if the folder is `lasting`.
 
         Raises:
-            OSError: If that failed; the file is then the old one, or the new one whole.
+            OSError: If that failed; the file is then the complete old or the complete new one.
         """
         self._remove_abandoned()
         temporary = temporary_in(str(self._path))
@@ -123,25 +123,25 @@ class Folder:
         self._sync()
 
     def _remove_abandoned(self) -> None:
-        """Once, with the first write of this process."""
+        """Remove temporary files once, with the first write of this process."""
         if self._tidied:
             return
         self._tidied = True
         try:
             remove_abandoned(str(self._path))
         except OSError as error:
-            logger.warning("what killed processes left in %s stays error=%s", self._path, error)
+            logger.warning("temporary files stay: folder=%s error=%s", self._path, error)
 
     def problem(self, *, thoroughly: bool = False) -> str:
-        """Why nothing can be written here, as a part of a sentence; "" if nothing speaks for that.
+        """A part of a sentence: why no file can be written here; "" if no problem is found.
 
         Args:
-            thoroughly: Write a file, too, which tells of a full disk; who watches the folder is
-                woken by that.
+            thoroughly: Write a file, too, which detects a full disk, and wakes processes that watch
+                the folder.
         """
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            if os.stat(self._path).st_nlink == 0:  # a mount of what is no more
+            if os.stat(self._path).st_nlink == 0:  # the folder of the mount was removed
                 return f"{self._path} was removed on the node"
             if not os.access(self._path, os.W_OK | os.X_OK):
                 return f"{self._path} is read-only"
@@ -160,16 +160,16 @@ class Folder:
                 os.unlink(temporary)
 
     def remove(self, name: str) -> None:
-        """Remove a file; none of that name is fine."""
+        """Remove a file; a file that does not exist is fine."""
         with suppress(FileNotFoundError):
             os.unlink(self._prefix + name)
             self._sync()
 
     def rename(self, name: str, other: str) -> None:
-        """Give a file another name, whoever has that; it takes no room on the disk.
+        """Rename a file, and replace a file of that name; this needs no space on the disk.
 
         Raises:
-            OSError: If that failed, as for a file that is not there.
+            OSError: If that failed, also because the file does not exist.
         """
         os.replace(self._prefix + name, self._prefix + other)
         self._sync()
@@ -185,7 +185,7 @@ class Folder:
 
 
 def opened(path: str, flags: int) -> int:
-    """Open a file for root only, since properties of devices may be secrets; its folder is made."""
+    """Open a file for root only, because devices' properties may be secret; create its folder."""
     try:
         return os.open(path, flags, 0o600)
     except FileNotFoundError:
@@ -194,7 +194,7 @@ def opened(path: str, flags: int) -> int:
 
 
 def real_paths(paths: Iterable[str]) -> dict[str, str | None]:
-    """Where paths lead through all links; None for what is not there, as seen from here."""
+    """The targets of paths through all links; None for a path that this process does not see."""
     return {path: _strict_real_path(path) for path in paths}
 
 

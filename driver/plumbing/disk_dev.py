@@ -1,10 +1,9 @@
-"""The host's `/dev`, as this process sees it: where links in it lead, and what is a device node.
+"""The host's `/dev`, as this process sees it: the targets of its links, and its device nodes.
 
-A container has a `/dev` of its own. The driver's pod has the host's at another path, read-only:
-so a link, such as those in `/dev/serial/by-id`, is followed here part by part, as the host does it.
-A container without privileges may look at device nodes, and open those alone that runtimes let
-every container open, such as `null` and the console. `/dev/pts` and `/dev/shm` are empty in its
-pod.
+A container has its own `/dev`. The driver's pod has the host's at another path, read-only. So this
+module follows links, such as those in `/dev/serial/by-id`, part by part as the host does. A
+container without privileges may stat device nodes, but open only those that every container may
+open, such as `null` and the console. `/dev/pts` and `/dev/shm` are empty in its pod.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from driver.plumbing.device_nodes import Look, Seen
 DEV = "/dev"
 MOUNTS = Path("/proc/self/mountinfo")
 MOST_LINKS = 40
-"""Of one path, as the kernel follows."""
+"""Links of one path that are followed at most, as in the kernel."""
 
 
 def own_dev(mounts: Path = MOUNTS) -> Path | None:
-    """This process's `/dev` where that is the host's, which is a file system of the kernel's own.
+    """This process's `/dev` if it is the host's, which is a devtmpfs; else None.
 
     Args:
-        mounts: Lines as of `/proc/self/mountinfo`: the fifth field is the mount point, and the
+        mounts: A file as `/proc/self/mountinfo`: the fifth field of a line is the mount point, the
             first one behind ` - ` the file system.
     """
     found = ""
@@ -40,28 +39,28 @@ def own_dev(mounts: Path = MOUNTS) -> Path | None:
 
 
 class HostDev:
-    """Paths of the host, those in `/dev` by the host's `/dev`.
+    """Resolves paths of the host; those in `/dev` by the host's `/dev`.
 
     Args:
-        folder: Where this process sees that; None if it does not. Then, and outside `/dev`, paths
-            are looked up as this process has them.
+        folder: Where this process sees the host's `/dev`; None if it does not. Then, and outside
+            `/dev`, paths are resolved in this process's own file system.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
     def resolve(self, path: str) -> str:
-        """Where a path leads; itself, where nothing tells."""
+        """The target of a path; the path itself if the target is unknown."""
         with suppress(ValueError):  # a NUL byte
             return (self._followed(path) if self._sees(path) else os.path.realpath(path)) or path
         return path
 
     def here(self, path: str) -> str:
-        """Where this process finds a path of the host, if it sees that at all."""
+        """The path at which this process sees a path of the host, if it sees it."""
         return f"{self._folder}{path.removeprefix(DEV)}" if self._sees(path) else path
 
     def look(self, paths: Iterable[str]) -> dict[str, Look]:
-        """What is at paths for device nodes."""
+        """What is at the paths of device nodes."""
         return {path: self._look(path) for path in paths}
 
     def _look(self, path: str) -> Look:
@@ -86,7 +85,7 @@ class HostDev:
         return self._folder is not None and _is_in_dev(path)
 
     def _followed(self, path: str) -> str | None:
-        """Where a path in `/dev` leads, by the host's links; None for a link to itself."""
+        """The target of a path in `/dev`, by the host's links; None for a loop of links."""
         left, found, links = _parts(path), list[str](), 0
         while left:
             part = left.pop()
@@ -106,7 +105,7 @@ class HostDev:
         return "/".join(("", *found))
 
     def _target(self, path: str) -> str | None:
-        """Of a link in the host's `/dev`; None for what is none, or is elsewhere."""
+        """The target of a link in the host's `/dev`; None for any other path."""
         if _is_in_dev(path):
             with suppress(OSError):
                 return os.readlink(f"{self._folder}{path.removeprefix(DEV)}")

@@ -1,4 +1,4 @@
-"""A lock file on the disk of the node, which one process holds at a time."""
+"""A lock file on the node's disk, which one process holds at a time."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from driver.plumbing.disk import opened
 
 LOCK_POLL_SECONDS = 0.02
 HELD_SECONDS = 1.0
-"""How long a process that is never empty keeps others out."""
+"""How long a process whose tasks never stop to enter keeps other processes out."""
 
 STRUCT_FLOCK = "hhqqi0q"
-"""fcntl.h's: type, whence, start, length, pid."""
+"""`struct flock` of fcntl.h: type, whence, start, length, pid."""
 
 MARK_BYTES = 16
 
 Entered = Callable[[bool], Awaitable[None]]
-"""Is told whether another process may have been inside since this one was."""
+"""Gets whether another process may have held the lock since this process held it."""
 
 
 class ProcessLock:
-    """A lock file that one process holds at a time; a process that dies lets go of it.
+    """A lock file that one process holds at a time; the lock ends with its process.
 
-    Within the process any number of tasks may be inside at once. A process that is never empty
-    lets others in all the same: it keeps its tasks out for a moment from time to time. In the file
-    is the mark of the process that was inside last.
+    Any number of tasks of that process may share the lock. If they never all leave it, the process
+    makes new tasks wait from time to time, so that another process gets the lock. The file holds
+    the mark of the process that held the lock last.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,9 +46,9 @@ class ProcessLock:
 
     @asynccontextmanager
     async def held(self, entered: Entered) -> AsyncIterator[None]:
-        """Be inside. The first task to enter runs `entered` before any other follows.
+        """Hold the lock. The first task to enter runs `entered` before another task follows.
 
-        Whoever is inside must not enter once more.
+        A task that holds the lock must not enter again.
         """
         async with self._entering:
             await self._let_others_in()
@@ -65,9 +65,9 @@ class ProcessLock:
 
     @asynccontextmanager
     async def held_for(self, key: str) -> AsyncIterator[None]:
-        """Keep other processes out of what concerns one key, however long that takes.
+        """Hold a lock between processes for one key, without a limit of time.
 
-        It is taken before the lock itself, never after it.
+        A task takes it before `held`, never while it holds that.
         """
         start = int.from_bytes(hashlib.sha256(key.encode()).digest()[:7])
         descriptor = await self._opened_when(partial(_lock_byte, start=start))
@@ -96,14 +96,14 @@ class ProcessLock:
             raise
 
     def _sign(self) -> None:
-        """On a full disk it is nobody's mark: then each process looks what there is."""
+        """Write this process's mark; on a full disk none, so that all processes read anew."""
         try:
             os.pwrite(self._descriptor, self._mark, 0)
         except OSError:
             os.ftruncate(self._descriptor, 0)
 
     async def _opened_when(self, lock: Callable[[int], None]) -> int:
-        """The file, open and locked; closing it lets go of that."""
+        """The open and locked file; closing it releases the lock."""
         descriptor = opened(str(self._path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
         try:
             while True:
@@ -123,9 +123,9 @@ def _lock_all(descriptor: int) -> None:
 
 
 def _lock_byte(descriptor: int, start: int) -> None:
-    """One byte, for as long as this descriptor is open; none of them needs to be there.
+    """Lock one byte while this descriptor is open; the file may be shorter.
 
-    Linux keeps these apart from `_lock_all`, so that the two do not meet in one file.
+    Linux keeps such locks apart from that of `_lock_all`, so both can be used on one file.
     """
     wanted = struct.pack(STRUCT_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, start, 1, 0)
     fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wanted)

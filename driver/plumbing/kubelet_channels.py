@@ -1,4 +1,4 @@
-"""Channels to the sockets of the kubelet, of agents and of handlers: this driver as a client."""
+"""Channels to the sockets of the kubelet, of agents and of handlers: the driver as client."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import grpc.aio
 
 _OPTIONS = (
     ("grpc.default_authority", "localhost"),
-    # A channel that was refused once waits before it tries again, and so would those that share
-    # its connection.
+    # A channel that was refused once waits before its next attempt, and so would all channels that
+    # share its connection.
     ("grpc.use_local_subchannel_pool", 1),
 )
 
@@ -20,27 +20,27 @@ def unix_channel(
 ) -> grpc.aio.Channel:
     """A channel to the server at this path; use it as a context.
 
-    gRPC would take the path for the name of the server and send it, escaped, as `:authority`. That
-    is no host, and servers that look, as those on Rust's h2 do, end such a call at once.
+    By default gRPC sends the escaped path as `:authority`. That is not a host, and servers that
+    check it, such as those on Rust's h2, end the call at once.
     """
     return grpc.aio.insecure_channel(f"unix:{path}", options=[*_OPTIONS, *options])
 
 
 LIST_SECONDS = 5.0
-"""For one answer; the kubelet has it in milliseconds, unless it is stuck."""
+"""Timeout of one answer; a healthy kubelet answers in milliseconds."""
 
 LARGEST_LISTING_BYTES = 64 << 20
-"""The answer names CPUs and memory of every container of the node too."""
+"""The answer also lists CPUs and memory of every container of the node."""
 
 
 async def list_pod_resources(path: Path) -> bytes:
-    """The kubelet's answer to List of pod-resources' v1, as it came.
+    """The kubelet's serialized answer to List of pod-resources' v1.
 
-    On a connection of its own, which needs no waiting after loss. The stubs take memory, so who
-    needs the answer has them.
+    Each call has its own connection, and so no backoff after a lost one. The caller imports the
+    stubs, because they take memory.
 
     Raises:
-        grpc.aio.AioRpcError: If there is none.
+        grpc.aio.AioRpcError: If the kubelet gives no answer.
     """
     options = [("grpc.max_receive_message_length", LARGEST_LISTING_BYTES)]
     async with unix_channel(path, options) as channel:

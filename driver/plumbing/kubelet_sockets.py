@@ -1,8 +1,8 @@
-"""The sockets on which the kubelet finds this driver.
+"""The sockets at which the kubelet calls this driver.
 
-A server listens under a hidden name, which then is renamed: the kubelet, which watches the folder,
-sees a socket only when somebody answers there. And a server that stops removes the name it
-listened under, which by then is nobody's; so it never removes the socket of its successor.
+A server opens its socket with a hidden name, and then renames it. The kubelet watches the folder:
+so it sees a socket only when the server answers. A server that stops removes the hidden name, which
+no longer exists; so it never removes the socket of its successor.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ LONGEST_PATH = 107
 """Bytes of a UNIX socket's path, without the final NUL (`sockaddr_un.sun_path`)."""
 
 UID_CHARACTERS = 8
-"""Of a pod's UID, in names of sockets: random digits, so two pods of a node have others."""
+"""Characters of a pod's UID in names of sockets: random digits, so they differ between pods."""
 
 _GROUP_SOCKET = 0o770
 _GROUP_FOLDER = 0o2770
-"""Sockets in it belong to its group."""
+"""With setgid: sockets in the folder belong to its group."""
 
 LARGEST_MESSAGE_BYTES = 1 << 20
-"""Some thousand claims; the kubelet sends those of one pod."""
+"""Some thousand claims; the kubelet sends the claims of one pod."""
 
 
 class SocketError(Exception):
-    """Raised when a socket cannot be opened where the kubelet would look for it."""
+    """Raised when a socket cannot be opened at its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class KubeletPaths:
-    """Where kubelet and driver meet.
+    """Paths that the kubelet and the driver share.
 
     Attributes:
-        root: The kubelet's `--root-dir`, by the path under which the kubelet itself has it.
-        pod_uid: Keeps the sockets of an old and a new pod apart while they overlap; may be empty.
+        root: The kubelet's `--root-dir`, as the kubelet itself sees it.
+        pod_uid: Distinguishes the sockets of an old and a new pod during an update; may be "".
     """
 
     root: Path
@@ -61,53 +61,53 @@ class KubeletPaths:
 
     @property
     def lock(self) -> Path:
-        """What an old and a new process share."""
+        """The lock file that an old and a new process share."""
         return self.data / "serialize.lock"
 
     @property
     def metadata(self) -> Path:
-        """What containers can read of their devices."""
+        """The folder of device metadata, which containers can read."""
         return self.data / "dra-device-metadata"
 
     @property
     def path(self) -> Path:
-        """What says by which path devices are offered."""
+        """The file that says by which path devices are offered."""
         return self.data / "path"
 
     @property
     def dra_socket(self) -> Path:
-        """Where claims are prepared."""
+        """The socket at which the kubelet prepares claims."""
         return self.data / f"dra{self._suffix}.sock"
 
     @property
     def registration_socket(self) -> Path:
-        """In the folder that the kubelet watches."""
+        """The socket in the folder that the kubelet watches."""
         return self.root / "plugins_registry" / f"{DRIVER_NAME}{self._suffix}-reg.sock"
 
     @property
     def _suffix(self) -> str:
-        """The beginning of the UID: all of it has no room below folders such as those of snaps."""
+        """The start of the UID: all of it makes the path too long below folders of snaps."""
         return f"-{self.pod_uid[:UID_CHARACTERS]}" if self.pod_uid else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may connect to a socket beside its owner: the members of a group.
+    """The group whose members may connect to a socket, beside its owner.
 
     Attributes:
-        group: Its number; None for that of the folder, or of whoever listens.
+        group: The number of the group; None for that of the folder, or of the listening process.
     """
 
     group: int | None = None
 
     def give(self, path: Path) -> None:
-        """Let them; the owner needs no capability if he is a member himself.
+        """Give the group access; an owner that is a member needs no capability for this.
 
-        The members may write the folder, and put a link there at any moment. So what is looked at
-        is held, and is what is changed, whatever the path means by then.
+        Members may write the folder, and replace the path with a link at any moment. So the file
+        is opened once, and both the check and the change use the open file.
 
         Raises:
-            OSError: If what is there is no folder or socket of this user's own.
+            OSError: If the file is not a folder or socket of this user.
         """
         descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -121,17 +121,17 @@ class Access:
 
 
 def _group_mode(status: os.stat_result, path: Path) -> int:
-    """What its group may do with it; a socket that has a second name may be one of others."""
+    """The mode for the group; a socket with a second name may belong to another program."""
     is_own = status.st_uid == os.geteuid()
     if is_own and stat.S_ISDIR(status.st_mode):
         return _GROUP_FOLDER
     if is_own and stat.S_ISSOCK(status.st_mode) and status.st_nlink == 1:
         return _GROUP_SOCKET
-    raise OSError(f"{path} is a link, or no folder or socket of this user's own")
+    raise OSError(f"{path} is not a folder or socket of this user, or it is a link")
 
 
 class Socket:
-    """A gRPC server at a path, for as long as the path is its own."""
+    """A gRPC server at a path, as long as the path leads to this server."""
 
     def __init__(
         self,
@@ -149,12 +149,12 @@ class Socket:
         self._inode: tuple[int, int] | None = None
         if (length := len(os.fsencode(self._hidden))) > LONGEST_PATH:
             raise SocketError(
-                f"socket {self._hidden} has a path of {length} bytes, and {LONGEST_PATH} fit:"
-                " the kubelet's root folder is too deep"
+                f"socket {self._hidden} has a path of {length} bytes, and at most {LONGEST_PATH}"
+                " fit: the kubelet's root folder is too deep"
             )
 
     async def open(self) -> None:
-        """Listen; a socket that a dead process left is replaced."""
+        """Listen; replace a socket of a dead process. Raises SocketError."""
         server = grpc.aio.server(
             options=[("grpc.max_receive_message_length", self._largest_message_bytes)]
         )
@@ -164,23 +164,23 @@ class Socket:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             server.add_insecure_port(f"unix:{self._hidden}")
         except (OSError, RuntimeError) as error:
-            raise SocketError(f"nobody can listen at {self._hidden}: {error}") from error
+            raise SocketError(f"cannot listen at {self._hidden}: {error}") from error
         await server.start()
         try:
             if self._access is not None:
                 self._access.give(self._hidden)
         except OSError as error:
             await self.close(grace_seconds=0)
-            raise SocketError(f"{self._hidden} cannot be given to others: {error}") from error
+            raise SocketError(f"cannot give {self._hidden} to its group: {error}") from error
         self._inode = _inode(self._hidden)
         self._hidden.replace(self.path)
 
     def is_lost(self) -> bool:
-        """Whether the path is gone. One that another process made is not: that one serves now."""
+        """Whether the path is missing; False if another process replaced it, and serves there."""
         return _inode(self.path) is None
 
     def is_own(self) -> bool:
-        """Whether who comes to the path comes to this server."""
+        """Whether the path leads to this server."""
         return self._inode is not None and _inode(self.path) == self._inode
 
     def withdraw(self) -> None:
@@ -190,22 +190,22 @@ class Socket:
                 self.path.unlink()
 
     async def close(self, grace_seconds: float) -> None:
-        """Withdraw, let calls come to an end for this long, and stop."""
+        """Remove the path, wait up to `grace_seconds` for running calls, and stop."""
         self.withdraw()
         if self._server is not None:
             await self._server.stop(grace_seconds)
             self._server = None
 
     async def open_again(self) -> None:
-        """Serve anew at the same path; calls that still run on the old connection may end."""
+        """Serve anew at the same path; running calls have 1 s to end."""
         await self.close(grace_seconds=1)
         await self.open()
 
 
 def remove_dead_sockets(paths: KubeletPaths) -> None:
-    """Remove what killed processes of this driver left, under the UIDs of their pods.
+    """Remove sockets of killed processes of this driver, with the UIDs of their pods.
 
-    The kubelet would go on trying to reach them. One that somebody listens at stays.
+    The kubelet would retry to reach them. A socket at which a server listens stays.
     """
     for folder, pattern in (
         (paths.registration_socket.parent, f"{DRIVER_NAME}*-reg.sock"),
@@ -214,12 +214,12 @@ def remove_dead_sockets(paths: KubeletPaths) -> None:
     ):
         for path in folder.glob(pattern):
             if path.is_socket() and is_dead(path):
-                logger.warning("Removing socket %s: nobody listens there", path)
+                logger.warning("Removing socket %s: no server listens there", path)
                 path.unlink(missing_ok=True)
 
 
 def is_dead(path: Path) -> bool:
-    """Whether a socket is there at which nobody listens."""
+    """Whether the path is a socket at which no server listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as caller:
         try:
             caller.connect(os.fspath(path))
@@ -239,11 +239,11 @@ def _inode(path: Path) -> tuple[int, int] | None:
 
 
 SocketRun = tuple[int, int, int]
-"""What tells one socket at a path from the next; the inode alone is soon used again."""
+"""Identifies a socket at a path; the inode alone is soon reused."""
 
 
 def socket_run(path: Path) -> SocketRun | None:
-    """Which socket is at a path now; None if there is none."""
+    """The socket that is at a path now; None if there is none."""
     try:
         status = path.stat()
     except OSError:
@@ -252,7 +252,7 @@ def socket_run(path: Path) -> SocketRun | None:
 
 
 async def finish(running: Collection[asyncio.Future[Any]], seconds: float) -> None:
-    """Let what runs come to an end, for this long; then it is cancelled."""
+    """Wait up to `seconds` for running tasks; then cancel them."""
     if not running:
         return
     _, unfinished = await asyncio.wait(running, timeout=seconds)

@@ -1,8 +1,7 @@
-"""Prometheus: what the driver tells of itself in figures; `docs/metrics.md` is the table for users.
+"""Prometheus: the driver's metrics; `docs/metrics.md` is the table for users.
 
-Things that happen are counted where they happen. What there is at a moment is derived from it when
-somebody asks, so that no figure can differ from what it is about, see `running`. One registry for
-the process: what is counted is of the process, whoever counts it.
+Events are counted where they happen. Gauges are computed from the state when Prometheus asks, so
+that they cannot differ from it, see `running`. The process has one registry.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Read = Callable[[], Iterable[Metric]]
 
 
 class Gauge:
-    """A figure of what there is, told apart by labels."""
+    """A gauge of the current state, with labels."""
 
     def __init__(self, name: str, meaning: str, labels: tuple[str, ...] = ()) -> None:
         self.name = f"{_NAMESPACE}_{name}"
@@ -37,14 +36,14 @@ class Gauge:
         self.labels = labels
 
     def of(self, counts: Mapping[tuple[str, ...], float]) -> Metric:
-        """Its values by their labels."""
+        """The metric with these values by label."""
         family = GaugeMetricFamily(self.name, self.meaning, labels=self.labels)
         for labels, value in sorted(counts.items()):
             family.add_metric(labels, value)
         return family
 
     def single(self, value: float) -> tuple[Metric]:
-        """Its value, where it has no labels."""
+        """The metric with one value, for a gauge without labels."""
         return (self.of({(): value}),)
 
 
@@ -53,13 +52,13 @@ _histogram = partial(Histogram, namespace=_NAMESPACE, registry=_REGISTRY)
 
 PASSES = _counter(
     "passes_total",
-    "Rounds of deciding and writing. work is what a round brings about (publishing: "
-    "ResourceSlices), result is ok or error. A round that failed is done again.",
+    "Calls of a reconciler. work is its purpose (publishing: ResourceSlices), result is ok or "
+    "error. A failed call is retried.",
     ("work", "result"),
 )
 PASS_SECONDS = _histogram(
     "pass_duration_seconds",
-    "How long such a round took, failed ones included.",
+    "Duration of such a call, failed ones included.",
     ("work",),
 )
 SLICE_WRITES = _counter(
@@ -69,9 +68,9 @@ SLICE_WRITES = _counter(
 )
 CHANGES_HELD_BACK = _counter(
     "changes_held_back_total",
-    "Changes of devices that were not published at once. why is flapping: a device came more than "
-    "three times in half a minute, and counts as away until it has been there for 5 s; or rate: "
-    "a pool was written so often that the next write had to wait.",
+    "Changes of devices that were not published at once. why is flapping: a device appeared more "
+    "than three times in 30 s, and counts as absent until it has been present for 5 s; or rate: a "
+    "pool was written so often that the next write had to wait.",
     ("why",),
 )
 CLAIM_REQUESTS = _counter(
@@ -86,7 +85,7 @@ CLAIM_REQUEST_SECONDS = _histogram(
 )
 STALE_CLAIMS = _counter(
     "stale_claims_released_total",
-    "Claims that were prepared, that no pod had any more, and that the kubelet did not unprepare.",
+    "Prepared claims that no pod used any more and that the kubelet did not unprepare.",
 )
 ALLOCATIONS = _counter(
     "allocations_total",
@@ -99,13 +98,13 @@ ALLOCATION_SECONDS = _histogram(
 )
 HANDLERS_REFUSED = _counter(
     "handler_refusals_total",
-    "What registered discovery handlers said and there was no room for. what is registration, or "
-    "answer: then what the handler said before stays.",
+    "Messages of external discovery handlers that exceeded a limit. what is registration, or "
+    "answer: then the handler's earlier answer stays in force.",
     ("what",),
 )
 PUBLISHED_SECONDS = _histogram(
     "discovery_to_published_duration_seconds",
-    "From when the driver knew of a change of its node's devices until ResourceSlices said so.",
+    "From when the driver knew of a change of its node's devices until ResourceSlices had it.",
 )
 SLOT_RELEASE_SECONDS = _histogram(
     "slot_release_duration_seconds",
@@ -118,17 +117,17 @@ HANDLERS = Gauge(
 )
 DEVICES = Gauge(
     "devices",
-    "Devices that this node's handlers report. shared tells whether other nodes may see them, too.",
+    "Devices that this node's handlers report. shared: whether other nodes may see them, too.",
     ("configuration", "shared"),
 )
 COLLISIONS = Gauge(
     "name_collisions",
-    "Devices that are no Instance, since another device has their name.",
+    "Devices without an Instance, because another device has their name.",
     ("configuration",),
 )
 DENIED_PROPERTIES = Gauge(
     "denied_properties",
-    "Properties of devices that no container gets, since their names are denied as environment.",
+    "Properties of devices that no container gets: their names are denied as environment.",
     ("configuration",),
 )
 CLAIMS_PREPARED = Gauge(
@@ -137,8 +136,8 @@ CLAIMS_PREPARED = Gauge(
 )
 DOUBTFUL_CLAIMS = Gauge(
     "doubtful_claims",
-    "Claims whose records cannot be read as a whole: a newer driver wrote them (why is newer), or "
-    "they are unreadable. Nothing new is prepared on the node meanwhile.",
+    "Claims whose records cannot be read completely: a newer driver wrote them (why is newer), or "
+    "they are unreadable. The node prepares no new claim meanwhile.",
     ("why",),
 )
 SLOTS_HELD = Gauge(
@@ -148,11 +147,11 @@ SLOTS_HELD = Gauge(
 )
 LEADER = Gauge(
     "leader",
-    "1 on the replica that is the elected one, else 0.",
+    "1 on the elected replica, else 0.",
 )
 INSTANCES = Gauge(
     "instances",
-    "Instances. seen tells whether a node sees the device now.",
+    "Instances. seen: whether a node sees the device now.",
     ("configuration", "seen"),
 )
 SLOTS = Gauge(
@@ -169,7 +168,7 @@ SLOTS_USED = Gauge(
 
 @contextmanager
 def counted(counter: Counter, *labels: str) -> Iterator[None]:
-    """Count the block as `ok`, or as `error` where it raises; a cancelled one is neither."""
+    """Count the block as `ok`, or as `error` if it raises; a cancelled block is not counted."""
     try:
         yield
     except Exception:
@@ -179,14 +178,14 @@ def counted(counter: Counter, *labels: str) -> Iterator[None]:
 
 
 class Snapshots(Collector):
-    """Figures that are read when somebody asks, as long as the block of `reading` lasts."""
+    """Gauges that are read when Prometheus asks, while a block of `reading` runs."""
 
     def __init__(self) -> None:
         self._reads: list[Read] = []
 
     @contextmanager
     def reading(self, *reads: Read) -> Iterator[None]:
-        """Tell these figures, too, while the block lasts."""
+        """Add these gauges while the block runs."""
         self._reads.extend(reads)
         try:
             yield
@@ -195,7 +194,7 @@ class Snapshots(Collector):
                 self._reads.remove(read)
 
     def collect(self) -> Iterator[Metric]:
-        """One that cannot be read does not keep the others from being told."""
+        """Yield all gauges; a gauge that fails is logged, and does not stop the others."""
         for read in self._reads:
             try:
                 yield from tuple(read())
@@ -208,5 +207,5 @@ _REGISTRY.register(SNAPSHOTS)
 
 
 def page() -> bytes:
-    """All figures, those of the reconcilers' queues included, in Prometheus' text format."""
+    """All metrics, with those of the reconcilers' queues, in Prometheus' text format."""
     return generate_latest(_REGISTRY) + generate_latest(WORK_QUEUE_FIGURES)

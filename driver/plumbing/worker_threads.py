@@ -1,4 +1,4 @@
-"""Threads for what would hold up the event loop: work on many values, and on slow disks."""
+"""Threads for work that would block the event loop: on many values, and on slow disks."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
 
 MANY = 256
-"""Values of which some milliseconds of work are made."""
+"""Values that take some milliseconds of work."""
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
 async def worked_out(many: int, function: Callable[[*Ts], T], *values: *Ts) -> T:
-    """What the function returns; of many values in a thread, so that others come in between.
+    """Return the result of a function; for many values run it in a thread.
 
     Args:
         many: How many values these are.
-        function: Pure.
-        values: Nobody changes them meanwhile.
+        function: A pure function.
+        values: Its arguments; no other code may change them meanwhile.
     """
     if many <= MANY:
         return function(*values)
@@ -27,10 +27,10 @@ async def worked_out(many: int, function: Callable[[*Ts], T], *values: *Ts) -> T
 
 
 async def to_the_end(work: Callable[[], T]) -> T:
-    """What `work` returns, from a thread; who is cancelled meanwhile waits until it has ended.
+    """Run `work` in a thread and return its result; a cancelled caller waits for its end.
 
-    A thread cannot be cancelled. So a lock that is held while it writes is held until it has
-    written, and what it writes cannot come after what the next holder writes.
+    A thread cannot be cancelled. So a caller that holds a lock keeps it until the thread has
+    written, and no write of the next holder comes before.
     """
     running = asyncio.get_running_loop().run_in_executor(None, work)
     cancelled: asyncio.CancelledError | None = None
@@ -40,6 +40,6 @@ async def to_the_end(work: Callable[[], T]) -> T:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        running.exception()  # so that nobody is told of it
+        running.exception()  # so that asyncio does not log it as not retrieved
         raise cancelled
     return running.result()

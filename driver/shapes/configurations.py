@@ -1,6 +1,6 @@
 """The fields of a Configuration that other components than the driver read.
 
-The driver reads all fields, see `configurations`.
+The driver reads all fields, see `driver.configurations`.
 """
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
@@ -11,20 +11,20 @@ from kube.shapes.metadata import Condition, NamedMetadata
 
 
 class HandlerFields(msgspec.Struct, frozen=True):
-    """Of `spec.discoveryHandler`."""
+    """`spec.discoveryHandler`."""
 
     name: str | None = None
 
 
 class ConfigurationSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `spec`."""
+    """`spec`."""
 
     discovery_handler: HandlerFields | None = None
     offline_taint_effect: str | None = None
 
 
 class NodeReport(msgspec.Struct, frozen=True):
-    """An entry of `status.nodes`: the state of a handler on a node."""
+    """An entry of `status.nodes`: the state of a node's handler."""
 
     name: str
     handler: str | None = None
@@ -34,7 +34,7 @@ class NodeReport(msgspec.Struct, frozen=True):
 
 
 class ConfigurationStatus(msgspec.Struct, frozen=True):
-    """Of `status`."""
+    """`status`."""
 
     conditions: list[Condition] | None = None
     nodes: list[NodeReport] | None = None

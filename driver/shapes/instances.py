@@ -10,14 +10,14 @@ from kube.shapes.metadata import NamedMetadata, OwnerReference
 
 
 class InstanceMetadata(NamedMetadata, frozen=True, kw_only=True, rename="camel"):
-    """Of `metadata` of an Instance."""
+    """`metadata` of an Instance."""
 
     owner_references: list[OwnerReference] | None = None
     finalizers: list[str] | None = None
 
 
 class InstanceSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `spec` of an Instance; `instances.stored.device_usage` reads the values of slots."""
+    """`spec` of an Instance; `instances.stored.device_usage` reads its slots."""
 
     configuration_name: str | None = None
     cdi_name: str | None = None
