@@ -1,9 +1,9 @@
-"""Claims for the kubelet: its calls, and what it and the API server are told.
+"""Prepares claims for the kubelet, and reports their devices to it and to the API server.
 
     kubelet ──► kubelet_plugin ──► kubelet_claims ──► grants: may it? ──► files
 
-In come the kubelet's calls and the allocation on the ResourceClaim; out go CDI files, each with its
-claim's record, what a claim's status says of its devices, and Events for pods whose device changed
-(`claim_events`). `stale_claims` says which claims no pod has any more. Start reading
-at `kubelet_claims`, or at `grants` for what is decided.
+Input: the kubelet's calls, and the allocation of the ResourceClaim. Output: CDI files, each with
+the record of its claim; the device status of the claim (`device_status`); Events on pods whose
+device changed (`claim_events`). `stale_claims` finds claims that no pod uses any more. Start
+reading at `kubelet_claims`, or at `grants` for the decisions.
 """

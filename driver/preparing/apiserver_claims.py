@@ -1,4 +1,4 @@
-"""The API server's ResourceClaims, read when the kubelet asks about them."""
+"""Reads ResourceClaims from the API server when the kubelet asks about them."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from kube.shapes.metadata import metadata_of
 from kube.shapes.reading import read_as
 
 API_SECONDS = 10.0
-"""For one read from the API server."""
+"""Timeout of one read from the API server."""
 
 READS_AT_ONCE = 64
 
 CLUSTER = "kube-system"
-"""The namespace that is as old as the cluster: its UID tells one cluster from the next."""
+"""The namespace that is as old as the cluster: its UID identifies the cluster."""
 
 FoundClaim = FullClaim | Failure | None
-"""A claim as it is now; None if it does not exist; a failure if that is not known."""
+"""A current claim; None if it does not exist; a Failure if that is unknown."""
 
 
 class ClaimReader(Protocol):
-    """ResourceClaims of the API server, not from a cache; any exception means 'cannot say'."""
+    """ResourceClaims from the API server, not from a cache. Any exception means 'unknown'."""
 
     async def claim(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """A claim as it is now; None if it does not exist."""
+        """The current claim; None if it does not exist."""
 
     async def claim_of(self, uid: ClaimUid) -> Mapping[str, Any] | None:
-        """The same by its UID alone, which takes far longer."""
+        """The same by its UID alone, which is much slower."""
 
     async def home(self) -> Home:
-        """Which node and cluster this is."""
+        """The UIDs of this node and cluster."""
 
 
 class ClaimReads:
-    """Reads that end in time; no more run at once than the API server can bear."""
+    """Reads with a timeout; at most `READS_AT_ONCE` run concurrently."""
 
     def __init__(self, reader: ClaimReader) -> None:
         self._reader = reader
         self._at_once = asyncio.Semaphore(READS_AT_ONCE)
 
     async def claim(self, wanted: ClaimReference) -> FoundClaim:
-        """The claim that is meant, by its name or, without one, by its UID."""
+        """The claim by its name or, without a name, by its UID."""
         try:
             async with self._at_once, asyncio.timeout(API_SECONDS):
                 if wanted.name:
@@ -61,7 +61,7 @@ class ClaimReads:
 
 
 class ApiClaims:
-    """ResourceClaims as they are now, see `ClaimReader`."""
+    """Current ResourceClaims, see `ClaimReader`."""
 
     def __init__(self, client: ApiClient, node: NodeName) -> None:
         self._client = client
@@ -84,5 +84,5 @@ class ApiClaims:
 
 
 def said(error: Exception) -> str:
-    """What an exception says; its class where it says nothing."""
+    """The text of an exception; the name of its class if it has no text."""
     return str(error) or type(error).__name__

@@ -1,10 +1,9 @@
-"""Tells on ResourceClaims what of each device was prepared.
+"""Writes the devices of prepared claims into the status of their ResourceClaims.
 
-    prepared claims ──reconcile──► status.devices, applied as this node's own
+    prepared claims ──reconcile──► status.devices, applied with this node's field manager
 
-No claim waits for it, and none fails with it: it is what people look at, not what containers get.
-What an earlier process prepared is compared with what is stored: a node that starts again reads
-its claims, and writes only those that say something else.
+No claim waits for this, and none fails with it: the status is for people, not for containers. A
+driver that restarts reads its claims first, and writes only a status that differs.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds.
+    """Delays, in seconds.
 
     Attributes:
-        settle: After which it is written, so that it is no part of a pod's start, and pods that
-            end at once cost no write.
-        refused: After which it is tried again where the API server refused it to this account.
+        settle: How long a write is delayed, so that it does not slow down the start of a pod, and
+            pods that end at once cost no write.
+        refused: When to retry after the API server refused the permission.
     """
 
     settle: float = 2.0
@@ -54,7 +53,7 @@ TIMES = Times()
 
 
 class ClaimStatuses:
-    """Keeps `status.devices` of the prepared claims what this node knows."""
+    """Keeps `status.devices` of the prepared claims up to date."""
 
     def __init__(self, client: ApiClient, node: NodeName, claims: KubeletClaims) -> None:
         self._client = client
@@ -67,7 +66,7 @@ class ClaimStatuses:
         claims.on_prepared(lambda: self._queue.add_after(ALL, TIMES.settle))
 
     async def run(self) -> NoReturn:
-        """Tell until cancelled; what fails is tried again, and logged."""
+        """Write until cancelled; failures are logged and retried."""
         await self._queue.run()
 
     async def _reconcile(self) -> Result:
@@ -92,7 +91,7 @@ class ClaimStatuses:
         try:
             await self._client.apply(path, body, force=True, options=self._options)
         except (ConflictError, NotFoundError) as error:
-            logger.debug("claim %s is another by now: %s", reference, error)
+            logger.debug("claim %s was deleted or replaced: %s", reference, error)
         except InvalidError as error:
             level = logging.DEBUG if _is_deallocated(error) else logging.WARNING
             logger.log(level, "status.devices of claim %s not written: %s", reference, error)
@@ -108,9 +107,9 @@ class ClaimStatuses:
 
 
 def _is_deallocated(error: InvalidError) -> bool:
-    """Whether the claim has none of these devices any more: its pods ended meanwhile.
+    """Whether the claim no longer has these devices: its pods ended meanwhile.
 
-    What is wrong with an entry as a whole, and not with a field of it, is that its device is not
+    An error about an entry as a whole, and not about a field, means that the device is not
     allocated to the claim.
     """
     return bool(error.causes) and all(

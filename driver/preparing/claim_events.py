@@ -17,11 +17,11 @@ from kube.shapes.pods import Pod
 from kube.shapes.reading import JsonObject, read_as
 
 ClaimEvent = tuple[ClaimReference, DeviceEvent]
-"""Of which claim, and what its pods are told."""
+"""A claim, and the Event for its pods."""
 
 
 def change_events(renewals: Iterable[Renewal], where: DeviceLocator) -> tuple[ClaimEvent, ...]:
-    """What changed, an Event for each device."""
+    """An Event for each changed device."""
     return tuple(
         (renewal.after.reference, event)
         for renewal in renewals
@@ -31,9 +31,9 @@ def change_events(renewals: Iterable[Renewal], where: DeviceLocator) -> tuple[Cl
 
 
 def taken_events(claims: Iterable[PreparedClaim], where: DeviceLocator) -> frozenset[ClaimEvent]:
-    """Paths that containers may hold from before, and that are other devices' now.
+    """Events about former paths, which containers may hold, that lead to other devices now.
 
-    The same for as long as that lasts; each is reported once.
+    The result stays the same as long as that lasts; the caller reports each Event once.
     """
     return frozenset(
         (claim.reference, path_taken(f"device {device.allocated}", path, owner))
@@ -68,7 +68,7 @@ def _given(device: PreparedDevice) -> Given:
 
 
 def _has_moved(before: PreparedDevice, after: PreparedDevice) -> bool:
-    """Not where a link became the node that it leads to, see `rival_claims.left`."""
+    """Whether its device nodes changed; a link that was replaced by its target does not count."""
     pairs = tuple(zip(before.device_specs, after.device_specs, strict=False))
     is_same = len(before.device_specs) == len(after.device_specs) and all(
         old == new or (replace(old, host_path=new.host_path) == new and _is_link(old, after))
@@ -82,7 +82,7 @@ def _is_link(old: DeviceSpec, after: PreparedDevice) -> bool:
 
 
 def pods_of(pods: Iterable[JsonObject | Pod], claim: ClaimReference) -> tuple[Pod, ...]:
-    """The pods, of these, whose containers may have the claim's devices."""
+    """Those of `pods` whose containers may have the claim's devices."""
     return tuple(
         pod
         for pod in (read_as(Pod, each) for each in pods)

@@ -1,9 +1,9 @@
-"""What a claim's status says of its devices, for those who cannot look into containers.
+"""The status of a claim's devices, for users without access to its containers.
 
     PreparedClaim ──status_apply──► status.devices of the ResourceClaim
 
-Of each device what its containers get, and its addresses where it is on the network. Kubernetes
-removes it with the allocation.
+An entry has what containers get of the device, and its network addresses. Kubernetes removes the
+entries with the allocation.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kube.shapes.full_claims import FullClaim
 from kube.shapes.reading import JsonObject, read_as
 
 DATA_LIMIT = 10 * 1024
-"""Bytes of `data` of one device."""
+"""Bytes that `data` of one device may have."""
 
 _OPTIONAL = ("properties", "mounts", "deviceNodes")
-"""What is left out of `data` that has no room, in this order."""
+"""Fields that are omitted from too large `data`, in this order."""
 
 
 def status_apply(claim: PreparedClaim) -> dict[str, Any]:
-    """What a node's driver applies: its own devices of the claim, and nothing else."""
+    """The body that a node's driver applies: the devices of the claim that it prepared."""
     reference = claim.reference
     devices = {_key(entry): entry for entry in map(_entry, claim.devices)}
     return {
@@ -44,9 +44,9 @@ def status_apply(claim: PreparedClaim) -> dict[str, Any]:
 
 
 def is_stored(claim: PreparedClaim, found: JsonObject | FullClaim) -> bool:
-    """Whether a ResourceClaim of the API server says so already.
+    """Whether a ResourceClaim of the API server has these entries already.
 
-    Entries of other drivers and of devices that other nodes prepared are not looked at.
+    Entries of other drivers, and of devices that other nodes prepared, are ignored.
     """
     there = read_as(FullClaim, found)
     if there.uid != claim.reference.uid:
@@ -61,12 +61,12 @@ def is_stored(claim: PreparedClaim, found: JsonObject | FullClaim) -> bool:
 
 
 def _key(entry: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Two requests of a claim may have one device, which has one entry."""
+    """The key of an entry; a device of two requests of a claim has one entry."""
     return entry["pool"], entry["device"], entry.get("shareID", "")
 
 
 def _said(entry: Mapping[str, Any]) -> tuple[object, object]:
-    """What this driver says of a device; conditions may be others'."""
+    """The fields of an entry that this driver writes; conditions may be from other clients."""
     return entry.get("data"), entry.get("networkData")
 
 
@@ -84,7 +84,7 @@ def _entry(device: PreparedDevice) -> dict[str, Any]:
 
 
 def _data(device: PreparedDevice) -> dict[str, Any]:
-    """Secrets are in it no more than in its ResourceSlice, which shows properties, too."""
+    """The `data` of a device. Its properties are public: its ResourceSlice has them, too."""
     told: dict[str, Any] = {
         "configuration": device.configuration,
         "instance": device.instance,

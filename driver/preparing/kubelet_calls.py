@@ -1,7 +1,7 @@
-"""The kubelet's calls, which name several claims: each claim is worked at on its own.
+"""The kubelet's calls, which name several claims: each claim is processed on its own.
 
-Whatever happens to one claim becomes that claim's answer and no other's. Work goes on when the
-kubelet hangs up: it asks again, and is then told the result.
+An error with one claim is the answer for that claim alone. Work continues if the kubelet cancels
+the call: it calls again, and then gets the result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kube.api import naming, note_span
 logger = logging.getLogger(__name__)
 
 CLAIM_SECONDS = 40.0
-"""For all that may have to wait. The kubelet gives up after 45 s, and would learn no reason."""
+"""Timeout before the first write. The kubelet times out after 45 s, and learns no reason."""
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ Work = Callable[[ClaimReference], Awaitable[T]]
 
 
 class ClaimCalls:
-    """What runs for the kubelet."""
+    """The running calls of the kubelet."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()
@@ -41,26 +41,26 @@ class ClaimCalls:
 
     @asynccontextmanager
     async def one_at_a_time(self, uid: ClaimUid) -> AsyncIterator[asyncio.Timeout]:
-        """Keep other calls from a claim, and take no longer than they may. Raises TimeoutError."""
-        lock = self._locks.setdefault(uid, asyncio.Lock())  # gone when no call waits for it
+        """Lock a claim against other calls, for `CLAIM_SECONDS`. Raises TimeoutError."""
+        lock = self._locks.setdefault(uid, asyncio.Lock())  # collected when no call uses it
         async with asyncio.timeout(CLAIM_SECONDS) as deadline, lock:
             yield deadline
 
     async def each(
         self, wanted: Iterable[ClaimReference], work: Work[T]
     ) -> Mapping[ClaimUid, T | Failure]:
-        """An answer for each claim; one that is named twice is worked at once."""
+        """The answer for each claim; a claim that is named twice is processed once."""
         references = {reference.uid: reference for reference in wanted}
         tasks = [asyncio.create_task(_answered(r, work)) for r in references.values()]
         self._running.update(tasks)
         for task in tasks:
             task.add_done_callback(self._running.discard)
         if tasks:
-            await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
+            await asyncio.wait(tasks)  # unlike gather, this does not cancel them
         return {uid: task.result() for uid, task in zip(references, tasks, strict=True)}
 
     async def finish(self, seconds: float) -> None:
-        """Let what runs come to an end, for this long."""
+        """Wait up to `seconds` for running calls; then cancel them."""
         await finish(self._running, seconds)
 
 
@@ -88,7 +88,7 @@ def report_prepared(
     before: PreparedClaim | None,
     began: int,
 ) -> None:
-    """Log and trace a call that began at this nanosecond; `before` is what the claim had."""
+    """Log and trace a call. `began`: its start in ns. `before`: the record before it."""
     pods = () if found is None or isinstance(found, Failure) else consumers(found)
     with naming(podUIDs=",".join(pods)):
         _log_prepared(answer, before)
@@ -108,7 +108,7 @@ def _log_prepared(claim: PreparedClaim | Failure, before: PreparedClaim | None) 
 
 
 def log_renewed(renewals: Iterable[Renewal]) -> None:
-    """Tell the log which claims were planned anew."""
+    """Log which claims were planned anew."""
     for renewal in renewals:
         devices = [f"{d.allocated} {d.withheld or 'is up to date'}" for d in renewal.after.devices]
         logger.info("Planned claim %s anew: %s", renewal.after.reference, ", ".join(devices))

@@ -1,7 +1,7 @@
-"""The claims that the kubelet asks about: looked up, prepared, unprepared; each on its own.
+"""Prepares and unprepares the claims that the kubelet asks about, each on its own.
 
-Whatever happens to one claim becomes the answer for that claim and for no other. Work goes on when
-the kubelet hangs up: it asks again, and then gets the result.
+An error with one claim is the answer for that claim alone. Work continues if the kubelet cancels
+the call: it calls again, and then gets the result.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ from kube.api import now_ns
 logger = logging.getLogger(__name__)
 
 INSTANCES_SECONDS = 20.0
-"""For the first discovery, just after a start."""
+"""How long a new claim waits for the first discovery after a start."""
 
 KNOWN_SECONDS = 5.0
-"""The same, for what is granted already: then it is given as it was, for not heard is not gone."""
+"""The same for a prepared claim; then it keeps its devices: an unknown device is not absent."""
 
 OnRenewed = Callable[[tuple[Renewal, ...]], None]
-"""Hears of claims whose containers get something else from now on; returns at once."""
+"""Gets the claims whose containers get other devices from now on; must not block."""
 
 
 class KubeletClaims:
-    """Carries out what the kubelet asks for.
+    """Prepares and unprepares claims for the kubelet.
 
     Attributes:
         pools: The pools whose devices only this node prepares, see `claims.allocated_claim`; may
             be replaced at any time.
-        calls: What runs now.
-        cleanup: What becomes of claims that the kubelet does not ask about.
+        calls: The running calls.
+        cleanup: Cleans up claims that the kubelet does not ask about.
     """
 
     def __init__(
@@ -84,20 +84,20 @@ class KubeletClaims:
     async def prepare(
         self, wanted: Iterable[ClaimReference]
     ) -> Mapping[ClaimUid, PreparedClaim | Failure]:
-        """An answer for each claim; asked again, the same one."""
+        """The answer for each claim; a repeated call gets the same answer."""
         return await self.calls.each(wanted, self._prepare)
 
     async def unprepare(
         self, wanted: Iterable[ClaimReference]
     ) -> Mapping[ClaimUid, PreparedClaim | Failure | None]:
-        """An answer for each claim; one that is not prepared is fine."""
+        """The answer for each claim; None for a claim that is not prepared."""
         return await self.calls.each(wanted, self._unprepare)
 
     def on_renewed(self, listener: OnRenewed) -> None:
         self._on_renewed.append(listener)
 
     def on_prepared(self, listener: Callable[[], None]) -> None:
-        """Call back whenever what is prepared may be something else."""
+        """Call `listener` whenever the prepared claims may have changed."""
         self._on_prepared.append(listener)
 
     def _note_prepared(self) -> None:
@@ -111,39 +111,39 @@ class KubeletClaims:
 
     @property
     def prepared_now(self) -> PreparedClaims:
-        """Those that are known as a whole."""
+        """The prepared claims whose records are completely known."""
         doubtful = self._node.doubtful
         return {uid: c for uid, c in self._node.prepared.items() if uid not in doubtful}
 
     @property
     def lost(self) -> PreparedClaims:
-        """Those that are known as a whole, and whose CDI file is gone."""
+        """The claims whose records are completely known, and whose CDI files are missing."""
         return self._node.lost
 
     @property
     def doubtful(self) -> PreparedClaims:
-        """Those that are not known as a whole: nothing new is prepared meanwhile."""
+        """The claims whose records are partly unknown: no new claim is prepared meanwhile."""
         return self._node.doubtful
 
     @property
     def where(self) -> DeviceLocator | None:
-        """By what they were planned last; None if they never were."""
+        """The device locator of the last renewal; None before the first."""
         return self._renewed
 
     async def home(self) -> Home:
-        """Which node and cluster this is. Raises what a client raises."""
+        """The UIDs of this node and cluster. Raises what a client raises."""
         if isinstance(self._node.home, str):
             self._node.home = await self._reader.home()
         return self._node.home
 
     async def read(self, wanted: ClaimReference) -> FoundClaim:
-        """The claim as it is now; a failure if the API server cannot be asked."""
+        """The current claim; a Failure if the API server cannot be asked."""
         return await self._reads.claim(wanted)
 
     async def recover(self) -> None:
-        """Take over from an earlier process; call once, before the kubelet can ask.
+        """Take over from an earlier process; call once, before the kubelet can call.
 
-        Devices may have moved since: they are looked at first, if they can be.
+        Devices may have moved since. So this waits for the first discovery, up to `KNOWN_SECONDS`.
         """
         await self._node.recover()
         if not self._node.prepared:
@@ -155,14 +155,14 @@ class KubeletClaims:
             logger.exception("What is prepared cannot be planned anew yet")
 
     async def renew(self, *, again: bool = False, whole: bool = True) -> None:
-        """Plan anew what is prepared, by where its devices are now.
+        """Plan the prepared claims anew, with the current locations of their devices.
 
         Args:
-            again: Even if no change was heard.
-            whole: All of it, and not only what changed since the last time.
+            again: Also if no change was reported.
+            whole: True: all claims. False: only those that changed since the last time.
 
         Raises:
-            OSError: If it cannot be written; call again.
+            OSError: If a file cannot be written; call again.
         """
         sight = self._source.sight
         if sight is None or (self._is_renewed(sight) and not again):
@@ -171,7 +171,7 @@ class KubeletClaims:
             await self._renew(whole=whole)
 
     async def _renew(self, *, whole: bool = True) -> None:
-        # While it waited for another process, more may have been seen.
+        # The devices may have changed while this waited for the lock.
         if (sight := self._source.sight) is None:
             return
         only = None
@@ -180,7 +180,7 @@ class KubeletClaims:
         plan = partial(
             renew,
             where=sight.where,
-            resolve=cache(self._on_host.resolve),  # of a thousand claims many have one device
+            resolve=cache(self._on_host.resolve),  # many of a thousand claims have one device
             refuse_mount=self._on_host.refuse_mount,
             only=only,
         )
@@ -197,11 +197,11 @@ class KubeletClaims:
         return sight.where is self._renewed and self._node.is_up_to_date
 
     async def _prepare(self, wanted: ClaimReference) -> PreparedClaim | Failure:
-        """Read the claim; read the records; already prepared? plan; write the record; answer.
+        """Read the claim, wait for devices, read the records, plan, write the record, answer.
 
-        The record is in the CDI file, so one write is the grant, see `records`. Other processes
-        are kept from this claim from the first read to the last write, and from the other claims
-        only while records are read and written: what is waited for before may take long.
+        The CDI file has the record, so one write is the grant, see `records`. Other processes are
+        locked out of this claim from the first read to the last write. They are locked out of the
+        other claims only while records are read and written, because the waits may take long.
         """
         began = now_ns()
         async with (
@@ -211,7 +211,7 @@ class KubeletClaims:
             found = await self._read(wanted)
             await self._wait_for_devices(found, wanted)
             async with self._node.exclusively() as prepared:
-                deadline.reschedule(None)  # a write that has begun is waited for
+                deadline.reschedule(None)  # from here on wait for the write
                 before = prepared.get(wanted.uid)
                 answer = await self._grant(self._allocation(found, wanted, before))
         report_prepared(wanted, found, answer, before, began)
@@ -219,17 +219,17 @@ class KubeletClaims:
         return answer
 
     async def _read(self, wanted: ClaimReference) -> FoundClaim:
-        """The claim as it is now, and where it would be prepared."""
+        """Read the current claim, and the UIDs of this node and cluster."""
         found = await self.read(wanted)
         if not isinstance(found, Failure):
             try:
                 await self.home()
             except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
-                self._node.home = said(error)  # meanwhile nothing new is granted
+                self._node.home = said(error)  # no new claim is granted meanwhile
         return found
 
     async def _wait_for_devices(self, found: FoundClaim, wanted: ClaimReference) -> None:
-        """Wait for the first discovery, as long as that can make a difference."""
+        """Wait for the first discovery, if the claim needs it."""
         if self._source.sight is not None:
             return
         prepared = self._node.prepared
@@ -241,7 +241,7 @@ class KubeletClaims:
     def _allocation(
         self, found: FoundClaim, wanted: ClaimReference, known: PreparedClaim | None
     ) -> AllocatedClaim | Failure:
-        """The claim's allocation; what is granted already is kept up without the API server."""
+        """The claim's allocation; from its record if the API server cannot be asked."""
         if not isinstance(found, Failure):
             return allocated_claim(found, wanted, self.pools)
         if known is None or not known.devices:
@@ -251,7 +251,7 @@ class KubeletClaims:
         return AllocatedClaim(wanted, devices, known.pod_claim)
 
     async def _grant(self, claim: AllocatedClaim | Failure) -> PreparedClaim | Failure:
-        """Plan and record; all that is prepared is brought up to date before it is given again."""
+        """Plan and record a claim; a prepared claim is brought up to date first."""
         if isinstance(claim, Failure):
             return claim
         if is_prepared(claim, self._node.prepared):
@@ -264,7 +264,7 @@ class KubeletClaims:
         return await self._node.grant(partial(self._plan, claim), self._instance)
 
     def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
-        """By what is known when the plan's turn comes: `renew` may have come before it."""
+        """Plan with the current devices: `renew` may have run since the claim was read."""
         return plan(claim, prepared, self._source.sight, self._node.boot_id, self._on_host)
 
     async def _unprepare(self, wanted: ClaimReference) -> PreparedClaim | Failure | None:
@@ -281,14 +281,14 @@ class KubeletClaims:
         return released
 
     async def _discovered(self, seconds: float) -> None:
-        """Wait for the first discovery, but no longer than this."""
+        """Wait up to `seconds` for the first discovery."""
         if self._source.sight is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._source.decided()
 
     async def _bring_up_to_date(self) -> None:
-        """Plan anew what is prepared, where its devices changed since. Raises OSError."""
+        """Plan the prepared claims anew if devices changed since. Raises OSError."""
         sight = self._source.sight
         if sight is not None and not self._is_renewed(sight):
             await self._renew()

@@ -1,4 +1,4 @@
-"""The health of devices of prepared claims, as the kubelet watches it."""
+"""Streams the health of devices of prepared claims to the kubelet."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from driver.preparing.kubelet_claims import KubeletClaims
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 BURST_SECONDS = 0.05
-"""For what changes together with a device's health, so that it is one list."""
+"""Delay that joins changes at one moment to one list."""
 
 RESEND_SECONDS = 10.0
-"""The kubelet takes a device that it has not heard of for 30 s for one of unknown health."""
+"""Interval of repeated lists: after 30 s without one the kubelet sets the health to unknown."""
 
 
 class Health(health_grpc.DRAResourceHealthServicer):
-    """`v1.DRAResourceHealth`: what claims hold, at once, on each change, and repeatedly."""
+    """`v1.DRAResourceHealth`: lists devices of claims at once, on each change, and repeatedly."""
 
     def __init__(self, claims: KubeletClaims, source: InstanceSource) -> None:
         self._claims = claims
@@ -37,7 +37,7 @@ class Health(health_grpc.DRAResourceHealthServicer):
         claims.on_prepared(self._wake)
 
     def end(self) -> None:
-        """End all streams, which otherwise last as long as the kubelet."""
+        """End all streams; otherwise they end with the kubelet."""
         self._ended.set()
         self._wake()
 
@@ -73,7 +73,7 @@ class Health(health_grpc.DRAResourceHealthServicer):
                     await asyncio.sleep(BURST_SECONDS)
 
     async def _unless_ended(self) -> DevicesView | None:
-        """What is known now; None if the end comes before the first discovery is over."""
+        """The current devices, after the first discovery; None if `end` was called."""
         known = asyncio.ensure_future(self._source.decided())
         ended = asyncio.ensure_future(self._ended.wait())
         try:
@@ -85,7 +85,7 @@ class Health(health_grpc.DRAResourceHealthServicer):
 
 
 def _health(found: Mapping[tuple[str, DeviceName], str]) -> health.NodeWatchResourcesResponse:
-    """Without times: the kubelet puts its own in place of them."""
+    """The message for the kubelet; without times, which the kubelet sets itself."""
     return health.NodeWatchResourcesResponse(
         devices=[
             health.DeviceHealth(

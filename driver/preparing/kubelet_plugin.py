@@ -41,7 +41,7 @@ SERVICES = (
     "v1.DRAResourceHealth",
     "v1alpha1.DRAResourceHealth",
 )
-"""Names that the kubelet knows the services by; it takes the first of a kind that it supports."""
+"""Names of the services; of each kind the kubelet takes the first that it supports."""
 
 WATCH_SECONDS = 1.0
 """How soon a lost socket is noticed."""
@@ -53,10 +53,10 @@ _Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class Registration(registration_grpc.RegistrationServicer):
-    """Tells the kubelet what this plugin is, and hears whether it was accepted.
+    """Registers this plugin with the kubelet.
 
     Attributes:
-        problem: Why the kubelet does not use this plugin; empty if it does.
+        problem: Why the kubelet does not use this plugin; "" if it does.
     """
 
     def __init__(self, endpoint: str) -> None:
@@ -86,7 +86,7 @@ class Registration(registration_grpc.RegistrationServicer):
 
 
 class Plugin(v1_grpc.DRAPluginServicer):
-    """`v1.DRAPlugin`: one entry for each claim that was asked for, always."""
+    """`v1.DRAPlugin`: an answer has an entry for each requested claim."""
 
     def __init__(self, claims: KubeletClaims) -> None:
         self._claims = claims
@@ -144,9 +144,9 @@ def _device(device: PreparedDevice) -> v1.Device:
 
 
 def _older_versions(plugin: Plugin, devices_health: Health) -> list[grpc.GenericRpcHandler]:
-    """The same under the names of v1beta1 and v1alpha1, whose messages are on the wire those of v1.
+    """The services under the names of v1beta1 and v1alpha1; their messages are compatible with v1.
 
-    But for `share_id`, which v1beta1 does not know, and a kubelet of that version skips.
+    v1beta1 has no `share_id`; a kubelet of that version ignores the field.
     """
     claims: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
         "NodePrepareResources": grpc.unary_unary_rpc_method_handler(
@@ -178,7 +178,7 @@ def _older_versions(plugin: Plugin, devices_health: Health) -> list[grpc.Generic
 async def serve(
     paths: KubeletPaths, claims: KubeletClaims, source: InstanceSource
 ) -> AsyncIterator[Registration]:
-    """Serve the kubelet until the block ends; yields what it thinks of this plugin.
+    """Serve the kubelet until the block ends; yield the state of the registration.
 
     Raises:
         SocketError: If a socket cannot be opened.
@@ -200,8 +200,8 @@ async def serve(
     )
     await claims.recover()
     await asyncio.to_thread(remove_dead_sockets, paths)
-    # The kubelet calls as soon as it sees the second socket, so the first must answer by then.
-    # They are withdrawn in the opposite order.
+    # The kubelet calls as soon as it sees the second socket, so the first must answer before.
+    # They are removed in reverse order.
     try:
         for socket in sockets:
             await socket.open()
@@ -225,7 +225,7 @@ async def _watched(sockets: Iterable[Socket]) -> AsyncIterator[None]:
 
 
 async def _watch(sockets: Iterable[Socket]) -> None:
-    """Bring lost sockets back: somebody may have cleared the kubelet's folders."""
+    """Open missing sockets again: the kubelet's folders may have been cleared."""
     while True:
         await asyncio.sleep(WATCH_SECONDS)
         for socket in sockets:

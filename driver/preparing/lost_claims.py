@@ -1,11 +1,11 @@
-"""Lost claims: those that are prepared, and whose CDI file is gone.
+"""Lost claims: prepared claims whose CDI files are missing.
 
     PreparedClaim, ResourceClaim, pods of the node ──use_of──► Use
 
 Another driver released the claim, or a person removed the file. A file that is written again after
-a release would hold the device, for a driver of an earlier version, too, which believes the file.
-So it is written again only for a claim that is in use, by what the API server says. Before a pod's
-end is told there, the kubelet has unprepared its claims: so that is asked more than once.
+a release would block the device, also for a driver of an earlier version, which trusts the file.
+So the file is written again only if the claim is in use according to the API server. The kubelet
+unprepares the claims of a pod before the API server shows the pod's end, so that is asked twice.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from kube.shapes.pods import Pod
 from kube.shapes.reading import JsonObject, read_as
 
 CONFIRM_SECONDS = 5.0
-"""For so long at the least a claim must have been in use before its file is written again."""
+"""Minimum time for which a claim must be in use before its file is written again."""
 
 
 class Use(Enum):
     """Whether a claim is in use on this node.
 
     Attributes:
-        RUNNING: A pod of the node has it that has not ended, and is not being deleted.
-        ENDING: Pods that are being deleted have it, or what is not a pod.
-        NONE: No pod of the node has it, or it has its devices no more.
+        RUNNING: A pod of the node uses it, has not ended and is not terminating.
+        ENDING: Only terminating pods, or consumers that are not pods, use it.
+        NONE: No pod of the node uses it, or it no longer has its devices.
     """
 
     RUNNING = "running"
@@ -43,12 +43,12 @@ def use_of(
     found: JsonObject | FullClaim | None,
     pods: Iterable[JsonObject | Pod],
 ) -> Use:
-    """Who uses a claim that is prepared here.
+    """The use of a claim that is prepared here.
 
     Args:
-        claim: One of which all is known.
-        found: The API server's of that name; None if it has none.
-        pods: Those of this node, as the API server has them.
+        claim: The claim; its record is completely known.
+        found: The API server's claim of that name; None if there is none.
+        pods: The pods of this node in the API server.
     """
     stored = read_as(FullClaim, found) if found is not None else None
     if stored is None or stored.uid != claim.reference.uid or not is_allocated(claim, stored):

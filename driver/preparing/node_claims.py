@@ -1,11 +1,11 @@
-"""The prepared claims of a node, kept right while its devices come, go and move.
+"""Keeps the prepared claims of a node up to date while devices come, go and move.
 
     discovery ──► reconcile: KubeletClaims.renew ──► CDI files
                                   └──► Events on the pods that have the claims
 
-Events have a queue of their own: no file waits for the API server. What is not told when
-the process ends stays unreported, unless it is so still: that another device has a path that
-containers hold is told again.
+Events have their own queue: no file waits for the API server. Events that are pending when the
+process ends are lost, except the one that still holds after the restart: that a path which
+containers hold leads to another device.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from kube.shapes.reading import read_as
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 10.0
-"""How often the files are looked at though nothing was reported: a link may lead elsewhere."""
+"""How often claims are checked without a reported change: a link may lead elsewhere."""
 
 
 class NodeClaims:
-    """Plans anew what is prepared whenever devices change, and records Events on pods."""
+    """Plans prepared claims anew whenever devices change, and records Events on pods."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class NodeClaims:
         claims: KubeletClaims,
         record: Callable[[Event], None],
     ) -> None:
-        """`record` takes Events and returns at once."""
+        """`record` takes Events and must not block."""
         self._client = client
         self._claims = claims
         self._record = record
@@ -55,11 +55,11 @@ class NodeClaims:
         claims.on_renewed(self._note_renewed)
 
     def devices_changed(self) -> None:
-        """They may be elsewhere, or not."""
+        """Check the claims: devices may have changed."""
         self._files_queue.add(ALL)
 
     async def run(self) -> NoReturn:
-        """Keep them right until cancelled; what fails is tried again, and logged."""
+        """Keep them up to date until cancelled; failures are logged and retried."""
         await asyncio.gather(self._files_queue.run(), self._events_queue.run())
         raise AssertionError("queues do not end")
 
@@ -80,7 +80,7 @@ class NodeClaims:
             self._note(events)
 
     def _note_taken(self) -> None:
-        """A device that the same change has reported as moved is not reported again."""
+        """Queue Events about taken paths, except for devices that this change reported as moved."""
         if (where := self._claims.where) is None:
             return
         taken = taken_events(self._claims.prepared.values(), where)

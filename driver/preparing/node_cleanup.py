@@ -1,7 +1,7 @@
 """Cleanup of prepared claims that the kubelet does not ask about.
 
-What is decided about a claim is decided anew here, while no other call or process works at it: it
-may have come into use since.
+The caller decided about a claim before. `Cleanup` checks the decision again with the claim locked
+against other calls and processes: the claim may be in use by now.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from driver.preparing.lost_claims import Use
 
 
 class Cleanup:
-    """Carries out what is found out of claims by looking."""
+    """Writes or releases claims whose state was found by a check."""
 
     def __init__(self, node: Node, calls: ClaimCalls, on_changed: Callable[[], None]) -> None:
-        """`on_changed` is called when other claims are prepared, or the same ones otherwise."""
+        """`on_changed` is called when the prepared claims have changed."""
         self._node = node
         self._calls = calls
         self._on_changed = on_changed
@@ -31,14 +31,15 @@ class Cleanup:
         return self._node.folder_problem
 
     async def settle(self, uid: ClaimUid, use: Callable[[], Awaitable[Use | None]]) -> Use | None:
-        """Write the CDI file of a lost claim that is in use; forget one that is not.
+        """Write the CDI file of a lost claim that is in use; forget a claim that is not.
 
         Args:
             uid: The claim's.
-            use: Says whether it is in use.
+            use: Returns the use of the claim.
 
         Returns:
-            By which use it was settled; None if it was not. Raises OSError, and what `use` raises.
+            The use that decided; None if the claim is unchanged. Raises OSError, and what `use`
+            raises.
         """
         async with self._calls.one_at_a_time(uid) as deadline, self._node.alone_with(uid):
             if (found := await use()) not in (Use.RUNNING, Use.NONE):
@@ -57,10 +58,10 @@ class Cleanup:
 
         Args:
             uid: The claim's.
-            is_stale: Whether it is to go, as it is prepared now.
+            is_stale: Whether the claim, as it is prepared now, is stale.
 
         Returns:
-            None if it is not prepared, or not stale.
+            The released claim, or why it stays; None if it is not prepared, or not stale.
         """
         async with self._calls.one_at_a_time(uid) as deadline, self._node.alone_with(uid):
             async with self._node.exclusively() as prepared:

@@ -1,10 +1,10 @@
-"""Settles lost claims, see `lost_claims`: writes their CDI files again, or forgets them.
+"""Reconciles lost claims, see `lost_claims`: writes their CDI files again, or forgets them.
 
     ResourceClaims, pods of the API server ──reconcile──► in use: its CDI file
                                                      └──► not in use: unprepared
 
-While the API server is away, and while pods of a claim are being deleted, it stays as it is. So
-does a claim in use while its file cannot be written.
+A claim stays as it is while the API server is unavailable, while its pods are terminating, and, if
+it is in use, while its file cannot be written.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from kube.shapes.reading import read_as
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-"""How often it is looked whether a claim is lost, which costs the API server nothing."""
+"""How often to check for lost claims; the check makes no call to the API server."""
 
 BACKOFF = Backoff(first_seconds=LOOK_SECONDS, cap_seconds=60.0)
-"""When the API server is asked again about lost claims while nothing changes: a list of the node's
-pods, and a read of each claim."""
+"""When to ask the API server again about unchanged lost claims: one list of the node's pods, and
+one read of each claim."""
 
 Pods = Sequence[Pod]
 
 
 @dataclass(eq=False)
 class LostClaims:
-    """Settles the lost claims of a node while `run` runs."""
+    """Reconciles the lost claims of a node while `run` runs."""
 
     client: ApiClient
     node: NodeName
@@ -59,7 +59,7 @@ class LostClaims:
         self._due = float("-inf")
 
     async def run(self) -> NoReturn:
-        """Settle them until cancelled; what fails is tried again, and logged."""
+        """Reconcile until cancelled; failures are logged and retried."""
         await self._queue.run()
 
     async def _reconcile(self) -> After:
@@ -70,7 +70,7 @@ class LostClaims:
         return After(LOOK_SECONDS)
 
     def _note(self, lost: PreparedClaims) -> None:
-        """The API server is asked at once about other claims, and when files can be written."""
+        """Reset the backoff if the lost claims changed, or if files can be written again."""
         is_writable = not self.claims.cleanup.folder_problem
         if lost.keys() != self._told or (is_writable and not self._was_writable):
             self._unchanged, self._due = 0, float("-inf")
@@ -78,7 +78,7 @@ class LostClaims:
             del self._running_since[uid]
         for uid in lost.keys() - self._told:
             reference = lost[uid].reference
-            logger.warning("CDI file of claim %s is gone; looking who uses the claim", reference)
+            logger.warning("CDI file of claim %s is missing; checking its use", reference)
         self._told, self._was_writable = set(lost), is_writable
 
     async def _look(self, lost: PreparedClaims) -> None:
@@ -92,7 +92,7 @@ class LostClaims:
             self._due = asyncio.get_running_loop().time() + pause
 
     async def _settle(self, claim: PreparedClaim, pods: Pods) -> None:
-        """What is decided by this look is looked at once more, with all others kept out."""
+        """Check the use of a claim; if that decides, check it again with the claim locked."""
         uid = claim.reference.uid
         use = self._uses[uid] = await self._use(claim, pods)
         if use is not Use.RUNNING:
@@ -104,9 +104,9 @@ class LostClaims:
         still = partial(self._still, use, claim)
         settled = await self.claims.cleanup.settle(claim.reference.uid, still)
         if settled is Use.RUNNING:
-            logger.warning("Wrote the CDI file of claim %s again: a pod has it", claim.reference)
+            logger.warning("Wrote the CDI file of claim %s again: a pod uses it", claim.reference)
         elif settled is Use.NONE:
-            logger.warning("Forgot claim %s: no pod of this node has it", claim.reference)
+            logger.warning("Forgot claim %s: no pod of this node uses it", claim.reference)
 
     def _can_be_written(self, uid: ClaimUid) -> bool:
         now = asyncio.get_running_loop().time()
@@ -114,15 +114,15 @@ class LostClaims:
         return is_confirmed and not self.claims.cleanup.folder_problem
 
     async def _still(self, use: Use, claim: PreparedClaim) -> Use | None:
-        """None if it is used otherwise by now."""
+        """The use of a claim if it is unchanged; else None."""
         return use if await self._use(claim, await self._pods()) is use else None
 
     async def _use(self, claim: PreparedClaim, pods: Pods) -> Use | None:
-        """None if the API server does not say."""
+        """The use of a claim; None if the API server cannot be asked."""
         found = await self.claims.read(claim.reference)
         return None if isinstance(found, Failure) else use_of(claim, found, pods)
 
     async def _pods(self) -> Pods:
-        """Those of this node. Raises what the client raises."""
+        """The pods of this node. Raises what the client raises."""
         found = await self.client.list(self._selection, timeout_seconds=API_SECONDS)
         return [read_as(Pod, obj) for obj in found.items]

@@ -1,8 +1,8 @@
-"""Lets go of prepared claims that no pod of this node has any more, see `stale_claims`.
+"""Unprepares claims that no pod of this node uses any more, see `stale_claims`.
 
     pod-resources, API server ──reconcile──► unprepared, with an Event on the Node
 
-A claim whose record is unreadable is prepared anew where the API server still has it.
+A claim with an unreadable record is prepared anew if the API server still has it.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from kube.shapes.reading import read_as
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 60.0
-"""How often claims are looked at; only those that the kubelet does not list cost the API server."""
+"""How often to check; only claims that the kubelet does not list cost calls to the API server."""
 
 
 @dataclass(eq=False)
 class StaleClaims:
-    """Looks for stale claims, and lets go of them, while `run` runs.
+    """Finds stale claims and unprepares them, while `run` runs.
 
     Attributes:
-        grace: How long a claim must have been stale that the API server does not have.
-        record: Takes Events and returns at once.
+        grace: How long a claim that the API server lacks must be stale before it is unprepared.
+        record: Takes Events and must not block.
     """
 
     client: ApiClient
@@ -72,11 +72,11 @@ class StaleClaims:
         self._since: dict[ClaimUid, float] = {}
 
     async def run(self) -> NoReturn:
-        """Look until cancelled; what fails is tried again, and logged."""
+        """Check until cancelled; failures are logged and retried."""
         await self._queue.run()
 
     async def _reconcile(self) -> After:
-        home = await self.claims.home()  # so that the first claim need not wait for it
+        home = await self.claims.home()  # so that the first claim does not wait for it
         claims = self.claims.prepared
         if not claims:
             self._since.clear()
@@ -95,8 +95,8 @@ class StaleClaims:
         return After(min(LOOK_SECONDS, self.grace.total_seconds() or LOOK_SECONDS))
 
     async def _listing(self) -> Listing | None:
-        """What the kubelet lists; None if it does not answer."""
-        # Its stubs take memory that nodes without claims can do without.
+        """The claims that the kubelet lists; None if it does not answer."""
+        # The stubs take memory, so nodes without claims do not import them.
         from driver.kubelet_api.podresources.v1 import api_pb2 as v1
 
         try:
@@ -140,7 +140,7 @@ class StaleClaims:
         }
 
     async def _is_still(self, stale: Staleness, home: Home, claim: PreparedClaim) -> bool:
-        """Whether a claim is stale as it was found; it may have come into use since."""
+        """Whether a claim is stale for the same reason as before; it may be in use by now."""
         read = await self._read([claim])
         evidence = await self._evidence([claim], read, await self._listing())
         return staleness(claim, home, evidence[claim.reference.uid], self.grace) == stale
@@ -148,7 +148,7 @@ class StaleClaims:
     async def _learn(
         self, claims: Iterable[PreparedClaim], found: Mapping[ClaimUid, FoundClaim]
     ) -> None:
-        """Prepare claims whose records are unreadable, as if the kubelet asked."""
+        """Prepare claims with unreadable records, as for a call of the kubelet."""
         for claim in claims:
             uid = claim.reference.uid
             there = _that(claim, found[uid])
@@ -176,13 +176,13 @@ class StaleClaims:
         STALE_CLAIMS.inc()
         devices = ", ".join(str(device.allocated) for device in claim.devices) or "its devices"
         sentence = f"ResourceClaim {claim.reference} was prepared here with {devices}: {found.why}."
-        logger.warning("Let go: %s", sentence)
+        logger.warning("Unprepared stale claim: %s", sentence)
         node = ObjectReference(api_version="v1", kind="Node", name=self.node, uid=home.node)
         self.record(Event.warning(node, "StaleClaimReleased", "Unprepare", sentence))
 
 
 def _that(claim: PreparedClaim, found: FoundClaim) -> FoundClaim:
-    """Only if it is this very claim, and no later one of its name."""
+    """The API server's claim; None if that is a later claim of this name."""
     if isinstance(found, FullClaim) and found.uid != claim.reference.uid:
         return None
     return found

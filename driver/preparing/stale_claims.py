@@ -1,11 +1,11 @@
-"""Stale claims: those that are prepared, and that no pod of this node has any more.
+"""Stale claims: prepared claims that no pod of this node uses any more.
 
     PreparedClaim, Home, Evidence ──staleness──► Staleness: why, and after what time | None
 
-A kubelet that lost its state never asks to unprepare what it forgot, and CDI files outlive a
-cluster that is made anew without a reboot. Their claims would keep devices from all others. But a
-container may run for a while after its pod and claim are gone from the API. So what is in doubt
-stays. Of claims whose CDI file is gone, see `lost_claims`.
+A kubelet that lost its state never unprepares the claims that it forgot. CDI files also remain if
+the cluster is created anew without a reboot. Such claims would block their devices. But a container
+may still run after its pod and claim were deleted from the API. So a claim stays in case of doubt.
+For claims whose CDI files are missing see `lost_claims`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kube.shapes.full_claims import FullClaim
 from kube.shapes.reading import JsonObject, read_as
 
 NODE_GRACE = timedelta(minutes=1)
-"""For claims of a former Node object: a kubelet that has just started does not list all pods."""
+"""Grace of claims of a former Node object: a kubelet that just started lists not all pods yet."""
 
 _DEVICE = f"{KIND}="
 
@@ -32,32 +32,32 @@ class Listing:
 
     Attributes:
         names: Namespace and name of each.
-        uids: As its CDI devices say; those of an older kubelet say nothing.
+        uids: UIDs in the names of its CDI devices; an older kubelet lists none.
     """
 
     names: frozenset[tuple[str, str]]
     uids: frozenset[ClaimUid]
 
     def has(self, claim: ClaimReference) -> bool:
-        """Whether a pod may use it; a later claim of the same name counts, too."""
+        """Whether a pod may use the claim; a later claim of the same name counts, too."""
         return claim.uid in self.uids or (claim.namespace, claim.name) in self.names
 
 
 def uids_of(cdi_devices: Iterable[str]) -> frozenset[ClaimUid]:
-    """The claims that CDI devices are of, by the devices' names."""
+    """The claims of CDI devices, from the names of the devices."""
     ours = (name.removeprefix(_DEVICE) for name in cdi_devices if name.startswith(_DEVICE))
     return frozenset(ClaimUid(name.partition("_")[0]) for name in ours)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for a claim now; None where it could not be asked.
+    """Facts about the use of a claim; None for an unknown one.
 
     Attributes:
         is_listed: The kubelet lists it.
         exists: The API server has it, with its UID.
         is_named: A pod that is bound to the node and has not ended names it.
-        is_allocated: The API server's has one of the devices that are prepared.
+        is_allocated: The API server's claim has one of the prepared devices.
     """
 
     is_listed: bool | None = None
@@ -68,7 +68,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    """Why a claim is stale, as the end of a sentence, and for how long it must have been so."""
+    """Why a claim is stale, as the end of a sentence, and how long it must stay so."""
 
     why: str
     grace: timedelta
@@ -77,13 +77,13 @@ class Staleness:
 def staleness(
     claim: PreparedClaim, home: Home, evidence: Evidence, grace: timedelta
 ) -> Staleness | None:
-    """Whether a claim is stale; None while anything speaks for it, or cannot be asked.
+    """Why a claim is stale; None while a fact shows its use, or is unknown.
 
     Args:
-        claim: One that is prepared in this boot.
+        claim: A claim that was prepared in this boot.
         home: This node and cluster.
-        evidence: What was found out.
-        grace: For a claim that the API server does not have.
+        evidence: The facts about its use.
+        grace: The grace of a claim that the API server does not have.
     """
     if is_of_other_cluster(claim, home):
         return Staleness("it is of another cluster, which this node was part of", timedelta())
@@ -107,7 +107,7 @@ def is_of_other_cluster(claim: PreparedClaim, home: Home) -> bool:
 
 
 def is_allocated(claim: PreparedClaim, found: JsonObject | FullClaim) -> bool:
-    """Whether the API server's claim has any device that is prepared; True where none is known."""
+    """Whether the API server's claim has a prepared device; True if these are unknown."""
     results = read_as(FullClaim, found).results
     devices = {result.device for result in results if result.driver == DRIVER_NAME}
     return not claim.devices or any(d.allocated.device in devices for d in claim.devices)

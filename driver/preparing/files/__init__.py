@@ -1,6 +1,6 @@
-"""What is written of a prepared claim on the node's disk, and read again.
+"""The files of a prepared claim on the node's disk.
 
-A CDI file says what the container runtime gives to the containers of a claim, and carries the
-claim's record; metadata files say what containers may read of their devices. Start reading at
+A CDI file defines what the container runtime adds to the containers of a claim, and has the claim's
+record. Metadata files have the data of devices that containers may read. Start reading at
 `prepared`.
 """

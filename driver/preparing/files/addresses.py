@@ -1,4 +1,4 @@
-"""Where on the network a device is, as its properties say."""
+"""The network addresses of a device, from its properties."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _HARDWARE_LIMIT = 128
 def network_data(properties: Mapping[str, str]) -> dict[str, Any]:
     """`NetworkDeviceData` of a device on the network; empty if it has no address.
 
-    Addresses are the hosts of its URLs, and what properties named `…_IP_ADDRESS` and
-    `…_MAC_ADDRESS` say. As the subnet is not known, an address stands alone in it.
+    The addresses are the hosts of its URLs, and the values of properties named `…_IP_ADDRESS` and
+    `…_MAC_ADDRESS`. The subnet is unknown, so each address has the longest prefix.
     """
     ips = list(dict.fromkeys(_ips(properties)))[:_IPS_LIMIT]
     if not ips:

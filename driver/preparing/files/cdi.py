@@ -1,11 +1,11 @@
 """CDI files: what the container runtime adds to the containers of a claim.
 
-One file per claim, since two files that define one device make both useless. One CDI device per
-allocated device of each request, since a container gets the devices of the requests it names.
+Each claim has one file, because two files that define one device invalidate each other. Each
+allocated device of each request is a CDI device, because a container gets the devices of the
+requests that it names.
 
-The file also carries the claim's record, see `records`: as the environment of a device of its own,
-which no container is ever given. Annotations would be the place for it, but need version 0.6.0, and
-unknown fields are refused by every runtime.
+The file also has the claim's record, see `records`: as the environment of an extra CDI device that
+no container gets. Annotations need version 0.6.0 of CDI, and runtimes refuse unknown fields.
 """
 
 from __future__ import annotations
@@ -27,56 +27,56 @@ from driver.preparing.files.records import MALFORMED, Unreadable
 KIND = f"{DRIVER_NAME}/claim"
 
 VERSION = "0.5.0"
-"""The lowest with `hostPath` of device nodes, and with names that begin with a digit as UIDs do.
+"""The lowest version with `hostPath` of device nodes, and with names that start with a digit.
 
-containerd 1.7, the oldest runtime that takes CDI devices from the kubelet, knows no later one.
+containerd 1.7, the oldest runtime that takes CDI devices from the kubelet, has no later one.
 """
 
 RECORD = "record"
 RECORD_VARIABLE = "MOORAGE_CLAIM"
 NOTHING_VARIABLE = "MOORAGE_INSTANCE"
-"""What a container gets of a device that has neither properties, device nodes nor mounts."""
+"""The variable for a device without properties, device nodes and mounts."""
 
 WITHHELD = ".withheld"
-"""Ends the name of a file that keeps its record, and that no runtime reads."""
+"""End of the name of a file that keeps its record, and that no runtime reads."""
 
 FILE_NAME = re.compile(
     rf"{re.escape(DRIVER_NAME)}-claim-([A-Za-z0-9][A-Za-z0-9-]*)\.json({re.escape(WITHHELD)})?"
 )
 
 MetadataPath = Callable[[PreparedClaim, str], str]
-"""Where the device metadata of a claim's request is on the host."""
+"""(claim, request) → the path of its device metadata on the host."""
 
 
 def file_name(uid: ClaimUid) -> str:
-    """Name of a claim's CDI file."""
+    """The name of a claim's CDI file."""
     return f"{DRIVER_NAME}-claim-{uid}.json"
 
 
 def withheld_name(uid: ClaimUid) -> str:
-    """Name of the file while no container is to be started with it."""
+    """The name of a claim's CDI file while it is withheld: no container can start with it."""
     return file_name(uid) + WITHHELD
 
 
 def claim_of(name: str) -> ClaimUid | None:
-    """Whose CDI file this is, withheld or not; None if it is not one of ours."""
+    """The claim of a CDI file, withheld or not; None for a file of another driver."""
     match = FILE_NAME.fullmatch(name)
     return ClaimUid(match[1]) if match else None
 
 
 def device_ids(device: PreparedDevice) -> tuple[str, ...]:
-    """What the kubelet passes to the runtime, for as long as the claim is prepared."""
+    """The CDI ids that the kubelet passes to the runtime, as long as the claim is prepared."""
     return (f"{KIND}={device.cdi_name}",)
 
 
 def dump(claim: PreparedClaim, metadata_path: MetadataPath | None = None) -> bytes:
     """The CDI file of a claim; the same bytes for the same claim.
 
-    Device metadata comes with the first device of each request, since a container that names the
-    request gets all of them.
+    The first device of each request mounts the device metadata: a container that names the request
+    gets all of its devices.
 
-    A device that is withheld is not in it: the runtime then starts no container that is to have
-    it, and says its name. The kubelet tries again until it is there.
+    The file lacks withheld devices. So the runtime refuses to start a container with such a device,
+    and its error names the device. The kubelet retries until the file has the device.
     """
     mounts = {} if metadata_path is None else _metadata_mounts(claim, metadata_path)
     given = [device for device in claim.devices if not device.withheld]
@@ -98,10 +98,10 @@ def dump(claim: PreparedClaim, metadata_path: MetadataPath | None = None) -> byt
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """JSON that is YAML, too, since CDI's own library reads it as that.
+    """JSON that is also YAML, because CDI's own library reads it as YAML.
 
-    YAML allows no control characters, and no pair of escapes for one character. So everything
-    outside ASCII is escaped, except what takes a pair in JSON: beyond U+FFFF.
+    YAML allows no control characters, and no pair of escapes for one character. So all characters
+    outside ASCII are escaped, except those that take a pair of escapes in JSON: beyond U+FFFF.
     """
     text = json.dumps(document, ensure_ascii=False)
     escaped = re.sub(r"[\x7f-\ud7ff\ue000-\uffff]", lambda m: f"\\u{ord(m[0]):04x}", text)
@@ -109,7 +109,7 @@ def encoded(document: Mapping[str, Any]) -> bytes:
 
 
 def load(text: bytes, uid: ClaimUid) -> PreparedClaim | Unreadable:
-    """The claim that a CDI file was written for."""
+    """The claim of a CDI file, from its record."""
     try:
         for device in json.loads(text)["devices"]:
             if device["name"] == f"{uid}_{RECORD}":
@@ -122,12 +122,12 @@ def load(text: bytes, uid: ClaimUid) -> PreparedClaim | Unreadable:
 
 
 def _together(device: PreparedDevice, given: Iterable[PreparedDevice]) -> list[PreparedDevice]:
-    """All that the containers get which get this one."""
+    """All devices that containers with this device get."""
     return [other for other in given if other.allocated.request == device.allocated.request]
 
 
 def _edits(device: PreparedDevice, together: Iterable[PreparedDevice]) -> dict[str, Any]:
-    """Of two mounts at one path runtimes take the later, so both are what they are together."""
+    """The edits of a device; nodes and mounts at one path are merged, as runtimes take one."""
     env = [f"{name}={value}" for name, value in environment(device).items()]
     specs = merged_specs(spec for other in together for spec in other.device_specs)
     mounts = merged_mounts(mount for other in together for mount in other.mounts)
@@ -137,12 +137,12 @@ def _edits(device: PreparedDevice, together: Iterable[PreparedDevice]) -> dict[s
         device.allocated.config,
     )
     edits = {**({"env": env} if env else {}), **on_host}
-    # Without edits the whole file would be invalid, and without the device no container starts.
+    # A device without edits makes the file invalid; without the device no container starts.
     return edits or {"env": [f"{NOTHING_VARIABLE}_{device.hash.upper()}={device.instance}"]}
 
 
 def _metadata_mounts(claim: PreparedClaim, path: MetadataPath) -> dict[str, dict[str, Any]]:
-    """By request; mounted as Kubernetes' own helper does."""
+    """The mounts by request, as Kubernetes' own helper makes them."""
     return {
         request: {
             "hostPath": path(claim, request),
@@ -162,7 +162,7 @@ def host_edits(
     mounts: Iterable[Mount],
     config: DeviceConfig = NOTHING_ASKED,
 ) -> dict[str, Any]:
-    """`containerEdits` without environment; empty for a device that is nothing of the host's.
+    """`containerEdits` without environment; empty for a device without nodes and mounts.
 
     The runtime reads type and numbers of device nodes itself.
     """
@@ -191,30 +191,30 @@ def host_edits(
 
 
 def environment(device: PreparedDevice) -> dict[str, str]:
-    """Each property under its name, and under its name with the Instance's hash, sorted.
+    """The claim's variables, then each property with and without the Instance's hash, sorted.
 
-    Before them what the claim asks for, which has other names. With two devices the plain names
-    are the later one's (`PreparedClaim.devices`).
+    The claim's variables have other names. If a container has two devices, variables without hash
+    are those of the later one (`PreparedClaim.devices`).
     """
     return {**dict(device.allocated.config.env), **variables(device.properties, device.hash)}
 
 
 def variables(properties: Mapping[str, str], digits: str) -> dict[str, str]:
-    """The properties that can be variables, without and with an Instance's hash."""
+    """The properties that can be variables, each without and with an Instance's hash."""
     usable = {k: v for k, v in sorted(properties.items()) if is_variable(k, v)}
     return {**usable, **{f"{name}_{digits.upper()}": value for name, value in usable.items()}}
 
 
 def is_variable(name: str, value: str) -> bool:
-    """Whether a property can be an environment variable; a line break in its value is fine.
+    """Whether a property can be an environment variable; its value may have line breaks.
 
-    Bytes of a device that are no UTF-8 come as lone surrogates, which no JSON reader accepts.
+    Bytes that are not UTF-8 are lone surrogates here, which no JSON reader accepts.
     """
     return bool(VARIABLE.fullmatch(name)) and not UNUSABLE.search(value)
 
 
 def unusable_properties(claim: PreparedClaim) -> list[str]:
-    """Names of properties that do not reach the containers."""
+    """Names of properties that containers do not get."""
     return sorted(
         {
             name

@@ -2,8 +2,8 @@
 
     {"version": 1, "checksum": "sha256:…", "data": {"node": "…", "claims": [{…}, …]}}
 
-It is taken over once and removed, see `disk_records`. That driver, when it serves still or again,
-makes its checkpoint anew of the CDI files, whose records it can read.
+It is taken over once and removed, see `disk_checkpoint`. An earlier driver that still runs, or runs
+again, writes its checkpoint anew from the CDI files, whose records it can read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from driver.preparing.files.records import MALFORMED, Unreadable
 NAME = "checkpoint.json"
 
 LEFT = (f"{NAME}.corrupt-", f".{NAME}.")
-"""Begin the names of those that it could not read, and of those that it had half written."""
+"""Start of the names of its unreadable and its half-written files."""
 
 _VERSION = 1
 
@@ -28,7 +28,7 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def checksum_of(data: Any) -> str:
-    """Of the JSON value, not of how it is written."""
+    """The checksum of a JSON value, independent of its formatting."""
     return f"sha256:{hashlib.sha256(_encode(data).encode()).hexdigest()}"
 
 

@@ -1,8 +1,8 @@
 """The checkpoint of the driver before this one: taken over once, and removed.
 
-That driver may serve still, in an update, and looks whether its checkpoint is the one that it knows
-each time before it grants or releases. So the file is removed whenever it is there again: it then
-reads the CDI files, and sees what this driver granted.
+During an update the earlier driver may still serve. Before each grant and release it checks whether
+its checkpoint is unchanged. So this driver removes the file whenever it exists: the earlier driver
+then reads the CDI files, with the claims that this driver granted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class EarlierCheckpoint:
-    """The checkpoint of a node's earlier driver, in that driver's folder."""
+    """The checkpoint of a node's earlier driver, in its folder."""
 
     def __init__(self, files: Files, node: NodeName) -> None:
         self._files = files
@@ -27,11 +27,11 @@ class EarlierCheckpoint:
         self._is_taken_over = False
 
     def is_there(self) -> bool:
-        """Whether there is one now."""
+        """Whether a checkpoint exists now."""
         return self._files.signature(NAME) is not None
 
     def claims(self) -> tuple[PreparedClaim, ...]:
-        """What it says; nothing where there is none, or it is unreadable. Raises OSError."""
+        """Its claims; () if it does not exist, or is unreadable. Raises OSError."""
         text = self._files.read(NAME)
         found = {} if text is None else load(text, self._node)
         if isinstance(found, Unreadable):
@@ -40,11 +40,11 @@ class EarlierCheckpoint:
         return tuple(found.values())
 
     def take_over(self, records: RecordFiles, boot_id: str) -> None:
-        """Make records of its claims, once, and remove it as often as it is there.
+        """Make records of its claims, once; remove it whenever it exists.
 
-        An entry without a CDI file is kept, too: that driver removes the file of a device that
-        moved when its disk is full. Killed, or on a full disk, it is there still and taken over by
-        the next call.
+        A claim without a CDI file is kept, too: on a full disk the earlier driver removes the file
+        of a device that moved. If this process is killed, or the disk is full, the checkpoint
+        remains, and the next call takes it over.
 
         Raises:
             OSError: If it can be neither read nor removed.
@@ -61,7 +61,7 @@ class EarlierCheckpoint:
 
 
 def _restored(claim: PreparedClaim, records: RecordFiles) -> bool:
-    """Whether it has a record; where both say something, the one of this driver is newer."""
+    """Write the record of a claim, unless this driver has a newer one; whether it has one then."""
     known = records.claims.get(claim.reference.uid)
     if known is not None and known.home != Home():
         return True

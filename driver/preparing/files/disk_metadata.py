@@ -1,7 +1,8 @@
 """The files of device metadata on the node's disk.
 
-A file that is there is written in place: containers have it bind-mounted, and would not see
-another of its name. So they read where a device is now, though they were started before it moved.
+An existing file is written in place: containers have it bind-mounted, and would not see a new file
+of its name. So containers read the current location of a device, also if they started before it
+moved.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from driver.preparing.files.prepared import PreparedClaim
 logger = logging.getLogger(__name__)
 
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o644
-"""Containers of any user read the file, and nobody of the host finds it."""
+"""Containers of any user can read the file; other users of the host cannot reach it."""
 
 
 _Kept = tuple[PreparedClaim, tuple[Instance | None, ...]]
-"""What a file was made of."""
+"""The claim and the Instances that a file was made of."""
 
 
 class MetadataFiles:
@@ -34,18 +35,18 @@ class MetadataFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._prefix = f"{folder}/"  # `Path` takes its time
+        self._prefix = f"{folder}/"  # `Path` is slow
         self._kept: dict[str, _Kept] = {}
 
     def path(self, claim: PreparedClaim, request: str) -> str:
-        """Where the file of a request is on the host."""
+        """The path of a request's file on the host."""
         return self._prefix + metadata.file_name(claim.reference.uid, request)
 
     def keep(self, claim: PreparedClaim, known: Known) -> None:
-        """Make a claim's files say what is so now.
+        """Bring a claim's files up to date.
 
         Raises:
-            OSError: If one cannot be written; the others may be.
+            OSError: If a file cannot be written; the other files may be written.
         """
         for request in metadata.requests(claim):
             self._keep(claim, request, known)
@@ -56,7 +57,7 @@ class MetadataFiles:
         allocated = (d.allocated for d in claim.devices if d.allocated.request == request)
         kept = claim, tuple(known(device) for device in allocated)
         if is_there and (None in kept[1] or self._kept.get(path) == kept):
-            return  # not heard is not gone
+            return  # an unknown Instance is not absent
         contents = metadata.contents(claim, request, known)
         if is_there:
             _renew(path, claim, contents)
@@ -72,7 +73,7 @@ class MetadataFiles:
             _create(path, text)
 
     def problem(self) -> str:
-        """Why no file can be written, as a part of a sentence; "" if one can be."""
+        """A part of a sentence: why no file can be written; "" for no problem."""
         try:
             self._folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
         except OSError as error:
@@ -80,10 +81,10 @@ class MetadataFiles:
         return Folder(self._folder).problem(thoroughly=True)
 
     def remove(self, claim: PreparedClaim) -> None:
-        """Remove a claim's files; none is fine.
+        """Remove a claim's files; missing files are fine.
 
         Raises:
-            OSError: If one stays.
+            OSError: If a file cannot be removed.
         """
         for request in metadata.requests(claim):
             path = self.path(claim, request)
@@ -92,7 +93,7 @@ class MetadataFiles:
             self._kept.pop(path, None)
 
     def tidy(self, claims: Iterable[PreparedClaim]) -> None:
-        """Remove all files but those of these claims, and what killed processes left."""
+        """Remove files of other claims, and temporary files of killed processes."""
         remove_abandoned(str(self._folder))
         wanted = {self.path(claim, r) for claim in claims for r in metadata.requests(claim)}
         for path in self._folder.glob("*"):
@@ -109,7 +110,7 @@ def _renew(path: str, claim: PreparedClaim, contents: dict[str, Any]) -> None:
 
 
 def _overwrite(path: str, text: bytes) -> None:
-    """In one step, so that a reader seldom finds half of it; what is too long ends in spaces."""
+    """Write in one step, so that a reader rarely sees half of it; spaces fill the old length."""
     descriptor = os.open(path, os.O_WRONLY)
     try:
         os.pwrite(descriptor, text, 0)

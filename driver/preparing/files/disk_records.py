@@ -1,13 +1,13 @@
-"""The records of prepared claims on disk: a CDI file for each, and memory that follows the files.
+"""The records of prepared claims on disk: a CDI file for each, and a copy in memory.
 
-A file whose device moved, and that cannot be written anew, is withheld: it gets a name that no
-runtime reads, which takes no room on a full disk, and keeps its record.
+If a device moved and its file cannot be written, the file is withheld: it is renamed to a name that
+no runtime reads. That needs no space on a full disk, and keeps the record.
 
-A file that is not there was removed by another driver, which released the claim, or by hand, which
-releases nothing. The folder does not tell which. So the claim is lost: it stays in memory, and its
-devices are given to no other claim, until it is known whether it is in use, see `lost_claims`. A
-record of which not all is known cannot be written: without its file it is forgotten, unless it is
-kept elsewhere (`hold_rescued`).
+If a file is missing, another driver released the claim and removed it, or a person removed it,
+which releases nothing. The folder does not show which. So the claim is lost: it stays in memory,
+and no other claim gets its devices, until its use is known, see `lost_claims`. A partly unknown
+record cannot be written: without its file it is forgotten, unless the record is kept elsewhere
+(`hold_rescued`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class Files(Protocol):
-    """A folder of files that are replaced whole or not at all; see `disk.Folder`."""
+    """A folder of atomically replaced files; see `disk.Folder`."""
 
     def names(self) -> list[str]: ...
     def problem(self, *, thoroughly: bool = False) -> str: ...
@@ -43,7 +43,7 @@ class Files(Protocol):
 
 
 def _given(claims: Iterable[PreparedClaim]) -> Mapping[DeviceName, list[AllocatedDevice]]:
-    """What claims have, by device: a thousand are not compared with a thousand."""
+    """The devices of claims by name, so that not all claims are compared with each other."""
     found: dict[DeviceName, list[AllocatedDevice]] = {}
     for claim in claims:
         for device in claim.devices:
@@ -52,9 +52,9 @@ def _given(claims: Iterable[PreparedClaim]) -> Mapping[DeviceName, list[Allocate
 
 
 def _is_given_on(claim: PreparedClaim, given: Mapping[DeviceName, list[AllocatedDevice]]) -> bool:
-    """Whether a device of a claim without a file is another claim's by now.
+    """Whether another claim has a device of a claim without a file.
 
-    No driver grants a device before it released the claim that had it. So that claim has ended.
+    A driver grants a device only after it released the claim that had it. So that claim has ended.
     """
     return any(
         device.allocated.excludes(other)
@@ -67,14 +67,14 @@ class RecordFiles:
     """The records of a node.
 
     Attributes:
-        claims: What is prepared in this boot, as the files say, and what is lost.
-        doubtful: Those of which not all is known, see `PreparedClaim.doubt`.
+        claims: The claims of this boot in the files, and the lost claims.
+        doubtful: The claims with partly unknown records, see `PreparedClaim.doubt`.
     """
 
     def __init__(
         self, files: Files, boot_id: str, dump: Callable[[PreparedClaim], bytes] = cdi.dump
     ) -> None:
-        """`dump` makes the content of a claim's file."""
+        """`dump` returns the content of a claim's file."""
         self.claims: PreparedClaims = {}
         self.doubtful: Mapping[ClaimUid, PreparedClaim] = {}
         self._files = files
@@ -85,17 +85,17 @@ class RecordFiles:
 
     @property
     def withheld(self) -> tuple[ClaimUid, ...]:
-        """Claims whose files are withheld until they can be written."""
+        """Claims with withheld files."""
         return tuple(uid for uid in self.claims if cdi.withheld_name(uid) in self._seen)
 
     @property
     def lost(self) -> tuple[ClaimUid, ...]:
-        """Claims of which all is known, and that have no file as far as `look` and `read` saw."""
+        """Claims with complete records and, when `look` or `read` last ran, without files."""
         return tuple(uid for uid in self.without_files if not self.claims[uid].doubt)
 
     @property
     def without_files(self) -> tuple[ClaimUid, ...]:
-        """Those, and the ones of which not all is known, whose records are kept elsewhere."""
+        """Lost claims, and claims with partly unknown records that are kept elsewhere."""
         return tuple(
             uid
             for uid, claim in self.claims.items()
@@ -103,24 +103,24 @@ class RecordFiles:
         )
 
     def has_file(self, uid: ClaimUid) -> bool:
-        """Whether a claim has a file, as far as `look` saw."""
+        """Whether a claim had a file when `look` or `read` last ran."""
         return cdi.file_name(uid) in self._seen or cdi.withheld_name(uid) in self._seen
 
     def look(self) -> None:
-        """See which files are gone, without reading the others. Raises OSError."""
+        """Find out which files are missing, without reading the others. Raises OSError."""
         for gone in self._seen.keys() - frozenset(self._files.names()):
             del self._seen[gone]
 
     def problem(self, *, thoroughly: bool = False) -> str:
-        """Why files cannot be written; "" if nothing speaks for that."""
+        """Why files cannot be written; "" if no problem is found."""
         return self._files.problem(thoroughly=thoroughly)
 
     def read(self) -> None:
-        """Read what other processes wrote. Raises OSError."""
+        """Read the files of other processes. Raises OSError."""
         ours = ((name, uid) for name in self._files.names() if (uid := cdi.claim_of(name)))
         found = {name: seen for name, uid in ours if (seen := self._look(name, uid))}
         claims: dict[ClaimUid, PreparedClaim] = {}
-        for _, claim in found.values():  # of two files of a claim the withheld one is the older
+        for _, claim in found.values():  # the withheld one of two files is older
             if claim.boot_id == self._boot_id:
                 claims.setdefault(claim.reference.uid, claim)
         given = _given(claims.values())
@@ -151,7 +151,7 @@ class RecordFiles:
         self.doubtful = {uid: claim for uid, claim in claims.items() if claim.doubt}
 
     def put(self, claim: PreparedClaim) -> bool:
-        """Write a claim's file, unless it is that already. Raises OSError.
+        """Write a claim's file, unless it is up to date. Raises OSError.
 
         Returns:
             Whether it was written.
@@ -172,10 +172,10 @@ class RecordFiles:
         return self._files.signature(name), claim
 
     def hold_rescued(self, claim: PreparedClaim) -> None:
-        """Know a claim whose record is kept elsewhere, be it in doubt; `read` keeps it.
+        """Add a claim whose record is kept elsewhere, also a partly unknown one; `read` keeps it.
 
-        One whose device is another claim's by now has ended: a driver of an earlier version, which
-        knows no such record, ran in between.
+        A claim has ended if another claim has its device: a driver of an earlier version, which
+        does not read such records, ran in between.
         """
         with_files = [c for uid, c in self.claims.items() if self.has_file(uid)]
         if _is_given_on(claim, _given(with_files)):
@@ -185,7 +185,7 @@ class RecordFiles:
         self.hold(claim)
 
     def hold(self, claim: PreparedClaim) -> None:
-        """Know a claim though its file cannot be written; one in doubt `read` forgets."""
+        """Add a claim whose file cannot be written; `read` forgets it if it is partly unknown."""
         uid = claim.reference.uid
         self.claims = {**self.claims, uid: claim}
         if uid in self.doubtful or claim.doubt:
@@ -200,7 +200,7 @@ class RecordFiles:
         self._use({known: claim for known, claim in self.claims.items() if known != uid})
 
     def withhold(self, uid: ClaimUid) -> None:
-        """Let no container be started with a file. Raises OSError."""
+        """Rename a claim's file so that no container can start with it. Raises OSError."""
         name, withheld = cdi.file_name(uid), cdi.withheld_name(uid)
         if name in self._seen:
             self._files.rename(name, withheld)
@@ -208,9 +208,9 @@ class RecordFiles:
             self._seen[withheld] = self._as_now(withheld, self.claims[uid])
 
     def tidy(self) -> None:
-        """Remove what is of an earlier boot, and write anew what is not as it should be.
+        """Remove files of an earlier boot, and write files anew that differ from their record.
 
-        What a newer driver wrote is left alone, and what is withheld stays so until it is planned.
+        Files of a newer driver stay unchanged; withheld files stay so until their claim is planned.
         """
         for name, (_, claim) in tuple(self._seen.items()):
             try:

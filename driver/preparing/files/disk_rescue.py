@@ -1,14 +1,15 @@
-"""Records whose CDI files were removed and cannot be written again, kept until they can be.
+"""Keeps the records of claims whose CDI files are missing and cannot be written.
 
-The kubelet asks to prepare a claim once. So while the folder of CDI files is gone, what the driver
-knows of prepared claims is the only record of them, and would end with its process. It is kept in
-the driver's own folder meanwhile, and the next process begins with it. It holds no claim that has
-a CDI file.
+The kubelet prepares a claim only once. While the folder of CDI files is missing, the driver's
+memory has the only records of prepared claims, and they would end with its process. So the driver
+keeps them in its own folder, and the next process reads them. The file has no claim that has a CDI
+file.
 
-Each entry is read on its own. One that cannot be read, or that a newer driver wrote, is in doubt,
-and stays as it is until its claim has ended. A process leaves entries alone that it never read:
-another driver wrote them. But to a driver that knew a claim, the release by this one looks like a
-file that was removed: such an entry of a claim that this process released goes.
+Each entry is read on its own. An unreadable entry, and an entry of a newer driver, is in doubt and
+stays unchanged until its claim has ended. A process does not change entries that it never read:
+another driver wrote them. There is one exception. If this process releases a claim that another
+driver knows, that driver sees a missing file and writes an entry; this process ignores and removes
+entries of claims that it released.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ logger = logging.getLogger(__name__)
 NAME = "claims-without-cdi-files.json"
 
 UNREADABLE = NAME + ".unreadable-"
-"""Begins the name that such a file gets that is no JSON: it stays for people to read. The boot in
-which it got that name ends it."""
+"""Start of the new name of a file that is not JSON; it stays for people to read. The name ends with
+the boot id."""
 
 RELEASES = 1000
-"""How many releases are remembered, the latest ones: another driver that knew a claim writes its
-entry within ten seconds, when it looks at the files."""
+"""How many of the latest releases are remembered: another driver that knew a claim writes its entry
+within 10 s, when it checks the files."""
 
 _Entries = list[Any]
 
 
 class Rescue:
-    """The file of such records in the driver's own folder."""
+    """The file of these records in the driver's own folder."""
 
     def __init__(self, files: Files, boot_id: str) -> None:
         self._files = files
@@ -53,31 +54,31 @@ class Rescue:
         self._as_found: dict[ClaimUid, Any] = {}
 
     def has(self, uid: ClaimUid) -> bool:
-        """Whether this process read or wrote an entry of a claim that is there still."""
+        """Whether the file has an entry of this claim that this process read or wrote."""
         return uid in self._kept
 
     def problem(self) -> str:
-        """Why it is not known what was kept in this boot; "" if it is. Raises OSError."""
+        """Why the records of this boot are unknown; "" if they are known. Raises OSError."""
         if self._files.signature(self._aside) is None:
             return ""
         return f"{NAME} was no list of claims in JSON, and is called {self._aside} now"
 
     def note_released(self, uid: ClaimUid) -> None:
-        """Take no entry of this claim from other processes: its devices are free."""
+        """Ignore entries of this claim by other processes: its devices are free."""
         self._released.append(uid)
 
     def glance(self) -> tuple[PreparedClaim, ...]:
-        """What is kept, for a hint: nothing where the file is no JSON. Raises OSError."""
+        """The claims in the file, as a hint; () if it is not JSON. Raises OSError."""
         try:
             return tuple(filter(None, map(self._load, self._parsed())))
         except MALFORMED:
             return ()
 
     def found(self) -> tuple[PreparedClaim, ...]:
-        """What other processes kept, and this one never read, wrote or released. Raises OSError.
+        """The claims that this process never read, wrote or released. Raises OSError.
 
-        What it knew once it knows still, or the claim has ended. Of an entry that cannot be read as
-        much is told as is known: its claim's UID and boot.
+        This process still knows the other claims, or they have ended. An unreadable entry gives a
+        claim with its UID and boot alone.
         """
         signature = self._files.signature(NAME)
         if signature == self._looked_at:
@@ -91,12 +92,13 @@ class Rescue:
         return claims
 
     def keep(self, claims: Iterable[PreparedClaim]) -> None:
-        """These are all that this process knows of; without any entry the file is removed.
+        """Keep these claims of this process; remove the file if it would have no entry.
 
-        What others kept stays, unless `found` told it, or this process released it.
+        Entries of other processes stay, unless `found` returned them, or this process released
+        their claims.
 
         Raises:
-            OSError: If that failed; the file is then as it was.
+            OSError: If that failed; the file is then unchanged.
         """
         before = self._entries()
         kept = tuple(claims)
@@ -134,7 +136,7 @@ class Rescue:
         return entries
 
     def _load(self, entry: Any) -> PreparedClaim | None:
-        """None for one that tells no claim; it stays in the file."""
+        """The claim of an entry; None for an entry without a UID, which stays in the file."""
         try:
             claim = records.load(entry)
         except MALFORMED:

@@ -1,11 +1,11 @@
-"""Device metadata: what a container can read of its devices, in Kubernetes' own file (KEP-5304).
+"""Device metadata: the data of its devices that a container can read (KEP-5304).
 
     PreparedClaim, Instances ──dump──► …/<claim>/<request>/moorage.dev-metadata.json
 
-One file for each request of a claim, bind-mounted into the containers that name the request. It is
-a stream of JSON objects that say the same in several versions, the newest first; readers take the
-first that they know. Which paths it has, and what is in it, is Kubernetes' convention, see
-`k8s.io/dynamic-resource-allocation/api/metadata`; where it is on the host is ours.
+Each request of a claim has a file, which is bind-mounted into the containers that name the request.
+The file is a stream of JSON objects with the same data in several versions, the newest first;
+readers take the first version that they know. Kubernetes defines the paths in containers and the
+content, see `k8s.io/dynamic-resource-allocation/api/metadata`. The path on the host is ours.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from driver.publishing.shown.attributes import attributes
 CONTAINER_FOLDER = "/var/run/kubernetes.io/dra-device-attributes"
 
 VERSIONS = ("v1beta1", "v1alpha1")
-"""Of `metadata.resource.k8s.io`: Kubernetes 1.37's, and 1.36's."""
+"""Versions of `metadata.resource.k8s.io`: of Kubernetes 1.37, and of 1.36."""
 
 Known = Callable[[AllocatedDevice], Instance | None]
-"""What is known of an allocated device now."""
+"""The current Instance of an allocated device; None if it is unknown."""
 
 
 def nothing_known(_: AllocatedDevice) -> None:
-    """Before the first discovery."""
+    """No Instance is known: before the first discovery."""
 
 
 def requests(claim: PreparedClaim) -> tuple[str, ...]:
-    """The requests that have a file; none of a claim that was prepared without."""
+    """The requests that have a file; () for a claim that was prepared without metadata."""
     if claim.pod_claim is None:
         return ()
     return tuple(dict.fromkeys(device.allocated.request for device in claim.devices))
 
 
 def file_name(uid: ClaimUid, request: str) -> str:
-    """Of a request's file on the host; neither part has a `_`."""
+    """The name of a request's file on the host; neither part has a `_`."""
     return f"{uid}_{request}.json"
 
 
 def container_path(claim: PreparedClaim, request: str) -> str:
-    """Where containers find it.
+    """The path of a request's file in containers.
 
-    A claim that was made of a template has a name that no application could know; there it is the
-    one that the pod's spec says.
+    Applications cannot know the name of a claim that was made from a template; its path has the
+    name in the pod's spec.
     """
     claims = "resourceclaimtemplates" if claim.pod_claim else "resourceclaims"
     name = claim.pod_claim or claim.reference.name
@@ -58,14 +58,14 @@ def container_path(claim: PreparedClaim, request: str) -> str:
 
 
 def contents(claim: PreparedClaim, request: str, known: Known) -> dict[str, Any]:
-    """What the file of a request says, whatever its version and generation."""
+    """The content of a request's file, without version and generation."""
     devices = [_device(d, known) for d in claim.devices if d.allocated.request == request]
     pod_claim = {"podClaimName": claim.pod_claim} if claim.pod_claim else {}
     return {**pod_claim, "requests": [{"name": request, "devices": devices}]}
 
 
 def dump(claim: PreparedClaim, contents: Mapping[str, Any], generation: int) -> bytes:
-    """The file."""
+    """The bytes of a file."""
     reference = claim.reference
     metadata = {
         "name": reference.name,
@@ -86,7 +86,7 @@ def dump(claim: PreparedClaim, contents: Mapping[str, Any], generation: int) -> 
 
 
 def load(text: bytes) -> tuple[Mapping[str, Any], int]:
-    """Contents and generation of a file; nothing and 0 if it is none of ours."""
+    """Content and generation of a file; {} and 0 for any other file."""
     try:
         document, _ = json.JSONDecoder().raw_decode(text.decode())
         generation = int(document["metadata"]["generation"])
@@ -107,7 +107,7 @@ def _device(device: PreparedDevice, known: Known) -> dict[str, Any]:
 
 
 def _attributes(device: PreparedDevice, instance: Instance | None) -> dict[str, Mapping[str, Any]]:
-    """As in ResourceSlices; of a device that nobody reports now only what it is."""
+    """Attributes as in ResourceSlices; a device without Instance has only its names."""
     if instance is not None:
         return attributes(instance)
     return {

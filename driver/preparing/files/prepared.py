@@ -1,6 +1,6 @@
-"""Prepared claims: what this node has granted, and to which ResourceClaim.
+"""Prepared claims: the devices that this node has granted to ResourceClaims.
 
-The values that planning (`claims`), CDI files (`cdi`) and `records` share.
+Planning (`claims`), CDI files (`cdi`) and `records` share these types.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from driver.devices import DeviceSpec, Mount
 from driver.names import attribute_value, device_trace, is_pool_of
 
 VERSION = 1
-"""Of the records that this driver writes, see `records`."""
+"""The version of the records that this driver writes, see `records`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimReference:
-    """Which ResourceClaim is meant. A claim that was replaced keeps its name, not its UID."""
+    """Identifies a ResourceClaim. A replaced claim has the same name and another UID."""
 
     namespace: str
     name: str
@@ -34,12 +34,12 @@ class AllocatedDevice:
     """One of a claim's `status.allocation.devices.results`: a device, or a share of it.
 
     Attributes:
-        request: The request of the claim; of a prioritized list the parent, which is the name
-            that containers and the kubelet use.
-        share_id: Set where the device allows several allocations; one device may be in a claim
-            several times, under different ones.
-        admin_access: Access for monitoring, beside whoever uses the device.
-        config: What the claim and its class ask of it.
+        request: The request of the claim; for a prioritized list the parent request, whose name
+            containers and the kubelet use.
+        share_id: Set if the device allows several allocations; a claim may have one device
+            several times with different ids.
+        admin_access: Access for monitoring, beside the users of the device.
+        config: The configuration of the claim and its class.
     """
 
     request: str
@@ -53,7 +53,7 @@ class AllocatedDevice:
         return f"{self.pool}/{self.device}"
 
     def excludes(self, other: AllocatedDevice) -> bool:
-        """Whether two claims can never have these at one time."""
+        """Whether two claims cannot have these devices at the same time."""
         return (
             self._is_of(other)
             and not (self.admin_access or other.admin_access)
@@ -72,17 +72,16 @@ class PreparedDevice:
     """An allocated device together with what its container gets.
 
     Attributes:
-        cdi_name: The device's name in the claim's CDI file. Kept, since the kubelet remembers it
-            for containers that start later; a driver that names devices otherwise must not
-            rename those.
-        hash: The Instance's, six hexadecimal digits.
-        digest: Which device it is, see `Instance.device`; "" in what an earlier driver wrote.
-        withheld: Why no container may be given it now, as in "is offline"; "" if one may. It has
-            no device nodes and mounts meanwhile.
-        left: Paths of the host where it was before. Containers that started then may hold them.
-        nodes: What tells its device nodes, see `driver.instances.rivals`; of a device that is
-            withheld those that it had. None in what an earlier driver wrote.
-        capacity: Its Instance's, uses at one time; 1 in what an earlier driver wrote.
+        cdi_name: The device's name in the claim's CDI file. It is stored, because the kubelet keeps
+            it for containers that start later; a driver with another naming must not change it.
+        hash: The Instance's hash, six hexadecimal digits.
+        digest: Identifies the device, see `Instance.device`; "" in records of an earlier driver.
+        withheld: Why no container may get it now, such as "is offline"; "" if containers may. A
+            withheld device has no device nodes and mounts.
+        left: Its former paths on the host. Containers that started before may hold them.
+        nodes: Identifies its device nodes, see `driver.instances.rivals`; a withheld device keeps
+            its former ones. Empty in records of an earlier driver.
+        capacity: Concurrent uses of its Instance; 1 in records of an earlier driver.
     """
 
     allocated: AllocatedDevice
@@ -100,25 +99,25 @@ class PreparedDevice:
 
     @property
     def configuration(self) -> ConfigurationName:
-        """What its Instance is of."""
+        """The Configuration of its Instance."""
         return ConfigurationName(self.instance.rpartition("-")[0])
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where on the host its device nodes are."""
+        """The paths of its device nodes on the host."""
         return tuple(spec.host_path for spec in self.device_specs)
 
     @property
     def held(self) -> Collection[str]:
-        """What tells the device nodes that containers may hold; at the least their paths."""
+        """Identifies the device nodes that containers may hold; at least by their paths."""
         return self.nodes or self.paths or self.left
 
     @property
     def is_shareable(self) -> bool:
-        """Whether others may have the device at the same time.
+        """Whether other claims may have the device at the same time.
 
-        What an earlier driver wrote tells it by a share only. With a capacity of 1 a share is all
-        that there is: the device had more slots before.
+        A record of an earlier driver shows that only by its share id. Otherwise a share id with a
+        capacity of 1 means that the device had more slots before.
         """
         is_told = bool(self.nodes)
         return self.capacity > 1 or (not is_told and self.allocated.share_id is not None)
@@ -126,11 +125,11 @@ class PreparedDevice:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where a claim was prepared, by UIDs; "" where an earlier driver did not write them.
+    """Where a claim was prepared; "" if an earlier driver did not store it.
 
     Attributes:
-        node: Of the Node object, which may be made anew under running containers.
-        cluster: Of the namespace kube-system, which is as old as the cluster.
+        node: UID of the Node object, which may be created anew while containers run.
+        cluster: UID of the namespace kube-system, which is as old as the cluster.
     """
 
     node: str = ""
@@ -142,12 +141,13 @@ class PreparedClaim:
     """A claim that is prepared on this node.
 
     Attributes:
-        boot_id: The boot in which it was prepared; in the next one it holds nothing.
-        devices: In the order in which the kubelet is told, see `cdi`; none if all that is known of
-            the claim is its UID.
-        pod_claim: What its pod calls a claim that was made of a template; "" for one that was not;
-            None if its containers get no device metadata, as an earlier driver prepared it.
-        version: Of its record.
+        boot_id: The boot in which it was prepared; after the next boot it has no devices.
+        devices: In the order of the answer to the kubelet, see `cdi`; () if only the UID of the
+            claim is known.
+        pod_claim: The name in the pod's spec of a claim that was made from a template; "" for other
+            claims; None if its containers get no device metadata, because an earlier driver
+            prepared it.
+        version: The version of its record.
     """
 
     reference: ClaimReference
@@ -159,12 +159,12 @@ class PreparedClaim:
 
     @property
     def allocation(self) -> frozenset[AllocatedDevice]:
-        """What of the claim's allocation this prepares, in no order."""
+        """The prepared devices of the claim's allocation, without order."""
         return frozenset(device.allocated for device in self.devices)
 
     @property
     def doubt(self) -> str:
-        """Why not all that it holds is known, as the end of a sentence; "" if all is."""
+        """The end of a sentence: why its record is partly unknown; "" if it is complete."""
         if self.version > VERSION:
             return f"is of version {self.version}, and this driver reads {VERSION}"
         return "" if self.devices else "is unreadable"
@@ -174,13 +174,13 @@ PreparedClaims = Mapping[ClaimUid, PreparedClaim]
 
 
 def lost_claim(uid: ClaimUid, boot_id: str, version: int = VERSION) -> PreparedClaim:
-    """A claim whose devices are not known."""
+    """A claim whose devices are unknown."""
     reference = ClaimReference("", "", uid)
     return PreparedClaim(reference=reference, boot_id=boot_id, devices=(), version=version)
 
 
 def prepared_homes(claims: Iterable[PreparedClaim], node: str) -> Mapping[str, str]:
-    """A node's pools out of which claims have devices, by what tells each, see `local_pools`."""
+    """The pools of a node whose devices claims have, by device trace, see `local_pools`."""
     devices = (d for claim in claims for d in claim.devices if is_pool_of(node, d.allocated.pool))
     return {trace: device.allocated.pool for device in devices for trace in _traces(device)}
 

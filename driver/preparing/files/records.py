@@ -1,22 +1,22 @@
-"""Records: what is written of a prepared claim, so that it outlives the process.
+"""Records: the stored form of prepared claims, which outlives the process.
 
     {"version": 1, "bootID": "…", "nodeUID": "…", "clusterUID": "…", "uid": "…", "devices": […], …}
 
-A claim's CDI file carries its record, see `cdi`, so one write of one file is all there is to a
-grant: a file is there whole or not at all, and no two can contradict each other. Killed
+A claim's CDI file has its record, see `cdi`. So a grant is one write of one file: a file is
+complete or absent, and no two files can contradict each other. If the driver is killed
 
-* before the file is written: the kubelet has no answer and asks again, nothing happened;
-* after it: the kubelet has no answer, asks again and gets the same one;
-* before it is removed: the kubelet, which has no answer, asks to unprepare again;
-* while a claim is planned anew, since its device moved: the file says where that was, or where it
-  is. The plan that follows a start, before the kubelet is served, puts both right.
+* before the file is written: the kubelet gets no answer and calls again; nothing happened;
+* after the file is written: the kubelet calls again and gets the same answer;
+* before the file is removed: the kubelet gets no answer and unprepares again;
+* while a claim is planned anew for a moved device: the file has the former or the new location.
+  The driver plans all claims at its start, before it serves the kubelet.
 
-Compatibility. Any version may add fields: a reader gives an absent one its default, ignores one
-that it does not know, and drops it with its next write. `version` rises only if older drivers would
-misunderstand: they answer the kubelet from such a record as far as they can read it, and leave it
-alone. A record without a version is of the driver that had a checkpoint, see `checkpoint`.
+Compatibility. A version may add fields. A reader gives an absent field its default, ignores an
+unknown field, and drops it with its next write. `version` increases only if older drivers would
+misread a record. They then answer the kubelet from the record as far as they can read it, and do
+not change it. A record without a version is from the driver that had a `checkpoint`.
 
-Boot. No container outlives a boot, so a record of an earlier one holds nothing.
+Boot. No container outlives a boot, so a record of an earlier boot has no devices.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from driver.preparing.files.prepared import (
 )
 
 NO_VERSION = 0
-"""Of records that a driver wrote which had a checkpoint."""
+"""The version of records from a driver that had a checkpoint."""
 
 MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
-"""What reading raises where a record is something else."""
+"""The errors of reading an invalid record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Why a file cannot be believed."""
+    """Why a file is not a valid record."""
 
     reason: str
 
@@ -107,7 +107,7 @@ def _dump_config(config: DeviceConfig) -> dict[str, Any]:
 
 
 def _load_config(entry: Mapping[str, Any] | None) -> DeviceConfig:
-    """Of an earlier driver's entry nothing is known: what it left out is asked for again."""
+    """The stored DeviceConfig; an entry of an earlier driver has none."""
     if not entry:
         return NOTHING_ASKED
     return DeviceConfig(
@@ -121,12 +121,12 @@ def _load_config(entry: Mapping[str, Any] | None) -> DeviceConfig:
 
 
 def load(entry: Mapping[str, Any]) -> PreparedClaim:
-    """Read what `dump` made.
+    """Read a record.
 
-    What a newer driver wrote is read as far as possible: all that is known may be the claim's UID.
+    A record of a newer driver is read as far as possible: only the claim's UID may be known.
 
     Raises:
-        LookupError, TypeError, ValueError, AttributeError: If it is something else.
+        LookupError, TypeError, ValueError, AttributeError: If it is not a record.
     """
     version = entry.get("version", NO_VERSION)
     try:

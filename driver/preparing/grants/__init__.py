@@ -1,7 +1,8 @@
-"""Whether a claim may have its devices here, and what becomes of the grant when they move.
+"""Decides whether a claim may have its devices here, and renews the grant when devices move.
 
-In come the allocation on the ResourceClaim, what it asks of its devices (`claim_configs`,
-`configured`), which claims have them (`conflicts`) and where they are now (`device_locators`); out
-goes a plan that `disk_grants` carries out, and, when a device is elsewhere, its renewal, which
-gives no device to two claims (`rival_claims`). Start reading at `plans`.
+Input: the allocation of the ResourceClaim, the configuration of its devices (`claim_configs`,
+`configured`), the claims that have these devices (`conflicts`), and the current locations of
+devices (`device_locators`). Output: a plan, which `disk_grants` carries out with
+`disk_grant_files`; and a renewal when a device moved, which gives no device to two claims
+(`rival_claims`). Start reading at `plans`.
 """

@@ -1,13 +1,13 @@
-"""The device configs of an allocation: which of them are about which device, and what is wrong.
+"""The device configs of an allocation: which config applies to which device, and its problems.
 
     ResourceClaim ──ClaimConfigs──► DeviceConfig of each result | problems
 
-kube-scheduler copies what DeviceClasses and the claim ask into the allocation, whichever driver it
-is for. For a result count all entries that are about its request: first those of its class, then
-those of the claim, each in their order; `device_configs.merged` says what comes of them.
+kube-scheduler copies the configs of DeviceClasses and of the claim into the allocation, for all
+drivers. All entries for the request of a result apply: first those of its class, then those of the
+claim, each in their order; `device_configs.merged` merges them.
 
-A class is made by an administrator and a claim by users: a claim says more than its class, or
-something else, but gives its containers no permission that the class keeps from them.
+An administrator writes a class, and users write a claim. A claim may add to its class, or change
+it, but gives its containers no permission that the class does not have.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ _FROM_CLASS = "FromClass"
 
 
 class ClaimConfigs:
-    """What is asked of the devices of one allocated claim.
+    """The configs of the devices of one allocated claim.
 
     Attributes:
-        problems: All that is wrong with it, each with its path in the claim, or in the DeviceClass
-            that it is from.
+        problems: All problems, each with its path in the claim or the DeviceClass.
     """
 
     def __init__(self, found: JsonObject | FullClaim) -> None:
-        """`found` is a ResourceClaim that is allocated."""
+        """`found` is an allocated ResourceClaim."""
         claim = read_as(FullClaim, found)
         entries = claim.configs
         self.problems: list[Problem] = []
@@ -48,7 +47,7 @@ class ClaimConfigs:
             self.problems += self._excess(request)
 
     def of(self, request: str) -> DeviceConfig:
-        """What is asked of the devices of a result, of which this is the request."""
+        """The config of the devices of a result with this request."""
         return merged(config for entry, config in self._configs if _is_about(entry, request))
 
     def _excess(self, request: str) -> Iterator[Problem]:
@@ -73,19 +72,19 @@ def _is_of_claim(entry: Config) -> bool:
 
 
 def _is_about(entry: Config, request: str) -> bool:
-    """An entry may name a request, one of a prioritized list (`parent/alternative`), or none."""
+    """Whether an entry applies to a request: it names it, its parent request, or none."""
     named = entry.requests or ()
     return not named or request in named or request.partition("/")[0] in named
 
 
 def _at(place: str, problem: Problem) -> Problem:
-    """As the webhook says it of the claim or the class, see `webhook.rules.device_configs`."""
+    """A problem with its path, as the webhook writes it, see `webhook.rules.device_configs`."""
     path = f"{place}.opaque.parameters.{problem.path}".rstrip(".")
     return Problem(path, problem.message)
 
 
 def _place(entry: Config, entries: Iterable[Config], claim: FullClaim) -> str:
-    """Where somebody wrote what now stands in the allocation."""
+    """The path of an entry of the allocation in the claim or DeviceClass that it is from."""
     devices = (claim.spec.devices if claim.spec is not None else None) or _NO_DEVICES
     if not _is_of_claim(entry):
         about = entry.requests

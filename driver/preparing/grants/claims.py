@@ -1,4 +1,4 @@
-"""ResourceClaims: what of an allocation is this node's to prepare, and whether it may.
+"""ResourceClaims: the devices of an allocation that this node prepares, or why it may not.
 
 ResourceClaim ──allocated_claim──► AllocatedClaim ──plan_prepare──► PreparedClaim
                             └──────────────┴──► Failure: one sentence for the kubelet
@@ -32,27 +32,27 @@ from kube.shapes.metadata import NO_METADATA
 from kube.shapes.reading import JsonObject, read_as
 
 Instances = Mapping[tuple[str, DeviceName], Instance]
-"""What this node can prepare, by pool and device. Several slots may be one Instance."""
+"""The devices that this node can prepare, by pool and name. Slots may share an Instance."""
 
 UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
-"""UIDs become parts of file names, so nothing else is taken for one."""
+"""The only accepted form, because UIDs become parts of file names."""
 
 PERMISSIONS = re.compile(r"[rwm]+")
 
 POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
-"""Annotation of claims that were made of a template: what their pod calls them."""
+"""Annotation of claims that were made from a template: their name in the pod's spec."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a claim is not prepared; the sentence ends up in the pod's events."""
+    """Why a claim is not prepared; the kubelet puts the sentence into an Event of the pod."""
 
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class AllocatedClaim:
-    """This driver's part of a claim's allocation, on this node; `pod_claim` as when prepared."""
+    """This driver's part of a claim's allocation; for `pod_claim` see `PreparedClaim`."""
 
     reference: ClaimReference
     devices: tuple[AllocatedDevice, ...]
@@ -60,7 +60,7 @@ class AllocatedClaim:
 
 
 def reference_problem(reference: ClaimReference) -> Failure | None:
-    """What is wrong with what the kubelet asked for, before anything is looked up."""
+    """The problem with a reference from the kubelet, before any read; None for none."""
     if not UID.fullmatch(reference.uid):
         return Failure(f"ResourceClaim UID {reference.uid!r} is not a UID")
     if not reference.namespace or not reference.name:
@@ -74,10 +74,10 @@ def allocated_claim(
     """Read a ResourceClaim's allocation.
 
     Args:
-        found: The object as the API server has it now; None if it has none.
-        wanted: The claim that the kubelet means.
-        pools: The pools whose devices this node can prepare, beside the shared ones; of a node's,
-            those of its Configurations, too.
+        found: The API server's current object; None if there is none.
+        wanted: The claim that the kubelet names.
+        pools: The pools whose devices this node can prepare, beside the shared ones. A node's pool
+            includes the pools of its Configurations.
     """
     if found is None:
         return Failure(f"ResourceClaim {wanted} does not exist")
@@ -103,7 +103,7 @@ def allocated_claim(
 
 
 def consumers(claim: FullClaim) -> tuple[str, ...]:
-    """UIDs of the pods that a ResourceClaim is reserved for; which of them asks, nobody says."""
+    """UIDs of the pods that a ResourceClaim is reserved for; the kubelet does not name the pod."""
     return tuple(found.uid for found in claim.consumers if found.resource == "pods")
 
 
@@ -120,7 +120,7 @@ def _allocated_device(result: Given, configs: ClaimConfigs) -> AllocatedDevice:
 
 
 def is_prepared(claim: AllocatedClaim, prepared: PreparedClaims) -> bool:
-    """Whether the answer is known already, so that no device needs to be looked at."""
+    """Whether the claim is prepared with this allocation, so that no device is read."""
     known = prepared.get(claim.reference.uid)
     return known is not None and known.allocation == frozenset(claim.devices)
 
@@ -132,10 +132,10 @@ def plan_prepare(
     boot_id: str,
     refuse_mount: RefuseMount = no_mounts,
 ) -> PreparedClaim | Failure:
-    """What to prepare for a claim; what is prepared already is kept up to date by `renewals`.
+    """The plan for a claim; `renewals` keep a prepared claim up to date.
 
-    A claim that was allocated anew is planned again; so is one that an earlier driver prepared,
-    which did not know what the claim asks of its devices. `boot_id` is that of now.
+    A claim is planned again if it was allocated anew, or if an earlier driver prepared it without
+    its device configs. `boot_id` is the current one.
     """
     if is_prepared(claim, prepared):
         return as_prepared(prepared[claim.reference.uid])
@@ -164,7 +164,7 @@ def plan_prepare(
 def _given(
     allocated: AllocatedDevice, instances: Instances, refuse_mount: RefuseMount
 ) -> Instance | str:
-    """A device as it was asked for, or why it cannot be had."""
+    """A device with its config applied, or the end of a sentence: why the claim cannot have it."""
     instance = instances.get((allocated.pool, allocated.device))
     if instance is None:
         return "is not known on this node"
@@ -174,7 +174,7 @@ def _given(
 
 
 def _clash(given: Sequence[tuple[AllocatedDevice, Instance]]) -> str:
-    """The devices of a request have one container; those of two may have one each."""
+    """A conflict of paths among devices of one request, which one container gets; "" for none."""
     for request in dict.fromkeys(device.request for device, _ in given):
         named = [(f"device {d}", instance) for d, instance in given if d.request == request]
         if clashing := clash(named):
@@ -183,7 +183,7 @@ def _clash(given: Sequence[tuple[AllocatedDevice, Instance]]) -> str:
 
 
 def as_prepared(claim: PreparedClaim) -> PreparedClaim | Failure:
-    """The answer to the kubelet: the claim, or which device of it is withheld."""
+    """The answer to the kubelet: the claim, or a Failure for its withheld device."""
     for device in claim.devices:
         if device.withheld:
             return Failure(f"device {device.allocated} {device.withheld}")
@@ -191,7 +191,7 @@ def as_prepared(claim: PreparedClaim) -> PreparedClaim | Failure:
 
 
 def unusable(instance: Instance) -> str:
-    """What the container runtime would refuse, and with it the claim's other devices."""
+    """Why the runtime would refuse the device, and so all of the claim; "" if it would not."""
     items: tuple[tuple[str, DeviceSpec | Mount], ...] = (
         *(("device node", spec) for spec in instance.device_specs),
         *(("mount", mount) for mount in instance.mounts),
@@ -212,10 +212,10 @@ def unusable(instance: Instance) -> str:
 
 
 def clash(named: Iterable[tuple[str, Instance]]) -> str:
-    """Two things of the host that would be at one place in a container; "" if there are none.
+    """A sentence: which two paths of the host have one path in a container; "" for none.
 
     Args:
-        named: What the container gets, each with what it is called.
+        named: The devices of a container, each with its name for the sentence.
     """
     places: dict[str, tuple[str, str]] = {}
     for name, instance in named:
@@ -233,7 +233,7 @@ def clash(named: Iterable[tuple[str, Instance]]) -> str:
 def prepared_device(
     allocated: AllocatedDevice, cdi_name: str, instance: Instance
 ) -> PreparedDevice:
-    """An allocated device with what its Instance has now, as it was asked for."""
+    """An allocated device with the current data of its Instance, config applied."""
     return PreparedDevice(
         allocated=allocated,
         cdi_name=cdi_name,
@@ -249,10 +249,10 @@ def prepared_device(
 
 
 def _cdi_name(uid: ClaimUid, allocated: AllocatedDevice) -> str:
-    """Unique on the node: no part but the pool may have a `/`, and none a `_`.
+    """A name that is unique on the node: only the pool may have a `/`, and no part has a `_`.
 
-    It names the device and not its place in a list: the kubelet may hold on to an id for longer
-    than the allocation lasts, and must then find nothing rather than another device.
+    It identifies the device, not its index in a list: the kubelet may keep an id after the
+    allocation has ended, and must then find no device instead of another one.
     """
     pool = allocated.pool.replace("/", ":")
     parts = (uid, allocated.request, pool, allocated.device, allocated.share_id)
@@ -260,10 +260,10 @@ def _cdi_name(uid: ClaimUid, allocated: AllocatedDevice) -> str:
 
 
 def in_order(devices: Iterable[PreparedDevice]) -> tuple[PreparedDevice, ...]:
-    """Last the Instance whose name is first: of two plain variables the later one stays.
+    """Sorted by Instance, the first name last: of two variables with one name the later one stays.
 
-    Within a claim the kubelet passes CDI ids on in the order of the answer, and the runtime
-    applies them in that order. Not ours to decide is the order of several claims of a container,
-    nor of requests that it lists one by one.
+    Within a claim the kubelet passes CDI ids in the order of the answer, and the runtime applies
+    them in that order. The driver cannot decide the order of several claims of a container, nor of
+    requests that the container lists one by one.
     """
     return tuple(sorted(devices, key=lambda d: (d.instance, d.cdi_name), reverse=True))

@@ -1,4 +1,4 @@
-"""Devices as they were asked for: what of an Instance a claim's containers get.
+"""Devices with their config applied: what a claim's containers get of an Instance.
 
 Instance, DeviceConfig ──configured──► Instance | why not
 """
@@ -15,27 +15,27 @@ from driver.instances.instances import Instance
 from driver.instances.unusable_properties import container_properties
 
 CERTIFICATES = f"{RESERVED}certificates"
-"""Property of a device: the folder of the host with its certificates. No container learns it."""
+"""Property of a device: the host folder with its certificates. Containers do not get it."""
 
 GUARDS = "/var/run/moorage.dev/guards"
-"""The folder of containers where their devices' guards are; see `Device.guards`."""
+"""The folder in containers where guards are mounted; see `Device.guards`."""
 
 RefuseMount = Callable[[str], str | None]
-"""Why a path of the host may not be mounted, as in "mount … is not in …"; None if it may."""
+"""Why a path of the host may not be mounted, such as "mount … is not in …"; None if it may."""
 
 
 def no_mounts(path: str) -> str | None:
-    """Where nobody says which paths may be."""
+    """Refuses every path; for callers without settings."""
     return f"mount {path} is not allowed"
 
 
 def configured(
     instance: Instance, config: DeviceConfig, refuse_mount: RefuseMount
 ) -> Instance | str:
-    """The Instance with the nodes and mounts that are asked for, or why they cannot be had.
+    """The Instance with the config applied, or why that is impossible.
 
-    A claim is made by users: it gets less than the handler gives, never more. Of the properties
-    are left those that may become environment.
+    Users write claims. So a config may reduce what the handler gives, never extend it. Properties
+    that may not become environment are removed.
     """
     instance = _told(_guarded(instance))
     if config == NOTHING_ASKED:
@@ -51,7 +51,7 @@ def configured(
 
 
 def _guarded(instance: Instance) -> Instance:
-    """The runtime starts no container with a mount of what is not there."""
+    """Add the guards as mounts: the runtime starts no container whose mount is missing."""
     guards = tuple(Mount(f"{GUARDS}{path}", path, read_only=True) for path in instance.guards)
     return replace(instance, mounts=(*instance.mounts, *guards)) if guards else instance
 

@@ -1,11 +1,10 @@
-"""Conflicts: what keeps a claim from a device that another claim has, on this node.
+"""Conflicts: devices that another claim of this node still has.
 
-    a claim's devices, PreparedClaims ──hindrance_of──► which claim is in the way, in a sentence
+    a claim's devices, PreparedClaims ──hindrance_of──► a sentence with the conflicting claim
 
-kube-scheduler gives a device away as soon as the API shows it free; after a forced deletion of a
-pod that is before the containers of its last claim are gone from this node. And what two
-Configurations offer it takes for two devices, as a rule, though it may be one: see
-`driver.instances.rivals`.
+kube-scheduler allocates a device as soon as it is free in the API. After a forced deletion of a pod
+that is before its containers have ended on this node. Also, two Configurations may offer one device
+as two, see `driver.instances.rivals`.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ def hindrance_of(
     instances: Mapping[tuple[str, DeviceName], Instance],
     others: Iterable[PreparedClaim],
 ) -> str:
-    """Why a claim cannot have its devices now, in a sentence; "" if it can.
+    """A sentence: why a claim cannot have its devices now; "" if it can.
 
     Args:
-        devices: Those that it was given.
-        instances: What they are, by pool and device.
-        others: The other claims that are prepared.
+        devices: Its allocated devices.
+        instances: Their Instances, by pool and device.
+        others: The other prepared claims.
     """
     names, nodes = {wanted.device for wanted in devices}, _by_node(devices, instances)
     for holder in others:
         for held in holder.devices:
-            # Of a thousand claims, nearly all have nothing to do with this one.
+            # Nearly all of a thousand claims have other devices.
             if held.allocated.device in names and (said := _same(devices, held)):
                 return _told(said, holder)
             if nodes and not nodes.keys().isdisjoint(held.held) and (said := _rival(nodes, held)):
@@ -53,14 +52,14 @@ def _told(said: str, holder: PreparedClaim) -> str:
 
 
 def _same(devices: Iterable[AllocatedDevice], held: PreparedDevice) -> str:
-    """Which of these a claim has already; "" if none, or if there is room for both."""
+    """The device that another claim has already; "" for none, or if both may have it."""
     return next((str(each) for each in devices if each.excludes(held.allocated)), "")
 
 
 def _by_node(
     devices: Iterable[AllocatedDevice], instances: Mapping[tuple[str, DeviceName], Instance]
 ) -> Mapping[str, list[_Wanted]]:
-    """By what tells their device nodes; administrative access takes nothing from anybody."""
+    """The devices by device node; a device with admin access conflicts with none."""
     found = defaultdict[str, list[_Wanted]](list)
     for wanted in devices:
         instance = instances.get((wanted.pool, wanted.device))
@@ -71,7 +70,7 @@ def _by_node(
 
 
 def _rival(nodes: Mapping[str, list[_Wanted]], held: PreparedDevice) -> str:
-    """What another claim has through another Configuration; "" if both offer it to several."""
+    """A device that another claim has through another Configuration; "" if it is shareable."""
     if held.allocated.admin_access:
         return ""
     for node in sorted(nodes.keys() & set(held.held), key=shown_first):

@@ -1,9 +1,9 @@
-"""Events on the pods of a device that changes: the same for claims and the device plugin.
+"""Events on the pods of a changed device, for claims and for the device plugin.
 
 Given before, Given after ──event_of──► DeviceEvent
 
-Containers that run keep what they were started with, and nothing can take it from them. So an Event
-on their pods says what they hold, and which Instance that is now.
+Running containers keep the devices that they started with; the driver cannot take them away. So an
+Event on their pods names what they hold, and which Instance that is now.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 MOST_PATHS = 3
-"""So many are named; the others are counted."""
+"""Paths that an Event names at most; the others are counted."""
 
 OwnerOf = Callable[[str], str | None]
-"""The Instance that is at a path now; None if none is known to be."""
+"""path → the Instance that is there now; None if none is known."""
 
 START_ANEW = ": start them anew."
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a container gets of a device that is started at a moment.
+    """What a container gets of a device if it starts at a given time.
 
     Attributes:
-        paths: Of its device nodes on the host.
-        variables: Its environment.
-        withheld: Why it gets nothing, as in "is offline"; "" if it gets the device.
-        left: All paths where the device was and is not then, in order of time.
+        paths: The paths of the device nodes on the host.
+        variables: The environment.
+        withheld: Why it gets nothing, such as "is offline"; "" if it gets the device.
+        left: All former paths of the device, the oldest first.
     """
 
     paths: Sequence[str]
@@ -39,13 +39,13 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvent:
-    """What an Event says.
+    """The content of an Event.
 
     Attributes:
-        reason: Of the Event.
-        sentence: Names the device, and what containers hold; variables by name only, since their
-            values may be secrets.
-        is_warning: Whether containers may hold what is not their device.
+        reason: The Event's reason.
+        sentence: Names the device, and what containers hold. It has only names of variables,
+            because values may be secret.
+        is_warning: Whether containers may hold a wrong device.
     """
 
     reason: str
@@ -56,14 +56,14 @@ class DeviceEvent:
 def event_of(
     device: str, before: Given, after: Given, owner_of: OwnerOf, *, has_moved: bool
 ) -> DeviceEvent | None:
-    """What changed; None if that needs no Event.
+    """The Event for a change; None if it needs none.
 
     Args:
-        device: Its name, as a sentence begins with it.
-        before: What containers got.
-        after: What they get from now on.
-        owner_of: Which Instance is at a path now.
-        has_moved: Whether its device nodes are others than before.
+        device: Its name, for the start of the sentence.
+        before: What containers got before.
+        after: What containers get from now on.
+        owner_of: Returns the Instance that is at a path now.
+        has_moved: Whether its device nodes changed.
     """
     held = _held(before, after, owner_of)
     anew = f"{held}{START_ANEW}" if held else ""
@@ -82,7 +82,7 @@ def event_of(
 
 
 def path_taken(device: str, path: str, owner: str) -> DeviceEvent:
-    """A path that containers may hold from before, and that is another device's now."""
+    """The Event for a former path, which containers may hold, that leads to another device now."""
     return DeviceEvent(
         "DevicePathTaken",
         f"{path} is Instance {owner}'s now. Containers that were started when {device} was there"
@@ -99,10 +99,10 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 
 
 def _held(before: Given, after: Given, owner_of: OwnerOf) -> str:
-    """What running containers may hold, behind a blank; "" if they hold nothing of before.
+    """A sentence after a blank: which former paths running containers may hold; "" for none.
 
-    A pod holds the latest paths. Earlier ones are counted: only a pod that has run through
-    all moves may hold one.
+    A pod holds the latest paths. Earlier paths are counted: only a pod that has run since before
+    several moves may hold one.
     """
     if not (left := after.left):
         return ""

@@ -1,9 +1,9 @@
-"""DeviceLocator: where the devices are now that something was prepared with before.
+"""DeviceLocator: the current locations of devices that were prepared before.
 
-    what is reported ──DeviceLocator──► find: the Instance of a device that was prepared
-                                      rival: whose a path or an address of it is by now
+    reported Instances ──DeviceLocator──► find: the Instance of a prepared device
+                                          rival: the Instance that has its path or address now
 
-An Instance that is not found is absent, unless its Configuration is unheard: not heard is not gone.
+A device without an Instance is absent, unless not all devices of its Configuration are known.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from driver.instances.instances import Instance
 from driver.preparing.files.prepared import PreparedDevice
 
 OFFLINE = "is offline"
-"""Of a device that no handler reports, behind its name."""
+"""The end of a sentence about a device that no handler reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviousLocation:
-    """Where a device was when something was given of it.
+    """The location of a device when it was prepared.
 
     Attributes:
-        digest: Which device it is; "" where only its Instance's name is known.
-        paths: Of its device nodes on the host.
-        values: Of its properties.
+        digest: Identifies the device; "" if only the name of its Instance is known.
+        paths: The paths of its device nodes on the host.
+        values: The values of its properties.
     """
 
     configuration: ConfigurationName
@@ -40,7 +40,7 @@ class PreviousLocation:
 
 
 def previous_location(device: PreparedDevice) -> PreviousLocation:
-    """Where a prepared device was."""
+    """The previous location of a prepared device."""
     return PreviousLocation(
         configuration=device.configuration,
         instance=device.instance,
@@ -51,12 +51,12 @@ def previous_location(device: PreparedDevice) -> PreviousLocation:
 
 
 class DeviceLocator:
-    """All that a node knows of its devices at one moment; never changes.
+    """The locations of a node's devices at one moment; immutable.
 
     Args:
-        reported: Those that are there.
-        unheard: Configurations of which not all is known now.
-        rules: By which properties become environment, of devices that nobody reports, too.
+        reported: The Instances of present devices.
+        unheard: Configurations whose devices are not all known now.
+        rules: Which properties become environment, also for absent devices.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class DeviceLocator:
         self._unheard = frozenset(unheard)
 
     def find(self, device: PreparedDevice) -> Instance | None:
-        """The Instance of this very device, whatever it is called by now."""
+        """The Instance of a prepared device; its name may have changed."""
         if device.digest:
             return self._by_digest.get((device.configuration, device.digest))
         return self.named(device.instance)
@@ -80,13 +80,14 @@ class DeviceLocator:
         return self._by_name.get(name)
 
     def is_unheard(self, configuration: ConfigurationName) -> bool:
-        """Whether a device of this Configuration may be there though nobody reports it."""
+        """Whether a device of this Configuration may be present though it is not reported."""
         return configuration in self._unheard
 
     def rival(self, place: PreviousLocation) -> str:
-        """Which other device of the Configuration is where this one was; "" if none is.
+        """A part of a sentence: which other device is at the previous location; "" for none.
 
-        Devices of two Configurations at one path may be one device.
+        Only devices of the same Configuration count: devices of two Configurations at one path may
+        be one device.
         """
         for path in place.paths:
             for other in self._by_path.get(path, ()):
@@ -102,19 +103,19 @@ class DeviceLocator:
         return ""
 
     def why_withheld(self, place: PreviousLocation, *, is_address: bool) -> str:
-        """Why nothing may be given of a device that is not reported; "" if what it had may.
+        """Why containers may get nothing of an unreported device; "" if they get what it had.
 
         Args:
-            place: Where it was.
-            is_address: Whether all that it gives is where it is on the network: then it keeps
-                that, and the application waits for it.
+            place: Its previous location.
+            is_address: Whether it consists of a network address alone. It then keeps the address,
+                and the application waits for the device.
         """
         if rival := self.rival(place):
             return rival
         return "" if is_address or self.is_unheard(place.configuration) else OFFLINE
 
     def owner(self, path: str) -> InstanceName | None:
-        """An Instance whose device node this path of the host is; the first by name."""
+        """The Instance with a device node at this path of the host, the first by name."""
         return min((i.name for i in self._by_path.get(path, ())), default=None)
 
     @cached_property
@@ -150,7 +151,7 @@ def _is(instance: Instance, place: PreviousLocation) -> bool:
 
 
 def _is_address(value: str) -> bool:
-    """Whether a property says where a device on the network is: it is a URL."""
+    """Whether the value of a property is the network address of a device: a URL."""
     return "://" in value
 
 

@@ -1,4 +1,4 @@
-"""What a node sees of its devices at one moment: what it can prepare, and where things are."""
+"""A node's view of its devices at one moment: which it can prepare, and their locations."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from driver.preparing.grants.device_locators import DeviceLocator
 
 @dataclass(frozen=True)
 class DevicesView:
-    """What is known of the devices of this node at one moment.
+    """The known devices of this node at one moment.
 
     Attributes:
-        instances: What can be prepared, by pool and device, offline ones included.
-        where: Where devices are that were prepared before.
+        instances: The devices that can be prepared, by pool and name, offline ones included.
+        where: The current locations of devices that were prepared before.
     """
 
     instances: Instances
     where: DeviceLocator
 
     def instance(self, allocated: AllocatedDevice) -> Instance | None:
-        """What a claim has; its device may have had another pool when it was allocated."""
+        """The Instance of an allocated device; its pool may have changed since."""
         found = self.instances.get((allocated.pool, allocated.device))
         return found or next(
             (
@@ -41,7 +41,7 @@ class DevicesView:
 
     @cached_property
     def _pools(self) -> Mapping[DeviceName, list[str]]:
-        """Of each device, so that a thousand claims are not looked for among a thousand devices."""
+        """The pools of each device, so that a lookup does not search all devices."""
         found: dict[DeviceName, list[str]] = {}
         for pool, device in self.instances:
             found.setdefault(device, []).append(pool)
@@ -53,10 +53,10 @@ class InstanceSource(Protocol):
 
     @property
     def sight(self) -> DevicesView | None:
-        """What is known now; None until the first discovery is over."""
+        """The current view; None until the first discovery has ended."""
 
     async def decided(self) -> None:
-        """Wait until the first discovery is over."""
+        """Wait until the first discovery has ended."""
 
     def on_changed(self, listener: Callable[[], None]) -> None:
-        """Call back whenever there may be another sight."""
+        """Call `listener` whenever the view may have changed."""

@@ -1,10 +1,10 @@
-"""The files of what this node has granted: records, device metadata, and records kept for others.
+"""The files of prepared claims: CDI files with records, device metadata, and rescued records.
 
     a claim ──put──► device metadata, its CDI file
-    Renewals ──carry_out──► those files, and the OSErrors of what could not be written
+    Renewals ──carry_out──► the same files; an OSError for each that could not be written
 
-All of it is written by `disk_grants` alone, which holds the lock meanwhile. What a kill between two
-writes leaves behind is told in `records`.
+Only `disk_grants` calls this, with the lock held. `records` describes the state after a kill
+between two writes.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ class GrantFiles:
     """The files of one node's prepared claims.
 
     Attributes:
-        records: Of the claims, each in its CDI file.
-        rescue: Records of claims whose CDI files cannot be written.
-        metadata: What containers can read of their devices; None if they get none of it. To be set
-            before `recover`.
-        renewals: Those that were carried out, and that nobody took yet.
-        folder_problem: Why CDI files cannot be written, as a part of a sentence; "" if they can,
-            as far as is known: by the last write of one, or by a look at their folder.
-        metadata_problem: The same of device metadata.
-        rescue_problem: Why it is not known which claims without CDI files another process kept;
-            "" if it is. Nothing new is granted meanwhile.
+        records: The records of the claims, each in its CDI file.
+        rescue: The records of claims whose CDI files cannot be written.
+        metadata: The files of device metadata; None if containers get none. It must be set before
+            `recover`.
+        renewals: The renewals that were carried out and not yet returned.
+        folder_problem: A part of a sentence: why CDI files cannot be written; "" if the last write,
+            or the last check of their folder, succeeded.
+        metadata_problem: The same for device metadata.
+        rescue_problem: Why the rescued records of other processes are unknown; "" if they are
+            known. No new claim is granted meanwhile.
     """
 
     def __init__(self, name: NodeName, boot_id: str, *, data: Files, cdi_files: Files) -> None:
-        """`data` is the driver's own folder, where an earlier driver had its checkpoint."""
+        """`data` is the driver's own folder, where an earlier driver stored its checkpoint."""
         self.records = RecordFiles(cdi_files, boot_id, self._dump)
         self.rescue = Rescue(data, boot_id)
         self.metadata: MetadataFiles | None = None
@@ -59,7 +59,7 @@ class GrantFiles:
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether an earlier driver's checkpoint is there: then `read` takes it over."""
+        """Whether the checkpoint of an earlier driver exists; `read` takes it over."""
         return self._checkpoint.is_there()
 
     def glance(self) -> Iterator[PreparedClaim]:
@@ -75,7 +75,7 @@ class GrantFiles:
         return claim.boot_id == self._boot_id and claim.reference.uid not in known
 
     def recover(self) -> None:
-        """Read what an earlier process left, and put right what is not as it should be."""
+        """Read the files of an earlier process, and correct outdated ones."""
         self.read()
         for error in _tried(self.keep_rescued):
             logger.error("Records without CDI files cannot be kept: %s", error)
@@ -84,13 +84,13 @@ class GrantFiles:
         self.records.tidy()
 
     def read(self) -> None:
-        """Read what other processes wrote. Raises OSError."""
+        """Read the files that other processes wrote. Raises OSError."""
         self.records.read()
         self._checkpoint.take_over(self.records, self._boot_id)
         self.adopt_rescued()
 
     def adopt_rescued(self) -> None:
-        """What another process could not write is lost, unless it is known better."""
+        """Add rescued claims of other processes as lost claims, unless they are known."""
         try:
             found = self.rescue.found()
             self.rescue_problem = self.rescue.problem()
@@ -103,7 +103,7 @@ class GrantFiles:
                 self.records.hold_rescued(claim)
 
     def keep_rescued(self, without: ClaimUid | None = None) -> None:
-        """Keep the records of claims that have no file. Raises OSError."""
+        """Store the records of claims without CDI files. Raises OSError."""
         uids = (uid for uid in self.records.without_files if uid != without)
         self.rescue.keep([self.records.claims[uid] for uid in uids])
 
@@ -121,7 +121,7 @@ class GrantFiles:
         self.put_record(claim)
 
     def put_record(self, claim: PreparedClaim) -> None:
-        """Nothing is known of the folder by a file that is right already."""
+        """Write a claim's CDI file if it is outdated. Raises OSError."""
         try:
             if self.records.put(claim):
                 self.folder_problem = ""
@@ -133,7 +133,7 @@ class GrantFiles:
         """Remove a claim's CDI file, then its device metadata. Raises OSError."""
         uid = claim.reference.uid
         if self.rescue.has(uid) or not self.records.has_file(uid):
-            # Before memory: a claim that is rescued still comes back with the next process.
+            # First on disk: the next process would restore a rescued claim.
             self.keep_rescued(without=uid)
         self.records.remove(uid)
         self.rescue.note_released(uid)
@@ -146,7 +146,7 @@ class GrantFiles:
         known: Known,
         only: Collection[ClaimUid] | None,
     ) -> Iterator[OSError]:
-        """One that fails keeps no other from being carried out."""
+        """Write all changes; yield the errors of those that failed."""
         if only is None:
             self.records.look()
         lost = frozenset(self.records.lost)
@@ -165,7 +165,7 @@ class GrantFiles:
         yield from _tried(self._mind_folder)
 
     def _mind_folder(self) -> None:
-        """See whether files can be written, and keep the records of claims that have none."""
+        """Check whether files can be written, and store the records of claims without files."""
         had_failed = bool(self.folder_problem)
         self.folder_problem = self.records.problem(thoroughly=had_failed)
         if self.metadata_problem and self.metadata is not None:

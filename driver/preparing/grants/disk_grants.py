@@ -1,9 +1,9 @@
-"""What this node has granted: the record of each claim in its CDI file, and device metadata.
+"""The claims that this node has granted, locked against other processes.
 
-What a kill between two writes leaves behind is told in `records`. While an old and a new process
-overlap (a rolling update), each reads the files again when the other was inside the lock. A claim
-whose file is gone is lost, see `RecordFiles`: it keeps its devices until it is known whether the
-other process released it, or the file was removed by hand.
+`disk_grant_files` writes them. While an old and a new process overlap (a rolling update), each
+reads the files again after the other has held the lock. A claim whose file is missing is lost, see
+`RecordFiles`: it keeps its devices until it is known whether the other process released it, or a
+person removed the file.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from driver.preparing.grants.disk_grant_files import GrantFiles
 from driver.preparing.grants.rival_claims import Renewal
 
 SLOW_SECONDS = 0.02
-"""A disk that took longer is waited for in a thread the next time, so that others go on."""
+"""After a write that took longer, the next write runs in a thread, so that others continue."""
 
 Plan = Callable[[PreparedClaims], PreparedClaim | Failure]
-"""What to grant, given what is granted when the plan's turn comes."""
+"""The plan for a claim, from the claims that are prepared when it runs."""
 
 Renew = Callable[[PreparedClaims], Mapping[ClaimUid, Renewal]]
-"""What is to change of what is granted, so that it is right again; see `renewals`."""
+"""The changes of prepared claims that bring them up to date; see `renewals`."""
 
 T = TypeVar("T")
 
@@ -43,15 +43,16 @@ class Node:
     """The claims that are prepared on this node.
 
     Attributes:
-        boot_id: The boot that claims are prepared in.
-        home: Where they are prepared, or why that is not known. Nothing new is granted before.
-        files: Where they are written down.
+        boot_id: The current boot.
+        home: The UIDs of this node and cluster, or why they are unknown. No new claim is granted
+            while they are unknown.
+        files: Their files.
     """
 
     def __init__(
         self, name: NodeName, boot_id: str, *, data: Files, cdi_files: Files, lock: ProcessLock
     ) -> None:
-        """`data` is the driver's own folder, where an earlier driver had its checkpoint."""
+        """`data` is the driver's own folder, where an earlier driver stored its checkpoint."""
         self.boot_id = boot_id
         self.home: Home | str = "the API server was not asked yet"
         self.files = GrantFiles(name, boot_id, data=data, cdi_files=cdi_files)
@@ -71,38 +72,38 @@ class Node:
 
     @property
     def rescue_problem(self) -> str:
-        """Why it is not known which claims without CDI files another process kept."""
+        """Why the rescued records of other processes are unknown; "" if they are known."""
         return self.files.rescue_problem
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether no file is withheld that could not be written."""
+        """Whether no file is withheld because it could not be written."""
         return not self.files.records.withheld
 
     @property
     def prepared(self) -> PreparedClaims:
-        """The claims that are prepared now, as far as this process has read."""
+        """The prepared claims, as of the last read of this process."""
         return self.files.records.claims
 
     @property
     def doubtful(self) -> PreparedClaims:
-        """Those of which not all is known."""
+        """The claims with partly unknown records."""
         return self.files.records.doubtful
 
     @property
     def lost(self) -> PreparedClaims:
-        """Those of which all is known, and whose CDI file is gone, see `settle`."""
+        """The claims with complete records and missing CDI files, see `settle`."""
         return {uid: self.prepared[uid] for uid in self.files.records.lost}
 
     def glance(self) -> Iterator[PreparedClaim]:
-        """What is prepared, without the lock: enough for a hint. Raises OSError.
+        """The prepared claims, read without the lock, as a hint. Raises OSError.
 
-        Nothing of it stays in memory: until `recover` another process may release it.
+        They are not kept in memory: another process may release them until `recover`.
         """
         return self.files.glance()
 
     async def recover(self) -> None:
-        """Read what an earlier process left; call once, before anything else."""
+        """Read the files of an earlier process; call once, before all other calls."""
 
         async def entered(_: bool) -> None:
             await to_the_end(self.files.recover)
@@ -112,7 +113,7 @@ class Node:
 
     @asynccontextmanager
     async def exclusively(self) -> AsyncIterator[PreparedClaims]:
-        """Keep other processes out, and be up to date; required to grant and to release."""
+        """Lock other processes out, and read their changes; required to grant and to release."""
         async with self._lock.held(self._refresh):
             yield self.prepared
 
@@ -121,14 +122,14 @@ class Node:
             await to_the_end(self.files.read)
 
     def alone_with(self, uid: ClaimUid) -> AbstractAsyncContextManager[None]:
-        """Keep other processes from this claim; entered before `exclusively`, if at all.
+        """Lock other processes out of this claim; enter it before `exclusively`, if at all.
 
-        Between the first look at a claim and the last write none of them may unprepare it.
+        Between the first read of a claim and the last write no other process may unprepare it.
         """
         return self._lock.held_for(uid)
 
     async def grant(self, plan: Plan, known: Known = nothing_known) -> PreparedClaim | Failure:
-        """Carry out a plan: device metadata, then the CDI file that mounts it."""
+        """Carry out a plan: write device metadata, then the CDI file that mounts it."""
         async with self._writing:
             if self.rescue_problem:
                 self.files.adopt_rescued()
@@ -147,14 +148,14 @@ class Node:
         return self.prepared.get(claim.reference.uid) == claim
 
     def _new(self, granted: PreparedClaim) -> PreparedClaim | Failure:
-        """Nothing new is granted while it is not known which devices some claim has."""
+        """The new claim, or a Failure while the devices of any claim are unknown."""
         if self.rescue_problem:
             return Failure(
                 "it is not known which claims are prepared on this node, so that nothing new is:"
                 f" {self.rescue_problem}"
             )
         if self.files.records.doubtful:
-            self.files.records.read()  # a file may have been removed by hand
+            self.files.records.read()  # a person may have removed a file
         for uid, claim in self.files.records.doubtful.items():
             if uid != granted.reference.uid or claim.version > VERSION:
                 return self._in_doubt(claim)
@@ -163,7 +164,7 @@ class Node:
         return replace(granted, home=self.home)
 
     async def release(self, uid: ClaimUid) -> PreparedClaim | Failure | None:
-        """Forget a claim: CDI file, then metadata. None if it was not prepared."""
+        """Remove a claim: CDI file, then metadata. None if it was not prepared."""
         async with self._writing:
             claim = self.prepared.get(uid)
             if claim is not None and claim.version > VERSION:
@@ -178,7 +179,7 @@ class Node:
             return claim
 
     async def settle(self, uid: ClaimUid, *, is_in_use: bool) -> bool:
-        """Write the CDI file of a claim that is lost, or forget the claim. Raises OSError.
+        """Write the CDI file of a lost claim that is in use, or forget the claim. Raises OSError.
 
         Returns:
             False if it is not lost: it has a file by now, or was released.
@@ -206,16 +207,16 @@ class Node:
         known: Known = nothing_known,
         only: Collection[ClaimUid] | None = None,
     ) -> tuple[Renewal, ...]:
-        """Carry out what a plan changes: CDI files, then device metadata.
+        """Carry out the changes of a plan: write CDI files, then device metadata.
 
         Args:
-            plan: What is to change.
-            known: The Instance of an allocated device.
-            only: Claims whose metadata may be another; None for all.
+            plan: Returns the changes.
+            known: Returns the Instance of an allocated device.
+            only: Claims whose metadata may have changed; None for all.
 
         Raises:
-            OSError: If something cannot be written. CDI files that are no longer right are withheld
-                then, and will be written by the next call, which is to follow.
+            OSError: If a file cannot be written. Outdated CDI files are then withheld; the caller
+                must call again, which writes them.
         """
         async with self._writing:
             doubtful = self.files.records.doubtful
@@ -227,7 +228,7 @@ class Node:
         return renewals
 
     async def _disk(self, work: Callable[[], T]) -> T:
-        """A quick disk is waited for at once: a change of threads takes longer than that."""
+        """Run `work` in a thread if the disk is slow; a fast write is faster than a thread."""
         clock = asyncio.get_running_loop().time
         began = clock()
         try:

@@ -1,4 +1,4 @@
-"""What the file system of this host says of paths."""
+"""Checks paths in the file system of this host."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from driver.preparing.grants.renewals import OnHost, Resolve
 
 
 def on_this_host(mounts: tuple[str, ...] = (), resolve: Resolve = real_path) -> OnHost:
-    """By the folders below which may be mounted, and by where paths lead."""
+    """The checks of this host. `mounts`: folders below which paths may be mounted."""
     return OnHost(resolve, lambda path: mount_refusal(path, mounts, real_paths([path])))

@@ -1,10 +1,10 @@
-"""Health: what the kubelet is told of the devices that its pods hold.
+"""Health: the health of prepared devices, for the kubelet.
 
-    prepared claims, DevicesView ──troubles──► of each device why it is not well
+    prepared claims, DevicesView ──troubles──► why a device is unhealthy, for each device
 
-Nobody else's health is told: the kubelet puts it into the status of pods, and asks of a node with a
-thousand devices what a few of them have. What is prepared is on the disk, so a driver that starts
-again tells of a device that went away meanwhile, too.
+Only prepared devices are reported: the kubelet puts their health into the status of pods, and pods
+use few of a node's thousand devices. Prepared claims are on disk, so a driver that restarts also
+reports a device that is absent since.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OFFLINE = "the device is offline"
 def troubles(
     claims: Iterable[PreparedClaim], sight: DevicesView
 ) -> Mapping[tuple[str, DeviceName], str]:
-    """By pool and device, sorted, why it is not well; "" for one that is."""
+    """Why each device is unhealthy, sorted by pool and name; "" for a healthy one."""
     devices = {
         (device.allocated.pool, device.allocated.device): device
         for claim in claims
@@ -40,7 +40,7 @@ def _trouble(device: PreparedDevice, sight: DevicesView) -> str:
 
 
 def _of_unseen(device: PreparedDevice, sight: DevicesView) -> str:
-    """Of one that only its record tells of: not heard is not gone."""
+    """The trouble of a device without Instance; "" while it is unknown whether it is absent."""
     if sight.where.is_unheard(device.configuration) and not device.withheld:
         return ""
     return OFFLINE

@@ -1,6 +1,6 @@
-"""Plans: what a claim that the kubelet asks about is to get, by all that is known now.
+"""Plans: the devices that a claim gets, from the current state of the node.
 
-AllocatedClaim, PreparedClaims, DevicesView ──plan──► PreparedClaim, or why there is none
+AllocatedClaim, PreparedClaims, DevicesView ──plan──► PreparedClaim | Failure
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ def plan(
     boot_id: str,
     on_host: OnHost,
 ) -> PreparedClaim | Failure:
-    """What to prepare; a claim that is prepared already gets what it has.
+    """The plan for a claim; a prepared claim keeps what it has.
 
-    `prepared` are all claims; `sight` is None before the first discovery; `boot_id` is that of now.
+    `prepared` has all claims; `sight` is None before the first discovery; `boot_id` is the current
+    one.
     """
     if is_prepared(claim, prepared):
         return as_prepared(prepared[claim.reference.uid])
@@ -50,7 +51,7 @@ def _instances(claim: AllocatedClaim, sight: DevicesView | None) -> Instances:
 def _where_they_are_now(
     planned: PreparedClaim, prepared: PreparedClaims, sight: DevicesView, on_host: OnHost
 ) -> PreparedClaim | Failure:
-    """What is published may still be where another device is by now."""
+    """The plan with current locations: the published ones may lead to another device by now."""
     mine = Renewal(planned, renewed(planned, sight.where, on_host))
     others = (Renewal(c, c) for uid, c in prepared.items() if uid != planned.reference.uid)
     return as_prepared(next(kept_apart([mine, *others])).after)

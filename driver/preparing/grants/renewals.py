@@ -1,19 +1,20 @@
-"""Renewals: prepared claims, planned anew whenever the devices of the node change.
+"""Renewals: prepared claims are planned anew whenever the devices of the node change.
 
     PreparedClaims, DeviceLocator ──renew──► the changed claims
 
-A container that starts gets its claim's device where it is now, or does not start:
+A container that starts gets its claim's device at its current location, or does not start:
 
     the device          what its claim's containers get from then on
     is reported         what its Instance has
-    is away             nothing: it is withheld. One that several nodes see, and that is nothing
-                        of this host's, keeps its address, and the application waits for it
-    is unheard          what they got before
-    ... and where it was is another device of its Configuration: nothing, it is withheld
-    ... and no longer has what the claim's DeviceConfig asks of it: nothing, it is withheld
+    is absent           nothing: it is withheld. A device that several nodes see, and that has
+                        no nodes or mounts of this host, keeps its address, and the application
+                        waits for it
+    is unknown          what they got before
+    ... and another device of its Configuration has its location: nothing, it is withheld
+    ... and it no longer fits the claim's DeviceConfig: nothing, it is withheld
     is another claim's by now, through another Configuration: nothing, see `rival_claims`
 
-Containers that run are left alone; `claim_events` says what they hold.
+Running containers are not changed; `claim_events` reports what they hold.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from driver.preparing.grants.device_locators import OFFLINE, DeviceLocator, prev
 from driver.preparing.grants.rival_claims import Renewal, kept_apart, left, withheld
 
 Resolve = Callable[[str], str]
-"""Where a path of the host leads."""
+"""path → its target on the host."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """What the node's file system says of paths."""
+    """Checks of paths in the node's file system."""
 
     resolve: Resolve
     refuse_mount: RefuseMount
@@ -45,10 +46,10 @@ class OnHost:
 def concerned(
     claims: PreparedClaims, where: DeviceLocator, before: DeviceLocator
 ) -> frozenset[ClaimUid]:
-    """The claims that may be another now, by what was known when all were right.
+    """The claims that may have changed since all of them were up to date with `before`.
 
-    Nothing tells when a link comes to lead elsewhere, so a device that is reported at one always
-    may; and so may one that is withheld, or that nobody reports.
+    A link may lead elsewhere without an event. So a device that is reported at a link may always
+    have changed, and so may a withheld or unreported device.
     """
     return frozenset(
         uid
@@ -71,14 +72,14 @@ def renew(
     refuse_mount: RefuseMount = no_mounts,
     only: Collection[ClaimUid] | None = None,
 ) -> Mapping[ClaimUid, Renewal]:
-    """The claims that are to change, with nothing withheld from them last.
+    """The changed claims; claims without withheld devices come last.
 
     Args:
-        claims: All that are prepared.
-        where: Where devices are now.
-        resolve: Where paths of the host lead.
-        refuse_mount: Why a path may not be mounted.
-        only: Those that may change, see `concerned`; None for all.
+        claims: All prepared claims.
+        where: The current locations of devices.
+        resolve: Returns the target of a path of the host.
+        refuse_mount: Returns why a path may not be mounted.
+        only: The claims that may change, see `concerned`; None for all.
     """
     on_host = OnHost(resolve, refuse_mount)
     renewals = [
@@ -99,7 +100,7 @@ def _is_withheld(claim: PreparedClaim) -> bool:
 
 
 def renewed(claim: PreparedClaim, where: DeviceLocator, on_host: OnHost) -> PreparedClaim:
-    """A claim as it is to be prepared now."""
+    """A claim with the current locations of its devices."""
     devices = [_renewed_device(device, where, on_host) for device in claim.devices]
     return replace(claim, devices=in_order(devices))
 
@@ -121,7 +122,7 @@ def _renewed_device(
 
 
 def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:
-    """A CDI device node must not be a symbolic link, such as those in `/dev/serial/by-id`."""
+    """Replace links such as those in `/dev/serial/by-id`: a CDI device node must not be one."""
     specs = tuple(replace(s, host_path=resolve(s.host_path)) for s in instance.device_specs)
     return instance if specs == instance.device_specs else replace(instance, device_specs=specs)
 
@@ -134,7 +135,7 @@ def _unseen(device: PreparedDevice, where: DeviceLocator) -> PreparedDevice:
 
 
 def _told(device: PreparedDevice, where: DeviceLocator) -> PreparedDevice:
-    """As an earlier driver prepared it, without the environment that is denied."""
+    """A device without denied environment, which an earlier driver may have prepared."""
     return replace(device, properties=where.rules.passed(device.properties))
 
 

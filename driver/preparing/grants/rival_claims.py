@@ -1,10 +1,11 @@
-"""Rival claims: prepared ones whose devices turn out to be one, through two Configurations.
+"""Rival claims: prepared claims whose devices become one device, through two Configurations.
 
-    renewals ──kept_apart──► renewals in which no device is given to two claims
+    renewals ──kept_apart──► renewals that give no device to two claims
 
-What two Configurations know by different identities may come to be one device while both are
-prepared: a disk known by its serial number is plugged in where a disk known by its place was. Who
-was there first keeps it; the other is withheld, and looked at again whenever claims are renewed.
+Devices of two Configurations with different identities may become one device while both are
+prepared: a disk with a serial number is plugged in at the place that identifies the other device.
+The first claim keeps the device. It is withheld from the other claim, and checked again at each
+renewal.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from driver.preparing.files.prepared import ClaimReference, PreparedClaim, Prepa
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """A claim as it was prepared, and as it is from now on."""
+    """A claim before and after it was planned anew."""
 
     before: PreparedClaim
     after: PreparedClaim
 
 
 class _Holders:
-    """Who has which device nodes now; what is withheld, or for monitoring only, has none."""
+    """The claims that have device nodes now; withheld and admin-access devices have none."""
 
     def __init__(self, claims: Iterable[PreparedClaim]) -> None:
         self._held: dict[str, dict[tuple[ClaimReference, str], PreparedDevice]] = defaultdict(dict)
@@ -40,7 +41,7 @@ class _Holders:
             self._held[node].pop((claim, device.cdi_name), None)
 
     def rival(self, claim: ClaimReference, device: PreparedDevice) -> str:
-        """Which claim has the device, too, as the end of a sentence; "" if none has."""
+        """The end of a sentence: which other claim has the device, too; "" for none."""
         for node in sorted(_nodes(device), key=shown_first):
             for (other, _), held in self._held[node].items():
                 shared = held.is_shareable and device.is_shareable
@@ -57,7 +58,7 @@ def _nodes(device: PreparedDevice) -> frozenset[str]:
 
 
 def kept_apart(renewals: Sequence[Renewal]) -> Iterator[Renewal]:
-    """The same, with those devices withheld that came to be another claim's."""
+    """The renewals, with devices withheld that another claim has."""
     if not any(_gained(renewal) for renewal in renewals):
         yield from renewals
         return
@@ -68,7 +69,7 @@ def kept_apart(renewals: Sequence[Renewal]) -> Iterator[Renewal]:
 
 
 def _gained(renewal: Renewal) -> tuple[PreparedDevice, ...]:
-    """The devices that are at nodes where they were not before."""
+    """The devices that have new device nodes."""
     if renewal.after is renewal.before:
         return ()
     before = {device.cdi_name: _nodes(device) for device in renewal.before.devices}
@@ -94,7 +95,7 @@ def _without(renewal: Renewal, rivals: dict[str, str]) -> Renewal:
 
 
 def withheld(device: PreparedDevice, why: str) -> PreparedDevice:
-    """A device of which no container gets anything now."""
+    """A device that no container gets now, with the reason."""
     after = replace(device, device_specs=(), mounts=(), withheld=why)
     return replace(after, left=left(device, after))
 
@@ -106,10 +107,10 @@ def _as_it_is(path: str) -> str:
 def left(
     before: PreparedDevice, after: PreparedDevice, resolve: Callable[[str], str] = _as_it_is
 ) -> tuple[str, ...]:
-    """Where it was, in order of time, without those where it is again.
+    """The former paths of a device, the oldest first, without its current paths.
 
-    A link that leads to where it is now is none of them: an earlier driver wrote links, and the
-    runtime followed them.
+    A link to a current path is not a former path: an earlier driver wrote links, and the runtime
+    followed them.
     """
     paths = dict.fromkeys((*before.left, *before.paths))
     return tuple(p for p in paths if p not in after.paths and resolve(p) not in after.paths)
