@@ -4,13 +4,15 @@
         ▲                                        ▲ note (an own write's answer)
         └──────── ApiClient: create, replace, apply, patch, delete ─────────┘
 
-A room each for `calls`, `stores`, `events`, `leases`, users' `cel` and the life of our `processes`;
-`shapes`, by which all read the objects of Kubernetes; and `kubectl`, through which a command reads
-that runs for a moment. Modules named `apiserver*` and `http_server` talk to the outside.
+Rooms: `calls` (requests to the API server), `stores` (list-watch), `events`, `leases`,
+`reconciling` (work queues and workers), `cel` (expressions of users), `processes` (settings,
+logs and the end of a process), `shapes` (typed reads of Kubernetes objects), and `kubectl` (reads
+through the user's kubectl, for short commands). Modules named `apiserver*` and `http_server` talk
+to the outside.
 
-It knows nothing of queues or devices. Others import `kube.api`; who has shapes of kinds to declare
-imports `kube.models`, too, and pays for pydantic; who serves HTTP, `kube.http_server` and uvicorn.
-The modules of `kube.shapes` are doors, too, each for the kind that it reads.
-A command that is over in a moment imports `kube.command_settings`, `kube.kinds` and
-`kube.kubectl_client` in place of `kube.api`, and pays for no HTTP client.
+This component knows nothing of queues or devices. Other components import `kube.api`. Components
+that declare models import `kube.models` as well, which loads pydantic. Components that serve HTTP
+import `kube.http_server`, which loads uvicorn. The modules of `kube.shapes` are doors, too, each
+for the kind that it reads. A short command imports `kube.command_settings`, `kube.kinds` and
+`kube.kubectl_client` in place of `kube.api`, and so loads no HTTP client.
 """

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Delays between attempts; after `failures` in a row at most first * 2^(failures - 1).
+    """Delays between attempts: after n failures in a row at most first_seconds * 2^(n - 1).
 
-    Full jitter (uniform from zero) spreads the clients of a server that comes back better than
-    a fixed delay with a little noise does.
+    Full jitter (uniform from zero) spreads the clients of a restarted server better than a fixed
+    delay with a little noise does.
 
     Attributes:
-        patient: Whether a key of a queue waits though it is added meanwhile; client-go's does not.
+        first_seconds: The longest delay after the first failure.
+        cap_seconds: The longest delay of all.
+        patient: Whether a key of a work queue keeps its delay although it is added meanwhile.
+            client-go's queue does not keep it.
     """
 
     first_seconds: float = 0.5
@@ -28,5 +31,5 @@ class Backoff:
 
 
 def no_jitter() -> float:
-    """For `uniform`, where one client alone waits: its delays are as long as they may be."""
+    """Value for `uniform` where only one client waits: each delay is the longest one."""
     return 1.0

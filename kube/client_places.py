@@ -1,8 +1,8 @@
-"""Places that clients share: few for all, and so many for each that no client has them all.
+"""A semaphore that clients share fairly: a limit for all clients, and a lower one for each.
 
-A semaphore alone is taken in the order in which it is asked for: whoever asks a thousand times
-makes everybody wait for a thousand turns. Here a client waits among its own for a place of its
-own first, so that at most these few of each client stand in the line of all.
+A plain semaphore serves callers in their order: a client with a thousand requests delays all
+others by a thousand requests. Here a caller first acquires a place of its own client, so that only
+a few requests of each client wait for the places of all.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ K = TypeVar("K", bound=Hashable)
 
 
 class ClientPlaces(Generic[K]):
-    """Places for as long as somebody holds or awaits one."""
+    """Places of all clients. A client's state is dropped once it holds and awaits none."""
 
     def __init__(self, most: int, most_of_one: int) -> None:
-        """Provide places.
+        """Create without holders.
 
         Args:
-            most: For all clients together.
-            most_of_one: For each client; less than `most`, or one may have them all.
+            most: The number of places of all clients together.
+            most_of_one: The number for each client; less than `most`, or one client may take all.
         """
         self._all = asyncio.Semaphore(most)
         self._most_of_one = most_of_one
-        # What nobody holds or awaits any more is gone by itself.
+        # Weak: a semaphore that is neither held nor awaited is dropped.
         self._of_one: WeakValueDictionary[K, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def of(self, client: K) -> AsyncIterator[None]:
-        """Hold a place, once there is one for this client."""
+        """Hold a place of this client; waits for one."""
         own = self._of_one.setdefault(client, asyncio.Semaphore(self._most_of_one))
         async with own, self._all:
             yield

@@ -1,7 +1,7 @@
 """Command lines, as a door of their own beside `api`: they need no HTTP and no TLS.
 
-A command that runs for a moment, such as `kubectl moorage`, reads its flags before it knows whether
-it asks a cluster at all.
+A short command, such as `kubectl moorage`, reads its flags before it knows whether it needs a
+cluster.
 """
 
 from kube.processes.built_commands import command_of as command_of

@@ -1,8 +1,9 @@
-"""What clients have of something that is bounded, such as connections.
+"""Fair shares of something that is bounded, such as connections.
 
-Up to the bound everybody gets what he asks for. Beyond it only those get more who have less than an
-even part: so whoever takes all of it keeps nobody else from his part, and has not to be found out.
-All together have little more than the bound: it, and an even part for each who came late.
+Up to the bound every request is granted. Beyond it only clients with less than an even part are
+granted more. So a client that takes everything does not keep other clients from their parts, and
+need not be detected. The total exceeds the bound by at most an even part for each client that came
+late.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class EvenParts(Generic[K]):
-    """Who has how much."""
+    """How much each client has."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -22,7 +23,7 @@ class EvenParts(Generic[K]):
         self._total = 0
 
     def take(self, client: K, amount: int = 1) -> bool:
-        """Let a client have so much more, if it may."""
+        """Grant a client this amount; False where it exceeds the client's part."""
         has = self._has.get(client, 0) + amount
         clients = len(self._has.keys() | {client})
         if self._total + amount > self._most and has > self._most // clients:
@@ -32,7 +33,7 @@ class EvenParts(Generic[K]):
         return True
 
     def give_back(self, client: K, amount: int = 1) -> None:
-        """A client has so much less."""
+        """Return this amount, which the client was granted before."""
         self._total -= amount
         self._has[client] -= amount
         if not self._has[client]:

@@ -1,6 +1,6 @@
-"""Serves an ASGI application over HTTP: uvicorn on a socket, with limits of our own.
+"""Serves an ASGI application over HTTP: uvicorn on a socket, with additional limits.
 
-A door of its own, since whoever enters pays for uvicorn.
+This module is a door of its own, since importing it loads uvicorn.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from kube.even_parts import EvenParts
 logger = logging.getLogger(__name__)
 
 HEAD_SECONDS = 10.0
-"""How long a request may have begun before its headers are there."""
+"""The time from the first byte of a request to the end of its headers."""
 
 KEEP_ALIVE_SECONDS = 120
-"""More than the 90 s after which Go closes an idle connection: were we first, a call could cross
-the closing, and Go does not send a POST again."""
+"""The time after which an idle connection is closed. Longer than the 90 s of Go clients: if the
+server closed first, a call could cross the close, and Go does not retry a POST."""
 
 STALL_SECONDS = 30.0
-"""How long a client may take nothing of an answer that waits for it."""
+"""The time for which a client may read nothing of its response."""
 
 MOST_CONNECTIONS = 1_000
-"""Of all clients together: more than three API servers that call two replicas have under way. Each
-costs some 100 KB with TLS. uvicorn's own limit (`limit_concurrency`) answers 503 to everybody, also
-where one client does nothing but hold connections, so that it would stop all others."""
+"""Connections of all clients together: more than three API servers that call two replicas open.
+Each takes about 100 KB with TLS. uvicorn's own limit (`limit_concurrency`) answers 503 to every
+client, so that one client that only holds connections would stop all others."""
 
 QUIET_SECONDS = 60.0
-"""How long it is not told again that connections are refused: they are many then."""
+"""The shortest time between two log lines about refused connections."""
 
 _DRAIN_POLL_SECONDS = 0.05
 
 
 class CannotListenError(Exception):
-    """Raised with a sentence when the address or the certificates cannot be used."""
+    """Raised when the address cannot be listened on; its message is for the user."""
 
 
 class Bound(NamedTuple):
-    """A server that answers.
+    """A server that accepts connections.
 
     Attributes:
-        server: Ends only when it is stopped, or failed.
+        server: The task of the server. It ends when the server is stopped, or failed.
     """
 
     host: str
@@ -62,9 +62,9 @@ class Ending(NamedTuple):
     """How a server ends.
 
     Attributes:
-        stop_seconds: How long requests under way have to be answered.
-        drain_seconds: For clients that keep connections: how long calls are answered before that,
-            each as its connection's last, unless all connections are closed sooner.
+        stop_seconds: The time that requests in flight have to be answered.
+        drain_seconds: The time before that in which requests on kept connections are still
+            answered, each with `Connection: close`. It ends once all connections are closed.
     """
 
     stop_seconds: int
@@ -72,11 +72,12 @@ class Ending(NamedTuple):
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's protocol, with limits that it lacks.
+    """uvicorn's protocol, with limits that uvicorn lacks.
 
-    On the time until the headers are there: a connection without a first byte is as good as an idle
-    one, since Go opens some in advance. On the time for which a client takes nothing of its answer.
-    And on connections, see `EvenParts`; `serving` gives each server its own.
+    * `HEAD_SECONDS` for the headers. A connection without a first byte counts as idle, since Go
+      opens some in advance.
+    * `STALL_SECONDS` without a read of the response.
+    * `EvenParts` of connections for each client; `serving` gives each server its own.
     """
 
     parts: EvenParts[str] = EvenParts(MOST_CONNECTIONS)
@@ -99,7 +100,9 @@ class Protocol(HttpToolsProtocol):
         limited, now = type(self), self.loop.time()
         if now >= limited.quiet_until:
             limited.quiet_until = now + QUIET_SECONDS
-            logger.warning("connections refused client=%s: it has its part of all", peer)
+            logger.warning(
+                "connections refused client=%s: it has its share of %d", peer, MOST_CONNECTIONS
+            )
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -151,19 +154,18 @@ async def serving(
     """Serve until the context ends.
 
     Args:
-        app: What answers.
-        address: A host and a port; without a host all addresses, of both families where there are
-            both.
-        tls: Over TLS.
-        ending: How long it takes when the context ends.
-        protocol: What reads requests.
+        app: The application that answers requests.
+        address: Host and port. Host "" is every address, of IPv4 and IPv6 where both exist.
+        tls: The TLS context; None for plain HTTP.
+        ending: The times of the shutdown when the context ends.
+        protocol: The class that reads requests.
 
     Raises:
-        CannotListenError: The address is not to be had.
+        CannotListenError: The address cannot be listened on.
     """
     listener = _listener(*address)
     farewell = _Farewell(app)
-    # uvicorn makes its protocols of a class, without arguments.
+    # uvicorn creates protocols from a class, without arguments.
     limited = type(protocol.__name__, (protocol,), {"parts": EvenParts(MOST_CONNECTIONS)})
     server = _Server(_config(farewell, limited, tls, ending.stop_seconds))
     task = asyncio.create_task(server.serve(sockets=[listener]))
@@ -178,10 +180,11 @@ async def serving(
 
 
 class _Farewell:
-    """Says with each answer that the connection ends, once the server is to end.
+    """Adds `Connection: close` to each response once the server shuts down.
 
-    A client that was not told may send a call into the closing, and gets no answer: the API server
-    goes on with its connections to a webhook after the pod has left its Service.
+    Without it a client may send a request on a connection that is being closed, and gets no
+    response: the API server goes on using its connections to a webhook after the pod has left its
+    Service.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -201,12 +204,12 @@ class _Farewell:
 async def _drained(server: uvicorn.Server, seconds: float) -> None:
     clock = asyncio.get_running_loop().time
     end = clock() + seconds
-    while server.server_state.connections and clock() < end:  # noqa: ASYNC110  It tells nobody.
+    while server.server_state.connections and clock() < end:  # noqa: ASYNC110  There is no event.
         await asyncio.sleep(_DRAIN_POLL_SECONDS)
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """Bind and listen at once: from here on clients are kept waiting, not turned away."""
+    """Bind and listen at once: from here on clients wait in the backlog and are not refused."""
     dualstack = not host and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if dualstack or ":" in host else socket.AF_INET
     try:
@@ -216,8 +219,8 @@ def _listener(host: str, port: int) -> socket.socket:
     except OSError as error:
         message = f"cannot listen on {host} port {port}: {error.strerror}"
         raise CannotListenError(message) from error
-    # Head and body are written apart: each answer would wait 40 ms for the ACK of its head.
-    # uvloop sets this by itself, asyncio not for a socket such as this.
+    # Head and body are written separately: without this each response waits 40 ms for an ACK.
+    # uvloop sets it itself; asyncio does not for a socket that it did not create.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
@@ -244,7 +247,7 @@ def _config(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server without its signal handlers: those are the process's own."""
+    """uvicorn's server without its signal handlers: the process has its own."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Locks by key: who holds some keys keeps out others that want one of them."""
+"""Locks by key: a holder of several keys excludes every other holder of one of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class KeyLocks(Generic[K]):
-    """A lock for each key, for as long as somebody holds or awaits it."""
+    """A lock for each key, dropped once it is neither held nor awaited."""
 
     def __init__(self) -> None:
         self._locks: dict[K, asyncio.Lock] = {}
@@ -19,7 +19,7 @@ class KeyLocks(Generic[K]):
 
     @asynccontextmanager
     async def of(self, keys: Sequence[K]) -> AsyncIterator[None]:
-        """Hold all keys. They must come in an order that all share, or two wait for ever."""
+        """Hold all keys. All callers must use the same order of keys, or two may deadlock."""
         if not keys:
             yield
             return

@@ -1,4 +1,4 @@
-"""Kinds of objects that somebody here reads or writes: Kubernetes' own, Akri's and Moorage's."""
+"""Kinds of objects that Moorage reads or writes: Kubernetes' own, Akri's and Moorage's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads of the cluster for a command that runs for a moment, as a door of their own beside `api`.
+"""Reads of the cluster for short commands, as a door of their own beside `api`.
 
 They go through the user's kubectl, and import neither an HTTP client nor TLS. See room `kubectl`.
 """

@@ -1,9 +1,9 @@
-"""TLS that is served while its certificate is exchanged.
+"""TLS whose certificate is replaced while it is served.
 
-A context changed in place could be left half changed, by a key that belongs to another
-certificate, and would show certificates of other key types beside the new one. So each credential
-gets a context of its own, whole or not at all, and the context of the listener hands every
-handshake to the newest. Connections that are established notice nothing.
+Changing a context in place could leave it half changed, by a key of another certificate, and would
+keep certificates of other key types beside the new one. So each credential gets a context of its
+own, and the context of the listener passes each handshake to the newest. Established connections
+are not affected.
 """
 
 import asyncio
@@ -21,18 +21,19 @@ from kube.calls.errors import said
 log = logging.getLogger(__name__)
 
 PERIOD_SECONDS = 2.0
-"""How often files are looked at: they are small, and only their contents tell all changes."""
+"""How often the files are read: they are small, and only their contents show every change."""
 
 
 class CertificateError(Exception):
-    """Raised with a sentence when a certificate, its key or an authority cannot be used."""
+    """Raised when a certificate, its key or an authority cannot be used; says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlsCredential:
-    """What a server or a client shows, all of it PEM.
+    """Certificate and key that a server or a client presents, in PEM.
 
-    client_ca: the authority whose certificates the other side must show; b"" where it shows none.
+    client_ca: the authority that must have signed the peer's certificate; b"" if the peer presents
+        none.
     """
 
     certificate: bytes
@@ -42,7 +43,7 @@ class TlsCredential:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Where a credential is kept; a mounted Secret, for example."""
+    """The files of a credential, such as those of a mounted Secret."""
 
     certificate: Path
     key: Path
@@ -62,27 +63,27 @@ class TlsFiles:
 
 
 class LiveTls:
-    """The context of a listener, and what its next handshakes show.
+    """The TLS context of a listener, and the credential that it presents.
 
-    context: for the listener; handshakes fail as long as there is no credential.
+    context: for the listener; handshakes fail until `show` was called.
     """
 
     def __init__(self, *, ciphers: str = "", asks_clients: bool = False) -> None:
-        """`asks_clients`: every credential names the authority of the clients, too."""
+        """`asks_clients`: clients must present a certificate of the credential's `client_ca`."""
         self._ciphers = ciphers
         self._asks_clients = asks_clients
         self._newest: ssl.SSLContext | None = None
         self.context = self._new_context()
         self.context.sni_callback = self._choose
-        # A resumed session shows no certificate, neither ours nor the client's.
+        # A resumed session presents no certificate, neither the server's nor the client's.
         self.context.options |= ssl.OP_NO_TICKET
         self.context.num_tickets = 0
 
     def show(self, credential: TlsCredential) -> None:
-        """Show it from the next handshake on.
+        """Present the credential from the next handshake on.
 
         Raises:
-            CertificateError: It cannot be used; what was shown before still is.
+            CertificateError: It cannot be used; the credential before it stays in use.
         """
         context = self._new_context()
         _load(context, credential, with_authority=self._asks_clients)
@@ -98,7 +99,7 @@ class LiveTls:
     def _choose(
         self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str, _old: ssl.SSLContext
     ) -> int | None:
-        """Called in every handshake, whether or not the client names a server."""
+        """OpenSSL calls this in every handshake, with or without a server name."""
         if self._newest is None:
             return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
         connection.context = self._newest
@@ -106,7 +107,11 @@ class LiveTls:
 
 
 def show_files(live: LiveTls, files: TlsFiles) -> TlsCredential:
-    """Show what the files say, and return it; raises CertificateError, which names them."""
+    """Present the credential of the files, and return it.
+
+    Raises:
+        CertificateError: It cannot be used; names the files.
+    """
     credential = files.read()
     _show(live, files, credential)
     return credential
@@ -119,10 +124,10 @@ async def follow_files(
     *,
     period_seconds: float = PERIOD_SECONDS,
 ) -> NoReturn:
-    """Show what the files say whenever that is no longer what is shown.
+    """Present the credential of the files whenever they change, until cancelled.
 
-    Whoever writes them may be caught in the middle, so a problem is reported when a second look
-    finds it too, and once; what was shown before is shown until the files are repaired.
+    A read may find the files half written. So a problem is logged once, and only if the next read
+    finds it, too. The credential before it stays in use until the files are repaired.
     """
     problem = reported = ""
     while True:
@@ -139,7 +144,7 @@ async def follow_files(
 
 
 async def _look(live: LiveTls, files: TlsFiles, shown: TlsCredential) -> TlsCredential:
-    """A disk that hangs must stop nothing but this."""
+    """Read in a thread: a disk that hangs must not block the event loop."""
     found = await asyncio.to_thread(files.read)
     if found != shown:
         _show(live, files, found)
@@ -155,7 +160,7 @@ def _show(live: LiveTls, files: TlsFiles, credential: TlsCredential) -> None:
 
 
 def client_context(credential: TlsCredential) -> ssl.SSLContext:
-    """A context for a client that shows this, and believes servers of its authority alone.
+    """A context for a client that presents this, and trusts servers of `client_ca` only.
 
     Raises:
         CertificateError: It cannot be used.
@@ -177,7 +182,7 @@ def _load(context: ssl.SSLContext, credential: TlsCredential, *, with_authority:
 
 @contextlib.contextmanager
 def _as_file(pem: bytes) -> Iterator[str]:
-    """A path in memory: OpenSSL reads files alone, and a key is not to be left on a disk."""
+    """A file in memory: OpenSSL reads files only, and a key must not be written to a disk."""
     descriptor = os.memfd_create("tls")
     try:
         os.write(descriptor, pem)
@@ -187,5 +192,5 @@ def _as_file(pem: bytes) -> Iterator[str]:
 
 
 def _no_password() -> str:
-    """Else OpenSSL would ask a terminal."""
+    """Without this, OpenSSL would ask on the terminal."""
     raise CertificateError("the key is encrypted")

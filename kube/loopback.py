@@ -1,4 +1,4 @@
-"""Loopback: who is there, and under which names it is asked."""
+"""Loopback addresses, and the names under which they may be asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
-    """Whether that is an address of loopback, be it IPv4 in the notation of IPv6."""
+    """Whether this is a loopback address, also one of IPv4 in the notation of IPv6."""
     try:
         found = ip_address(host)
     except ValueError:
@@ -17,20 +17,20 @@ def is_loopback(host: str) -> bool:
 
 
 def why_not_under(named: str) -> str:
-    """Why a loopback address is not asked under this name, as a sentence; "" where it is.
+    """Why a loopback address must not answer under this name, as a sentence; "" if it may.
 
-    `named` is what a request says in `Host`. A page of anybody may have its name stand for
-    127.0.0.1, and then a browser lets its scripts read what is answered there (DNS rebinding).
+    `named` is the `Host` header of a request. Any web page may let its name resolve to 127.0.0.1,
+    and then a browser lets the page's scripts read the answers (DNS rebinding).
     """
     host = _host(named)
     if host == "localhost" or is_loopback(host):
         return ""
     mend = "ask for localhost, 127.0.0.1 or [::1]"
-    return f'"{named[:253]}" is no name of this address, which is loopback: {mend}.'
+    return f'"{named[:253]}" is not a name of this loopback address: {mend}.'
 
 
 def _host(named: str) -> str:
-    """Without port and brackets, in lower case; "" where it is no host."""
+    """The host without port and brackets, in lower case; "" if the text is not a host."""
     try:
         parts = urlsplit(f"//{named}")
         _ = parts.port  # Raises as well.

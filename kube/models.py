@@ -1,7 +1,7 @@
-"""Models of our own kinds: what a model's fields say becomes the schema of its definition.
+"""Base of the models of Moorage's kinds: a model's fields become the schema of its definition.
 
-A door of its own beside `api`, since pydantic takes nine megabytes that a node's driver and the
-scheduler plugin can do without: they read what the API server has checked already.
+This module is a door of its own beside `api`, since pydantic takes nine megabytes. A node's driver
+and the scheduler plugin do without: they read objects that the API server has validated.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
 def _alias(name: str) -> str:
-    """A field in camel case; `int_` is `int`, which the class could not do without."""
+    """A field in camel case; `int_` stands for `int`, which would hide the type in the class."""
     return to_camel(name.removesuffix("_"))
 
 
 class Model(BaseModel):
-    """An object, or a part of one. Fields that it does not name are somebody else's.
+    """An object, or a part of one. Fields that the model does not name are ignored.
 
     An absent field and null mean the same, as everywhere in the Kubernetes API.
 
     Attributes:
-        ONE_OF: Fields of which exactly one is given.
+        ONE_OF: Names of fields; exactly one of them must be given.
     """
 
     model_config = ConfigDict(
@@ -72,7 +72,7 @@ class Model(BaseModel):
 
 
 def extra(**keywords: object) -> Any:
-    """A field's keywords that only Kubernetes knows: `list_type` is `x-kubernetes-list-type`."""
+    """A field's schema extensions of Kubernetes: `list_type` is `x-kubernetes-list-type`."""
     return Field(json_schema_extra=extensions(**keywords))
 
 
@@ -81,19 +81,19 @@ def extensions(**keywords: object) -> dict[str, Any]:
 
 
 def rule(expression: str, message: str, field: str = "") -> dict[str, str]:
-    """One of `x-kubernetes-validations`: what the API server asks in CEL.
+    """An entry of `x-kubernetes-validations`, which the API server evaluates as CEL.
 
     Args:
-        expression: True of what may be written.
-        message: What it says otherwise.
-        field: Path from here to the field that is at fault, such as `.limit`.
+        expression: True if the object is valid.
+        message: The error if it is not.
+        field: Path from here to the invalid field, such as `.limit`.
     """
     found = {"rule": expression, "message": message}
     return found | ({"fieldPath": field} if field else {})
 
 
 def flaw(message: str, at: str = "") -> PydanticCustomError:
-    """What a validator raises about a part of what it was given.
+    """The error that a validator raises about a part of its value.
 
     Args:
         message: One sentence.
@@ -103,7 +103,7 @@ def flaw(message: str, at: str = "") -> PydanticCustomError:
 
 
 class Metadata(Model):
-    """What every object has; its schema is the API server's own."""
+    """Metadata of every object; its schema is the API server's own."""
 
     name: str
 
@@ -183,9 +183,9 @@ Conditions = Annotated[list[Condition] | None, extra(list_type="map", list_map_k
 
 
 def flaws(model: type[Model], body: object) -> Iterator[tuple[str, str]]:
-    """All that is wrong with an object: the field's path as Kubernetes writes it, and a sentence.
+    """Everything that is invalid in an object: the field's path, and a sentence.
 
-    No value is quoted but by the model's own validators, since some are passwords.
+    Only the model's own validators quote values, since some values are passwords.
     """
     try:
         model.model_validate(body)
@@ -209,7 +209,7 @@ def _path(model: type[Model], found: ErrorDetails) -> str:
 
 
 def _step(kind: Any, step: int | str) -> tuple[Any, bool]:
-    """What is there in a value of this kind, and whether that is a field of it."""
+    """The type inside a value of this type at this step, and whether the step is a field."""
     kind = _plain(kind)
     if isinstance(kind, type) and issubclass(kind, Model):
         fields = {field.alias: field.annotation for field in kind.model_fields.values()}
@@ -218,7 +218,7 @@ def _step(kind: Any, step: int | str) -> tuple[Any, bool]:
 
 
 def _plain(kind: Any) -> Any:
-    """A type without what is said about it, and without `None`."""
+    """A type without annotations and without `None`."""
     while get_origin(kind) not in (None, dict, list, Literal):
         kind = get_args(kind)[0]
     return kind

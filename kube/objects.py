@@ -1,16 +1,16 @@
-"""What every Kubernetes object carries: its key, its UID and its resourceVersion."""
+"""What every Kubernetes object has: its key, its UID and its resourceVersion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from sys import intern
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
-# JSON as it came from the server. It lives at the border only: projections turn it into values.
+# JSON as the server sent it. Only the outermost code uses it: projections turn it into values.
 JsonObject: TypeAlias = Mapping[str, Any]
 
 
 class Shaped(Protocol):
-    """An object of which only the fields were read that a msgspec shape names.
+    """An object that was read as a msgspec shape: only the fields that the shape names.
 
     Its metadata has `name`, `namespace`, `uid` and `resource_version`.
     """
@@ -27,7 +27,7 @@ class MalformedObjectError(ValueError):
 
 
 class ObjectKey(NamedTuple):
-    """Where an object of one resource is found; the namespace is "" if it is cluster-scoped."""
+    """Namespace and name of an object of one resource; the namespace is "" if cluster-scoped."""
 
     namespace: str
     name: str
@@ -48,10 +48,10 @@ class Identity:
 def identity_of(obj: StoredObject) -> Identity:
     try:
         namespace, name, uid, version = _identity(obj)
-        # Thousands of objects share few namespaces: one string each, not one a pod.
+        # Thousands of objects share few namespaces: one string for each namespace.
         return Identity(ObjectKey(intern(namespace), name), uid, parse_resource_version(version))
     except (AttributeError, KeyError, TypeError) as error:
-        raise MalformedObjectError(f"no metadata of a stored object: {error!r}") from error
+        raise MalformedObjectError(f"the object lacks metadata: {error!r}") from error
 
 
 def _identity(obj: StoredObject) -> tuple[str, str, str, str]:

@@ -1,4 +1,4 @@
-"""Resources of the API, and the paths under which the server keeps them."""
+"""Resources of the API, and their paths."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -26,7 +26,7 @@ class ObjectPath:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The objects of one resource that a list or a store is about; everything by default."""
+    """The objects of one resource that a list or a store selects; all objects by default."""
 
     resource: "Resource"
     namespace: str = ""
@@ -67,7 +67,8 @@ class Resource:
 
     def at(self, name: str, namespace: str = "", subresource: str = "") -> ObjectPath:
         if self.namespaced != bool(namespace):
-            raise ValueError(f"{self.plural}: namespace {namespace!r} does not fit its scope")
+            scope = "namespaced" if self.namespaced else "cluster-scoped"
+            raise ValueError(f"{self.plural} are {scope}, the namespace is {namespace!r}")
         return ObjectPath(self, name, namespace, subresource)
 
     def path_of(self, body: JsonObject, subresource: str = "") -> ObjectPath:

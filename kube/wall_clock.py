@@ -1,4 +1,4 @@
-"""The wall clock, for the times that objects show to people; never for deciding anything."""
+"""The wall clock, for the times that objects show to people; no decision depends on it."""
 
 from datetime import UTC, datetime
 

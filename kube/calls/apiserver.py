@@ -1,4 +1,4 @@
-"""The API server: one call out, one answer or one error back."""
+"""The client of the API server: one request, and one response or one error."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ class ApiClient(ApiReader):
 
     @property
     def namespace(self) -> str:
-        """What counts where a user names none, as for kubectl."""
+        """The namespace where the user names none, as for kubectl."""
         return self.transport.namespace
 
     async def create(
@@ -87,10 +87,10 @@ class ApiClient(ApiReader):
         preconditions: Preconditions = NO_PRECONDITIONS,
         options: WriteOptions = WRITE,
     ) -> JsonObject:
-        """Merge lists by their keys, for Kubernetes' own kinds: the entries of others stay.
+        """Merge lists by their keys, for Kubernetes' own kinds: entries of other managers stay.
 
-        Unlike applying without an entry, `$patch: delete` takes nothing with it that the API
-        server itself wrote and nobody owns, such as the rest of a new pod's status.
+        Unlike server-side apply without an entry, `$patch: delete` removes no field without an
+        owner that the API server itself wrote, such as the rest of a new pod's status.
         """
         kind = requests.STRATEGIC_MERGE_PATCH
         request = requests.patch(path, patch, kind, preconditions, options)
@@ -115,7 +115,7 @@ class ApiClient(ApiReader):
         preconditions: Preconditions = NO_PRECONDITIONS,
         options: WriteOptions,
     ) -> JsonObject:
-        """Apply on the server as `options.field_manager`; `force` takes fields from others."""
+        """Server-side apply as `options.field_manager`; `force` takes over conflicting fields."""
         request = requests.apply(path, body, force, preconditions, options)
         return await self._call(request)
 
@@ -129,7 +129,7 @@ class ApiClient(ApiReader):
         idle_seconds: float,
         shape: type[Any] | None = None,
     ) -> AsyncIterator[AsyncIterator[Frame]]:
-        """Open a watch; leaving the context ends its connection. `shape`: see `WatchSettings`."""
+        """Open a watch; leaving the context closes it. `shape`: see `WatchSettings`."""
         request = requests.watch(selection, resource_version, seconds, idle_seconds)
         limits = ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
         response = await self._open(request, limits)
@@ -146,7 +146,7 @@ class ApiClient(ApiReader):
                 return Answer(response.status, response.headers, await response.read())
 
     async def _open(self, request: Request, limits: ClientTimeout | None = None) -> ClientResponse:
-        """The answer, of which the head is there; its body is to come within the limits, too."""
+        """The response once its head has arrived; the limits include its body."""
         limits = limits or ClientTimeout(request.timeout_seconds, sock_connect=CONNECT_SECONDS)
         headers = {"Content-Type": request.content_type}
         with _translated(request.what):
@@ -163,11 +163,13 @@ class ApiClient(ApiReader):
 async def connect(
     kubeconfig: Path | None = None, *, user_agent: str = "moorage", context: str = ""
 ) -> AsyncIterator[ApiClient]:
-    """Yield a client of the file's cluster, else of the pod's, else of the user's.
+    """Yield a client of the cluster of `kubeconfig`, else of the pod, else of the user.
 
-    Of a file it is the current context, or the one that is named.
+    Without `context` the current context of the file counts. The server takes the part of the user
+    agent before "/" as the default field manager.
 
-    The server takes the part of the user agent before "/" as the default field manager.
+    Raises:
+        KubeconfigError: The kubeconfig or the pod's ServiceAccount cannot be used.
     """
     found = None if kubeconfig or context else service_account()
     transport = Transport(found or await kubeconfig_access(kubeconfig, context), user_agent)
@@ -185,15 +187,15 @@ async def _frames(
         async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             for line in lines.feed(chunk):
                 yield parse(line)
-            # A flood of events must not keep the rest of the process waiting. A chunk that is not
-            # full was all there was, and the next one is waited for anyway.
+            # Many events in a row must not block the event loop. After a chunk that is not full
+            # the loop waits for the next one anyway.
             if len(chunk) == CHUNK_BYTES:
                 await asyncio.sleep(0)
 
 
 @contextlib.contextmanager
 def _translated(what: str) -> Iterator[None]:
-    """Turn what the transport raises into errors of this package."""
+    """Turn errors of the transport into errors of this package."""
     try:
         yield
     except (ClientConnectorError, ConnectionTimeoutError) as error:

@@ -1,8 +1,8 @@
 """Access to an API server: the pod's own ServiceAccount, or a kubeconfig.
 
-The ServiceAccount is read here. Kubeconfigs, with their files, tokens, exec plugins and OIDC, the
-official client reads: it is imported when somebody has one, and so never in a pod, where its models
-would take more memory than all else that a client of the API needs.
+This module reads the ServiceAccount. The official client reads kubeconfigs, with their files,
+tokens, exec plugins and OIDC. It is imported only for a kubeconfig, and so never in a pod: its
+models take more memory than the rest of an API client.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from kube.calls.errors import KubeconfigError, UnavailableError
 FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 REFRESH_SECONDS = 60.0
-"""How often tokens are read anew, and exec plugins and OIDC asked; the kubelet replaces a token
-long before it is void."""
+"""How often tokens are read, and exec plugins and OIDC are asked. The kubelet replaces a token
+long before it expires."""
 
 
 def service_account() -> Access | None:
-    """What the pod was given; None outside of pods.
+    """Access by the pod's ServiceAccount; None outside of pods.
 
-    Raises KubeconfigError where it is of no use.
+    Raises:
+        KubeconfigError: Its CA or token cannot be read.
     """
     host, port = (os.environ.get(f"KUBERNETES_SERVICE_{name}") for name in ("HOST", "PORT"))
     if not host:
@@ -46,7 +47,7 @@ def service_account() -> Access | None:
 
 
 class _Token:
-    """The token's file, as it was at most a minute ago."""
+    """The token of a file, read at most `REFRESH_SECONDS` ago."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -57,7 +58,7 @@ class _Token:
             try:
                 self._read()
             except (OSError, ValueError) as error:
-                # A file is empty for a moment while it is replaced: later it is there again.
+                # The file may be empty for a moment while it is replaced.
                 raise UnavailableError(f"no credentials: {error!r}") from error
         return f"Bearer {self._token}"
 
@@ -69,11 +70,14 @@ class _Token:
 
 
 async def kubeconfig_access(kubeconfig: Path | None, context: str = "") -> Access:
-    """What the file says, else the user's own, of its current context or another.
+    """Access by the file, or by the user's own kubeconfig if None.
 
-    Raises KubeconfigError, with the file's name, where it is of no use.
+    `context` "" is the current context.
+
+    Raises:
+        KubeconfigError: The kubeconfig cannot be used; names the file.
     """
-    # By name, since the client's sources would take mypy a minute and have no types to offer.
+    # By name: mypy would need a minute for the client's sources, which have no types.
     config: Any = import_module("kubernetes.aio.config")
     try:
         return await _access(config, kubeconfig, context)
@@ -84,7 +88,7 @@ async def kubeconfig_access(kubeconfig: Path | None, context: str = "") -> Acces
 
 
 def _reason(which: str, error: Exception) -> object:
-    """In place of what the loader says where it finds nothing, or not what it expects."""
+    """A clearer text than the loader's if there is no file, or the file is no kubeconfig."""
     if not any(is_there(Path(file).expanduser()) for file in which.split(os.pathsep)):
         return "there is no such file"
     return "it is no kubeconfig" if isinstance(error, TypeError) else error
@@ -106,7 +110,7 @@ async def _access(config: Any, kubeconfig: Path | None, context: str) -> Access:
         nonlocal due
         try:
             if loop.time() >= due:
-                # Set first: the calls that run beside this one keep the credentials they have.
+                # Set first: concurrent calls use the credentials that they have.
                 due = loop.time() + REFRESH_SECONDS
                 await loader.load_and_set(found)
             settings = await found.auth_settings()

@@ -1,7 +1,7 @@
-"""Reads of the API: what is asked, and what an answer means, whatever carries it.
+"""Reads of the API, independent of the transport: requests, and what their responses mean.
 
-`ApiClient` carries it by aiohttp; a command that runs for a moment carries it by kubectl, see room
-`kubectl`, and pays for no more imports than this module has.
+`ApiClient` sends them by aiohttp. A short command sends them through kubectl, see room `kubectl`,
+and so needs no imports beyond those of this module.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PAGE_SIZE = 500
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One HTTP answer with its whole body; names of headers are as `Retry-After`."""
+    """One HTTP response with its whole body; header names are written as `Retry-After`."""
 
     status: int
     headers: Mapping[str, str]
@@ -52,7 +52,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What the API server says of itself: `v1.36.3`, and its clock to the second."""
+    """Version of the API server, such as `v1.36.3`, and its clock to the second."""
 
     git_version: str
     time: datetime
@@ -64,11 +64,11 @@ class ApiReader(ABC):
     @property
     @abstractmethod
     def namespace(self) -> str:
-        """What counts where a user names none, as for kubectl."""
+        """The namespace where the user names none, as for kubectl."""
 
     @abstractmethod
     async def _answer(self, request: Request) -> Answer:
-        """The answer to one request. Raises ApiError where it is a refusal, or there is none."""
+        """The response to one request. Raises ApiError if it is a refusal, or does not come."""
 
     async def get(self, path: ObjectPath, *, timeout_seconds: float = READ_SECONDS) -> JsonObject:
         return await self._call(read_requests.read(path.url_path, timeout_seconds))
@@ -80,7 +80,7 @@ class ApiReader(ABC):
         page_size: int = PAGE_SIZE,
         timeout_seconds: float = READ_SECONDS,
     ) -> Page:
-        """Return everything selected; for many objects a Store or `pages` needs less memory."""
+        """Return all selected objects; for many objects a Store or `pages` needs less memory."""
         for _ in range(2):
             with contextlib.suppress(GoneError):
                 return await self._list(selection, page_size, timeout_seconds)
@@ -108,10 +108,10 @@ class ApiReader(ABC):
         return (await self._page(selection, 1, "", timeout_seconds)).resource_version
 
     async def server(self) -> Server:
-        """Return its version, and what time it is there.
+        """Return the version and the clock of the API server.
 
         Raises:
-            ApiError: If it does not tell.
+            ApiError: The version cannot be read.
         """
         answer = await self._answer(read_requests.read("/version", READ_SECONDS))
         body = parsed(answer.body)
@@ -121,18 +121,18 @@ class ApiReader(ABC):
             raise UnavailableError(f"not a version: {error!r}") from error
 
     async def serves(self, resource: Resource) -> bool:
-        """Whether there is this kind, in this version, asked by a list of one object.
+        """Whether the API server serves this kind in this version, found by a list of one object.
 
-        A server that has just been started knows no custom resources yet. So none is believed to
-        be missing before the server says that it is ready.
+        A server that has just started serves no custom resources yet. So a kind counts as missing
+        only after the server has said that it is ready.
 
         Raises:
-            ApiError: If that cannot be told yet, or the list is forbidden.
+            ApiError: The server does not answer yet, or the list is forbidden.
         """
         if await self._lists(resource):
             return True
         with contextlib.suppress(ForbiddenError, NotFoundError):
-            # Whoever cannot ask has to believe the list.
+            # Without the right to read `/readyz`, the list alone decides.
             await self._answer(read_requests.read("/readyz", READ_SECONDS))
         return await self._lists(resource)
 
@@ -170,24 +170,24 @@ class ApiReader(ABC):
 
 
 def _not_served(resource: Resource, error: NotFoundError) -> NotFoundError:
-    """A list of nothing is empty; only that of a kind that is not there is not found."""
+    """The error of a list that is not found: its kind is not served."""
     return NotFoundError(
-        f"the API server serves no {resource.plural} of {resource.api_version}: is their"
-        " definition installed?",
+        f"the API server serves no {resource.plural} of {resource.api_version}: install their"
+        " definition",
         status=error.status,
         reason=error.reason,
     )
 
 
 def lost(message: str) -> UnavailableError:
-    """That an answer did not come, or not whole: what was asked may have happened."""
+    """The error of a response that did not arrive completely: a write may have happened."""
     error = UnavailableError(message)
     error.may_have_happened = True
     return error
 
 
 def refusal(answer: Answer) -> ApiError:
-    """What an answer of status 400 or above says."""
+    """The error of a response with status 400 or above."""
     try:
         status = msgspec.json.decode(answer.body)
     except (ValueError, RecursionError):
@@ -202,7 +202,7 @@ def parsed(body: bytes) -> JsonObject:
     """The object in a body.
 
     Raises:
-        UnavailableError: If it is none.
+        UnavailableError: The body is not a JSON object.
     """
     try:
         found = msgspec.json.decode(body)

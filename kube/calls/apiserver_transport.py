@@ -1,4 +1,4 @@
-"""Requests to an API server over one pool of connections, with whoever's credentials."""
+"""Requests to an API server over one pool of connections, with the credentials of an `Access`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import msgspec
 from aiohttp import AddrInfoType, ClientResponse, ClientSession, ClientTimeout, TCPConnector
 
 MOST_CONNECTIONS = 100
-"""The official client's figure."""
+"""The limit of the official client."""
 
 IDLE_SECONDS = 60.0
-"""How long an idle connection is kept: API servers keep them for 90 s, and a handshake takes
-longer than most calls."""
+"""The time for which an idle connection is kept. API servers keep them for 90 s, and a handshake
+takes longer than most calls."""
 
 DEAD_SECONDS = 15
-"""How long a peer may leave the kernel without an answer: to what was sent, or to three questions
-for a sign of life, of which the first comes after as long a silence."""
+"""TCP keep-alive: a connection ends when the peer acknowledges nothing for so long, or answers none
+of three probes. The first probe is sent after this time of silence."""
 
 _TCP = socket.IPPROTO_TCP
 _SIGNS_OF_LIFE = (
@@ -39,13 +39,13 @@ DEFAULT_NAMESPACE = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Where an API server is, and how it and we know each other.
+    """Address and credentials of an API server.
 
     Attributes:
-        authorization: The header's value as of now, "" for none; raises UnavailableError.
-        proxy: None for what the environment says.
-        server_name: What its certificate must be for; None for the name in `host`.
-        namespace: The user's, where he names none.
+        authorization: The current value of the header, "" for none; raises UnavailableError.
+        proxy: The proxy's URL; None for the one of the environment.
+        server_name: The name in the server's certificate; None for the name in `host`.
+        namespace: The namespace where the user names none.
     """
 
     host: str
@@ -58,10 +58,10 @@ class Access:
 
 
 def _new_socket(address: AddrInfoType) -> socket.socket:
-    """A socket whose peer is asked for a sign of life while nothing else is said.
+    """A socket with TCP keep-alive.
 
-    A host that vanished answers nothing, not even with a reset: a watch would wait for it until it
-    is taken for half-open because of its silence.
+    A host that vanished sends nothing, not even a reset: without keep-alive a watch would wait
+    until its idle time-out.
     """
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
@@ -79,8 +79,8 @@ def _environment_proxy(host: str) -> str | None:
 class Transport:
     """Sends requests until it is closed.
 
-    The proxy apart, nothing is read from the environment: left to itself aiohttp looks for a
-    password in ~/.netrc before each request, and that is not for API servers.
+    Only the proxy is read from the environment: by default aiohttp looks for a password in
+    ~/.netrc before each request, which is not meant for API servers.
     """
 
     def __init__(self, access: Access, user_agent: str) -> None:

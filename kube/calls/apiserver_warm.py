@@ -1,14 +1,15 @@
-"""One connection to the API server that is ready for whoever asks next.
+"""One connection to the API server that is ready for the next call.
 
-A connection is closed when nobody used it for a while: here after `IDLE_SECONDS`, by API servers
-after 90 s, by load balancers often after 60. A new one takes many times as long as a small read.
-A node's driver is asked every few minutes, and then somebody waits for a container to start.
+An idle connection is closed: here after `IDLE_SECONDS`, by API servers after 90 s, by load
+balancers often after 60 s. Opening one takes many times as long as a small read. A node's driver
+calls the API server every few minutes, and then the start of a container waits for the answer.
 
     keep_warm ──GET /version──► the connection that has been idle the longest ──► idle again
 
-Of several idle connections each is used in turn, and all but one end. `/version` is a constant
-of the API server, which every account may read, and which audit policies usually leave out; the
-answer that it may not be read would do, too. 5,000 nodes ask for it about 117 times a second.
+Several idle connections are used in turn, so that all but one exceed `IDLE_SECONDS` and end.
+`/version` is a constant of the API server, every account may read it, and audit policies usually
+leave it out. A refusal keeps the connection, too. 5,000 nodes send about 117 of these requests a
+second.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from kube.calls.errors import ApiError
 logger = logging.getLogger(__name__)
 
 WARM_SECONDS = 45.0
-"""How long a connection is idle at most; shorter by a tenth at random, so that the nodes of a
-cluster that was started at once do not ask at once."""
+"""The longest time for which the connection is idle. It is shortened by up to a tenth at random,
+so that nodes that started together do not ask together."""
 
 
 async def keep_warm(client: ApiClient) -> NoReturn:
-    """Use a connection from time to time until cancelled; what fails is tried again."""
+    """Use a connection every `WARM_SECONDS` until cancelled; failures are ignored."""
     while True:
         await asyncio.sleep(WARM_SECONDS * random.uniform(0.9, 1.0))
         try:

@@ -1,4 +1,4 @@
-"""What is on the disk, also where a folder may not be entered."""
+"""Whether files exist, also in folders that may not be entered."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def is_there(path: Path) -> bool:
-    """Whether the file can be seen: a path that cannot be looked at counts as absent.
+    """Whether the file exists; a path that cannot be inspected counts as absent.
 
     `Path.exists` raises PermissionError for a file in a folder that may not be entered.
     """

@@ -1,20 +1,20 @@
-"""What can go wrong with a call, grouped by what the caller should do.
+"""Errors of calls, grouped by what the caller should do.
 
 ApiError
-  RetryableError               the same intention may succeed later
-    UnavailableError           no connection, time-out, 429, 502 to 504: the API server is away, or
-                               has no time; wait, then try anything again
-    ServerFaultError           500 and the like: it is there and failed at this; try this again
-                               later, and others meanwhile
-    UnauthorizedError          401: our credentials are not accepted; new ones may be
-    ConflictError              409: read again, decide again
+  RetryableError               the same call may succeed later
+    UnavailableError           no connection, time-out, 408, 429, 502 to 504: the API server is
+                               unreachable or overloaded; wait before any other call
+    ServerFaultError           500 and the like: the server failed at this call; retry it later,
+                               other calls may succeed meanwhile
+    UnauthorizedError          401: the credentials are not accepted; newer ones may be
+    ConflictError              409: read the object and decide again
     GoneError                  410: the resourceVersion is too old, list again
-  PermanentError               nothing changes until somebody changes something
+  PermanentError               a retry fails until the object, the rights or the request change
     NotFoundError              404
     AlreadyExistsError         409 AlreadyExists
     InvalidError               400, 422 and other refusals of the request itself
-    ForbiddenError             403: a right is missing, or what is asked is forbidden to everybody
-KubeconfigError                no call was made: nobody said where the API server is
+    ForbiddenError             403: a right is missing, or the request is forbidden to all users
+KubeconfigError                no call was made: the address of the API server is unknown
 """
 
 import re
@@ -25,12 +25,12 @@ from kube.calls.http_dates import moment_of
 from kube.objects import JsonObject
 
 LONGEST_RETRY_AFTER_SECONDS = 60.0
-"""The longest time to come back that is believed. The API server asks for seconds; whoever stands
-before it and asks for an hour must not keep slots, gates and slices waiting that long."""
+"""The longest `Retry-After` that is honoured. The API server asks for seconds. A proxy before it
+may ask for an hour, and must not delay slots, gates and slices that long."""
 
 
 def said(error: Exception) -> str:
-    """The sentence of an error, and its name where it has none."""
+    """The message of an error, or its type if the message is empty."""
     return str(error) or type(error).__name__
 
 
@@ -38,9 +38,9 @@ class ApiError(Exception):
     """Raised when the API server refused a call or could not be reached (status 0).
 
     Attributes:
-        cause: In a word what is wrong, for logs and figures.
+        cause: One word for logs and metrics.
         may_have_happened: Whether a write may have been carried out although it failed.
-        retry_after_seconds: What the server asked for, at most a minute; 0 if nothing.
+        retry_after_seconds: The server's `Retry-After`, at most a minute; 0 for none.
     """
 
     cause = "refused"
@@ -61,36 +61,36 @@ class ApiError(Exception):
 
     @property
     def causes(self) -> Sequence[Mapping[str, Any]]:
-        """What is wrong with which field, as the server's `details.causes` says it."""
+        """Field errors, as in the server's `details.causes`."""
         return _causes(self.details)
 
 
 class KubeconfigError(Exception):
-    """Raised when a kubeconfig is missing, cannot be read, or makes no sense."""
+    """Raised when a kubeconfig is missing, unreadable or invalid."""
 
 
 class RetryableError(ApiError):
-    """Raised when the same intention may succeed later."""
+    """Raised when the same call may succeed later."""
 
 
 class PermanentError(ApiError):
-    """Raised when repeating the call cannot help."""
+    """Raised when a retry cannot succeed."""
 
 
 class UnavailableError(RetryableError):
-    """Raised when the server could not be reached, or asked to come back later."""
+    """Raised when the server could not be reached, or asked for a later retry."""
 
     cause = "unavailable"
 
 
 class ServerFaultError(RetryableError):
-    """Raised when the server is there and failed at this call, as where a webhook of it does."""
+    """Raised when the server answered, but failed at this call, for example at a webhook."""
 
     cause = "server-fault"
 
 
 class UnauthorizedError(RetryableError):
-    """Raised when the server does not accept who we say we are: a token may have run out."""
+    """Raised when the server does not accept the credentials: a token may have expired."""
 
     cause = "credentials"
 
@@ -99,7 +99,7 @@ class UnauthorizedError(RetryableError):
 
 
 class ConflictError(RetryableError):
-    """Raised when the object is not (any more) the one that the call was meant for."""
+    """Raised when the object has changed, or was replaced, since it was read."""
 
 
 class GoneError(RetryableError):
@@ -115,18 +115,18 @@ class AlreadyExistsError(PermanentError):
 
 
 class InvalidError(PermanentError):
-    """Raised when the server refuses the request for what it says."""
+    """Raised when the server refuses the content of the request."""
 
 
 class ForbiddenError(PermanentError):
-    """Raised when the caller may not do this, or nobody may."""
+    """Raised when the caller lacks a right, or the request is forbidden to all users."""
 
     @property
     def missing_right(self) -> str:
-        """Verb and resource that the caller has no right to; "" where it is forbidden otherwise.
+        """Verb and resource of the missing right; "" if the request is forbidden otherwise.
 
-        An authorizer says it in words alone; an admission plugin says others, such as that the
-        namespace is about to go.
+        An authorizer says this in the message only. An admission plugin forbids for other reasons,
+        such as a terminating namespace.
         """
         found = re.search(_NO_RIGHT, self.message)
         if found is None:
@@ -148,7 +148,7 @@ class ForbiddenError(PermanentError):
 _NO_RIGHT = (
     r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)"(?: in API group "(?P<group>[^"]*)")?'
 )
-"""As the API server words it: User "a" cannot list resource "pods" in API group "" at …"""
+"""The API server's text: User "a" cannot list resource "pods" in API group "" at …"""
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {
     401: UnauthorizedError,
@@ -165,13 +165,13 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 
 
 def error_of(status: int, body: JsonObject, retry_after: str = "", sent: str = "") -> ApiError:
-    """Return the error that a `Status` object and its HTTP code stand for.
+    """Return the error of a `Status` object and its HTTP code.
 
     Args:
         status: The HTTP code.
-        body: The `Status`; what is not one says nothing.
-        retry_after: The header, "" for none.
-        sent: The header `Date`, from which a `Retry-After` that is a date is counted.
+        body: The `Status`; other objects are ignored.
+        retry_after: The header `Retry-After`, "" for none.
+        sent: The header `Date`; a `Retry-After` that is a date counts from it.
     """
     reason = str(body.get("reason") or "")
     details = body.get("details")
@@ -183,7 +183,7 @@ def error_of(status: int, body: JsonObject, retry_after: str = "", sent: str = "
         details=details,
     )
     if isinstance(error, UnavailableError | ServerFaultError):
-        # A server that refuses for its load did nothing; one that failed may have done it.
+        # A server that refuses because of its load wrote nothing; a failed one may have.
         error.may_have_happened = status not in (408, 429, 503)
         asked = _seconds(retry_after) or _seconds_between(sent, retry_after)
         asked = asked or _seconds(error.details.get("retryAfterSeconds"))
@@ -195,7 +195,7 @@ def _type_of(status: int, reason: str, details: JsonObject) -> type[ApiError]:
     if reason == "AlreadyExists":
         return AlreadyExistsError
     if status == 422 and any(cause.get("field") == "metadata.uid" for cause in _causes(details)):
-        # How a patch fails whose metadata.uid, a precondition, is that of another object.
+        # A patch fails so if metadata.uid, a precondition, is the UID of another object.
         return ConflictError
     return _BY_STATUS.get(status, ServerFaultError if status >= 500 else InvalidError)
 
@@ -206,7 +206,7 @@ def _causes(details: JsonObject) -> Sequence[Mapping[str, Any]]:
 
 
 def _seconds(value: object) -> float:
-    """A number of seconds; 0 for what is negative, not a number, or no number at all."""
+    """A number of seconds; 0 for negative numbers, NaN and other text."""
     try:
         seconds = float(str(value))
     except ValueError:
@@ -215,7 +215,7 @@ def _seconds(value: object) -> float:
 
 
 def _seconds_between(sent: str, until: str) -> float:
-    """The seconds between two dates of RFC 9110; 0 where one of them is none.
+    """The seconds between two dates of RFC 9110; 0 if one of them is not a date.
 
     Kubernetes sends seconds, but a proxy before it may send a date.
     """

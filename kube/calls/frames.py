@@ -1,4 +1,4 @@
-"""What one line of a watch says."""
+"""Lines of a watch, parsed into frames."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from kube.objects import StoredObject, parse_resource_version
 S = TypeVar("S")
 
 
-# No object that a server stores comes near; beyond it the stream is not a watch.
+# Stored objects are far smaller; a longer line is not a watch event.
 LONGEST_LINE_BYTES = 64 * 2**20
 
 
@@ -68,10 +68,10 @@ def parse_frame(line: bytes) -> Frame:
 
 
 def frames_of(shape: type[Any] | None) -> Callable[[bytes], Frame]:
-    """What parses the lines of a watch whose objects are read as a shape; None for JSON.
+    """The parser of a watch whose objects are read as a shape; None for JSON.
 
-    What has another shape (a bookmark, an error, an object that cannot be what it says it is) is
-    read as JSON: whoever takes it says what is wrong.
+    Bookmarks, errors and objects that do not fit the shape are read as JSON: the projection then
+    reports what is wrong with an object.
     """
     if shape is None:
         return parse_frame
@@ -105,10 +105,10 @@ def _frame(kind: str, obj: Any) -> Frame:
 
 
 class Lines:
-    """A splitter of bytes into lines, which keeps the unfinished end.
+    """Splits bytes into lines, and keeps the unfinished last line.
 
-    aiohttp's own `readline` refuses lines beyond its buffer, and one watch event may be larger:
-    etcd stores up to 1.5 MiB, which grows when it is written as JSON.
+    aiohttp's own `readline` refuses lines beyond its buffer. A watch event may be larger: etcd
+    stores up to 1.5 MiB, and JSON takes more.
     """
 
     __slots__ = ("_pieces", "_size")
@@ -130,4 +130,4 @@ class Lines:
         self._pieces.append(rest)
         self._size += len(rest)
         if self._size > LONGEST_LINE_BYTES:
-            raise UnavailableError("the watch sent a line without end")
+            raise UnavailableError(f"the watch sent a line of more than {LONGEST_LINE_BYTES} bytes")

@@ -6,14 +6,14 @@ from datetime import datetime
 
 
 def moment_of(text: str) -> datetime:
-    """The moment that a header such as `Date` names.
+    """The time in a header such as `Date`.
 
     Raises:
-        ValueError: If it is none.
-        TypeError: If it is no text.
-        OverflowError: If it is beyond the calendar.
+        ValueError: The text is not a date.
+        TypeError: The value is not a text.
+        OverflowError: The date is out of range.
     """
-    # Few calls read a date, and this brings most of the package for mail.
+    # Imported late: few calls read a date, and this loads most of the package for mail.
     from email.utils import parsedate_to_datetime
 
     return parsedate_to_datetime(text)

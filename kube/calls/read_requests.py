@@ -1,4 +1,4 @@
-"""What a read of the API looks like as an HTTP request."""
+"""HTTP requests of the verbs that read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ JSON = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One HTTP request; `timeout_seconds` is for the whole of it, the answer included."""
+    """One HTTP request; `timeout_seconds` includes the response."""
 
     method: str
     url_path: str
@@ -36,10 +36,10 @@ def read(url_path: str, timeout_seconds: float) -> Request:
 
 
 def list_page(selection: Selection, limit: int, token: str, timeout_seconds: float) -> Request:
-    """Ask for a page. Without a resourceVersion: the most recent state, never an older one.
+    """Request a page, without a resourceVersion: the most recent state.
 
-    A server that lags behind (one of several, just started) could otherwise answer with less
-    than this process has already seen.
+    With one, a server that lags behind could answer with an older state than this process has
+    already read.
     """
     query = {**selection.parameters, "limit": str(limit)}
     if token:

@@ -1,4 +1,4 @@
-"""What each verb of the API looks like as an HTTP request; `read_requests` has those that read."""
+"""HTTP requests of the verbs that write, and of watch; `read_requests` has those that read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """How a write is meant.
+    """Options of a write.
 
-    field_manager: who owns the written fields; the server's default is the user agent.
+    field_manager: the owner of the written fields; the server's default is the user agent.
     dry_run: validate and answer, store nothing.
-    timeout_seconds: the server is told too, and gives up what it has not begun to store.
+    timeout_seconds: sent to the server as well, which then gives up what it has not begun to store.
     """
 
     field_manager: str = ""
@@ -42,7 +42,7 @@ class WriteOptions:
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """The write happens to this very object, in this very version, or not at all."""
+    """The write fails unless the object has this UID and this resourceVersion; "" for any."""
 
     uid: str = ""
     resource_version: int | str = ""
@@ -58,7 +58,7 @@ WRITE = WriteOptions()
 
 
 def watch(selection: Selection, resource_version: int, seconds: int, idle: float) -> Request:
-    """Ask for what follows a version; `idle` is how long the connection may be silent."""
+    """Request what follows a version; `idle` is the longest silence of the connection."""
     query = {
         **selection.parameters,
         "watch": "1",
@@ -107,7 +107,7 @@ def patch(
     preconditions: Preconditions,
     options: WriteOptions,
 ) -> Request:
-    """A patch that is an object: its kind is said by `content_type`."""
+    """A patch whose body is an object; `content_type` says which kind of patch."""
     return _write("PATCH", path.url_path, _guarded(body, preconditions), content_type, options)
 
 
@@ -144,7 +144,7 @@ def _write(
 
 
 def _guarded(body: JsonObject, preconditions: Preconditions) -> JsonObject:
-    """Put the preconditions where the server looks for them: into the body's metadata."""
+    """The body with the preconditions in its metadata, where the server reads them."""
     if not preconditions.metadata:
         return body
     return {**body, "metadata": {**body.get("metadata", {}), **preconditions.metadata}}

@@ -1,6 +1,6 @@
-"""CEL that users write is evaluated in a process of its own, which may take too long, or die.
+"""Evaluates CEL expressions of users in a child process, which may be too slow, or die.
 
-In come expressions and the values that they are about; out comes for each value whether all of them
-are true of it, or that they take too long. Nothing else waits for them: not the event loop, and not
-Python's interpreter, which the library holds while it works. Start reading at `processes`.
+Input: expressions and values. Output: for each value whether all expressions are true of it, or an
+error that they take too long. The event loop does not wait for the evaluation, and neither does
+Python's interpreter, which the CEL library locks while it works. Start reading at `processes`.
 """

@@ -1,7 +1,7 @@
-"""The process that evaluates: one question after the other, until nobody asks any more.
+"""The child process: evaluates one request after the other until stdin is closed.
 
-Its limits are the kernel's: it may use as much CPU as all values of one question are worth, and as
-much memory as any expression needs. Whatever wants more ends it, be it in the midst of a library.
+The kernel limits its CPU time, by the number of values of a request, and its memory. A request that
+exceeds a limit ends the process, also inside of a library.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ import cel
 from kube.cel.messages import FALSE, NEITHER, READY, SIZE_BYTES, TRUE
 
 BASE_SECONDS = 0.2
-"""How much CPU expressions may use, however few values they are about."""
+"""CPU time of a request, whatever the number of its values."""
 
 VALUE_SECONDS = 0.0002
-"""And for each value: several times of what 32 selectors take for a device."""
+"""Additional CPU time for each value: several times what 32 selectors take for a device."""
 
 MEMORY_BYTES = 256 << 20
-"""Of address space: the library and Python take a tenth of it."""
+"""Limit of address space: the library and Python take a tenth of it."""
 
 NICENESS = 10
-"""Our other threads go first: a tenth of a CPU is left to it where they want all."""
+"""The parent has precedence: the child gets a tenth of a CPU if the parent uses all of it."""
 
 
 def main() -> None:
-    """Answer what is asked on stdin."""
+    """Answer requests on stdin."""
     _limit()
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     _answer(answers, READY)
@@ -48,11 +48,11 @@ def main() -> None:
 
 
 def evaluated(expressions: Sequence[str], values: Sequence[Mapping[str, Any]]) -> bytes:
-    """For each value the first answer that is not TRUE, else TRUE.
+    """For each value the first result that is not TRUE, else TRUE.
 
     Args:
-        expressions: CEL, which calls a value `device`.
-        values: Of the types of JSON; bytes stand for what CEL has no type for.
+        expressions: CEL, in which a value is called `device`.
+        values: Values of JSON types; bytes stand for a value that CEL has no type for.
     """
     programs = _programs(tuple(expressions))
     return bytes(_evaluated(programs, value) for value in values)
@@ -72,9 +72,10 @@ def _evaluated(programs: Sequence[Any], value: Mapping[str, Any]) -> int:
 
 @lru_cache(maxsize=1)
 def _programs(expressions: tuple[str, ...]) -> list[Any]:
-    """As the library wants them; None for one that it cannot read.
+    """Compiled expressions; None for one that the library cannot read.
 
-    Those of one question alone are kept, so that nobody's memory counts as another's.
+    Only those of the last request are cached, so that the memory of one request does not count
+    against another.
     """
     return [_program(each) for each in expressions]
 
@@ -87,11 +88,11 @@ def _program(expression: str) -> Any:
 
 
 def _limit() -> None:
-    """What the kernel is to hold; nothing of it takes a privilege."""
+    """Set the kernel's limits; this needs no privilege."""
     os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # The parent ends it by closing stdin; what a terminal sends is for the parent.
+    # The parent ends this process by closing stdin; signals of a terminal are for the parent.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

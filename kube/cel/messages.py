@@ -1,7 +1,7 @@
-"""What the process that evaluates is asked, and answers.
+"""Messages between the parent and the child that evaluates CEL.
 
-stdin:  length ─ marshal of (is first, expressions, values)     what our own process writes
-stdout: READY once, then a byte for each value                  what may have been taken over
+stdin:  length ─ marshal of (is first, expressions, values)     from the parent, trusted
+stdout: READY once, then a byte for each value                  from the child, not trusted
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 READY = b"."
 
 TRUE, FALSE, NEITHER = b"tf?"
-"""`NEITHER`: what cannot be evaluated, or is no truth value."""
+"""`NEITHER`: the expression cannot be evaluated, or its result is not a boolean."""
 
 SIZE_BYTES = 4
-"""Of the length of a question."""
+"""Size of the length field of a request."""

@@ -1,4 +1,4 @@
-"""Asks a child that evaluates CEL; what used up the child's limits is not tried again."""
+"""Runs the child that evaluates CEL; expressions that exceeded its limits are not retried."""
 
 from __future__ import annotations
 
@@ -21,33 +21,34 @@ from kube.cel.messages import FALSE, READY, SIZE_BYTES, TRUE
 logger = logging.getLogger(__name__)
 
 IN_ONE_STEP = 100
-"""Values in one message: what it takes to write it is how long our own loop is held up."""
+"""Values in one message: serializing a message blocks the event loop."""
 
 WAIT_SECONDS = 30.0
-"""How long an answer is waited for: a machine may be so busy that the child gets no CPU."""
+"""The longest wait for an answer: a machine may be so busy that the child gets no CPU."""
 
 REMEMBERED = 10_000
-"""Expressions that take too long."""
+"""How many sets of expressions that are too slow are remembered."""
 
 _OUR_OWN = (-signal.SIGKILL, -signal.SIGTERM)
-"""How the child ends where its expressions are not to blame: 0 and above is a fault of ours."""
+"""Exit codes for which the expressions are not to blame. Codes of 0 and above are faults of the
+child's own code."""
 
 
 class TooSlowError(Exception):
-    """Raised where expressions use up what they may: they have to count as not evaluated."""
+    """Raised if expressions exceed the limits: they count as not evaluated."""
 
 
 class NotEvaluatedError(Exception):
-    """Raised where expressions were not evaluated, and may be if they are asked for again."""
+    """Raised if expressions were not evaluated; a retry may succeed."""
 
 
 def digest_of(expressions: Sequence[str]) -> str:
-    """What stands for expressions where they are remembered: 32 hexadecimal digits."""
+    """The key under which expressions are remembered: 32 hexadecimal digits."""
     return sha256(json.dumps(expressions).encode()).hexdigest()[:32]
 
 
 class CelProcess:
-    """Evaluates expressions that users wrote. The child is started when it is needed."""
+    """Evaluates expressions of users. The child is started at the first request."""
 
     def __init__(self) -> None:
         self._child: Process | None = None
@@ -59,9 +60,13 @@ class CelProcess:
     async def matches(
         self, expressions: Sequence[str], devices: Sequence[Mapping[str, Any]]
     ) -> list[bool | None]:
-        """Whether all expressions are true of a device; the first that is not says what it is.
+        """For each device: whether all expressions are true; None if one cannot be evaluated.
 
-        None for what cannot be evaluated. Raises TooSlowError or NotEvaluatedError.
+        The first expression that is not true decides.
+
+        Raises:
+            TooSlowError: The expressions exceed the limits, now or in an earlier call.
+            NotEvaluatedError: The child could not be started, or did not answer.
         """
         digest = digest_of(expressions)
         async with self._lock:
@@ -72,7 +77,7 @@ class CelProcess:
             except _EndedError as error:
                 if error.code == -signal.SIGPROF:
                     self._judge(digest, error.code)
-            # It may be what it did for others that ended it: a fresh one tells.
+            # Memory of earlier requests may have ended the child: retry with a new one.
             try:
                 return await self._answers(expressions, devices)
             except _EndedError as error:
@@ -96,7 +101,7 @@ class CelProcess:
     async def _answers(
         self, expressions: Sequence[str], devices: Sequence[Mapping[str, Any]]
     ) -> list[bool | None]:
-        """Raises _EndedError or NotEvaluatedError; after either there is no child."""
+        """Raises _EndedError or NotEvaluatedError; after either the child has ended."""
         found = bytearray()
         try:
             async with asyncio.timeout(WAIT_SECONDS) as waiting:
@@ -110,9 +115,11 @@ class CelProcess:
             raise _EndedError(await ended.wait()) from None
         except TimeoutError:
             await self.close()
-            raise NotEvaluatedError(f"there was no answer within {WAIT_SECONDS:.0f} s") from None
+            why = f"the process that evaluates CEL did not answer within {WAIT_SECONDS:.0f} s"
+            raise NotEvaluatedError(why) from None
         except OSError as error:
-            raise NotEvaluatedError(f"no process for CEL can be started: {error}") from None
+            why = f"the process that evaluates CEL cannot be started: {error}"
+            raise NotEvaluatedError(why) from None
         except BaseException:
             await self.close()
             raise
@@ -132,7 +139,7 @@ class CelProcess:
 
 
 class _EndedError(Exception):
-    """Raised where the child ended: its code, which is below 0 for a signal."""
+    """Raised when the child ended, with its exit code, which is below 0 for a signal."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -153,7 +160,7 @@ async def _asked(child: Process, is_first: bool, expressions: list[str], values:
     assert child.stdin is not None, "both are pipes"
     assert child.stdout is not None, "both are pipes"
     if child.stdin.is_closing():
-        raise ConnectionResetError("the child ended")  # Where asyncio forgives, uvloop does not.
+        raise ConnectionResetError("the child ended")  # uvloop does not raise it by itself.
     text = marshal.dumps((is_first, expressions, values))
     child.stdin.write(len(text).to_bytes(SIZE_BYTES, "big") + text)
     await child.stdin.drain()

@@ -1,4 +1,4 @@
-"""Events: what people are told, each kind once and its repetitions as a series (`event_series`).
+"""Events for users: one Event of each kind, and its repetitions as a series (`event_series`).
 
-They are told in the background, as far as that is possible (`apiserver_events`).
+The recorder (`apiserver_events`) writes them in the background, as best effort.
 """

@@ -1,7 +1,7 @@
 """The API server, read through kubectl: the same reads and errors as those of `ApiClient`.
 
-There is no event loop: a coroutine that asks this client never waits for anything else, and
-`finished` runs it to its end.
+There is no event loop: a coroutine that calls this client awaits nothing else, and `finished` runs
+it to its end.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from kube.kubectl.proxy import KubectlProxy
 T = TypeVar("T")
 
 LOGIN_SECONDS = 180.0
-"""How long the first answer may take where a credential plugin may ask the user for a password or
-open a browser: where the kubeconfig names one, or one wrote to the user. kubectl itself waits
-without a limit for a server that accepts a connection and is silent."""
+"""The time-out of the first response if a credential plugin may ask the user for a password or open
+a browser: the kubeconfig names one, or one wrote to the user. kubectl itself has no time-out for a
+server that accepts a connection and is silent."""
 
 _REFUSED = 403
-"""What kubectl answers where its own `--reject-paths` names the path."""
+"""kubectl's status for a path of its own `--reject-paths`."""
 
 
 class KubectlClient(ApiReader):
-    """Reads by HTTP over the socket of a `kubectl proxy`, by a connection for each request."""
+    """Reads by HTTP over the socket of a `kubectl proxy`, with a connection for each request."""
 
     def __init__(self, proxy: KubectlProxy, choice: Choice) -> None:
         self._proxy = proxy
@@ -71,12 +71,12 @@ class KubectlClient(ApiReader):
         raise ConnectionError("kubectl ended halfway through the answer")
 
     def _may_wait_for_user(self) -> bool:
-        # Asked when it is late: most calls are answered, and read no YAML for it.
+        # Only after the time-out: reading YAML is slow, and most calls do not need it.
         return not self._has_answered and (self._proxy.has_told_user or has_login(self._choice))
 
 
 def _is_of_kubectl(answer: Answer) -> bool:
-    """Whether kubectl says that it has no answer of the API server, which sends JSON."""
+    """Whether kubectl itself answers, because the API server did not: the API server sends JSON."""
     text = answer.headers.get("Content-Type", "").startswith("text/plain")
     return text and (answer.status >= 500 or answer.status == _REFUSED)
 
@@ -88,7 +88,7 @@ def _unanswered(request: Request, answer: Answer) -> UnavailableError:
 
 
 def _head(request: Request) -> bytes:
-    """A request that reads; kubectl answers for this host alone."""
+    """The head of a read request; kubectl answers only for this host."""
     lines = (f"{request.method} {request.url} HTTP/1.1", "Host: localhost", *_ACCEPTED, "", "")
     return "\r\n".join(lines).encode()
 
@@ -97,7 +97,7 @@ _ACCEPTED = ("Accept: application/json", "User-Agent: moorage", "Connection: clo
 
 
 def finished(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine returns that asks a KubectlClient and nothing else."""
+    """The result of a coroutine that awaits a KubectlClient and nothing else."""
     try:
         coroutine.send(None)
     except StopIteration as end:
@@ -105,4 +105,4 @@ def finished(coroutine: Coroutine[Any, Any, T]) -> T:
         return found
     finally:
         coroutine.close()
-    raise RuntimeError("it waits for something else")
+    raise RuntimeError("the coroutine awaits something other than a KubectlClient")

@@ -1,4 +1,4 @@
-"""Answers of an HTTP server, as bytes come in."""
+"""Parses HTTP responses as bytes arrive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kube.calls.apiserver_reads import Answer
 
 
 class AnswerParser:
-    """Reads one answer."""
+    """Parses one response."""
 
     def __init__(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
@@ -17,20 +17,20 @@ class AnswerParser:
         self._is_whole = False
 
     def feed(self, data: bytes) -> Answer | None:
-        """The answer, once it is whole.
+        """The response once it is complete, else None.
 
         Raises:
-            ValueError: If this is no HTTP.
+            ValueError: The data is not HTTP.
         """
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            raise ValueError(f"the answer is no HTTP: {error}") from error
+            raise ValueError(f"the answer is not HTTP: {error}") from error
         if not self._is_whole:
             return None
         return Answer(self._parser.get_status_code(), self._headers, b"".join(self._parts))
 
-    # What httptools calls.
+    # Callbacks of httptools.
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers[name.decode("latin-1").title()] = value.decode("latin-1")

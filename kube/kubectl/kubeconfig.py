@@ -1,4 +1,4 @@
-"""Which kubeconfig a user means, and what is current in it, as kubectl reads it."""
+"""Which kubeconfig a user chose, and its current context, as kubectl reads them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kube.calls.disk_files import is_there
 DEFAULT_NAMESPACE = "default"
 
 _CURRENT = re.compile(rb"""(?mi)^current-context:[ \t]+["']?(?!null)[a-z0-9]""")
-"""As kubectl and other tools write it; a kubeconfig in JSON is parsed."""
+"""The line as kubectl and other tools write it; a kubeconfig in JSON is parsed instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Choice:
     """The cluster that a user chose.
 
     Attributes:
-        file: None for kubectl's own choice: those of KUBECONFIG, else the one in the home folder.
-        context: "" for the current one.
+        file: None for kubectl's default: the files of KUBECONFIG, else `~/.kube/config`.
+        context: "" for the current context.
     """
 
     file: Path | None = None
@@ -31,37 +31,38 @@ class Choice:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """By which kubectl is told the same."""
+        """The same choice as flags of kubectl."""
         file = (f"--kubeconfig={self.file}",) if self.file else ()
         return (*file, f"--context={self.context}") if self.context else file
 
     @property
     def files(self) -> Sequence[Path]:
-        """In kubectl's order: what the first of them says counts."""
+        """The files in kubectl's order: the first one that sets a value wins."""
         if self.file:
             return (self.file,)
         own = os.environ.get("KUBECONFIG", "")
         return [Path(f) for f in own.split(os.pathsep) if f] or [Path.home() / ".kube" / "config"]
 
     def has_files(self) -> bool:
-        """Whether one of them is there, and each that is there may be read more than once.
+        """Whether at least one file exists, and each one that exists can be read repeatedly.
 
-        Without one, kubectl asks a server on this machine. A pipe is empty once kubectl read it.
+        Without a file, kubectl calls a server on this machine. A pipe is empty once kubectl has
+        read it.
         """
         there = [file for file in self.files if is_there(file)]
         return bool(there) and all(file.is_file() for file in there)
 
 
 def choice_of(file: Path | None, context: str) -> Choice:
-    """Of a file that may be named by KUBECONFIG, which may name several, and then is kubectl's."""
+    """The choice of a flag's file and context; a file equal to KUBECONFIG is kubectl's default."""
     own = os.environ.get("KUBECONFIG")
     return Choice(None if file and own and Path(own) == file else file, context)
 
 
 def has_context(choice: Choice) -> bool:
-    """Whether a context is named, or current, which most files say plainly, without YAML.
+    """Whether a context is chosen or current. Most files show it without parsing YAML.
 
-    Without one, kubectl asks a server on this machine, which may be any web server.
+    Without a context, kubectl calls a server on this machine, which may be any web server.
     """
     if choice.context or any(_CURRENT.search(text) for text in _texts(choice.files)):
         return True
@@ -69,22 +70,22 @@ def has_context(choice: Choice) -> bool:
 
 
 def current_namespace(choice: Choice) -> str:
-    """That of the current context, or the default one.
+    """The namespace of the current context, or the default one.
 
-    Most users' files name no namespace, which is seen without YAML, whose import takes longer than
-    all else here.
+    Most files name no namespace. That is found without YAML, since importing its parser takes
+    longer than the rest.
     """
     context = current_context(choice) if _may_say(choice.files, b"namespace") else None
     return (context or {}).get("namespace") or DEFAULT_NAMESPACE
 
 
 def _may_say(files: Sequence[Path], key: bytes) -> bool:
-    """Whether the key may be in one of them: it may be written with escapes, or in UTF-16."""
+    """Whether one of the files may contain the key, also with escapes, or in UTF-16."""
     return any(part in text for text in _texts(files) for part in (key, b"\\", b"\0"))
 
 
 def _texts(files: Sequence[Path]) -> Sequence[bytes]:
-    """Of those that are there; nothing where one of them cannot be read."""
+    """Contents of the files that exist; nothing if one of them cannot be read."""
     try:
         return [file.read_bytes() for file in files if is_there(file)]
     except OSError:
@@ -92,7 +93,7 @@ def _texts(files: Sequence[Path]) -> Sequence[bytes]:
 
 
 def has_login(choice: Choice) -> bool:
-    """Whether a credential plugin tells who the user is: it may ask for a password, and wait."""
+    """Whether the user has a credential plugin: it may ask for a password, and wait."""
     try:
         configs = list(_read(choice.files))
         name = (_context(configs, choice.context) or {}).get("user")
@@ -103,7 +104,7 @@ def has_login(choice: Choice) -> bool:
 
 
 def current_context(choice: Choice) -> Mapping[str, Any] | None:
-    """Its cluster, user and namespace; None where there is none that can be read."""
+    """Cluster, user and namespace of the context; None if there is none, or it is unreadable."""
     try:
         return _context(list(_read(choice.files)), choice.context)
     except _DAMAGED:
@@ -119,13 +120,13 @@ def _context(configs: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, An
 
 
 def _named(configs: Sequence[Mapping[str, Any]], kind: str, name: Any) -> Mapping[str, Any] | None:
-    """Of the entries of a kind, such as `contexts`, the first of this name."""
+    """The first entry of this name among entries of a kind, such as `contexts`."""
     entries = (entry for config in configs for entry in config.get(kind) or ())
     return next((entry[kind.removesuffix("s")] for entry in entries if entry["name"] == name), None)
 
 
 def _read(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
-    # Takes a tenth of a whole call, and only some need it.
+    # Imported late: it takes a tenth of a whole command, and few commands need it.
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

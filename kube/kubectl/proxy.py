@@ -1,8 +1,8 @@
-"""`kubectl proxy` as a child, on a socket that its user alone may connect to.
+"""`kubectl proxy` as a child process, on a socket that only its user may connect to.
 
-It never outlives the command. A shell beside it, which the command tells when all is well, ends it
-and removes the socket as soon as the command is gone, be it by SIGKILL. The `kubectl` on PATH may
-be a script that starts the real one: the process that listens is ended, too.
+The child never outlives the command. A shell beside it ends it and removes the socket as soon as
+the command has ended, also by SIGKILL, unless the command has cleaned up and says so. The `kubectl`
+on PATH may be a script that starts the real one: the process that listens is ended, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kube.kubectl.kubeconfig import Choice, has_context
 from kube.kubectl.socket_peers import listener_of
 
 LISTEN_SECONDS = 10.0
-"""How long kubectl may take until it listens: a disk may be slow, a network disk more so."""
+"""The longest time until kubectl listens: a disk may be slow, a network disk more so."""
 
 END_SECONDS = 2.0
 _LOOK_SECONDS = 0.01
@@ -43,26 +43,26 @@ shift
 exec "$@"
 """
 """Becomes kubectl, in the foreground, so that credential plugins may ask on the terminal. Its
-output is one end of a socket pair: what is written there is kubectl's. What can be read there is
-the PID of the process that listens, where it is another, and `well`; its end is that of the
-command. Before that PID is told, the children of a script are what can be found."""
+output is one end of a socket pair, to which kubectl writes. The shell reads from it the PID of the
+process that listens, if it is another one, and `well`. End of file means that the command has
+ended. Without that PID the shell ends the children of a script."""
 
 _FLAGS = (
     "--append-server-path",
     "--reject-methods=^(POST|PUT|PATCH|DELETE)$",
-    # In place of the default, which refuses pods in a namespace of the name `pods`, too.
+    # Instead of the default, which also refuses pods in a namespace named `pods`.
     "--reject-paths=^/api/v1/namespaces/[^/]+/(pods|services)/[^/]+/.+,^/api/v1/nodes/[^/]+/.+",
 )
 
 _LOG_LINE = re.compile(rb"^[IWEF][0-9]{4} .*\n?", re.MULTILINE)
-"""What kubectl logs of itself; all else comes from credential plugins, and is for the user."""
+"""Log lines of kubectl itself; other output comes from credential plugins, for the user."""
 
 
 class KubectlProxy:
     """A running kubectl.
 
     Attributes:
-        has_told_user: Whether a credential plugin wrote something, which the user was shown.
+        has_told_user: Whether a credential plugin wrote something to the user.
     """
 
     def __init__(self, program: str, choice: Choice, folder: Path) -> None:
@@ -82,7 +82,7 @@ class KubectlProxy:
         self.has_told_user = False
 
     def listens(self) -> bool:
-        """Wait until it does; False where kubectl ended, or takes too long."""
+        """Wait until kubectl listens; False if it ended, or takes longer than `LISTEN_SECONDS`."""
         until = time.monotonic() + LISTEN_SECONDS
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
@@ -95,7 +95,7 @@ class KubectlProxy:
         return False
 
     def _other_listener(self) -> int:
-        """The PID of the kubectl that our child started; 0 where our child is kubectl itself."""
+        """The PID of the kubectl that the child started; 0 if the child is kubectl itself."""
         with self.connection() as connection:
             listener = listener_of(connection)
         return 0 if listener == self._process.pid else listener
@@ -106,7 +106,7 @@ class KubectlProxy:
                 os.kill(listener, signal.SIGTERM)
 
     def connection(self) -> socket.socket:
-        """A new connection. Raises OSError where there is none."""
+        """A new connection; raises OSError."""
         found = socket.socket(socket.AF_UNIX)
         try:
             found.connect(self._path)
@@ -116,10 +116,10 @@ class KubectlProxy:
         return found
 
     def received(self, connection: socket.socket, until: float) -> bytes:
-        """What comes next, b"" at the end; what plugins tell the user meanwhile is shown.
+        """The next bytes, b"" at the end; meanwhile output of plugins is shown to the user.
 
         Raises:
-            TimeoutError: If nothing comes until then, on the monotonic clock.
+            TimeoutError: Nothing arrives before `until`, a time of the monotonic clock.
         """
         answers = connection.fileno()
         while (left := until - time.monotonic()) > 0:
@@ -140,7 +140,7 @@ class KubectlProxy:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """End it, and leave nothing behind."""
+        """End kubectl, and remove its socket and folder."""
         self._end_other_listener()
         self._process.terminate()
         try:
@@ -148,9 +148,9 @@ class KubectlProxy:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._end_other_listener()  # It may just have begun to listen; later it finds no folder.
+        self._end_other_listener()  # It may only now listen; later its folder is missing.
         shutil.rmtree(self._folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # The shell beside it is gone, too.
+        with contextlib.suppress(OSError):  # The shell beside it may have ended, too.
             self._pair.sendall(b"well\n")
         self._pair.close()
         assert self._process.stderr
@@ -174,7 +174,7 @@ def _started(choice: Choice) -> KubectlProxy | None:
 
 @contextmanager
 def started(choice: Choice) -> Iterator[KubectlProxy | None]:
-    """Start kubectl and do not wait for it; None where it has no program, kubeconfig or context."""
+    """Start kubectl without waiting; None if there is no program, kubeconfig or context."""
     found = _started(choice)
     try:
         yield found

@@ -11,9 +11,9 @@ _PID_BYTES = 4
 
 
 def listener_of(connection: socket.socket) -> int:
-    """The PID of the process that listens where this connects to; 0 where that is not told.
+    """The PID of the process that listens on the peer's side; 0 if it is unknown.
 
-    Not every process may be seen: one in another PID namespace has no PID here.
+    A process in another PID namespace has no PID here.
     """
     try:
         found = connection.getsockopt(_LEVEL, _PEER, _PID_BYTES)

@@ -1,4 +1,4 @@
-"""Leases: who holds one and for how long (`leases`), and the election on it (`apiserver_leases`).
+"""Leases: the holder and the remaining time (`leases`), and leader election (`apiserver_leases`).
 
 Clocks of different hosts are never compared.
 """

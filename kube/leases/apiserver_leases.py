@@ -1,4 +1,4 @@
-"""Leases on the API server: leader election on one, and a look at somebody else's."""
+"""Leases on the API server: leader election, and reads of Leases that other processes hold."""
 
 import asyncio
 import logging
@@ -32,15 +32,15 @@ T = TypeVar("T")
 
 
 class LeadershipLostError(Exception):
-    """Raised when the Lease could not be renewed in time, or somebody else took it."""
+    """Raised when the Lease could not be renewed in time, or another candidate holds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionSettings:
     """Times of an election; client-go's defaults.
 
-    renew_deadline_seconds: a leader that could not renew for so long stops. What lies between
-        it and lease_seconds is the time that the work has to stop in.
+    renew_deadline_seconds: a leader that could not renew for so long stops. The difference to
+        lease_seconds is the time in which the work must stop.
     """
 
     lease_seconds: int = 15
@@ -64,7 +64,7 @@ class LeaderElector:
         identity: str,
         settings: ElectionSettings | None = None,
     ) -> None:
-        """`identity` must be another one in every process, or two of them lead at once."""
+        """`identity` must be unique among processes, or two of them lead at the same time."""
         self._client = client
         self._path: ObjectPath = LEASES.at(name, namespace)
         self._identity = identity
@@ -76,21 +76,22 @@ class LeaderElector:
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when it was last seen; "" if nobody did."""
+        """The holder of the Lease when it was last read; "" for none."""
         return self._sighting.lease.holder if self._sighting else ""
 
     def seconds_left(self) -> float:
-        """Return for how long nobody else can have taken the Lease; 0 if it is not held.
+        """Return for how long no other candidate can take the Lease; 0 if it is not held.
 
-        Counted from before the last renewal was sent: the server may have stored it then, and
-        a rival counts from there at the earliest.
+        The time counts from before the last renewal was sent: the server may have stored it then,
+        and other candidates count from there at the earliest.
         """
         return max(0.0, self._held_until - _now())
 
     async def lead(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Wait for the Lease, do the work while it is held, and give it back.
+        """Wait for the Lease, do the work while it is held, and release it.
 
-        When the Lease is lost the work is cancelled at once and LeadershipLostError raised.
+        Raises:
+            LeadershipLostError: The Lease was lost; the work is cancelled at once.
         """
         await self._acquire()
         log.info("leading lease=%s identity=%s", self._path, self._identity)
@@ -104,7 +105,7 @@ class LeaderElector:
         while True:
             if await self._attempt(settings.renew_deadline_seconds):
                 return
-            # Jitter, so that candidates that started together do not ask together for ever.
+            # Jitter, so that candidates that started together do not keep asking together.
             await asyncio.sleep(settings.retry_seconds * (1 + settings.uniform() / 5))
 
     async def _while_held(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -132,13 +133,13 @@ class LeaderElector:
         log.warning("leadership lost lease=%s holder=%s", self._path, self.holder)
 
     async def _attempt(self, limit_seconds: float) -> bool:
-        """Try once to take or renew the Lease; False also if the server cannot be asked."""
+        """Try once to take or renew the Lease; False also if the server does not answer."""
         sent_at = _now()
         try:
             async with asyncio.timeout(limit_seconds):
                 held = await self._take_or_look_again(limit_seconds)
         except (ApiError, TimeoutError) as error:
-            # Tried every two seconds: an outage is worth one line, and so is what comes after it.
+            # Tried every two seconds: each new cause is logged once.
             cause = error.cause if isinstance(error, ApiError) else UnavailableError.cause
             level = logging.DEBUG if self._failing == cause else logging.WARNING
             log.log(
@@ -156,7 +157,7 @@ class LeaderElector:
         try:
             return await self._take(limit_seconds)
         except (ConflictError, AlreadyExistsError):
-            # Somebody was faster: who it was decides, at once, whether this one still leads.
+            # Another candidate wrote first: its identity decides whether this one still leads.
             return await self._take(limit_seconds)
 
     async def _take(self, limit_seconds: float) -> bool:
@@ -190,7 +191,7 @@ class LeaderElector:
         if before is None:
             answer = await self._client.create(LEASES, body, options=options)
         else:
-            # The rest of the object, labels for instance, belongs to others.
+            # Keep the other fields, such as labels: they belong to other managers.
             changed = {**before, "spec": body["spec"]}
             answer = await self._client.replace(self._path, changed, options=options)
         now = _now()
@@ -198,7 +199,7 @@ class LeaderElector:
         self._sighting = leases.see(self._sighting, written, asked_at=now, now=now)
 
     async def _release(self) -> None:
-        """Let the next candidate in at once, instead of after the Lease's duration."""
+        """Let the next candidate take the Lease at once, and not only after its duration."""
         left = self.seconds_left()
         self._held_until = 0.0
         if left <= 0:
@@ -214,10 +215,10 @@ class LeaderElector:
 
 
 class LeaseWatcher:
-    """Follows the Lease of somebody else, such as kube-scheduler's, by being polled.
+    """Follows a Lease that another process holds, such as kube-scheduler's, by polling.
 
-    That is on purpose. A watch that lags behind would make an old Lease look fresh; a poll
-    bounds the moment of a renewal from both sides. A Lease is renewed every two seconds anyway.
+    A watch that lags behind would make an old Lease look fresh. A poll bounds the time of a renewal
+    from both sides. A Lease is renewed every two seconds anyway.
     """
 
     def __init__(
@@ -238,7 +239,7 @@ class LeaseWatcher:
         except NotFoundError:
             self._sighting = None
         except ApiError as error:
-            # What was seen stays true; its time runs out by itself.
+            # Keep the last observation; it expires by itself.
             log.warning("lease not read lease=%s error=%s", self._path, error)
         else:
             lease = parse_lease(obj)

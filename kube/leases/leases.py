@@ -1,14 +1,14 @@
-"""Who holds a Lease, and for how long, judged without comparing clocks of different hosts.
+"""The holder of a Lease and the remaining time, without comparing clocks of different hosts.
 
-A Lease says when its holder renewed it, in the holder's own time. Whoever watches it notes
-instead, in its own time, when it *saw* a renewal (as client-go's leader election does). With
-two polls around a renewal its moment lies between two moments of the watcher's own clock:
+A Lease has the time of its renewal on the holder's clock. An observer uses the time on its own
+clock at which it *saw* the renewal (as client-go's leader election does). Two polls around a
+renewal bound its time by two times of the observer's clock:
 
     asked, old version shown ──── the renewal ──── answered, new version shown
     │ renewed_after                                          seen_at │
 
-Nobody can take the Lease before renewed_after + duration; whoever waits until
-seen_at + duration may. What follows a holder uses the first, what succeeds it the second.
+No candidate can take the Lease before renewed_after + duration; every candidate may after
+seen_at + duration. A process that relies on the holder uses the first, a candidate the second.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from kube.shapes.times import micro_time
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A version of a Lease, and between which moments of the own clock it was written.
+    """A version of a Lease, and the bounds of the time at which it was written, on the own clock.
 
     checked_at: when the last poll that showed this version was sent.
     """
@@ -36,10 +36,10 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class LeaseView:
-    """Who holds a Lease, and the bounds of the time that it has left.
+    """The holder of a Lease, and the bounds of its remaining time.
 
-    at_least_seconds: nobody else can have taken it before; 0 if that is not certain.
-    at_most_seconds: after that it has expired for certain, unless it is renewed.
+    at_least_seconds: no other candidate can take the Lease before; 0 if that is not certain.
+    at_most_seconds: after this time the Lease has expired, unless it is renewed.
     """
 
     holder: str
@@ -48,9 +48,9 @@ class LeaseView:
 
 
 def see(before: Sighting | None, lease: Lease, *, asked_at: float, now: float) -> Sighting:
-    """Take the answer to a poll that was sent at `asked_at`."""
+    """The observation after a poll that was sent at `asked_at`."""
     if before is None:
-        # It may have been written any time ago.
+        # The time of the renewal has no lower bound.
         return Sighting(lease, float("-inf"), now, asked_at)
     if lease == before.lease:
         return Sighting(lease, before.renewed_after, before.seen_at, asked_at)
@@ -58,7 +58,7 @@ def see(before: Sighting | None, lease: Lease, *, asked_at: float, now: float) -
 
 
 def view(sighting: Sighting | None, *, now: float) -> LeaseView:
-    """What is certain at this moment; nobody's, if the Lease was never seen."""
+    """What is certain at this time; without a holder if the Lease was never seen."""
     if sighting is None or not sighting.lease.holder:
         return LeaseView("", 0.0, 0.0)
     lease = sighting.lease
@@ -68,12 +68,12 @@ def view(sighting: Sighting | None, *, now: float) -> LeaseView:
 
 
 def taken(sighting: Sighting | None, lease: Lease, *, now: float) -> Lease | None:
-    """What a candidate may write; None while somebody else holds the Lease.
+    """What a candidate may write; None while another candidate holds the Lease.
 
     Args:
         sighting: None if there is no Lease.
-        lease: What the candidate writes where there is none.
-        now: The moment.
+        lease: What the candidate writes if there is none.
+        now: The current time of the own clock.
     """
     if sighting is None:
         return lease
@@ -102,6 +102,6 @@ def lease_body(path: ObjectPath, lease: Lease) -> JsonObject:
 
 
 def released(lease: Lease, now: datetime) -> Lease:
-    """Return what the holder writes when it leaves: nobody's, and expired at once."""
+    """Return what the holder writes to release the Lease: no holder, and expired at once."""
     text = micro_time(now)
     return replace(lease, holder="", duration_seconds=1, renew_time=text, acquire_time=text)

@@ -1,6 +1,6 @@
-"""A process of ours: it works until a signal (`processes`), or is stuck (`stuck_processes`).
+"""A process of Moorage: it runs until a signal (`processes`), or until it is stuck.
 
-Its settings come from the command line and the environment (`command_settings`, of commands that
-`built_commands` builds) and from a file (`file_settings`), its traces go to whoever collects them
-(`opentelemetry`).
+`stuck_processes` ends a process whose event loop is stuck. Settings come from the command line and
+the environment (`command_settings`, of commands that `built_commands` builds) and from a file
+(`file_settings`). Traces go to an OTLP collector (`opentelemetry`).
 """

@@ -1,4 +1,4 @@
-"""The commands of a program, each built when somebody looks at it: a call runs one of them."""
+"""The commands of a program, each built on first use: a call runs one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from typer.models import CommandInfo
 
 @cache
 def command_of(app: typer.Typer) -> Any:
-    """The command of a program whose commands are all there, or the group of its commands."""
+    """The command of a program with one command, or the group of its commands.
+
+    All commands must be registered before.
+    """
     if len(app.registered_commands) < 2:
         return get_command(app)
     bare = copy(app)
@@ -25,7 +28,7 @@ def command_of(app: typer.Typer) -> Any:
 
 
 class _Commands(Mapping[str, Any]):
-    """Those of a group by their names, in the order in which the help shows them."""
+    """The commands of a group by name, in the order of the help."""
 
     def __init__(self, app: typer.Typer) -> None:
         self._app = app
@@ -52,6 +55,6 @@ class _Commands(Mapping[str, Any]):
 
 
 def _name_of(info: CommandInfo) -> str:
-    """As Typer names it."""
+    """The name that Typer gives the command."""
     assert info.callback
     return info.name or get_command_name(info.callback.__name__)

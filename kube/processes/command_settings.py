@@ -1,10 +1,10 @@
-"""Command lines that are settings: of one name on the command line, in the environment, in a file.
+"""Settings, with one name on the command line, in the environment and in a file.
 
     moorage-driver node --rediscovery-interval 5s      a flag wins
     MOORAGE_REDISCOVERY_INTERVAL=5s                    over the environment,
     rediscovery-interval: 5s                           which wins over the file of --config
 
-A command is a function of Typer's; what it returns are the settings.
+A command is a Typer function; it returns the settings.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ T = TypeVar("T")
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option()]
 LogFormat = Annotated[
     Literal["text", "json"],
-    typer.Option(help="Lines for people, or a JSON object in each."),
+    typer.Option(help="Lines of text, or one JSON object a line."),
 ]
 TracingEndpoint = Annotated[
     str,
     typer.Option(
         metavar="URL",
-        help="Send traces here, by OTLP over gRPC, such as http://collector:4317; needs the"
-        " packages of moorage[tracing].",
+        help="OTLP endpoint of gRPC for traces, such as http://collector:4317; needs the packages"
+        " of moorage[tracing].",
     ),
 ]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
-        envvar="KUBECONFIG", metavar="FILE", help="Default: the ServiceAccount of the pod."
+        envvar="KUBECONFIG",
+        metavar="FILE",
+        help="Kubeconfig file; default: the ServiceAccount of the pod.",
     ),
 ]
 
@@ -51,7 +53,7 @@ EPILOG = (
 
 
 def commands(name: str, help_: str, epilog: str = EPILOG) -> typer.Typer:
-    """The commands of a program; none is there yet."""
+    """An empty Typer application, to which commands are added."""
     return typer.Typer(
         name=name,
         help=help_,
@@ -68,10 +70,10 @@ def parsed(
     """An option whose text is parsed.
 
     Args:
-        parse: Raises a ValueError that says what is wrong with the text.
-        metavar: What stands for the text in the help.
-        help_: What it is for.
-        shown: The default as one would write it.
+        parse: Parses the text; raises ValueError with the reason.
+        metavar: The placeholder of the text in the help.
+        help_: The help text.
+        shown: The default as a user would write it.
         more: See `typer.Option`.
     """
 
@@ -93,7 +95,7 @@ def not_empty(text: str) -> str:
     """The text itself.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: The text is empty.
     """
     if not text:
         raise ValueError("must not be empty")
@@ -101,15 +103,15 @@ def not_empty(text: str) -> str:
 
 
 def refuse(message: str) -> typer.BadParameter:
-    """What a command raises when its flags make no sense together."""
+    """The error that a command raises when its flags contradict each other."""
     return typer.BadParameter(message)
 
 
 def settings_of(app: typer.Typer, argv: Sequence[str], environ: Mapping[str, str]) -> Any:
-    """What the command that the arguments name returns.
+    """The settings of the command that the arguments name.
 
     Raises:
-        SystemExit: After `--help`, or with a sentence where the arguments make no sense.
+        SystemExit: After `--help`, or with a message if the arguments are invalid.
     """
     command = command_of(app)
     try:
@@ -128,7 +130,7 @@ def settings_of(app: typer.Typer, argv: Sequence[str], environ: Mapping[str, str
 def _of_environment(
     command: Any, environ: Mapping[str, str], argv: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The defaults of a command; of a group, those of its commands that the words name."""
+    """Defaults of a command; for a group, those of its commands that the arguments name."""
     if isinstance(command, TyperGroup):
         named = command.commands.keys() & argv
         return {name: _of_environment(command.commands[name], environ) for name in named}
@@ -137,7 +139,7 @@ def _of_environment(
 
 
 def options_of(command: Any) -> dict[str, TyperOption]:
-    """The options of a command, by the names of their parameters."""
+    """The options of a command, by parameter name."""
     return {p.name or "": p for p in command.params if isinstance(p, TyperOption)}
 
 
@@ -149,5 +151,5 @@ def _of_variables(option: TyperOption, environ: Mapping[str, str]) -> str | None
 
 
 def setting_of(option: TyperOption) -> str:
-    """The name of the longest flag, as files say it."""
+    """The name of a setting in files: its longest flag without dashes."""
     return max(option.opts, key=len).lstrip("-")

@@ -1,4 +1,4 @@
-"""Settings in a file of YAML, which `--config` names."""
+"""Settings in a YAML file, which `--config` names."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from kube.processes.command_settings import options_of, setting_of
 
 
 def _read_config(context: typer.Context, file: str) -> str:
-    """Take what the file says for defaults: parameters that are not eager are parsed later."""
+    """Use the file's settings as defaults: options that are not eager are parsed later."""
     if not file:
         return file
     options = options_of(context.command)
     names = {setting_of(option): name for name, option in options.items() if name != "config"}
     found = settings_in(file)
     if unknown := sorted(found.keys() - names.keys()):
-        raise typer.BadParameter(f"{file}: {unknown[0]}: there is no such setting.")
+        raise typer.BadParameter(f"{file}: {unknown[0]}: there is no such setting; remove it.")
     told = {names[name]: value for name, value in found.items()}
     context.default_map = {**told, **(context.default_map or {})}
     return file
 
 
 def settings_in(file: str) -> dict[str, Any]:
-    """What a file of settings says, each as it would be written on the command line.
+    """The settings of a file, each as it would be written on the command line.
 
     Raises:
-        BadParameter: With a sentence, where it cannot be read.
+        BadParameter: The file cannot be read, or is not a mapping of settings.
     """
     try:
         found = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
@@ -43,7 +43,7 @@ def settings_in(file: str) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    """As it would be written on the command line."""
+    """A value as it would be written on the command line."""
     if isinstance(value, list):
         return ",".join(map(_text, value))
     if isinstance(value, bool):
@@ -57,6 +57,6 @@ Config = Annotated[
         metavar="FILE",
         is_eager=True,
         callback=_read_config,
-        help="YAML with settings that neither flags nor environment give.",
+        help="YAML file with settings that neither flags nor the environment set.",
     ),
 ]

@@ -1,7 +1,7 @@
-"""Traces: what is done about one pod, in all processes, is one trace, whose id is the pod's UID.
+"""Traces: one trace for each pod, across all processes; its id is the pod's UID.
 
-So nothing need be carried from one process to another, and whoever has the pod finds the trace.
-The packages are the extra `tracing`; where nobody asks for traces, they are not imported.
+So processes need not pass trace ids to each other, and the pod's UID finds the trace. The packages
+are the extra `tracing`; they are imported only if an endpoint is set.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 EXPORT_SECONDS = 2.0
 FLUSH_SECONDS = 1.0
-"""For spans that are not sent yet when the process ends."""
+"""Time to send the remaining spans when the process ends."""
 
 TRACE_IDS: list[int] = []
-"""That of the span that begins; what the SDK asks for an id is told this."""
+"""The trace id of the next span; the SDK's id generator reads it here."""
 
 PROVIDERS: list[TracerProvider] = []
 
 
 class TracingError(Exception):
-    """Raised when traces are wanted and cannot be made; says why in a sentence."""
+    """Raised when an endpoint is set and traces cannot be sent; says why."""
 
 
 def trace_to(endpoint: str, service: str) -> None:
     """Send spans from now on.
 
     Args:
-        endpoint: Of OTLP over gRPC, such as `http://collector:4317`; "" for nowhere. What else
-            there is to say, certificates and headers, the variables `OTEL_EXPORTER_OTLP_...` tell.
-        service: Who sends them.
+        endpoint: OTLP over gRPC, such as `http://collector:4317`; "" for none. Certificates and
+            headers are set by the variables `OTEL_EXPORTER_OTLP_...`.
+        service: The service name of the spans.
 
     Raises:
-        TracingError: The packages are not there.
+        TracingError: The packages are not installed.
     """
     if not endpoint:
         return
@@ -67,21 +67,21 @@ def trace_to(endpoint: str, service: str) -> None:
 
 
 def now_ns() -> int:
-    """When a span begins."""
+    """The current time, for the start of a span."""
     return time.time_ns()
 
 
 def note_span(
     name: str, began_ns: int, pods: Iterable[str], *, failure: str = "", **attributes: str
 ) -> None:
-    """A span that ends now, in the trace of each of these pods.
+    """Record a span that ends now, in the trace of each of these pods.
 
     Args:
-        name: What was done.
+        name: The operation.
         began_ns: See `now_ns`.
-        pods: Their UIDs; one that is no UUID has no trace.
-        failure: Why it did not succeed; "" where it did.
-        attributes: What it was about; their names are sent with points for underscores.
+        pods: UIDs of pods; one that is not a UUID gets no span.
+        failure: Why the operation failed; "" if it succeeded.
+        attributes: Attributes of the span; underscores in names are sent as points.
     """
     if not PROVIDERS:
         return
@@ -114,7 +114,7 @@ def _send_span(
 
 
 def flush_spans() -> None:
-    """Send what is not sent yet, if that does not take long."""
+    """Send the remaining spans, within `FLUSH_SECONDS` for each provider."""
     for provider in PROVIDERS:
         sender = threading.Thread(target=provider.force_flush, daemon=True)
         sender.start()

@@ -1,4 +1,4 @@
-"""The life of a process of ours: it works until a signal, and waits for no thread at its end."""
+"""Runs a process until its work ends or a signal arrives, without waiting for threads."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _named: ContextVar[Mapping[str, str]] = ContextVar("named", default=MappingProxyType({}))
 
 
-class naming:  # noqa: N801  It is called as a function is, such as contextlib's own.
-    """Each line that is logged meanwhile names these UIDs; so do those of tasks begun meanwhile.
+class naming:  # noqa: N801  It is used as a function, such as contextlib's own.
+    """Adds these UIDs to each log line inside the context, and of tasks started inside.
 
-    As Kubernetes' own logs do, such as `podUID`: one search finds what all processes did. No
-    generator, which would take three times as long: each call of kube-scheduler is in one.
+    The names are those of Kubernetes' own logs, such as `podUID`: one search finds the lines of all
+    processes. It is not a generator, which would take three times as long: each call of
+    kube-scheduler runs in one.
     """
 
     __slots__ = ("_before", "_uids")
@@ -45,7 +46,7 @@ class naming:  # noqa: N801  It is called as a function is, such as contextlib's
 
 
 class _TextLines(logging.Formatter):
-    """As people read them, with the UIDs behind."""
+    """Lines of text, with the UIDs at the end."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         uids = "".join(f" {name}={uid}" for name, uid in _named.get().items())
@@ -53,7 +54,7 @@ class _TextLines(logging.Formatter):
 
 
 class _JsonLines(JsonFormatter):
-    """An object in each line, with a field for each UID."""
+    """One JSON object a line, with a field for each UID."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -67,15 +68,15 @@ class _JsonLines(JsonFormatter):
     ) -> None:
         found: dict[str, Any] = {}
         super().add_fields(found, record, message_dict)
-        log_data |= {"time": found.pop("time"), **found, **_named.get()}  # in an order to sort by
+        log_data |= {"time": found.pop("time"), **found, **_named.get()}  # time first, to sort by
 
 
 def log_to_stderr(level: str, *ours: str, form: str = "text") -> None:
-    """Log what our packages say at this level; libraries never say more than INFO.
+    """Log Moorage's packages at this level, and libraries at INFO or above.
 
     Args:
-        level: Such as `DEBUG`.
-        ours: The packages, beside this one.
+        level: A level such as `DEBUG`.
+        ours: Moorage's packages in this process, besides `kube`.
         form: `text` or `json`.
     """
     text = "%(asctime)s %(levelname)s %(name)s %(message)s"
@@ -93,17 +94,17 @@ def run_process(
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
     stuck_seconds: float | None = None,
 ) -> NoReturn:
-    """Do the work until it ends or a signal ends it, and leave the process.
+    """Run the work until it ends or a signal cancels it, and exit.
 
-    What must be finished, the work finishes itself. Nobody waits for threads: one may hang for
-    long in the lookup of a name, or in a file of a device that is broken.
+    The work itself finishes what must be finished. The exit does not wait for threads: one may
+    hang in a DNS lookup, or in a file of a broken device.
 
     Args:
         work: Cancelled by the first SIGINT or SIGTERM.
-        plain_errors: Errors whose sentence says it all, so that no traceback is logged; those of
-            the kubeconfig and of tracing are.
+        plain_errors: Errors whose message is enough, so that no traceback is logged;
+            KubeconfigError and TracingError always are.
         loop_factory: None for asyncio's own event loop.
-        stuck_seconds: After how long without a turn of the loop the process ends, see
+        stuck_seconds: The process ends if the event loop makes no iteration for so long, see
             `stuck_processes`; None for never.
     """
     if stuck_seconds is not None:
@@ -137,7 +138,7 @@ async def _until_signal(
         return 0
     except Exception as error:
         if plain := _plain(error, plain_errors):
-            logger.error("%s", plain)  # noqa: TRY400  The sentence says it all.
+            logger.error("%s", plain)  # noqa: TRY400  The message is enough.
         else:
             logger.exception("stopped by an error")
         return 1
@@ -145,7 +146,7 @@ async def _until_signal(
 
 
 def _plain(error: Exception, plain_errors: tuple[type[Exception], ...]) -> Exception | None:
-    """The error whose sentence says it all; of a group of tasks the first such."""
+    """The error if its message is enough; for a group of tasks the first such error."""
     if isinstance(error, plain_errors):
         return error
     if isinstance(error, ExceptionGroup):

@@ -1,9 +1,9 @@
-"""A process whose event loop is stuck ends itself, and says where; one that is slow goes on.
+"""Ends a process whose event loop is stuck, with a traceback; a slow process goes on.
 
-A probe from outside cannot tell the two apart: on a busy node the answer of a process that works is
-late, too, and ending it makes it do the same work again. So each turn of the loop puts the end off,
-and only a loop that makes no turn for `STUCK_SECONDS` comes to it. The end is a thread of C: it
-comes although the interpreter never lets go, as in a regular expression without an end.
+A liveness probe cannot tell the two apart: on a busy node a working process answers late, too, and
+a restart makes it repeat the same work. So the event loop resets a timer, and the process ends only
+if the loop makes no iteration for `STUCK_SECONDS`. The timer is a C thread: it fires even if Python
+code never releases the interpreter, as in a regular expression that does not terminate.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ import faulthandler
 from typing import NoReturn
 
 STUCK_SECONDS = 120.0
-"""Who is stuck stays so, and a minute more costs little; ending who is slow costs all its work."""
+"""A stuck process stays stuck, and one more minute costs little. Ending a slow process costs all
+its work."""
 
 _BEATS = 20
-"""How often the end is put off in that time."""
+"""How often the timer is reset in that time."""
 
 
 async def end_when_stuck(seconds: float = STUCK_SECONDS) -> NoReturn:
-    """End the process with status 1 if the loop makes no turn for so long, until cancelled.
+    """End the process with status 1 if the loop makes no iteration for so long, until cancelled.
 
-    What all threads do at that moment is written to stderr.
+    The tracebacks of all threads are written to stderr.
     """
     try:
         while True:

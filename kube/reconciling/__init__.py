@@ -1,4 +1,4 @@
-"""One loop for whatever brings the cluster to what was decided: a queue of keys, and workers.
+"""The control loop of all controllers: a work queue of keys, and workers that reconcile them.
 
     change ──add──► WorkQueue ──get──► reconcile(key) ──► Done | After(seconds) | Failed(error)
                         └──────────────── again ───────────────────┘

@@ -1,4 +1,4 @@
-"""Prometheus: what client-go tells of its work queues, by the reconciler's name."""
+"""Prometheus metrics of work queues, as client-go has them, by the reconciler's name."""
 
 from __future__ import annotations
 

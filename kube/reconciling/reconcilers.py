@@ -1,4 +1,4 @@
-"""Workers that reconcile one key after the other, for ever."""
+"""Workers that take keys from a work queue and reconcile them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ K = TypeVar("K", bound=Hashable)
 
 BACKOFF = Backoff(first_seconds=0.2, cap_seconds=30.0)
 FENCED_SECONDS = 1.0
-"""How soon it is asked again whether writes may begin."""
+"""How often the fence is asked while it forbids writes."""
 
 
 def always_may() -> str:
-    """Nothing keeps whoever has no Lease from writing."""
+    """The fence of a process without a Lease: writes are always allowed."""
     return ""
 
 
 class Reconciler(Generic[K]):
-    """Calls `reconcile` for each key that was added: one call for a key at a time.
+    """Calls `reconcile` for each key that was added, at most one call for a key at a time.
 
-    A call reads what is known, decides, writes, and says what came of it. Killed at any point it
-    is made again by whoever comes next, for the same key, by what is known then.
+    A call reads the stores, decides, writes, and returns a `Result`. It may be killed at any point:
+    the next process calls it for the same key again, with the state of that time.
     """
 
     def __init__(
@@ -47,15 +47,15 @@ class Reconciler(Generic[K]):
         why_not: Callable[[], str] = always_may,
         backoff: Backoff = BACKOFF,
     ) -> None:
-        """Create.
+        """Create with an empty queue.
 
         Args:
-            name: Of what it brings about, for logs and metrics.
-            reconcile: What it raises counts as `Failed`.
-            workers: How many keys are worked on at one time.
-            why_not: The fence: why no write may begin now, as a sentence; "" where it may. Asked
-                before each call. Calls ask it before each of their writes, too.
-            backoff: How long a key waits after failures in a row.
+            name: The controller's name, for logs and metrics.
+            reconcile: Reconciles one key; an exception counts as `Failed`.
+            workers: The number of keys that are reconciled concurrently.
+            why_not: The fence: why no write may begin now, as a sentence; "" if it may. It is asked
+                before each call. `reconcile` must ask it before each write, too.
+            backoff: The delay of a key after failures in a row.
         """
         self.name = name
         self._reconcile = reconcile
@@ -67,29 +67,29 @@ class Reconciler(Generic[K]):
         self._paused_until = float("-inf")
         self._in_work = 0
         self._depth = DEPTH.labels(name)
-        # Looking up a label takes as long as a call that has nothing to do.
+        # Looking up labels takes as long as a call without work.
         self._results = MappingProxyType(
             {kind: RESULTS.labels(name, kind.__name__.lower()) for kind in (Done, After, Failed)}
         )
         self._seconds = WORK_SECONDS.labels(name)
 
     def __len__(self) -> int:
-        """How many keys are to be worked on."""
+        """The number of keys that are ready."""
         return len(self._queue)
 
     def add(self, key: K) -> None:
-        """Something of a key changed; may be called from anywhere in the event loop."""
+        """Reconcile the key soon; may be called from anywhere in the event loop."""
         self._queue.add(key)
         self._note()
 
     def add_all(self, keys: Iterable[K]) -> None:
-        """All of these are to be looked at, as in a resync."""
+        """Reconcile all of these keys, as in a resync."""
         for key in keys:
             self._queue.add(key)
         self._note()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """It is to be looked at after this time, or sooner."""
+        """Reconcile the key after this time, or sooner if it is added."""
         self._queue.add_after(key, _now() + seconds)
         self._note()
 
@@ -109,13 +109,13 @@ class Reconciler(Generic[K]):
             await asyncio.sleep(pause)
 
     def _end(self, key: K, _: asyncio.Task[None]) -> None:
-        """Also of a task that was cancelled before it began."""
+        """Mark the key as done, also if its task was cancelled before it began."""
         self._in_work -= 1
         self._queue.done(key)
         self._note()
 
     async def _next(self) -> K:
-        """The next key, as soon as a worker is free and writes may begin."""
+        """The next key, once a worker is free and the fence allows writes."""
         while True:
             if why := self._why_not():
                 RESULTS.labels(self.name, "fenced").inc()
@@ -141,9 +141,9 @@ class Reconciler(Generic[K]):
             return await self._reconcile(key)
         except ApiError as error:
             return Failed(error)
-        except Exception as error:  # An odd object must not end the process.
+        except Exception as error:  # A malformed object must not end the process.
             if why := self._why_not():
-                logger.info("%s was fenced key=%s: %s", self.name, key, why)
+                logger.info("%s stopped by the fence key=%s: %s", self.name, key, why)
                 return After(FENCED_SECONDS)
             logger.exception("%s failed key=%s", self.name, key)
             return Failed(error)
@@ -170,9 +170,9 @@ class Reconciler(Generic[K]):
                 )
 
     def _note(self) -> None:
-        """Wake what waits for a key, where one is ready, or another one will be the first.
+        """Wake `_next` if a key is ready, or the next one is due at another time.
 
-        A key that is added for later, thousands of times in a second, wakes nothing.
+        A key that is added for later, thousands of times a second, does not wake it.
         """
         self._depth.set(len(self._queue))
         is_sooner = self._queue.next_moment() != self._waits_until

@@ -1,4 +1,4 @@
-"""What came of working on a key once: what controller-runtime calls a Result."""
+"""Results of reconciling a key once, as controller-runtime's `Result`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from kube.calls.errors import ApiError, UnauthorizedError, UnavailableError
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is as it should be; looked at again when something changes.
+    """The key is reconciled; it is reconciled again when it is added.
 
     Attributes:
-        pause: Seconds until its worker takes another key. Work that is not urgent has a pace.
+        pause: Seconds until the worker takes another key: limits the rate of work that is not
+            urgent.
     """
 
     pause: float = 0.0
@@ -20,9 +21,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """It is looked at again after this time, or sooner when something changes.
+    """The key is reconciled again after this time, or sooner when it is added.
 
     Attributes:
+        seconds: The time.
         pause: As in `Done`.
     """
 
@@ -32,11 +34,12 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It could not be brought about: tried again, later and later.
+    """The key failed; it is retried with back-off.
 
     Attributes:
-        pauses_all: Whether the error is not about the key, as where the API server is away. Then
-            no key is worked on until this one is tried again.
+        error: The reason.
+        pauses_all: Whether the error is not about the key, for example because the API server is
+            unreachable. Then no key is reconciled until this one is retried.
     """
 
     error: Exception
@@ -47,5 +50,5 @@ Result = Done | After | Failed
 
 
 def failed_call(error: ApiError) -> Failed:
-    """The key failed; where the server is away or does not know this client, all of them."""
+    """The result of a failed call; pauses all keys if no call can succeed at the moment."""
     return Failed(error, pauses_all=isinstance(error, UnavailableError | UnauthorizedError))

@@ -1,12 +1,12 @@
-"""The queue of client-go's `util/workqueue`: which key is worked on next.
+"""The work queue, as client-go's `util/workqueue`.
 
-    add ──► ready ──get──► in work ──done──► gone, or ready again where it was added meanwhile
-    add_after ──► waiting ──its moment──► ready
+    add ──► ready ──get──► processing ──done──► removed, or ready again if it was added meanwhile
+    add_after ──► waiting ──its time──► ready
 
-A key is in work once at a time, however often it is added, and once more after the last time that
-it was added. So whoever works on it has to look at the world as it is, and misses nothing.
+A key is processed once at a time, however often it is added, and once more after the last `add`. So
+a worker that reads the current state misses no change.
 
-Moments are seconds of one monotonic clock.
+Times are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ K = TypeVar("K", bound=Hashable)
 
 
 class WorkQueue(Generic[K]):
-    """Keys that are ready, that wait for their moment, and that somebody works on."""
+    """Keys that are ready, that wait for their time, and that are being processed."""
 
     def __init__(self, backoff: Backoff, uniform: Callable[[], float]) -> None:
-        """Create an empty one.
+        """Create an empty queue.
 
         Args:
-            backoff: How long a key waits after failures in a row.
+            backoff: The delay of a key after failures in a row.
             uniform: Yields numbers in [0, 1), for jitter.
         """
         self._backoff = backoff
@@ -41,18 +41,18 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
 
     def __len__(self) -> int:
-        """How many keys are ready, or will be when whoever works on them is done."""
+        """The number of keys that are ready, or will be when their processing is done."""
         return len(self._ready) + len(self._added_meanwhile)
 
     def add(self, key: K) -> None:
-        """It is to be worked on: at once, or once more after whoever works on it now."""
+        """Make the key ready, or let it be ready again after its current processing."""
         if key in self._in_work:
             self._added_meanwhile.add(key)
         elif not self._is_backing_off(key):
             self._ready.setdefault(key)
 
     def add_after(self, key: K, moment: float) -> None:
-        """It is to be worked on from this moment on; the earliest that was said counts."""
+        """Make the key ready at this time; the earliest time counts."""
         if not self._is_backing_off(key):
             self._wait(key, moment)
 
@@ -70,22 +70,25 @@ class WorkQueue(Generic[K]):
             heapify(self._heap)
 
     def add_rate_limited(self, key: K, now: float, at_least: float = 0.0) -> float:
-        """It failed once more: later and later; returns after how many seconds."""
+        """Count a failure and make the key ready after its back-off; returns the delay in seconds.
+
+        `at_least` is the shortest delay, such as a `Retry-After`.
+        """
         failures = self._failures[key] = self.requeues(key) + 1
         seconds = max(at_least, self._backoff.delay(failures, self._uniform))
         self._wait(key, now + seconds)
         return seconds
 
     def forget(self, key: K) -> None:
-        """Its failures are over; where it is, it stays."""
+        """Reset the failures of the key; it stays in the queue."""
         self._failures.pop(key, None)
 
     def requeues(self, key: K) -> int:
-        """How often it failed in a row."""
+        """The number of failures in a row."""
         return self._failures.get(key, 0)
 
     def get(self, now: float) -> K | None:
-        """The key that is ready for the longest time; it is in work from here on."""
+        """The key that has been ready for the longest time; it is processing from now on."""
         self._take_due(now)
         key = next(iter(self._ready), None)
         if key is not None:
@@ -94,14 +97,14 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """Nobody works on it any more."""
+        """End the processing of the key."""
         self._in_work.remove(key)
         if key in self._added_meanwhile:
             self._added_meanwhile.remove(key)
             self.add(key)
 
     def next_moment(self) -> float | None:
-        """When the first of those that wait is ready; None where none waits."""
+        """When the first waiting key becomes ready; None if none waits."""
         while self._heap and not self._is_meant(self._heap[0]):
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
@@ -113,6 +116,6 @@ class WorkQueue(Generic[K]):
             self.add(key)
 
     def _is_meant(self, entry: tuple[float, int, K]) -> bool:
-        """Whether it is the last word about its key."""
+        """Whether an entry of the heap is the current one of its key."""
         moment, _, key = entry
         return self._waiting.get(key) == moment

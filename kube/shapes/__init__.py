@@ -1,9 +1,9 @@
-"""Objects of Kubernetes as the API server writes them, read once with their types checked.
+"""Shapes: typed structs of Kubernetes objects, with only the fields that Moorage reads.
 
     JSON ──read_as(shape)──► the fields that a shape names ──a component's projection──► its view
 
-`reading` reads a shape. A shape names what is read of a kind, and nothing else is looked at:
-`pods`, `claims`, `slices`, `nodes`, `events` and others, with what all have in `metadata` and
-`selection`. `times` has RFC 3339 and Go's durations, `names` the DNS names of objects. Moorage's
-own kinds stand beside their models, in `driver.shapes` and `scheduler_plugin.shapes`.
+`reading` reads an object as a shape. Other fields are ignored. Each kind has a module: `pods`,
+`claims`, `slices`, `nodes`, `events` and others; `metadata` and `selection` have the common parts.
+`times` parses RFC 3339 and Go's durations, `names` checks DNS names. Moorage's own kinds are beside
+their models, in `driver.shapes` and `scheduler_plugin.shapes`.
 """

@@ -1,4 +1,4 @@
-"""The fields of a PodDisruptionBudget that are read, as the API writes them."""
+"""Shapes of a PodDisruptionBudget."""
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 

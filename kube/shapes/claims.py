@@ -1,4 +1,4 @@
-"""The fields of a ResourceClaim that are read, as the API writes them; others are left alone."""
+"""Shapes of a ResourceClaim and of a ResourceClaimTemplate."""
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 
@@ -14,7 +14,7 @@ from kube.shapes.selection import NodeSelector, Toleration
 
 
 class Capacity(msgspec.Struct, frozen=True):
-    """What is asked of each device."""
+    """`capacity` of a request: the amounts for each device."""
 
     requests: dict[str, Any] | None = None
 
@@ -114,14 +114,14 @@ class Claim(msgspec.Struct, frozen=True):
 
     @property
     def results(self) -> Sequence[Given]:
-        """The devices that it has, of all drivers."""
+        """The allocated devices of all drivers."""
         allocation = self.status.allocation if self.status is not None else None
         devices = allocation.devices if allocation is not None else None
         return (devices.results if devices is not None else None) or ()
 
     @property
     def consumers(self) -> Sequence[Consumer]:
-        """What it is reserved for."""
+        """The consumers that the claim is reserved for."""
         return (self.status.reserved_for if self.status is not None else None) or ()
 
 

@@ -1,4 +1,4 @@
-"""The fields of a DeviceClass that are read, as the API writes them; others are left alone."""
+"""Shapes of a DeviceClass."""
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 
@@ -8,13 +8,13 @@ from kube.shapes.metadata import NamedMetadata
 
 
 class Cel(msgspec.Struct, frozen=True):
-    """CEL of a selector."""
+    """`cel` of a selector."""
 
     expression: str | None = None
 
 
 class Selector(msgspec.Struct, frozen=True):
-    """What a device of a class, or one that a claim asks for, has to satisfy."""
+    """An entry of `selectors`, of a class or of a request."""
 
     cel: Cel | None = None
 

@@ -1,4 +1,4 @@
-"""The fields of an Event that are read, as either of its API groups writes them."""
+"""Shapes of an Event, in either of its API groups."""
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 
@@ -17,13 +17,13 @@ class Regarding(msgspec.Struct, frozen=True):
 
 
 class Series(msgspec.Struct, frozen=True, rename="camel"):
-    """Of an Event that happened several times."""
+    """`series` of an Event that happened several times."""
 
     last_observed_time: str | None = None
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel"):
-    """An Event: of `events.k8s.io`, or with other names for some fields of the core group."""
+    """An Event of `events.k8s.io`, or of the core group, which names some fields otherwise."""
 
     metadata: Metadata | None = None
     type: str | None = None
@@ -42,7 +42,7 @@ class Event(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def about(self) -> Regarding:
-        """The object that it is about."""
+        """The object that the Event is about."""
         return self.regarding or self.involved_object or NOTHING
 
     @property
@@ -51,7 +51,7 @@ class Event(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def last_time(self) -> str:
-        """When it happened last, as the API writes it; "" where it does not say."""
+        """The time of the last occurrence, as the API writes it; "" if there is none."""
         series = self.series.last_observed_time if self.series is not None else None
         old = self.deprecated_last_timestamp or self.last_timestamp
         return series or self.event_time or old or ""

@@ -1,6 +1,6 @@
-"""The fields of a ResourceClaim by which drivers prepare it, and say what they did.
+"""Shapes of a ResourceClaim with the fields that drivers need to prepare it, and write.
 
-They are too much for a watch of all claims, see `claims`.
+They are too large for a watch of all claims, see `claims`.
 """
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
@@ -15,14 +15,14 @@ from kube.shapes.metadata import NO_METADATA
 
 
 class Opaque(msgspec.Struct, frozen=True):
-    """What a driver is told, in its own words."""
+    """`opaque`: parameters of a driver."""
 
     driver: str | None = None
     parameters: Any = None
 
 
 class Config(msgspec.Struct, frozen=True):
-    """An entry of `config`, of a spec or of an allocation, where it says its source."""
+    """An entry of `config` of a spec, or of an allocation, which also has `source`."""
 
     source: str | None = None
     requests: list[str] | None = None
@@ -54,7 +54,7 @@ class FullAllocation(Allocation, frozen=True, rename="camel"):
 
 
 class DeviceStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """An entry of `status.devices`: what a driver says of a device."""
+    """An entry of `status.devices`, which a driver writes."""
 
     driver: str | None = None
     pool: str | None = None
@@ -72,7 +72,7 @@ class FullStatus(Status, frozen=True, rename="camel"):
 
 
 class FullClaim(Claim, frozen=True):
-    """A ResourceClaim with what drivers are told and say."""
+    """A ResourceClaim with the parameters and the status of drivers."""
 
     spec: FullSpec | None = None
     status: FullStatus | None = None
@@ -83,7 +83,7 @@ class FullClaim(Claim, frozen=True):
 
     @property
     def configs(self) -> Sequence[Config]:
-        """Those of its allocation."""
+        """`config` of the allocation."""
         allocation = self.status.allocation if self.status is not None else None
         devices = allocation.devices if allocation is not None else None
         return (devices.config if devices is not None else None) or ()

@@ -1,4 +1,4 @@
-"""What a Lease says, as the API writes it."""
+"""The fields of a Lease."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kube.objects import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """What a Lease says; two are equal if nobody wrote to it in between."""
+    """The spec of a Lease; two are equal if the Lease was not written in between."""
 
     holder: str
     duration_seconds: float
@@ -19,7 +19,7 @@ class Lease:
 
 
 def parse_lease(obj: JsonObject) -> Lease:
-    """Return what a Lease says; fields that are absent or odd count as not held."""
+    """Return the spec of a Lease; absent or empty fields count as not held."""
     spec = obj.get("spec") or {}
     return Lease(
         holder=spec.get("holderIdentity") or "",

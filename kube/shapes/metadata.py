@@ -1,7 +1,7 @@
-"""`metadata` of every kind, and the conditions of a status.
+"""Shapes of `metadata` of every kind, and of conditions.
 
-All structs of this room are frozen, and all their fields but those that every stored object has
-may be absent.
+All structs of this room are frozen. Fields may be absent, except those that every stored object
+has.
 """
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
@@ -12,7 +12,7 @@ from kube.shapes.reading import Set, read_as
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Of what may not be stored yet, such as the claims that a template is for."""
+    """Metadata of an object that may not be stored yet, such as a claim of a template."""
 
     name: str | None = None
     uid: str | None = None
@@ -25,13 +25,13 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class NamedMetadata(Metadata, frozen=True, kw_only=True, rename="camel"):
-    """Of an object that has a name at the least."""
+    """Metadata of an object with a name."""
 
     name: Set
 
 
 class StoredMetadata(NamedMetadata, frozen=True, kw_only=True, rename="camel"):
-    """Of an object that the API server has."""
+    """Metadata of a stored object."""
 
     uid: Set
 
@@ -63,18 +63,18 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 class _Stored(msgspec.Struct, frozen=True):
-    """An object of any kind that the API server has."""
+    """A stored object of any kind."""
 
     metadata: StoredMetadata
 
 
 def named_metadata(obj: object) -> NamedMetadata:
-    """That of an object of any kind; raises UnreadableError."""
+    """Metadata of an object of any kind; raises UnreadableError."""
     return read_as(_Named, obj).metadata
 
 
 def metadata_of(obj: object) -> StoredMetadata:
-    """That of a stored object of any kind; raises UnreadableError."""
+    """Metadata of a stored object of any kind; raises UnreadableError."""
     return read_as(_Stored, obj).metadata
 
 

@@ -1,4 +1,4 @@
-"""Names of objects: DNS labels and names, as RFC 1123 and the API server have them."""
+"""Names of objects: DNS labels and names of RFC 1123, as the API server checks them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 NAME = rf"{LABEL}(\.{LABEL})*"
-"""As schemas and other patterns need them; they say nothing of the length."""
+"""Patterns for schemas and other patterns; they do not limit the length."""
 
 LONGEST_LABEL = 63
 LONGEST_NAME = 253

@@ -1,4 +1,4 @@
-"""The fields of a Node that are read, as the API writes them."""
+"""Shapes of a Node."""
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 
@@ -18,7 +18,7 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """Of `status`; its addresses, images and volumes are not read."""
+    """Of `status`, without addresses, images and volumes."""
 
     allocatable: dict[str, Any] | None = None
     conditions: list[Condition] | None = None

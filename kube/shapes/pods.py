@@ -1,4 +1,4 @@
-"""The fields of a Pod that are read, as the API writes them; all others are left alone."""
+"""Shapes of a Pod."""
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 
@@ -45,7 +45,7 @@ class SpreadConstraint(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """What a container asks for, and what it may use at most, by name."""
+    """`resources`: requests and limits, by resource name."""
 
     limits: dict[str, Any] | None = None
     requests: dict[str, Any] | None = None
@@ -119,7 +119,7 @@ class Pod(msgspec.Struct, frozen=True):
 
     @property
     def claim_names(self) -> Iterator[str]:
-        """The claims that it names, and those that were made for it; one may come twice."""
+        """Names of the claims in its spec, and of those made for it; a name may repeat."""
         spec, status = self.spec or NO_SPEC, self.status or NO_STATUS
         entries = (*(spec.resource_claims or ()), *(status.resource_claim_statuses or ()))
         extended = status.extended_resource_claim_status or NO_CLAIM
@@ -135,4 +135,4 @@ NO_SPEC, NO_STATUS, NO_CLAIM, NO_GROUP = Spec(), Status(), ExtendedClaim(), Sche
 NO_RESOURCES = Resources()
 
 ENDED = frozenset({"Succeeded", "Failed"})
-"""Phases of a pod of which no container runs again."""
+"""Phases of a pod whose containers never run again."""

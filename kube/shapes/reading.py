@@ -1,9 +1,9 @@
-"""How an object is read: as a shape, which names the fields that are read.
+"""Reads an object as a shape, which names the fields that are read.
 
 An absent field and null mean the same, as in the Kubernetes API. `read_as` reads all fields of a
-shape at once: a call for each field would take several times as long. Whatever else an object has
-is not looked at. The API server has checked all types before; an object that is odd nevertheless
-raises, and a store keeps what it had of it.
+shape at once: a call for each field would take several times as long. Other fields are ignored. The
+API server has validated the types before; a malformed object raises, and a store keeps its value
+before.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import msgspec
 from kube.objects import JsonObject as JsonObject
 
 Set = Annotated[str, msgspec.Meta(min_length=1)]
-"""A string that every stored object has."""
+"""A string that must not be empty."""
 
 T = TypeVar("T")
 
 
 class UnreadableError(ValueError):
-    """Raised where an object cannot be what it says it is, with the field that shows it.
+    """Raised when an object does not fit the shape of its kind; names the field.
 
     Attributes:
-        path: Of the field, as the Kubernetes API writes it.
+        path: The field's path, as the Kubernetes API writes it.
         message: One sentence without the path.
     """
 
@@ -34,7 +34,11 @@ class UnreadableError(ValueError):
 
 
 def read_as(shape: type[T], obj: object) -> T:
-    """The fields that a shape names, if they are not read yet; raises UnreadableError."""
+    """The object as a shape; one that already is this shape is returned.
+
+    Raises:
+        UnreadableError: A field is missing or has another type.
+    """
     if type(obj) is shape:
         return obj
     try:
@@ -45,7 +49,7 @@ def read_as(shape: type[T], obj: object) -> T:
 
 
 def own_text(value: str | None, path: str) -> str:
-    """A string that every stored object has; raises UnreadableError."""
+    """The value, which must not be empty; raises UnreadableError."""
     if not value:
         raise UnreadableError(path, "It must be set.")
     return value

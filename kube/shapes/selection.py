@@ -1,6 +1,6 @@
-"""What selects nodes, and what keeps pods from them, as the API writes it.
+"""Shapes of selectors, affinity, taints and tolerations.
 
-All have a hash, so that those that are equal are kept once.
+All are hashable, so that equal ones can be stored once.
 """
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
@@ -17,7 +17,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 class LabelSelector(msgspec.Struct, frozen=True, rename="camel"):
-    """Objects by their labels."""
+    """Selects objects by labels."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: tuple[Requirement, ...] | None = None
@@ -31,19 +31,19 @@ class Term(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NodeSelector(msgspec.Struct, frozen=True, rename="camel"):
-    """Nodes by their labels and names."""
+    """Selects nodes by labels and names."""
 
     node_selector_terms: tuple[Term, ...] | None = None
 
 
 class NodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
-    """`nodeAffinity` of a pod's affinity; what is only preferred is not read."""
+    """`nodeAffinity` of a pod's affinity, without its preferences."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
 class Something(msgspec.Struct, frozen=True):
-    """An object of which only matters that it is there."""
+    """An object whose fields are not read: only its presence matters."""
 
 
 class PodAffinity(msgspec.Struct, frozen=True, rename="camel"):
@@ -69,7 +69,7 @@ class Taint(msgspec.Struct, frozen=True):
 
 
 class Toleration(msgspec.Struct, frozen=True):
-    """What bears taints: a pod's, or a request's for devices."""
+    """A toleration of a pod, or of a request for devices."""
 
     key: str | None = None
     operator: str | None = None

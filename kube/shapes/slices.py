@@ -1,4 +1,4 @@
-"""The fields of a ResourceSlice that are read, as the API writes them; others are left alone."""
+"""Shapes of a ResourceSlice."""
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 
@@ -23,7 +23,7 @@ class Capacity(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which nodes can use what is here; `node_selector` stays JSON, since it is kept as text."""
+    """The nodes that see a device; `node_selector` stays JSON, since it is stored as text."""
 
     node_name: str | None = None
     all_nodes: bool | None = None
@@ -31,7 +31,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Device(Place, frozen=True, kw_only=True, rename="camel"):
-    """An entry of `spec.devices`; it says itself who sees it where its slice says so."""
+    """An entry of `spec.devices`; with `perDeviceNodeSelection` it names its nodes itself."""
 
     name: str | None = None
     attributes: dict[str, dict[str, Any] | None] | None = None
@@ -57,7 +57,7 @@ class Spec(Place, frozen=True, kw_only=True, rename="camel"):
     devices: list[Device] | None = None
 
     def place_of(self, device: Device) -> Place:
-        """Who sees a device of this slice."""
+        """The nodes that see a device of this slice."""
         return device if self.per_device_node_selection else self
 
 

@@ -1,7 +1,7 @@
 """Durations and times as Kubernetes writes them: `5m`, `1h30m`, `2026-01-02T03:04:05Z`.
 
-Times are RFC 3339. `time_of` raises where the API server vouches for the text; `read_time` is for
-a text that anything may have written.
+Times are RFC 3339. `time_of` is for texts that the API server has validated, and raises.
+`read_time` is for texts of any source, and returns None.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 NO_TIME = datetime.min.replace(tzinfo=UTC)
-"""Before all times, where nothing says when."""
+"""Earlier than all times, for an object without a time."""
 
 _SECONDS = {
     "h": Decimal(3600),
@@ -25,9 +25,9 @@ _LONGEST = Decimal(timedelta(days=366).total_seconds())
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """A duration in the notation of Go's `time.ParseDuration`, or None where it is none.
+    """A duration in the notation of Go's `time.ParseDuration`; None for other texts.
 
-    Negative durations, nanoseconds and more than a year are not taken: no setting means them.
+    Negative durations, nanoseconds and more than a year are refused: no setting needs them.
     """
     if text == "0":
         return timedelta()
@@ -38,15 +38,15 @@ def parse_duration(text: str) -> timedelta | None:
 
 
 def time_of(text: str) -> datetime:
-    """A time that an object bears. Raises ValueError if the text is none, or has no zone."""
+    """The time of a text; raises ValueError if it is not a time with a zone."""
     found = datetime.fromisoformat(text)
     if found.tzinfo is None:
-        raise ValueError(f"{text!r} is a time without a zone")
+        raise ValueError(f"{text!r} is a time without a time zone")
     return found
 
 
 def read_time(text: object) -> datetime | None:
-    """The same; None where it is no such text."""
+    """The time of a text; None if it is not a time with a zone."""
     try:
         return time_of(text) if isinstance(text, str) else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""The fields of what serves that tell whether it is well, of Pods and DaemonSets."""
+"""Shapes of Pods and DaemonSets with the fields that show whether they are healthy."""
 
 # No annotations from __future__: msgspec would have to evaluate each text in every process.
 
@@ -8,7 +8,7 @@ from kube.shapes.metadata import Condition, NamedMetadata, OwnerReference
 
 
 class ServingMetadata(NamedMetadata, frozen=True, kw_only=True, rename="camel"):
-    """Of `metadata` of a pod, with who made it."""
+    """Of `metadata` of a pod, with its owners."""
 
     owner_references: list[OwnerReference] | None = None
 
@@ -27,7 +27,7 @@ class ServingSpec(msgspec.Struct, frozen=True):
 
 
 class ContainerState(msgspec.Struct, frozen=True):
-    """How a container is, and why."""
+    """The state of a container, with its reason."""
 
     reason: str | None = None
     message: str | None = None
@@ -50,7 +50,7 @@ class ServingStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ServingPod(msgspec.Struct, frozen=True):
-    """A Pod that serves: more of it than a watch of all pods reads."""
+    """A Pod of a component: more fields than a watch of all pods reads."""
 
     metadata: ServingMetadata
     spec: ServingSpec | None = None

@@ -1,5 +1,5 @@
-"""A local copy of what the API server holds, kept by list and watch.
+"""Stores: local copies of objects of the API server, kept up to date by list and watch.
 
-In come objects (`apiserver_watch`); out come changes (`changes`) for consumers, from contents that
-know no clock and no socket (`contents`). Start reading at `apiserver_store`.
+`apiserver_watch` lists and watches, `contents` turns objects into changes without clock and
+sockets, and `changes` are what subscribers get. Start reading at `apiserver_store`.
 """

@@ -1,4 +1,4 @@
-"""A local copy of what the API server holds, as values that the caller's projection chose."""
+"""A store: a local copy of objects of the API server, as values of the caller's projection."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Where things happen, the watch brings them within milliseconds.
+# If objects change, the watch brings the changes within milliseconds.
 CATCH_UP_SECONDS = 0.1
 
 Subscriber: TypeAlias = Callable[[Change[T]], None]
@@ -43,7 +43,7 @@ class Store(Generic[T]):
         self._selection = selection
         self._contents = Contents(project, indexes)
         self._subscribers: tuple[Subscriber[T], ...] = ()
-        # With each change those who are to hear of it: a later one finds it in the contents.
+        # Each change with its subscribers: a later subscriber finds it in the contents.
         self._outbox: deque[tuple[Change[T], tuple[Subscriber[T], ...]]] = deque()
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._watch = Watch(client, selection, self, settings or WatchSettings())
@@ -67,26 +67,26 @@ class Store(Generic[T]):
         return self._contents.get(ObjectKey(namespace, name))
 
     def known(self, obj: StoredObject) -> T | None:
-        """What is kept of an object that somebody sent; None if it is not known in this version."""
+        """The stored value of an object of any source; None if this version is not stored."""
         return self._contents.known(obj)
 
     def by_index(self, index: str, term: str) -> tuple[T, ...]:
         return self._contents.by_index(index, term)
 
     async def run(self) -> NoReturn:
-        """List and watch until cancelled. Failures are retried for ever, and logged."""
+        """List and watch until cancelled. Failures are logged and retried without a limit."""
         await self._watch.run()
 
     def note(self, obj: StoredObject) -> None:
-        """Take the answer to an own write at once, instead of when the watch brings it.
+        """Store the response to an own write at once, before the watch brings it.
 
-        An answer that is older than what is known changes nothing. The object must be one of
-        this store's selection: selectors are evaluated by the server only.
+        A response that is older than the stored object changes nothing. The object must be in this
+        store's selection: only the server evaluates selectors.
         """
         self._tell(self._contents.note(obj))
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
-        """Call back with every change, after it took effect; what is there comes as Added.
+        """Call back with each change after it took effect; present objects come as Added.
 
         A subscriber must be quick and must not raise.
         """
@@ -95,10 +95,10 @@ class Store(Generic[T]):
         self._subscribers += (subscriber,)
 
     async def at_least(self, resource_version: int, timeout_seconds: float) -> bool:
-        """Wait until everything up to this version is known; False if that took too long.
+        """Wait until everything up to this version is stored; False after the time-out.
 
-        Where nothing changes, only the server's bookmarks move the position, about once a
-        minute: to be as new as this moment, use `catch_up`.
+        If nothing changes, only the server's bookmarks move the position, about once a minute. To
+        be as new as this moment, use `catch_up`.
         """
         if self.position >= resource_version:
             return True
@@ -115,10 +115,13 @@ class Store(Generic[T]):
         return True
 
     async def catch_up(self, timeout_seconds: float) -> bool:
-        """Wait until the store is as new as the moment of this call; False if it took too long.
+        """Wait until the store is as new as the time of this call; False after the time-out.
 
-        What the watch does not show within a moment is listed: the only way to learn that
-        nothing happened sooner than by a bookmark. Raises ApiError if that cannot be asked.
+        If the watch brings nothing within `CATCH_UP_SECONDS`, the objects are listed: without a
+        bookmark, only a list shows that nothing changed.
+
+        Raises:
+            ApiError: The API server does not answer.
         """
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -132,7 +135,10 @@ class Store(Generic[T]):
 
     def begin_list(self, resource_version: int) -> None:
         if resource_version < self.position:
-            log.warning("history went back selection=%s", self._selection)
+            log.warning(
+                "resourceVersion went back from %d to %d selection=%s",
+                *(self.position, resource_version, self._selection),
+            )
             self._contents.rewind()
 
     def take_list(self, items: Items, seen: set[ObjectKey], *, beside_watch: bool = False) -> None:
@@ -160,7 +166,7 @@ class Store(Generic[T]):
                 self._report(fact)
             else:
                 self._outbox.append((fact, self._subscribers))
-        # A subscriber may note an object: its change goes out after the one being told.
+        # A subscriber may call `note`: that change is delivered after the current one.
         while self._outbox and not told_by_outer_call:
             change, subscribers = self._outbox[0]
             for subscriber in subscribers:
@@ -171,7 +177,7 @@ class Store(Generic[T]):
     def _call(self, subscriber: Subscriber[T], change: Change[T]) -> None:
         try:
             subscriber(change)
-        except Exception:  # One subscriber's error must not cost the others the change.
+        except Exception:  # The other subscribers must get the change, too.
             log.exception("subscriber failed key=%s", change.key)
 
     def _report(self, skipped: Skipped) -> None:

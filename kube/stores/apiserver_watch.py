@@ -1,13 +1,13 @@
-"""Follows a selection on the API server: list, watch, resume, and list again when it must.
+"""Follows a selection on the API server: list, watch, resume, and list again if needed.
 
     list (pages) ──► watch from its version ──► watch from the last version seen ──► …
          ▲                 410, or five failures in a row                │
          └───────────────────────────────────────────────────────────────┘
 
-Failures are counted until a watch makes progress: a list alone is no proof of health, since a
-server that answers every watch with 410 would else be listed in a tight loop. After several
-failures in a row the position itself is suspect (an event that cannot be parsed comes again
-each time; a restored backup never reaches the position), and a list settles that.
+Failures are counted until a watch makes progress. A list alone does not reset them: a server that
+answers every watch with 410 would be listed in a tight loop. After several failures in a row the
+position itself may be the reason (an event that cannot be parsed comes again each time; a restored
+backup never reaches the position), and a list repairs it.
 """
 
 import asyncio
@@ -32,24 +32,24 @@ Items: TypeAlias = Sequence[JsonObject]
 
 FAILURES_BEFORE_LIST = 5
 HEALTHY_SECONDS = 5.0
-# How many objects of a page are taken in one go; others on the loop wait that long.
+# How many objects of a page are processed before the event loop runs other tasks.
 STRIDE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchSettings:
-    """How lists are paged, watches are limited, and failures are waited out.
+    """Page size of lists, limits of watches, and back-off after failures.
 
-    page_size: a page is parsed in one go, about 40 microseconds an object, and nothing else on
-        the loop runs meanwhile.
-    watch_seconds: the server ends a watch after a random time in this range, so that the
-        clients of a restarted server spread over its siblings again.
-    idle_seconds: the longest silence. The server sends a bookmark every minute, two seconds
-        more or less; a connection that brings nothing for longer is taken for half-open and is
-        replaced. Sooner notices the kernel when the peer's host is gone.
+    page_size: a page is parsed at once, about 40 microseconds an object, and blocks the event loop
+        meanwhile.
+    watch_seconds: the server ends a watch after a random time in this range, so that clients spread
+        over all servers again after one has restarted.
+    idle_seconds: the longest silence. The server sends a bookmark every minute, plus or minus two
+        seconds; a connection without data for longer counts as half-open and is replaced. TCP
+        keep-alive notices a vanished host sooner.
     uniform: yields numbers in [0, 1).
     shape: a msgspec Struct as which a watch reads each object that fits it; lists and own writes
-        bring JSON always.
+        always bring JSON.
     """
 
     page_size: int = PAGE_SIZE
@@ -63,12 +63,12 @@ class WatchSettings:
 
 @dataclass(slots=True)
 class WatchStats:
-    """What happened so far, for metrics; only ever counts up, but for the last four.
+    """Counters for metrics; all but the last four only increase.
 
     events: versions, deletions and bookmarks. skipped: objects that could not be projected.
-    failures_in_a_row: 0 while all is well. last_failure, last_cause: its sentence, and what is
-        wrong in a word, see `ApiError.cause`; kept for the curious.
-    forbidden: whether the last list or watch was.
+    failures_in_a_row: 0 while the watch works. last_failure, last_cause: message and cause of the
+        last error, see `ApiError.cause`; kept after it is over.
+    forbidden: whether the last list or watch was forbidden.
     """
 
     lists: int = 0
@@ -82,7 +82,7 @@ class WatchStats:
 
 
 class Follower(Protocol):
-    """Whoever wants to know; told in order, and never concurrently."""
+    """The consumer of a watch; called in order, and never concurrently."""
 
     @property
     def position(self) -> int: ...
@@ -97,7 +97,7 @@ class Follower(Protocol):
 
 
 class Watch:
-    """Keeps one follower at one selection's state, for as long as `run` runs."""
+    """Keeps one follower up to date with one selection while `run` runs."""
 
     def __init__(
         self,
@@ -119,9 +119,9 @@ class Watch:
             await self._until_lost()
 
     async def refresh(self) -> None:
-        """List beside the running watch, which need not be interrupted for that.
+        """List while the watch goes on.
 
-        It is given up when the watch itself lists again: that list is as new.
+        The list is abandoned if the watch itself lists again: that list is as new.
         """
         lists = self.stats.lists
         if self.listing:
@@ -150,7 +150,7 @@ class Watch:
                 return
 
     async def _until_lost(self) -> None:
-        failures = 0  # Those of watches before this list do not count against its position.
+        failures = 0  # Failures before this list say nothing about its position.
         while failures < FAILURES_BEFORE_LIST:
             try:
                 await self._watch()
@@ -198,7 +198,7 @@ class Watch:
 
     @contextmanager
     def _health(self) -> Iterator[None]:
-        """Judge an open watch when it ends: one that was open for a while was in order."""
+        """Count a watch as healthy if it was open for `HEALTHY_SECONDS`, or brought an event."""
         loop = asyncio.get_running_loop()
         opened_at, events = loop.time(), self.stats.events
         try:
@@ -238,7 +238,7 @@ class Watch:
         stats.forbidden = isinstance(error, ForbiddenError)
         delay = self._settings.backoff.delay(stats.failures_in_a_row, self._settings.uniform)
         delay += error.retry_after_seconds
-        # A watch expires and a server restarts in normal life; trouble is what lasts.
+        # Expired watches and restarted servers are normal; only lasting failures are a warning.
         level = logging.WARNING if stats.failures_in_a_row >= 3 else logging.INFO
         log.log(
             level,

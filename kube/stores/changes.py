@@ -1,4 +1,4 @@
-"""What happened to the contents of a store."""
+"""Changes of the contents of a store."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
@@ -35,7 +35,7 @@ class Deleted(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """An object could not be projected; the store keeps what it had of it."""
+    """An object could not be projected; the store keeps the value before, if any."""
 
     key: ObjectKey | None
     error: Exception

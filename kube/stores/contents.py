@@ -1,22 +1,22 @@
-"""The heart of a store: objects in, changes out. No clock, no socket, no await.
+"""The contents of a store: objects in, changes out, without clock, sockets and await.
 
-Rules, on which everything that feeds it may rely:
+Rules:
 
-* A key never goes back to an older version, whoever brings it: a list, a watch, an own write.
-* The changes that come out, folded, are the contents. Nothing is told twice.
-* `position` says up to which resourceVersion everything is known. Lists and watches move it;
-  an own write does not, since versions of *other* objects before it may still be on their way.
+* The version of a key never decreases, whether a list, a watch or an own write brings it.
+* All changes, applied in order, give the contents. Each change is reported once.
+* `position` is the resourceVersion up to which everything is stored. Lists and watches move it.
+  An own write does not: earlier versions of *other* objects may not have arrived yet.
 
-Theory. The versions of one resource are numbers that grow with time (KEP-5504). What a watch
-or an own write brings at or below `position` is already known, even if its object is absent:
-then it was deleted meanwhile. What a list brings is the truth of one moment; an object that it
-lacks is gone, unless something newer than that moment put it here. Items take effect one by
-one, and those unseen leave at the end; so a list that starts over halfway does no harm. While a
-list that replaces a watch is under way nothing else may be fed but own writes: it would bring
-back what another stream saw deleted.
+Theory. The versions of one resource are numbers that increase with time (KEP-5504). A watch event
+or an own write at or below `position` is already stored, even if its object is absent: then the
+object was deleted meanwhile. A list is the state of one version; an object that it lacks is
+deleted, unless a newer version was stored meanwhile. Items take effect one by one, and objects that
+the list lacks are removed at its end, so a list may start over halfway. During a list that replaces
+a watch only own writes may be stored besides: the list could restore objects that another stream
+saw deleted.
 
-A projection or index function that raises costs its one object this one version: the store
-keeps what it had of it, says `Skipped`, and goes on.
+If a projection or index function raises, the store skips this version of the object, reports
+`Skipped`, and keeps the value before.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,12 +28,11 @@ from kube.stores.changes import Added, Change, Deleted, Modified, Skipped
 
 T = TypeVar("T")
 
-# What a store keeps of an object, which comes as JSON or as the watch's shape; None for one that
-# is of no interest.
+# The stored value of an object, which comes as JSON or as the watch's shape; None to ignore the
+# object.
 Projection: TypeAlias = Callable[[Any], T | None]
 Facts: TypeAlias = tuple[Change[T] | Skipped, ...]
-# The terms under which a value is found, such as a claim's name or a node's. Pure: asked again, it
-# gives the same answer.
+# The terms under which a value is found, such as the name of a claim or of a node. It must be pure.
 TermsOf: TypeAlias = Callable[[T], Iterable[str]]
 
 
@@ -51,7 +50,7 @@ class Indexes(Generic[T]):
         return tuple(self._keys[index].get(term, ()))
 
     def terms(self, value: T) -> dict[str, frozenset[str]]:
-        """Return all terms of a value; raises what a foreign function raises."""
+        """Return all terms of a value; raises whatever an index function raises."""
         return {name: frozenset(terms_of(value)) for name, terms_of in self._terms_of.items()}
 
     def add(self, key: ObjectKey, terms: Mapping[str, frozenset[str]]) -> None:
@@ -85,7 +84,7 @@ class Contents(Generic[T]):
         self._project = project
         self._indexes = Indexes(terms_of or {})
         self._entries: dict[ObjectKey, _Entry[T]] = {}
-        # Versions that were projected to None ahead of the watch, lest an older one comes back.
+        # Versions that were projected to None ahead of the watch: older ones must not be stored.
         self._hidden: dict[ObjectKey, int] = {}
 
     def __len__(self) -> int:
@@ -105,7 +104,7 @@ class Contents(Generic[T]):
         try:
             identity = identity_of(obj)
             entry = self._entries.get(identity.key)
-        except (MalformedObjectError, TypeError):  # Anybody may have sent it.
+        except (MalformedObjectError, TypeError):  # The object may come from any client.
             return None
         version = (identity.uid, identity.resource_version)
         return entry.value if entry and (entry.uid, entry.resource_version) == version else None
@@ -116,10 +115,9 @@ class Contents(Generic[T]):
     def list_item(
         self, obj: StoredObject, seen: set[ObjectKey], *, beside_watch: bool = False
     ) -> Facts[T]:
-        """Take one item of a list; `seen` gathers the keys of all its pages.
+        """Store one item of a list; `seen` collects the keys of all its pages.
 
-        Unlike an item of a list that replaces a watch, one of a list that runs beside it may be
-        older than what is known.
+        An item of a list beside a watch may be older than the stored object.
         """
         try:
             identity = identity_of(obj)
@@ -131,7 +129,7 @@ class Contents(Generic[T]):
         return self._put(identity, obj)
 
     def finish_list(self, seen: set[ObjectKey], resource_version: int) -> Facts[T]:
-        """Drop what the list of that version did not show, and continue from there."""
+        """Remove objects that the list of this version lacks, and move the position to it."""
         gone = [
             (key, entry)
             for key, entry in self._entries.items()
@@ -141,7 +139,7 @@ class Contents(Generic[T]):
         return tuple(self._drop(key, entry) for key, entry in gone)
 
     def rewind(self) -> None:
-        """Forget all versions: the server's history went back, as after a restored backup."""
+        """Forget all versions: the server's versions went back, as after a restored backup."""
         self.position = 0
         self._hidden.clear()
         self._entries = {
@@ -149,7 +147,7 @@ class Contents(Generic[T]):
         }
 
     def observe(self, obj: StoredObject, *, is_gone: bool = False) -> Facts[T]:
-        """Take a version from the watch; of what is gone it is that of the deletion."""
+        """Store a version from the watch; for `is_gone` it is the version of the deletion."""
         try:
             identity = identity_of(obj)
         except MalformedObjectError as error:
@@ -164,7 +162,7 @@ class Contents(Generic[T]):
         self._move_to(resource_version)
 
     def note(self, obj: StoredObject) -> Facts[T]:
-        """Take the answer to an own write, ahead of the watch."""
+        """Store the response to an own write, ahead of the watch."""
         identity = identity_of(obj)
         if identity.resource_version <= self.position:
             return ()
@@ -178,7 +176,7 @@ class Contents(Generic[T]):
         try:
             value = self._project(obj)
             terms = {} if value is None else self._indexes.terms(value)
-        except Exception as error:  # noqa: BLE001  Foreign code; one object must not stop all.
+        except Exception as error:  # noqa: BLE001  The caller's code; one object must not stop all.
             return (*self._replaced(identity, entry), Skipped(identity.key, error))
         if value is None:
             return self._hide(identity, entry)
@@ -191,7 +189,7 @@ class Contents(Generic[T]):
         return (self._drop(identity.key, entry),)
 
     def _replaced(self, identity: Identity, entry: _Entry[T] | None) -> Facts[T]:
-        """Drop an object of the same key that is another one, by its UID."""
+        """Remove an older object of the same key with another UID."""
         if entry is None or entry.uid == identity.uid:
             return ()
         return (self._drop(identity.key, entry),)
@@ -214,7 +212,7 @@ class Contents(Generic[T]):
             self._insert(identity, value, terms)
             return (*replaced, Added(key, value))
         if entry.value == value:
-            # Only its version moved; keeping the old value keeps one object in memory.
+            # Only the version changed; the old value is kept, so that one object is in memory.
             self._entries[key] = _Entry(entry.uid, identity.resource_version, entry.value)
             return ()
         self._indexes.remove(key, self._indexes.terms(entry.value))

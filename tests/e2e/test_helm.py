@@ -492,7 +492,7 @@ ECHO = {
 
 def wait_for_the_sentence(cluster: Cluster, kind: str, workload: str, namespace: str) -> None:
     words = ("logs", workload, "-n", namespace, "--all-containers")
-    said = f"the API server serves no {kind}: is their definition installed?"
+    said = f"the API server serves no {kind}: install their definition"
     cluster.wait_until(
         f"{workload} says that there are no {kind}",
         lambda: said in cluster.kubectl(*words, check=False).stdout,

@@ -48,5 +48,5 @@ def test_its_own_names_are_answered_with_any_port(named: str) -> None:
 def test_any_other_is_refused_with_what_to_ask_for(named: str) -> None:
     said = why_not_under(named)
 
-    assert said.startswith(f'"{named}" is no name of this address, which is loopback: ask for')
+    assert said.startswith(f'"{named}" is not a name of this loopback address: ask for')
     assert "localhost, 127.0.0.1 or [::1]" in said

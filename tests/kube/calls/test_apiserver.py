@@ -209,7 +209,7 @@ async def test_a_list_of_a_kind_without_a_definition_says_so(
     with pytest.raises(NotFoundError) as raised:
         await client.list(CONFIG_MAPS.select("ns"))
 
-    said = "the API server serves no configmaps of v1: is their definition installed?"
+    said = "the API server serves no configmaps of v1: install their definition"
     assert raised.value.message == said
 
 

@@ -27,7 +27,7 @@ def test_names_cannot_leave_their_place_in_a_path() -> None:
 
 @pytest.mark.parametrize(("resource", "namespace"), [(CONFIG_MAPS, ""), (NODES, "ns")])
 def test_namespace_must_fit_the_scope(resource: Resource, namespace: str) -> None:
-    with pytest.raises(ValueError, match="scope"):
+    with pytest.raises(ValueError, match="namespace is"):
         resource.at("a", namespace)
 
 

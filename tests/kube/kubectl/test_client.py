@@ -267,5 +267,5 @@ def test_a_kubectl_that_dies_is_unavailable(
 
 
 def test_a_coroutine_that_waits_for_something_else_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="waits for something else"):
+    with pytest.raises(RuntimeError, match="awaits something other"):
         finished(asyncio.sleep(0))

@@ -40,7 +40,7 @@ async def test_what_is_asked_over_loopback_is_asked_of_loopback(address: str) ->
         for port in ("", f":{bound.port}"):
             code, sentence = await asked(f"{EVIL}{port}")
             assert code == 403
-            assert sentence.startswith(f'"{EVIL}{port}" is no name of this address')
+            assert sentence.startswith(f'"{EVIL}{port}" is not a name of this loopback address')
 
 
 async def test_kube_scheduler_is_answered_at_loopback_and_no_page_of_the_web() -> None:
