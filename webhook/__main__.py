@@ -1,4 +1,4 @@
-"""`moorage-webhook`: validates Queues, and who may use accounted devices."""
+"""`moorage-webhook`: validates Queues, and the use of accounted devices."""
 
 from __future__ import annotations
 

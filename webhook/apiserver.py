@@ -1,4 +1,4 @@
-"""What the API server asks, answered: know what a review is about, and ask the rules."""
+"""Answers reviews of the API server: reads the objects that a review needs, and asks the rules."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from webhook.rules import claims, configurations, device_configs, mutations, pod
 DRA_GROUP = "resource.k8s.io"
 
 LOOKUP_SECONDS = 4.0
-"""All reads of one review together; the API server waits for 5 seconds."""
+"""Time-out of all reads of one review; the API server waits for 5 seconds."""
 
 MOST_SHARERS = 5
-"""How many queues that another shares its claims with are looked up: as many as are named."""
+"""How many queues of `spec.claimSharing.queues` are looked up: as many as a warning names."""
 
 Judge = Callable[[Review], Awaitable[Findings]]
 
 
 class Admission:
-    """Answers reviews, from memory where it can."""
+    """Answers reviews, from memory if possible."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -54,25 +54,26 @@ class Admission:
         """Answer whether an object may be written.
 
         Raises:
-            BusyError: Its namespace asks for too much just now.
-            ApiError, TimeoutError: What it is about cannot be looked up.
+            BusyError: Too many look-ups for its namespace are in flight.
+            ApiError, TimeoutError: An object that it refers to cannot be read.
         """
         judge = self._judges.get((review.kind.group, review.kind.kind, review.operation))
         subject = review.old if review.operation == "DELETE" else review.new
         if judge is None or review.sub_resource:
-            sentence = f"No rule is about {review.operation} of {_what(review)}."
+            sentence = f"No rule is about {review.operation} of {_what(review)}. Remove it from"
+            sentence += " the webhook's registration."
             return reviews.cannot_judge(review, sentence)
         if subject is None:
-            sentence = f"A {review.operation} of {_what(review)} came without the object."
+            sentence = f"The review of a {review.operation} of {_what(review)} has no object."
             return reviews.cannot_judge(review, sentence)
         async with asyncio.timeout(LOOKUP_SECONDS):
             return reviews.answer(review, await judge(review))
 
     async def warn(self, review: Review) -> Answer:
-        """Answer what is odd about a Configuration. Nothing is refused here, whatever comes.
+        """Answer with warnings about a Configuration. Nothing is refused here.
 
-        One is read at a time. While it is, and for a spec that is long, the answer is no warning:
-        the condition Accepted says the same later.
+        One Configuration is parsed at a time. Meanwhile, and for a long spec, the answer has no
+        warnings: the condition Accepted says the same later.
         """
         asked = (review.kind.group, review.kind.kind)
         found = NOTHING_FOUND
@@ -81,16 +82,16 @@ class Admission:
         return reviews.answer(review, found)
 
     async def mutate(self, review: Review) -> Answer:
-        """Answer what a new pod of a namespace that opted in lacks; raises as `validate` does.
+        """Answer with a patch of a new pod in a namespace that opted in; raises as `validate`.
 
-        Nothing is refused here: that is for who validates, once all have had their say.
+        Nothing is refused here: validation follows once all webhooks have mutated the pod.
         """
         asked = (review.kind.group, review.kind.kind, review.operation)
         if asked != ("", "Pod", "CREATE") or review.sub_resource:
             return reviews.edited(review, ())
         try:
             pod = pods.new_pod(review, self._around.settings)
-        except UnreadableError:  # The API server says what is wrong with it.
+        except UnreadableError:  # Validation reports the error.
             return reviews.edited(review, ())
         if not mutations.is_ours(pod, self._around):
             return reviews.edited(review, ())
@@ -126,8 +127,8 @@ class Admission:
         return pods.judge_pod(pod, found, namespace, self._around)
 
     async def _found(self, namespace: str, pod: pods.NewPod) -> Sequence[pods.FoundClaim]:
-        """What the pod's claims are, in the order of its spec."""
-        # Nearly always the stores have them: tasks would cost more than they could save.
+        """The pod's claims and templates, in the order of its spec."""
+        # The stores nearly always have them: tasks would cost more than they save.
         return [await self._named(namespace, entry) for entry in pod.view.claims]
 
     async def _named(self, namespace: str, entry: PodClaim) -> pods.FoundClaim:
@@ -138,12 +139,12 @@ class Admission:
     async def _configuration(self, review: Review, body: JsonObject) -> Findings:
         if not configurations.is_to_be_judged(review):
             return NOTHING_FOUND
-        # Python runs one thread at a time: while a text is parsed, pods wait for their answers.
+        # Python runs one thread at a time: while a text is parsed, reviews of pods wait.
         is_busy = self._parsing is not None and not self._parsing.done()
         if is_busy or configurations.is_too_long(review):
             return NOTHING_FOUND
         self._parsing = asyncio.create_task(asyncio.to_thread(configuration_flaws, body))
-        flaws = await asyncio.shield(self._parsing)  # a thread goes on though its asker has gone
+        flaws = await asyncio.shield(self._parsing)  # The thread outlives a cancelled review.
         metadata = body["metadata"]
         reported = self._cluster.reported_handlers(
             metadata.get("namespace") or review.namespace, metadata.get("name") or ""
@@ -156,13 +157,13 @@ class Admission:
         return queues.judge_written(review, self._around)
 
     async def _look_for_sharers(self, review: Review) -> None:
-        """Queues that were made a moment ago are not warned about; no write is refused for it."""
+        """Look up queues that may be new, to avoid false warnings; failures refuse nothing."""
         with suppress(ApiError, TimeoutError, BusyError):
             for name in queues.unknown_sharers(review.new, self._around)[:MOST_SHARERS]:
                 await self._cluster.look_for_queue(name)
 
     async def _changed_queue(self, review: Review) -> Findings:
-        """A move may close a cycle with queues that were made a moment ago."""
+        """Judge an UPDATE. A new parent may close a cycle with queues that are not stored yet."""
         if queues.parent_of(review.new) != queues.parent_of(review.old):
             await self._cluster.all_queues()
         await self._look_for_sharers(review)

@@ -1,4 +1,4 @@
-"""Settings of `moorage-webhook`, from its command line: nothing else reads flags or environment."""
+"""Settings of `moorage-webhook`; no other module reads flags or the environment."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ DAYS = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    """What the process is told.
+    """Settings of the process.
 
     Attributes:
         listen_address: Host and port; the host "" is every address.
-        certificate: Where it comes from.
+        certificate: The source of the serving certificate.
         kubeconfig: None for the ServiceAccount of the pod.
     """
 
@@ -53,14 +53,14 @@ class WebhookSettings:
     accounting: AccountingSettings
 
 
-app = commands("moorage-webhook", "Validate Queues, and who may use accounted devices.")
+app = commands("moorage-webhook", "Validate Queues, and the use of accounted devices.")
 
 
 def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> WebhookSettings:
     """Settings from the command line, the environment and a file.
 
     Raises:
-        SystemExit: With a sentence, on flags that make no sense.
+        SystemExit: A flag is invalid; the message says which.
     """
     settings: WebhookSettings = settings_of(app, argv, environ)
     return settings
@@ -69,7 +69,7 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> WebhookSe
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise ValueError(f"{text!r} is no address such as :9443 or 10.0.0.1:9443")
+        raise ValueError(f"{text!r} is not an address such as :9443 or 10.0.0.1:9443")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
@@ -77,19 +77,19 @@ def _names(text: str) -> tuple[str, ...]:
     stripped = (name.strip() for name in text.split(","))
     names = tuple(dict.fromkeys(name for name in stripped if name))
     if not names:
-        raise ValueError("at least one scheduler must be named")
+        raise ValueError("at least one name must be given")
     return names
 
 
 def _namespaced(text: str) -> tuple[str, str]:
     namespace, slash, name = text.partition("/")
     if not slash or not namespace or not name or "/" in name:
-        raise ValueError(f"{text!r} is no NAMESPACE/NAME")
+        raise ValueError(f"{text!r} is not NAMESPACE/NAME")
     return namespace, name
 
 
 def _hosts(text: str) -> frozenset[str]:
-    """As a certificate says them: names in lower case, addresses in one notation."""
+    """DNS names in lower case and addresses in one notation, as in a certificate."""
     found = frozenset(_host(name.strip()) for name in text.split(",")) - {""}
     if not found:
         raise ValueError("at least one name must be given")
@@ -101,7 +101,7 @@ def _host(text: str) -> str:
         return str(ip_address(text))
     except ValueError:
         if not text.isascii():
-            raise ValueError(f"{text!r} is no DNS name") from None
+            raise ValueError(f"{text!r} is not a DNS name in ASCII") from None
         return text.lower()
 
 
@@ -111,18 +111,18 @@ def _days(text: str) -> float:
     except ValueError:
         days = 0.0
     if not 1 / 1440 <= days <= 3650:
-        raise ValueError(f"{text!r} is no number of days from a minute to 10 years")
+        raise ValueError(f"{text!r} is not a number of days from 0.0007 (a minute) to 3650")
     return days
 
 
-@app.command(help="Validate Queues, and who may use accounted devices.")
+@app.command(help="Validate Queues, and the use of accounted devices.")
 def serve(
     listen_address: Annotated[
         Any,
         parsed(
             _address,
             metavar="[HOST]:PORT",
-            help_="Without a host every address.",
+            help_="Address to listen on; without a host every address.",
             shown=":9443",
         ),
     ] = ("", 9443),
@@ -131,35 +131,36 @@ def serve(
         parsed(
             _names,
             metavar="NAME[,NAME...]",
-            help_="Schedulers that may place pods on accounted devices; pods of namespaces that opt"
-            " in are sent to the first.",
+            help_="Schedulers that may place pods on accounted devices. Pods of namespaces that opt"
+            " in get the first one.",
             shown="moorage",
         ),
     ] = ("moorage",),
     hold: Annotated[
         Hold,
         typer.Option(
-            help="How pods of namespaces that opt in wait for quota: at a gate, or by being refused"
-            " and tried again."
+            help="How pods of namespaces that opt in wait for quota: by a scheduling gate, or by"
+            " retries of the scheduler."
         ),
     ] = Hold.GATE,
     other_schedulers: Annotated[
         OtherSchedulers,
         typer.Option(
-            help="Pods of other schedulers that ask for accounted devices; those that are allowed"
-            " are charged only once they run."
+            help="Whether pods of other schedulers may ask for accounted devices. Allowed ones are"
+            " charged only once they run."
         ),
     ] = OtherSchedulers.REFUSE,
     queue_label: Annotated[
-        str, parsed(not_empty, metavar="KEY", help_="Names queues.", shown=QUEUE_LABEL)
+        str,
+        parsed(not_empty, metavar="KEY", help_="Label that names a queue.", shown=QUEUE_LABEL),
     ] = QUEUE_LABEL,
     accounted_drivers: Annotated[
         Sequence[str],
         parsed(
             _names,
             metavar="NAME[,NAME...]",
-            help_="The drivers that the policy moorage-allocations names; who writes a Queue that"
-            " lists a class of another is warned.",
+            help_="The drivers that the policy moorage-allocations names. A Queue that lists a"
+            " DeviceClass of another driver gets a warning.",
             shown=DRIVER_NAME,
         ),
     ] = (DRIVER_NAME,),
@@ -169,17 +170,19 @@ def serve(
     config: Config = "",
     tls_cert_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A certificate, read again when the file changes."),
+        typer.Option(
+            metavar="FILE", help="Serving certificate in PEM, read again when the file changes."
+        ),
     ] = None,
     tls_private_key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its key.")
+        Path | None, typer.Option(metavar="FILE", help="Key of --tls-cert-file, in PEM.")
     ] = None,
     tls_secret: Annotated[
         Sequence[str] | None,
         parsed(
             _namespaced,
             metavar="NAMESPACE/NAME",
-            help_="Without files: where a CA of its own, certificate and keys are kept"
+            help_="Secret of the webhook's own CA, certificate and keys; not with --tls-cert-file"
             f" (default: {'/'.join(SECRET)}).",
         ),
     ] = None,
@@ -188,7 +191,7 @@ def serve(
         parsed(
             _hosts,
             metavar="NAME[,NAME...]",
-            help_="DNS names and addresses by which it is called"
+            help_="DNS names and addresses in the certificate of its own CA"
             f" (default: {SERVICE}.NAMESPACE.svc, with the namespace of the Secret).",
         ),
     ] = None,
@@ -197,16 +200,16 @@ def serve(
         parsed(
             _days,
             metavar="DAYS",
-            help_="Life of a certificate, renewed after two thirds of it; its CA lives four times"
-            f" as long (default: {DAYS:.0f}).",
+            help_="Lifetime of a certificate of its own CA, renewed after two thirds of it; the CA"
+            f" lives four times as long (default: {DAYS:.0f}).",
         ),
     ] = None,
     webhook_configuration: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The ValidatingWebhookConfiguration and the MutatingWebhookConfiguration whose"
-            f" caBundle it writes (default: {REGISTRATION}).",
+            help="Name of the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration"
+            f" whose caBundle it writes (default: {REGISTRATION}).",
         ),
     ] = None,
 ) -> WebhookSettings:
@@ -243,13 +246,13 @@ def serve(
 def _files(
     files: Mapping[str, Path | None], of_own_ca: Mapping[str, object | None]
 ) -> TlsFiles | None:
-    """The files of a certificate, all of them or none; they exclude what is for an own CA."""
+    """The files of the certificate, or None; they exclude the flags of the own CA."""
     given = {flag: path for flag, path in files.items() if path is not None}
     if not given:
         return None
     first = next(iter(given))
     if missing := sorted(files.keys() - given.keys()):
-        raise refuse(f"{missing[0]} must be given too: {first} is of no use without it")
+        raise refuse(f"{missing[0]} must be given too: {first} needs it")
     if odd := [flag for flag, value in of_own_ca.items() if value is not None]:
-        raise refuse(f"{odd[0]} is for the webhook's own CA: it does not go with {first}")
+        raise refuse(f"{odd[0]} is for the webhook's own CA: remove it, or {first}")
     return TlsFiles(*given.values())

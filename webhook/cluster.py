@@ -1,7 +1,7 @@
-"""The cluster, as the rules see it: stores of what they ask for, and reads of what is not there.
+"""The cluster as the rules see it: stores, and direct reads of objects that no store has yet.
 
-Between an object's creation and the moment when the watch brings it lies the next request of the
-same `kubectl apply`. So what a store does not have is asked for once more, directly: see `lookups`.
+The next request of the same `kubectl apply` may refer to an object that the watch has not brought
+yet. So an object that a store lacks is read directly once: see `lookups`.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ BY_NAME = "name"
 BY_CONFIGURATION = "configuration"
 
 READ_SECONDS = 2.0
-"""How long one read may take: well inside the time that the API server gives a webhook."""
+"""Time-out of one read: well below the API server's time-out of a webhook."""
 
 ABSENT_SECONDS = 60.0
-"""How often to ask for a resource that the API server does not serve (yet)."""
+"""How often to ask for a resource that the API server does not serve yet."""
 
 BACKOFF = Backoff()
-"""How soon it is asked for anew where the answer was an error."""
+"""Delay after an error of that question."""
 
 T = TypeVar("T")
 
 
 class Cluster:
-    """All that the rules ask for. Readable at any time; complete once `why_not_ready` is empty."""
+    """All objects that the rules need; complete once `why_not_ready` returns ""."""
 
     def __init__(
         self, client: ApiClient, settings: AccountingSettings, about_pods: PodSettings
@@ -119,21 +119,21 @@ class Cluster:
         self._subscribe()
 
     async def run(self) -> NoReturn:
-        """Keep the stores up to date until cancelled; failures are retried for ever."""
+        """Keep the stores up to date until cancelled; failures are retried without a limit."""
         async with asyncio.TaskGroup() as tasks:
             for resource in self._stores:
                 tasks.create_task(self._follow(resource))
         raise AssertionError("a store ended")
 
     async def until_ready(self) -> None:
-        """Wait until every store is filled, or known to have nothing that could fill it."""
+        """Wait until every store is filled, or its resource is known not to be served."""
         for resource, store in self._stores.items():
             await self._asked[resource].wait()
             if resource not in self._absent:
                 await store.synced.wait()
 
     def why_not_ready(self) -> str:
-        """Which stores are not filled yet; "" where all are."""
+        """Which stores are not filled yet, as a sentence; "" if all are."""
         waiting = [
             resource.plural
             for resource, store in self._stores.items()
@@ -142,12 +142,12 @@ class Cluster:
         return f"Not read yet: {', '.join(waiting)}." if waiting else ""
 
     async def look_for_queue(self, name: QueueName, namespace: str = "") -> None:
-        """Know the queue from now on, if it exists; `namespace` says for whom."""
+        """Store the queue now, if it exists; `namespace` is that of the reviewed object."""
         if name and name not in self.surroundings.tree:
             await self._find(self._queues, QUEUES.at(name), namespace)
 
     async def all_queues(self) -> None:
-        """Know all queues as of this moment.
+        """Wait until all queues of this moment are stored.
 
         Raises:
             ApiError, TimeoutError: They cannot be read.
@@ -156,7 +156,7 @@ class Cluster:
             raise TimeoutError
 
     async def namespace(self, name: str) -> NamespaceView:
-        """A namespace; one that does not exist has no labels."""
+        """A namespace; one that does not exist counts as one without labels."""
         found = await self._find(self._namespaces, NAMESPACES.at(name), name)
         return found or NamespaceView(name, {})
 
@@ -167,16 +167,16 @@ class Cluster:
         return await self._find(self._templates, TEMPLATES.at(name, namespace), namespace)
 
     async def claims_of(self, queue: QueueName) -> tuple[ClaimView, ...]:
-        """The claims that bear the queue's label, as of this moment."""
+        """The claims with the queue's label, read from the API server."""
         chosen = CLAIMS.select(label_selector=f"{self._settings.queue_label}={queue}")
         try:
             found = await self._client.list(chosen, timeout_seconds=READ_SECONDS)
-        except NotFoundError:  # No Dynamic Resource Allocation, no claims.
+        except NotFoundError:  # The cluster has no Dynamic Resource Allocation.
             return ()
         return tuple(self._read_claim(body) for body in found.items)
 
     def reported_handlers(self, namespace: str, name: str) -> Mapping[str, str]:
-        """What the other Configurations say of discovery handlers, see `handler_reports`."""
+        """Discovery handlers that the other Configurations report, see `handler_reports`."""
         others = (v for v in self.configurations if (v.namespace, v.name) != (namespace, name))
         return handler_reports(others, self._has_devices)
 
@@ -184,7 +184,7 @@ class Cluster:
         return bool(self.instances.by_index(BY_CONFIGURATION, configuration))
 
     async def _find(self, store: Store[T], path: ObjectPath, namespace: str) -> T | None:
-        """What the store has, or what the API server has."""
+        """The object of the store, or else of the API server; None if it does not exist."""
 
         def known() -> T | None:
             return store.get(path.name, path.namespace)
@@ -198,7 +198,7 @@ class Cluster:
 
     def _remove_instance(self, view: InstanceView) -> None:
         self.surroundings.catalog.remove_instance(view.name)
-        # Two namespaces may each have an Instance of this name.
+        # Another namespace may have an Instance of the same name.
         for other in self.instances:
             if other.name == view.name:
                 self.surroundings.catalog.put_instance(other)
@@ -208,7 +208,7 @@ class Cluster:
         return bool(known) or self._classes.get(name) is not None
 
     async def _follow(self, resource: Resource) -> NoReturn:
-        """Older clusters serve no claims, and the driver's kinds may be installed later."""
+        """Run the store once its kind is served: old clusters serve no claims, CRDs may follow."""
         while not await self._is_served(resource):
             if resource not in self._absent:
                 logger.warning("not served here: %s", resource.select())
@@ -220,14 +220,14 @@ class Cluster:
         await self._stores[resource].run()
 
     async def _is_served(self, resource: Resource) -> bool:
-        """Ask until the API server knows: a store of what it lacks would never be filled."""
+        """Whether the API server serves the kind; asks until it answers."""
         failures = 0
         while resource is not QUEUES and resource is not NAMESPACES:
             try:
                 return await self._client.serves(resource)
             except ApiError as error:
                 failures += 1
-                logger.warning("not known whether served: %s: %s", resource.select(), error)
+                logger.warning("cannot ask whether %s is served: %s", resource.select(), error)
             await asyncio.sleep(BACKOFF.delay(failures, random.random))
         return True
 
@@ -247,7 +247,7 @@ class Cluster:
 
 
 def _told(put: Callable[[T], None], remove: Callable[[T], None]) -> Callable[[Change[T]], None]:
-    """A subscriber that removes what was, and puts what is."""
+    """A subscriber that removes the old value of a change, and puts the new one."""
 
     def take(change: Change[T]) -> None:
         if isinstance(change, Deleted | Modified):

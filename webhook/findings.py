@@ -1,4 +1,4 @@
-"""What the rules find out about one object: all that is wrong with it, and what is merely odd."""
+"""Findings of the rules about one object: all its problems, and warnings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kube.words import some_of
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """An object is refused if there is a problem; warnings reach the user either way."""
+    """An object with a problem is refused; warnings reach the user in any case."""
 
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -1,14 +1,14 @@
 """The webhook as HTTP requests: a FastAPI application.
 
-POST /validate    an AdmissionReview: may the object be written?
-POST /warn        an AdmissionReview: what is odd about the object, which is admitted anyhow?
-POST /mutate      an AdmissionReview: what does the object lack?
+POST /validate    an AdmissionReview: allows or denies the object
+POST /warn        an AdmissionReview: allows the object, with warnings
+POST /mutate      an AdmissionReview: allows the object, with a patch
 GET  /healthz     the process answers
 GET  /readyz      its stores are filled, and its certificate can be verified
-GET  /metrics     figures for Prometheus
+GET  /metrics     metrics for Prometheus
 
-Whatever comes in, an answer goes out, and soon. Any status but 200 leaves the object to the
-registered `failurePolicy`; its body is a `Status`, of which users see the message.
+Every request gets an answer within seconds. With any status but 200 the registered `failurePolicy`
+decides; the body is a `Status`, and users see its message.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_BYTES = 4 * 2**20
 
 
 class AnswersReviews(Protocol):
-    """Who answers the API server; see `apiserver.Admission`."""
+    """Answers reviews of the API server; see `apiserver.Admission`."""
 
     def why_not_ready(self) -> str: ...
     async def validate(self, review: Review) -> Answer: ...
@@ -46,7 +46,7 @@ class AnswersReviews(Protocol):
 
 
 def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = str) -> FastAPI:
-    """The application; `why_no_certificate` is "" once callers can verify who answers."""
+    """The application; `why_no_certificate` returns "" once callers can verify the certificate."""
     app = FastAPI(
         openapi_url=None,
         redirect_slashes=False,
@@ -66,8 +66,8 @@ def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = 
         if why := admission.why_not_ready():
             raise HTTPException(503, f"The webhook of Moorage is starting. {why}")
 
-    # `warn` is a path of its own, since an older replica has none, which the registration ignores:
-    # under `validate` it would refuse what it has no rule for.
+    # `warn` is a path of its own: an older replica answers 404, which the registration ignores.
+    # Under `validate` an older replica would refuse kinds that it has no rule for.
     ways = {"validate": admission.validate, "warn": admission.warn, "mutate": admission.mutate}
     for path, answer in ways.items():
         app.add_api_route(
@@ -112,7 +112,7 @@ async def _answered(
 
 
 def _uids(review: Review) -> dict[str, str]:
-    """The object's, by its kind; what is about to be created has one when it is validated."""
+    """The object's UID, by its kind; a new object has one only when it is validated."""
     metadata = (review.new or review.old or {}).get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return {_UIDS[review.kind.kind]: str(uid)} if uid and review.kind.kind in _UIDS else {}
@@ -138,21 +138,23 @@ async def _told(_request: Request, error: StarletteHTTPException) -> JSONRespons
 async def _malformed(_request: Request, error: RequestValidationError) -> JSONResponse:
     found = error.errors()[0]
     field = ".".join(map(str, found["loc"][1:])) or "body"
-    sentence = f"This is no AdmissionReview of admission.k8s.io/v1: {field}: {found['msg']}."
+    sentence = (
+        f"The body is not an AdmissionReview of admission.k8s.io/v1: {field}: {found['msg']}."
+    )
     return _failed(400, sentence)
 
 
 async def _busy(_request: Request, error: BusyError) -> JSONResponse:
-    logger.warning("too much is asked: %s", error)
+    logger.warning("review not answered: %s", error)
     return _failed(429, f"{error} Try again.")
 
 
 async def _not_looked_up(_request: Request, error: ApiError | TimeoutError) -> JSONResponse:
-    logger.warning("cannot look up what a review is about: %s", str(error) or "slow")
-    sentence = "The webhook of Moorage cannot look up what this is about; try again."
+    logger.warning("review not answered: a look-up failed: %s", str(error) or "time-out")
+    sentence = "The webhook of Moorage cannot read the objects that this one refers to; try again."
     return _failed(503, f"{sentence} {error}".rstrip())
 
 
 async def _broken(_request: Request, _error: Exception) -> JSONResponse:
-    """The server logs the error."""
+    """Answer 500; uvicorn logs the error."""
     return _failed(500, "The webhook of Moorage failed; its log says why.")

@@ -1,8 +1,8 @@
-"""What one client may take of the webhook, whoever it says that it is.
+"""Limits of one client, by its address.
 
-Whoever reaches the port may say that he is the API server, and no certificate shows it unless an
-administrator sets one up. So nobody is believed, and everybody has an even part: of connections
-(`kube.http_server`), of what is in memory of bodies, and of look-ups (`lookups`).
+Any client that reaches the port can claim to be the API server: without client certificates, which
+an administrator must set up, the webhook cannot tell. So each address has a fair share: of
+connections (`kube.http_server`), of memory for bodies, and of look-ups (`lookups`).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from kube.api import EvenParts
 from webhook.lookups import CLIENT
 
 BODY_SECONDS = 5.0
-"""How long all of a body may take to arrive."""
+"""Time-out for a whole body."""
 
 MOST_BODY_BYTES = 24 * 2**20
-"""Of all bodies that are read or judged: as objects they take some eight times as much memory."""
+"""Bodies of all requests in flight; parsed, they take about eight times as much memory."""
 
 
 class ClientLimits:
-    """The limits that the framework lacks: on the time until all of a body is there, and on bodies.
+    """Limits that the framework lacks: a time-out for bodies, and their size by client.
 
-    Whom a request is from is told to `lookups`.
+    It sets the client's address for `lookups`.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -41,7 +41,7 @@ class ClientLimits:
             message = await _in_time(receive, until)
             size = len(message.get("body", b""))
             if size and not self._bodies.take(client, size):
-                raise _refused(429, "Too much is sent at one time from this address; try again.")
+                raise _refused(429, "This address sends too many bodies at once; try again.")
             taken += size
             return message
 
@@ -58,9 +58,9 @@ async def _in_time(receive: Receive, until: float) -> Message:
         async with asyncio.timeout_at(until):
             return await receive()
     except TimeoutError:
-        raise _refused(408, f"The body took longer than {BODY_SECONDS:.0f} s.") from None
+        raise _refused(408, f"The body did not arrive within {BODY_SECONDS:.0f} s.") from None
 
 
 def _refused(code: int, sentence: str) -> HTTPException:
-    """What is not read of the body may follow: so the connection ends."""
+    """An error that closes the connection, since the rest of the body may follow on it."""
     return HTTPException(code, sentence, {"connection": "close"})

@@ -1,9 +1,9 @@
-"""Reads of what no store has: few at one time, fair between all who ask, none twice in a moment.
+"""Direct reads of objects that no store has: few concurrently, fair, and none twice in a second.
 
-Whoever may create pods can name claims that are not there, many in each pod. All of it is asked of
-the API server by one account, so what one namespace asks for must not become everybody's waiting.
-Whoever reaches the port can say that he is the API server, and name any namespace. So what counts
-first is where a request came from: a stranger's namespaces are his own, and so is his line.
+A user who may create pods can name many claims that do not exist. One account reads them all, so
+the requests of one namespace must not delay the others. A client that reaches the port can claim to
+be the API server, and name any namespace. So limits count by client address first, and by namespace
+within an address.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from kube.api import ClientPlaces, KeyLocks, NotFoundError, ObjectPath
 T = TypeVar("T")
 
 ABSENT_SECONDS = 1.0
-"""How long a name that stood for nothing is not looked up again. What is created meanwhile is in a
-store as soon as the watch tells of it, and a store is asked first."""
+"""How long an object that was not found is not read again. If it is created meanwhile, the watch
+brings it to the store, which is asked first."""
 
 MOST_ABSENT = 10_000
 
 MOST_AT_ONCE = 16
 MOST_OF_CLIENT = 8
-"""Reads under way for all, and for each client."""
+"""Reads in flight of all clients, and of each client."""
 
 MOST_OF_ONE = 16
-"""Names that are read or wait to be for one namespace of one client."""
+"""Objects that are read, or wait to be read, for one namespace of one client."""
 
 CLIENT: ContextVar[str] = ContextVar("client", default="")
-"""The address of who is answered; what stands in a request is anybody's word."""
+"""The address of the client of this request; a request itself is not trusted to name it."""
 
 
 class BusyError(Exception):
-    """Raised with a sentence where a namespace asks for too many names at one time."""
+    """Raised when too many look-ups for a namespace are in flight."""
 
 
 def _loop_time() -> float:
@@ -47,7 +47,7 @@ def _loop_time() -> float:
 
 
 class Lookups:
-    """The reads under way."""
+    """The reads in flight."""
 
     def __init__(self, clock: Callable[[], float] = _loop_time) -> None:
         self._places: ClientPlaces[str] = ClientPlaces(MOST_AT_ONCE, MOST_OF_CLIENT)
@@ -62,16 +62,16 @@ class Lookups:
         known: Callable[[], T | None],
         read: Callable[[], Awaitable[object]],
     ) -> T | None:
-        """What is known; else what is known once it was read. None where there is nothing.
+        """The stored object, if needed after a read; None if it does not exist.
 
         Args:
-            path: What is looked for.
-            namespace: In whose behalf, as `CLIENT` says.
-            known: Looks at what was read before.
-            read: Makes it known; raises NotFoundError where there is nothing.
+            path: The object.
+            namespace: The namespace of the reviewed object, for limits.
+            known: Returns the stored object.
+            read: Reads and stores the object; raises NotFoundError if it does not exist.
 
         Raises:
-            BusyError: Too many names are looked up for this namespace already.
+            BusyError: Too many look-ups for this namespace are in flight.
             ApiError: It cannot be read.
         """
         found = known()
@@ -80,7 +80,7 @@ class Lookups:
         client = CLIENT.get()
         with self._counted(path, namespace, client):
             async with self._reading.of(((client, path),)), self._places.of(client):
-                # Somebody else may have read it before.
+                # Another review may have read it meanwhile.
                 if known() is None and path not in self._absent:
                     await self._read(path, read)
         return known()
@@ -95,7 +95,10 @@ class Lookups:
     def _counted(self, path: ObjectPath, namespace: str, client: str) -> Iterator[None]:
         asked = self._asked.setdefault((client, namespace), Counter())
         if path not in asked and len(asked) >= MOST_OF_ONE:
-            raise BusyError(f'Too many names are looked up for namespace "{namespace}" just now.')
+            raise BusyError(
+                f'Namespace "{namespace}" refers to more than {MOST_OF_ONE} objects that do not'
+                " exist, or are new, at once."
+            )
         asked[path] += 1
         try:
             yield

@@ -1,7 +1,7 @@
-"""Prometheus: how reviews are answered; `docs/metrics.md` is the table for users.
+"""Prometheus metrics of reviews; `docs/metrics.md` lists them for users.
 
-One registry for the process. A label's values are bounded: of fields that refusals are about only
-so many are told apart, since users choose the names of some.
+One registry for the process. The values of labels are bounded: only `MOST_RULES` fields are
+distinguished, since users choose the names of some.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _rules: dict[str, str] = {}
 
 
 class Answered:
-    """One review: measured from when it is made, until it is told how it was answered."""
+    """One review: counts it, and measures the time inside of the context."""
 
     def __init__(self, path: str, review: Review) -> None:
         self._path = path
@@ -63,16 +63,16 @@ class Answered:
         self._result = "failed"
 
     def __enter__(self) -> Answered:
-        """Count it at the end, as failed unless `by` was called."""
+        """Begin; the review counts as failed unless `by` is called."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Count it."""
+        """Count the review."""
         REVIEW_SECONDS.labels(self._path).observe(perf_counter() - self._began)
         REVIEWS.labels(self._path, self._kind, self._result).inc()
 
     def by(self, answer: Answer) -> Answer:
-        """It was answered so."""
+        """Count the review by this answer, and return the answer."""
         response = answer.response
         self._result = "allowed" if response.allowed else "refused"
         if response.patch is not None:
@@ -83,7 +83,7 @@ class Answered:
 
 
 def rule(field: str) -> str:
-    """A field as a label: which entry of a list or map it is does not matter."""
+    """A field as a label, without the indices and keys of its entries."""
     found = _IN_BRACKETS.sub("[]", field)
     if found not in _rules and len(_rules) < MOST_RULES:
         _rules[found] = found
@@ -91,5 +91,5 @@ def rule(field: str) -> str:
 
 
 def page() -> bytes:
-    """All figures, in Prometheus' text format."""
+    """All metrics, in Prometheus' text format."""
     return generate_latest(_REGISTRY) + generate_latest(WORK_QUEUE_FIGURES)

@@ -1,4 +1,4 @@
-"""AdmissionReviews of admission.k8s.io/v1, from JSON and back into it."""
+"""AdmissionReviews of admission.k8s.io/v1, from and to JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Wire(BaseModel):
 
 
 class Kind(_Wire):
-    """Group, version and kind of the object, as the webhook is registered for it."""
+    """Group, version and kind of the object, as in the webhook's registration."""
 
     kind: str
     group: str = ""
@@ -31,7 +31,7 @@ class Kind(_Wire):
 
 
 class User(_Wire):
-    """Who asks the API server."""
+    """The user who made the request to the API server."""
 
     groups: tuple[str, ...] = ()
 
@@ -41,8 +41,8 @@ class Review(_Wire):
 
     Attributes:
         name: "" where the API server generates it.
-        new: The object as it shall be; None for a DELETE.
-        old: The object as it is; None for a CREATE.
+        new: The new object; None for a DELETE.
+        old: The stored object; None for a CREATE.
     """
 
     uid: str = Field(min_length=1)
@@ -57,7 +57,7 @@ class Review(_Wire):
 
 
 class AdmissionReview(_Wire):
-    """What the API server sends."""
+    """A review as the API server sends it."""
 
     api_version: Literal["admission.k8s.io/v1"]
     kind: Literal["AdmissionReview"]
@@ -65,10 +65,10 @@ class AdmissionReview(_Wire):
 
 
 class Response(_Wire):
-    """The answer to a review: whether the object is admitted, and what is to change in it.
+    """The response of a review: whether the object is admitted, with a patch of it.
 
     Attributes:
-        status: Why it is not admitted.
+        status: Why the object is not admitted.
         patch: Operations of RFC 6902, in base64.
     """
 
@@ -81,7 +81,7 @@ class Response(_Wire):
 
 
 class Answer(_Wire):
-    """What goes back to the API server."""
+    """The answer to the API server."""
 
     api_version: Literal["admission.k8s.io/v1"] = "admission.k8s.io/v1"
     kind: Literal["AdmissionReview"] = "AdmissionReview"
@@ -90,10 +90,10 @@ class Answer(_Wire):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A field of the reviewed object, and what is to stand there from now on.
+    """A new value of a field of the reviewed object.
 
     Attributes:
-        path: Of the field, such as `spec.schedulerName`; no key in it has a dot.
+        path: The field's path, such as `spec.schedulerName`; no key in it has a dot.
     """
 
     path: str
@@ -101,7 +101,7 @@ class Edit:
 
 
 def part(body: Mapping[str, Any] | None, *fields: str) -> Any:
-    """What stands in an object at these fields, one inside the other; {} where there is nothing."""
+    """The value of nested fields of an object; {} if there is none."""
     found: Any = body
     for field in fields:
         found = (found or {}).get(field)
@@ -109,7 +109,7 @@ def part(body: Mapping[str, Any] | None, *fields: str) -> Any:
 
 
 def answer(review: Review, findings: Findings) -> Answer:
-    """What was found, every problem with its field."""
+    """The answer for these findings, each problem with its field."""
     status = _status(review, findings) if findings.problems else None
     warnings = [cut(text) for text in findings.warnings[:MOST_WARNINGS]] or None
     allowed = not findings.problems
@@ -119,7 +119,7 @@ def answer(review: Review, findings: Findings) -> Answer:
 
 
 def edited(review: Review, edits: Sequence[Edit]) -> Answer:
-    """A JSON patch (RFC 6902): `add` replaces what is there."""
+    """The answer with a JSON patch (RFC 6902): `add` replaces an existing value."""
     if not edits:
         return Answer(response=Response(uid=review.uid, allowed=True))
     operations = [
@@ -132,13 +132,13 @@ def edited(review: Review, edits: Sequence[Edit]) -> Answer:
 
 
 def cannot_judge(review: Review, sentence: str) -> Answer:
-    """The answer about an object that no rule is about."""
+    """The answer for a review that no rule is about."""
     status = {"status": "Failure", "code": 400, "reason": "BadRequest", "message": sentence}
     return Answer(response=Response(uid=review.uid, allowed=False, status=status))
 
 
 def failure(code: int, sentence: str) -> dict[str, Any]:
-    """The `Status` that goes back where no review can be answered; users get to see it."""
+    """The `Status` if the review cannot be answered; users see its message."""
     status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
     return {**status, "message": sentence}
 
@@ -148,7 +148,7 @@ def cut(text: str) -> str:
 
 
 def _status(review: Review, findings: Findings) -> dict[str, Any]:
-    """As the API server itself refuses an invalid object, so that kubectl shows each problem."""
+    """A `Status` as the API server's own for an invalid object: kubectl shows each problem."""
     causes = [
         {"reason": "FieldValueInvalid", "message": problem.message, "field": problem.path}
         for problem in findings.problems

@@ -24,18 +24,18 @@ USER_AGENT = "moorage-webhook"
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 STOP_SECONDS = 5
-"""For reviews under way when it stops: as long as the API server waits for them."""
+"""Time for reviews in flight at the shutdown: as long as the API server waits for them."""
 
 
 DRAIN_SECONDS = 5.0
-"""For connections that the API server keeps: those in use are told to end with their next call."""
+"""Time for connections that the API server keeps: each ends with its next request."""
 
 
 async def serve_webhook(settings: WebhookSettings) -> None:
     """Serve until cancelled.
 
     Raises:
-        KubeconfigError: Nobody says where the API server is.
+        KubeconfigError: The address of the API server is unknown.
         CertificateError: The certificate or its key cannot be used.
         CannotListenError: The address is taken.
     """
@@ -61,8 +61,8 @@ async def serve_webhook(settings: WebhookSettings) -> None:
 def _certificate(
     client: ApiClient, source: TlsFiles | OwnCa, tls: LiveTls
 ) -> tuple[Callable[[], str], Callable[[], Coroutine[Any, Any, NoReturn]]]:
-    """Why none is shown yet, and what keeps it; raises CertificateError."""
-    if isinstance(source, TlsFiles):  # Somebody else keeps them, and they are there.
+    """Why there is no certificate yet, and the task that manages it; raises CertificateError."""
+    if isinstance(source, TlsFiles):  # Another program renews the files.
         return str, partial(follow_files, tls, source, show_files(tls, source))
     keeper = CertificateKeeper(client, source, tls)
     return keeper.why_not_ready, keeper.run
@@ -70,7 +70,7 @@ def _certificate(
 
 async def _tell_when_ready(cluster: Cluster) -> None:
     await cluster.until_ready()
-    # What the stores hold lives long: looking through it for garbage would stop the answers.
+    # Stored objects live long: a garbage collection of them would delay answers.
     gc.collect()
     gc.freeze()
     logger.info("ready")

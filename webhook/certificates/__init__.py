@@ -1,9 +1,9 @@
-"""Which certificate the webhook shows, and whom the API server trusts for it.
+"""The webhook's own CA and serving certificate, and the `caBundle` of its registrations.
 
     Secret, registrations ──► apiserver ──what was read──► rotation ──what to write──► apiserver
                                   └──────the certificate──────► the listener (kube's LiveTls)
 
-All replicas share one Secret: the authorities that are trusted, the key of the newest, and the
-certificate that they serve. `authority` makes and reads those, `rotation` decides when. A
-certificate from files, which somebody else renews, needs nothing of this room.
+All replicas share one Secret: the trusted CA certificates, the key of the newest, and the serving
+certificate. `authority` creates and parses them, `rotation` decides when. A certificate from files,
+which another program renews, does not use this room.
 """

@@ -1,7 +1,7 @@
-"""Keeps the webhook's CA: reads the Secret and the registrations, and writes what is decided.
+"""Manages the webhook's CA: reads the Secret and the registrations, and writes the next step.
 
-A watch of each object wakes it, so that a registration that is applied without a `caBundle` is
-repaired at once; what it decides by is read anew each time.
+A watch of each object wakes the loop, so that a registration without a `caBundle` is repaired at
+once. Each decision reads the objects again.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ LABELS = {"app.kubernetes.io/name": "moorage-webhook", "app.kubernetes.io/part-o
 CALL_SECONDS = 10.0
 WRITE = WriteOptions(timeout_seconds=CALL_SECONDS)
 CERTIFICATES = "certificates"
-"""The only key: one step rests on the Secret and on both registrations."""
+"""The only key: each step depends on the Secret and on both registrations."""
 
 BACKOFF = Backoff()
 PAUSE_SECONDS = 0.1
-"""Between two looks: somebody else who writes a `caBundle` of his own is not to be outpaced."""
+"""The shortest time between two passes: limits writes if another program writes `caBundle`, too."""
 
 
 class CertificateKeeper:
-    """Keeps the Secret and the registrations as they should be, and shows the certificate."""
+    """Reconciles the Secret and the registrations, and presents the certificate."""
 
     def __init__(self, client: ApiClient, own: OwnCa, live: LiveTls) -> None:
-        """Until there is a certificate, one that nobody trusts answers the probes."""
+        """Create; until the first certificate, probes get one of a CA that no client trusts."""
         self._client = client
         self._own = own
         self._live = live
@@ -84,7 +84,7 @@ class CertificateKeeper:
         return "" if self._shown else "There is no certificate yet."
 
     async def run(self) -> NoReturn:
-        """Keep them until cancelled. Failures are retried without a limit, and logged."""
+        """Reconcile until cancelled; failures are logged and retried without a limit."""
         self._queue.add(CERTIFICATES)
         async with asyncio.TaskGroup() as tasks:
             for path in (self._secret, *self._registrations):
@@ -105,8 +105,8 @@ class CertificateKeeper:
         return After(0.0 if is_changed else settle, pause=PAUSE_SECONDS)
 
     async def _look(self) -> bool:
-        """Show what may be shown, and take one step; False where there is none to take."""
-        # The Secret first: where it is lost, registrations that are no older say who is trusted.
+        """Present the certificate if possible, and take one step; False if none is needed."""
+        # The Secret first: if it is lost, registrations read later still have the trusted CAs.
         secret = await self._get(self._secret) or {}
         paths = self._registrations
         registrations = [(path, found) for path in paths if (found := await self._get(path))]
@@ -118,7 +118,7 @@ class CertificateKeeper:
         if step is None:
             await self._publish(kept)
             return False
-        # Where somebody else was first, what he wrote is read next.
+        # If another replica wrote first, the next pass reads its result.
         with suppress(ConflictError, AlreadyExistsError):
             if isinstance(step, Kept):
                 await self._store(secret, kept, step)
@@ -150,15 +150,15 @@ class CertificateKeeper:
 
     async def _store(self, secret: JsonObject, before: Kept, step: Kept) -> None:
         if secret and before.signer is None:
-            logger.warning("no authority of use in the Secret %s: made anew", self._secret)
+            logger.warning("the Secret %s has no usable CA: a new one is created", self._secret)
         encoded = {name: b64encode(value).decode() for name, value in step.data().items()}
         body = {**(secret or _new_secret(self._own)), "data": encoded}
         if secret:
-            # With the resourceVersion that was read: nobody's write is lost.
+            # With the resourceVersion that was read, so that no other write is lost.
             await self._client.replace(self._secret, body, options=WRITE)
         else:
             await self._client.create(SECRETS, body, options=WRITE)
-        what = "certificate" if before.signer == step.signer else "authority"
+        what = "certificate" if before.signer == step.signer else "CA"
         logger.info("a new %s stored in %s", what, self._secret)
 
     async def _announce(
@@ -172,9 +172,9 @@ class CertificateKeeper:
         logger.info("caBundle written to %s", path)
 
     async def _publish(self, kept: Kept) -> None:
-        """Say whom to trust in the ConfigMap, where somebody made one.
+        """Write the trusted CAs to the ConfigMap, if it exists.
 
-        No certificate waits for it: what fails is told once, and tried again at the next look.
+        A failure delays no certificate: it is logged once, and the next pass retries.
         """
         trouble = ""
         try:
@@ -182,7 +182,7 @@ class CertificateKeeper:
         except (ApiError, TimeoutError) as error:
             trouble = str(error) or type(error).__name__
         if trouble and trouble != self._why_not_published:
-            logger.warning("authority not published: %s", trouble)
+            logger.warning("CA not written to ConfigMap %s: %s", self._published, trouble)
         self._why_not_published = trouble
 
     async def _write_authorities(self, pem: str) -> None:
@@ -193,7 +193,7 @@ class CertificateKeeper:
         await self._client.merge_patch(
             self._published, {"data": patch}, preconditions=version, options=WRITE
         )
-        logger.info("authority written to %s", self._published)
+        logger.info("CA written to %s", self._published)
 
 
 def _version(obj: JsonObject) -> str:

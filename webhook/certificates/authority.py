@@ -1,6 +1,6 @@
-"""The webhook's own CA: its keys and certificates, made and read.
+"""Creates and parses keys and certificates of the webhook's own CA.
 
-What is made is random, and otherwise a function of the arguments.
+Keys and serial numbers are random; the rest depends on the arguments only.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIVES_OF_AN_AUTHORITY = 4
-"""In lives of a certificate; signing in the first two thirds, it outlives what it signs."""
+"""Lifetime of a CA, in lifetimes of a certificate. A CA signs in the first two thirds of its life,
+and so outlives its certificates."""
 
 BACKDATED = timedelta(hours=1)
-"""How far the clocks of replicas and API servers may be apart."""
+"""The largest difference of the clocks of replicas and API servers."""
 
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion)
 _SIGNS_CERTIFICATES = (False, False, False, False, False, True, True, False, False)
-"""Key usages: signature, repudiation, three kinds of encryption, certificates, lists, two more."""
+"""Arguments of `x509.KeyUsage`: only keyCertSign and cRLSign are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ class Pair:
 
 
 def new_authority(life: timedelta, now: datetime) -> Pair:
-    """A CA for certificates of this life.
+    """A CA for certificates of this lifetime.
 
-    Its name tells it from the one before, for those who look for an issuer by its name.
+    Its name is unique, for clients that find an issuer by its name.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     digest = x509.SubjectKeyIdentifier.from_public_key(key.public_key()).digest.hex()
@@ -56,7 +57,7 @@ def new_authority(life: timedelta, now: datetime) -> Pair:
 
 
 def new_certificate(signer: Pair, names: Iterable[str], life: timedelta, now: datetime) -> Pair:
-    """A certificate for these names, which ends with its authority at the latest."""
+    """A certificate for these names; it does not outlive its CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     last = min(now + life, signer.certificate.not_valid_after_utc)
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.key.public_key())
@@ -82,7 +83,7 @@ def is_signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> 
 
 
 def names_of(certificate: x509.Certificate) -> frozenset[str]:
-    """DNS names and addresses that it is for."""
+    """DNS names and addresses in a certificate."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (x509.ExtensionNotFound, ValueError):
@@ -96,7 +97,7 @@ def pem_of(certificates: Iterable[x509.Certificate]) -> bytes:
 
 
 def read_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """In their order; none where any of them is damaged."""
+    """The certificates in their order; none if one of them is damaged."""
     try:
         return tuple(x509.load_pem_x509_certificates(pem))
     except _UNREADABLE:
@@ -104,7 +105,7 @@ def read_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
 
 
 def read_pair(certificates: Iterable[x509.Certificate], key_pem: bytes) -> Pair | None:
-    """The first of these certificates that the key is of; None where it is of none."""
+    """The first of these certificates that matches the key; None if none does."""
     try:
         key = serialization.load_pem_private_key(key_pem, password=None)
     except _UNREADABLE:

@@ -1,13 +1,13 @@
-"""What becomes of the Secret and of each `caBundle`, one step after the other.
+"""Decides the next write to the Secret or to a `caBundle`.
 
-Each step writes one object, on the condition that nobody wrote it since it was read; a replica that
-loses reads again. Whatever is of no use in the Secret is made anew, so that a replica may be killed
-between any two steps and the next one goes on. No call is refused meanwhile, since
+Each step writes one object, on the condition that it is unchanged since it was read; a replica that
+loses reads again. Unusable parts of the Secret are created anew. So a replica may be killed between
+any two steps, and another one continues. No call of the API server fails meanwhile, since
 
-* a new authority joins those that are trusted, while the old certificate is served on;
-* the first certificate that it signs is stored once every API server had time (`SETTLE`) to see it
-  in every `caBundle`: so whatever certificate is stored may be served;
-* a `caBundle` goes on to trust whom it trusts, until they expire: the Secret may have been lost.
+* a new CA is added to the trusted ones, while the old certificate is still served;
+* the first certificate of the new CA is stored only after every API server had time (`SETTLE`) to
+  read the CA from every `caBundle`: so every stored certificate may be served;
+* a `caBundle` keeps its CAs until they expire: the Secret may have been lost.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from webhook.certificates import authority
 from webhook.certificates.authority import Pair
 
 SETTLE = timedelta(seconds=30)
-"""By then the watches of all API servers have brought a `caBundle`."""
+"""After this time all API servers have read a `caBundle` from their watches."""
 
 RENEWED_AFTER = 2 / 3
-"""Of a life, be it a certificate's or its authority's."""
+"""Part of the lifetime of a certificate or CA after which it is renewed."""
 
 MOST_AUTHORITIES = 10
-"""Each time that the Secret is lost one more is trusted; those that go have long been replaced."""
+"""Trusted CAs in a `caBundle`. Each lost Secret adds one; the oldest are dropped."""
 
 CA_CERTIFICATES, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, KEY = "tls.crt", "tls.key"
@@ -40,14 +40,14 @@ Bundle: TypeAlias = tuple[x509.Certificate, ...]
 
 @dataclass(frozen=True, slots=True)
 class OwnCa:
-    """What an administrator decided.
+    """Settings of the webhook's own CA.
 
     Attributes:
-        namespace: Of the Secret.
-        secret: Its name.
+        namespace: Namespace of the Secret.
+        secret: Name of the Secret.
         registration: Name of the webhook configurations of both kinds.
         names: DNS names and addresses by which the webhook is called.
-        life: Of a certificate that is served.
+        life: Lifetime of a serving certificate.
     """
 
     namespace: str
@@ -58,7 +58,7 @@ class OwnCa:
 
     @property
     def config_map(self) -> str:
-        """Name of the one that tells whom to trust, without the keys; beside the Secret."""
+        """Name of the ConfigMap with the trusted CAs, in the Secret's namespace."""
         return f"{self.secret}-ca"
 
     @property
@@ -68,12 +68,12 @@ class OwnCa:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the Secret holds, as far as it is of use.
+    """The usable contents of the Secret.
 
     Attributes:
-        trusted: Authorities, the newest last.
-        signer: The one of them whose key is there.
-        served: The certificate, if its key is there and one of the authorities signed it.
+        trusted: CA certificates, the newest last.
+        signer: The one of them whose key is in the Secret.
+        served: The serving certificate, if its key is there and one of the CAs signed it.
     """
 
     trusted: Bundle = ()
@@ -82,7 +82,7 @@ class Kept:
 
     @classmethod
     def of(cls, data: Mapping[str, bytes]) -> Kept:
-        """Read a Secret; what is damaged, or belongs to something else, is left out."""
+        """Parse the data of a Secret; damaged or unrelated parts are left out."""
         trusted = authority.read_certificates(data.get(CA_CERTIFICATES, b""))
         signer = authority.read_pair(trusted, data.get(CA_KEY, b""))
         shown = authority.read_certificates(data.get(CERTIFICATE, b""))
@@ -91,7 +91,7 @@ class Kept:
         return cls(trusted, signer, served if is_known else None)
 
     def data(self) -> dict[str, bytes]:
-        """What to store; the Secret's type asks for both of a pair, or two empty ones."""
+        """Data of the Secret; its type requires certificate and key, or both empty."""
         return {
             CA_CERTIFICATES: authority.pem_of(self.trusted),
             CA_KEY: self.signer.key_pem() if self.signer else b"",
@@ -102,7 +102,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Make each `caBundle` what `wanted_bundle` says."""
+    """Write `wanted_bundle` to each `caBundle`."""
 
     trusted: Bundle
 
@@ -110,10 +110,9 @@ class Announce:
 def next_step(
     own: OwnCa, kept: Kept, bundles: tuple[Bundle, ...], now: datetime, *, settled: bool
 ) -> Kept | Announce | None:
-    """What to store or to announce; None while there is nothing to do but wait.
+    """The next write; None if there is nothing to do, or the time of `OwnCa.settle` must pass.
 
-    `bundles` is every `caBundle` there is; `settled` says that they have been what they are for as
-    long as `OwnCa.settle`.
+    `bundles` has every `caBundle`; `settled` says that they are unchanged for `OwnCa.settle`.
     """
     signer = kept.signer
     if signer is None or _is_due(signer, now):
@@ -127,22 +126,22 @@ def next_step(
 
 
 def may_serve(kept: Kept, bundles: tuple[Bundle, ...]) -> bool:
-    """Whether there is a certificate that everybody who calls can verify."""
+    """Whether there is a certificate that every API server can verify."""
     signer = kept.served and _signer_of(kept.served.certificate, kept.trusted)
     return signer is not None and all(signer in bundle for bundle in bundles)
 
 
 def wanted_bundle(bundle: Bundle, trusted: Bundle, now: datetime) -> Bundle:
-    """What a `caBundle` should be: those who are trusted, after those who were."""
+    """The wanted `caBundle`: CAs that were trusted before, and then `trusted`."""
     others = (one for one in bundle if one not in trusted)
     return (*_newest(others, MOST_AUTHORITIES - len(trusted), now), *trusted)
 
 
 def _with_authority(own: OwnCa, kept: Kept, bundles: tuple[Bundle, ...], now: datetime) -> Kept:
-    """A new authority beside those that were trusted.
+    """The Secret with a new CA beside the trusted ones.
 
-    Where the Secret was lost, each `caBundle` still says by whom the certificates are signed that
-    other replicas serve.
+    If the Secret was lost, each `caBundle` still has the CAs of the certificates that other
+    replicas serve.
     """
     made = authority.new_authority(own.life, now)
     found = chain(chain.from_iterable(bundles) if kept.signer is None else (), kept.trusted)
@@ -151,10 +150,10 @@ def _with_authority(own: OwnCa, kept: Kept, bundles: tuple[Bundle, ...], now: da
 
 
 def _names_to_sign(own: OwnCa, served: Pair | None, signer: Pair, now: datetime) -> frozenset[str]:
-    """The names of the certificate that should follow; none while the one that is there will do.
+    """The names for the next certificate; none if the current one will do.
 
-    Names that another replica asked for stay until the next renewal: two that are told different
-    ones, as during an update, would sign in turns for ever.
+    Names of another replica stay until the next renewal: two replicas with different flags, as
+    during an update, would otherwise replace each other's certificate without end.
     """
     if served is None or _is_due(served, now):
         return own.names
@@ -165,7 +164,7 @@ def _names_to_sign(own: OwnCa, served: Pair | None, signer: Pair, now: datetime)
 
 
 def _is_free(kept: Kept, signer: Pair, bundles: Iterable[Bundle], now: datetime) -> bool:
-    """Nobody waits for an authority that is in use, or while nothing in use can be verified."""
+    """Whether signing needs no delay: the CA is in use already, or no valid certificate is."""
     if kept.served is None:
         return {*kept.trusted, *chain.from_iterable(bundles)} == {signer.certificate}
     served = kept.served.certificate
@@ -174,7 +173,7 @@ def _is_free(kept: Kept, signer: Pair, bundles: Iterable[Bundle], now: datetime)
 
 
 def _newest(found: Iterable[x509.Certificate], most: int, now: datetime) -> Bundle:
-    """Each once; expired ones for as long as another clock may find them valid."""
+    """The newest certificates without duplicates; expired ones stay for `BACKDATED`."""
     valid = {one for one in found if now < one.not_valid_after_utc + authority.BACKDATED}
     ordered = sorted(valid, key=lambda one: (one.not_valid_before_utc, one.serial_number))
     return tuple(ordered[max(0, len(ordered) - most) :])
@@ -185,6 +184,6 @@ def _signer_of(certificate: x509.Certificate, trusted: Bundle) -> x509.Certifica
 
 
 def _is_due(pair: Pair, now: datetime) -> bool:
-    """Whether it is time for the next one; who made it may have had a clock that was ahead."""
+    """Whether a successor is due, also for a start in the future by another replica's clock."""
     first, last = pair.certificate.not_valid_before_utc, pair.certificate.not_valid_after_utc
     return not first <= now < first + RENEWED_AFTER * (last - first)

@@ -1,6 +1,6 @@
-"""What is admitted, and what a new pod lacks: one module for each kind of object.
+"""The rules of admission: one module for each kind of object.
 
-In come a review and the `surroundings`, which are the cluster as it is known at this moment; out go
-findings, or edits (`mutations`). Nothing here waits or asks: `apiserver` looks up beforehand what a
-rule names. Start reading at `pods`.
+Input: a review and the `surroundings`, which are the stored objects of the cluster. Output:
+findings, or edits of a new pod (`mutations`). Rules are pure: `apiserver` looks up the objects that
+a rule needs before. Start reading at `pods`.
 """

@@ -1,6 +1,7 @@
-"""New ResourceClaims and ResourceClaimTemplates: the queue that they name, what they ask.
+"""Rules for new ResourceClaims and ResourceClaimTemplates: queue label, and opaque parameters.
 
-Who may write the label later, and the annotations that only the binder writes, are policies.
+Admission policies protect later writes of the label, and the annotations that only the binder
+writes.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from webhook.rules.queue_labels import creation_problems, label_path, label_prob
 from webhook.rules.surroundings import Surroundings
 
 METADATA = {"ResourceClaim": ("metadata",), "ResourceClaimTemplate": ("spec", "metadata")}
-"""Of the claims: labels of a template itself are on no claim and mean nothing."""
+"""Path of the metadata of claims: labels of a template itself do not reach its claims."""
 
 
 def claim_queue(review: Review, key: str) -> QueueName | None:
-    """The queue that a claim, or those made of a template, are labelled with; None for no label."""
+    """The queue label of a claim, or of the claims of a template; None for no label."""
     return queue_label(part(review.new, *METADATA[review.kind.kind]), key)
 
 

@@ -1,8 +1,8 @@
-"""Configurations: what the driver will not accept, told to who writes one. Nothing is refused.
+"""Warnings about Configurations that the driver will not accept. Nothing is refused.
 
-Akri's definition takes what Moorage does not, such as a capacity of 0, and the driver says so in
-the condition `Accepted`, which many do not look at. Handlers of others register themselves on
-nodes at any time: that a name is none can not be known, only that no node reports it.
+Akri's definition allows values that Moorage does not accept, such as a capacity of 0. The driver
+reports them in the condition `Accepted`, which users may overlook. External handlers register on
+nodes at any time: so a name cannot be called wrong, only not reported by any node.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from webhook.findings import NOTHING_FOUND, Findings, listed
 from webhook.reviews import Review, part
 
 LONGEST_SPEC = 4096
-"""Characters of JSON. Some details take 40 microseconds a character to read."""
+"""Characters of JSON. Some details take 40 microseconds a character to parse."""
 
 _REGISTERED = ("Active", "Offline")
-"""What nodes say only of handlers that are registered there."""
+"""States that nodes report only for handlers that are registered there."""
 
 _HANDLER = "spec.discoveryHandler.name"
-_NOT_ACCEPTED = "Until that is mended, Moorage discovers no devices for this Configuration."
+_NOT_ACCEPTED = "Until this is corrected, Moorage discovers no devices for this Configuration."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class ConfigurationView:
 
     Attributes:
         handler: The name of its discovery handler; "" for none.
-        is_accepted: Whether its status says so.
-        unregistered: On which nodes no such handler is registered, in a sentence of its status; ""
-            where none says so. Nodes that have one may be among the others.
-        is_registered: Whether a node says something of such a handler that is registered there.
+        is_accepted: Whether its condition `Accepted` is True.
+        unregistered: The nodes without this handler, as a sentence of its status; "" if the status
+            names none. Other nodes may have the handler.
+        is_registered: Whether a node reports this handler as registered.
     """
 
     name: ResourceKey
@@ -68,11 +68,11 @@ def configuration_view(obj: Mapping[str, Any] | ConfigurationObject) -> Configur
 def handler_reports(
     views: Iterable[ConfigurationView], has_devices: Callable[[ResourceKey], bool]
 ) -> dict[str, str]:
-    """By the name of each handler that a Configuration names: which nodes have none.
+    """For the handler of each Configuration: the nodes without it, as a sentence.
 
-    It is "" where a Configuration is served on all nodes. One that is not accepted tells nothing,
-    nor does one whose nodes say nothing, and of which no device was found: it may be new, or no
-    node may have the handler.
+    The sentence is "" if all nodes have the handler. A Configuration that is not accepted counts
+    for nothing. The same holds for one without reports of nodes and without devices: it may be new,
+    or no node may have the handler.
 
     Args:
         views: Configurations.
@@ -88,14 +88,14 @@ def handler_reports(
 
 
 def is_to_be_judged(review: Review) -> bool:
-    """Whether a CREATE or UPDATE says anything new."""
+    """Whether a CREATE or UPDATE changes the spec of an object that is not being deleted."""
     body = review.new or {}
     is_going = "deletionTimestamp" in body["metadata"]
     return not is_going and (review.old is None or body.get("spec") != review.old.get("spec"))
 
 
 def is_too_long(review: Review) -> bool:
-    """Whether its spec takes too long to read beside pods that are judged."""
+    """Whether parsing the spec would delay reviews of pods too long."""
     return len(json.dumps((review.new or {}).get("spec"))) > LONGEST_SPEC
 
 
@@ -105,13 +105,13 @@ def judge_written(
     built_in: Collection[str],
     reported: Mapping[str, str],
 ) -> Findings:
-    """Judge a CREATE or an UPDATE: there are warnings alone.
+    """Judge a CREATE or an UPDATE; the findings are warnings only.
 
     Args:
         review: The review.
-        flaws: What the driver finds wrong with the object.
+        flaws: Why the driver will not accept the object.
         built_in: The names of Moorage's own handlers.
-        reported: What is known of other handlers, see `handler_reports`.
+        reported: External handlers that are known, see `handler_reports`.
     """
     if not is_to_be_judged(review):
         return NOTHING_FOUND
@@ -123,13 +123,13 @@ def judge_written(
 
 
 def _of_other(name: str, built_in: Collection[str], told: str | None) -> Iterator[str]:
-    """Of a handler that is not built in, with what `handler_reports` tells; None for nothing."""
+    """Warnings about an external handler; `told` is its entry in `handler_reports`, if any."""
     meant = [one for one in built_in if one.lower() == name.lower()]
     hint = f' Did you mean "{meant[0]}"?' if meant else ""
     if told is None:
         yield (
             f'{_HANDLER}: No node reports a discovery handler "{name:.60}" yet.{hint}'
-            f" Built in are {listed(sorted(built_in))}; others register on nodes themselves."
+            f" Built in are {listed(sorted(built_in))}; start any other handler on the nodes."
         )
     elif told:
         yield f"{_HANDLER}: {told}{hint} Nodes discover devices only where one is registered."

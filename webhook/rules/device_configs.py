@@ -1,7 +1,8 @@
-"""What claims, templates and DeviceClasses ask of devices of Moorage's driver: opaque parameters.
+"""Opaque parameters for Moorage's driver, in claims, templates and DeviceClasses.
 
-Nobody else looks at them. What slips through, as while the webhook is down, the node's driver
-refuses in the same sentences, see `driver.preparing.grants.claim_configs`.
+The API server does not validate them. Invalid parameters that are stored while the webhook is down
+are refused by the node's driver with the same sentences, see
+`driver.preparing.grants.claim_configs`.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ def judge_class(review: Review) -> Findings:
 
 
 def config_problems(review: Review) -> Iterator[Problem]:
-    """What is wrong with the entries for our driver; those for others are theirs.
+    """Problems of the entries for Moorage's driver; entries for other drivers are ignored.
 
-    The API server has checked the object.
+    The API server has validated the rest of the object.
     """
     place = PLACES[review.kind.kind]
     for index, entry in enumerate(part(review.new, *place)):

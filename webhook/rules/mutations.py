@@ -1,19 +1,19 @@
-"""New pods of namespaces that opted in: what they lack to wait for quota and be charged for it.
+"""Edits of new pods in namespaces that opted in, so that they wait for quota and are charged.
 
-    spec.schedulerName     the scheduler that accounts, where the pod has the default one
-    spec.schedulingGates   the gate at which it waits until its queue has room
-    metadata.labels        its namespace's queue, which stays the pod's whatever becomes of that
+    spec.schedulerName     the accounting scheduler, if the pod has the default one
+    spec.schedulingGates   the gate that holds the pod until its queue has room
+    metadata.labels        the namespace's queue; later changes of the namespace do not change it
 
-The API server asks only about namespaces with the label `moorage.dev/managed`, and afterwards
-about the result, as about any pod. Nothing here makes a pod refusable that was not before.
+The API server calls this only for namespaces with the label `moorage.dev/managed`. Validation of
+the result follows, as for any pod. No edit makes a pod invalid that was valid before.
 
-What does not exist yet (a claim, a template, a class, a Configuration) counts as accounted: were
-it to come to that, another scheduler would place the pod uncharged. A gate costs little, and the
-scheduler plugin takes it away once what the pod asks for proves to be nobody's business.
+A claim, template, class or Configuration that does not exist yet counts as accounted: if it is
+accounted later, another scheduler would place the pod without a charge. A gate costs little, and
+the scheduler plugin removes it once the pod proves to ask for nothing accounted.
 
-A pod whose node is chosen is left alone, mirrors of static pods too: no scheduler will see it, and
-the API server takes no gate on it. So is a pod of another scheduler: somebody chose that. Pods of
-DaemonSets are pods as others: they wait, their nodes come from affinity.
+Pods with a node, such as mirrors of static pods, are not changed: no scheduler sees them, and the
+API server allows no gate on them. Pods of another scheduler are not changed: a user chose it. Pods
+of DaemonSets are changed as others: they wait, and affinity selects their nodes.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from webhook.rules.queue_labels import label_problems
 from webhook.rules.surroundings import Hold, Surroundings
 
 DEFAULT_SCHEDULER = "default-scheduler"
-"""What the API server writes where a user says nothing."""
+"""The API server's default of `spec.schedulerName`."""
 
 _LEGACY_PREFIX = f"{AKRI_GROUP}/"
 
 
 def is_ours(pod: NewPod, around: Surroundings) -> bool:
-    """Whether the pod goes to a scheduler of ours, or nobody said where it goes."""
+    """Whether a scheduler with accounting places the pod, or the user chose no scheduler."""
     if pod.view.node or pod.is_mirror:
         return False
     return pod.scheduler_name in ("", DEFAULT_SCHEDULER, *around.pods.scheduler_names)
 
 
 def namespace_queue(namespace: NamespaceView, around: Surroundings) -> QueueName:
-    """The queue that a namespace is labelled with; "" for none."""
+    """The queue label of a namespace; "" for none."""
     return QueueName(namespace.labels.get(around.settings.queue_label, ""))
 
 
@@ -52,14 +52,14 @@ def edits(
     namespace: NamespaceView,
     around: Surroundings,
 ) -> Iterator[Edit]:
-    """What to change of a pod; nothing of one that has all of it, or asks for nothing accounted.
+    """Edits of a pod; none if the pod is complete, or asks for nothing accounted.
 
     Args:
-        review: Of the pod's CREATE.
-        pod: The same pod, read; for which `is_ours`.
-        claims: What its `spec.resourceClaims` name, in that order.
+        review: The pod's CREATE.
+        pod: The parsed pod; `is_ours` must hold.
+        claims: The claims and templates of `spec.resourceClaims`, in that order.
         namespace: The pod's namespace.
-        around: What is known of the cluster.
+        around: The stored objects of the cluster.
     """
     if not may_be_accounted(pod, claims, around):
         return
@@ -74,7 +74,7 @@ def edits(
 
 
 def may_be_accounted(pod: NewPod, claims: Sequence[FoundClaim], around: Surroundings) -> bool:
-    """Whether the pod asks for something accounted, or for something that may come to be."""
+    """Whether the pod asks for something that is accounted, or may become so."""
     return (
         bool(accounted_uses(pod, claims, around))
         or any(_may_come(claim, around) for claim in claims)
@@ -90,7 +90,7 @@ def _may_come(claim: FoundClaim, around: Surroundings) -> bool:
 
 
 def _resource_may_come(resource: str, around: Surroundings) -> bool:
-    """Of other names than these two nobody can tell that a class will ever stand behind them."""
+    """Whether a DeviceClass or Configuration for the resource may follow, by its name."""
     catalog = around.catalog
     device_class = catalog.resource_class(resource)
     if device_class is not None:
@@ -100,10 +100,11 @@ def _resource_may_come(resource: str, around: Surroundings) -> bool:
 
 
 def _label(pod: NewPod, namespace: NamespaceView, around: Surroundings) -> QueueName | None:
-    """A pod's own label wins over its PodGroup's queue, so one with a group gets none.
+    """The queue for the pod's label; None for none.
 
-    Nor does it get the name of a queue that it could be refused for: without it the pod waits,
-    and says why, until the queue is there and admits its namespace.
+    A pod with a PodGroup gets none, since a label would override the group's queue. A pod also gets
+    no queue that validation would refuse: without a label it waits, with a reason, until the queue
+    exists and admits its namespace.
     """
     queue = namespace_queue(namespace, around)
     if pod.queue is not None or pod.view.group or not queue:

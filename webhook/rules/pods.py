@@ -1,12 +1,12 @@
-"""New pods: nobody gets at accounted devices past the scheduler that accounts for them.
+"""Rules for new pods: no pod may use accounted devices without a scheduler that accounts.
 
-A pod that asks for nothing accounted is never refused. A claim that does not exist yet may turn
-out to be accounted: kube-scheduler and the scheduler plugin see to it then. What a pod's queue
-label may say does not depend on `labelAtCreate`: that is about who pays for a claim, and a pod
-pays for its own use only.
+A pod that asks for nothing accounted is never refused. A claim that does not exist yet may turn out
+to be accounted: kube-scheduler and the scheduler plugin handle it then. `labelAtCreate` does not
+restrict the queue label of pods: it is about the owner of a claim, and a pod pays only for its own
+use.
 
-An administrator may let other schedulers be. Their pods are charged all the same, but only once
-they run: the claims of such a pod are orphans, and no limit holds for them.
+An administrator may allow other schedulers. Their pods are charged only once they run: the claims
+of such a pod are orphans, and no limit holds for them.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 NODES_GROUP = "system:nodes"
 
 FoundClaim = ClaimView | ClaimTemplateView | None
-"""What an entry of `spec.resourceClaims` names; None for what does not exist."""
+"""The object of an entry of `spec.resourceClaims`; None if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewPod:
-    """A pod that shall be created.
+    """A pod that is being created.
 
     Attributes:
-        queue: Its queue label; None for none.
-        is_mirror: Whether a kubelet shows by it a static pod, which runs in any case.
+        queue: The pod's queue label; None for none.
+        is_mirror: Whether it is a kubelet's mirror of a static pod, which runs in any case.
     """
 
     view: PodView
@@ -53,7 +53,7 @@ class NewPod:
 
 
 def new_pod(review: Review, settings: AccountingSettings) -> NewPod:
-    """The pod of a CREATE. Its status is not read: the API server empties it anyway."""
+    """The pod of a CREATE, without its status, which the API server clears."""
     body = review.new or {}
     metadata = part(body, "metadata")
     is_mirror = MIRROR_ANNOTATION in part(metadata, "annotations")
@@ -65,7 +65,7 @@ def new_pod(review: Review, settings: AccountingSettings) -> NewPod:
         view=view,
         queue=queue_label(metadata, settings.queue_label),
         scheduler_name=part(body, "spec", "schedulerName") or "",
-        # Whoever is no kubelet could write the annotation to get by.
+        # Other users could set the annotation to bypass the rules.
         is_mirror=is_mirror and NODES_GROUP in review.user.groups,
     )
 
@@ -77,9 +77,9 @@ def judge_pod(
 
     Args:
         pod: The pod.
-        claims: What its `spec.resourceClaims` name, in that order.
+        claims: The claims and templates of `spec.resourceClaims`, in that order.
         namespace: The pod's namespace.
-        around: What is known of the cluster.
+        around: The stored objects of the cluster.
     """
     accounted = accounted_uses(pod, claims, around)
     problems, warnings = _bypasses(pod, accounted, around)
@@ -96,7 +96,7 @@ def judge_pod(
 def accounted_uses(
     pod: NewPod, claims: Sequence[FoundClaim], around: Surroundings
 ) -> tuple[str, ...]:
-    """What of the pod's claims and requests is accounted, for a sentence; see `judge_pod`."""
+    """The pod's accounted claims and requests, as text for a sentence; see `judge_pod`."""
     key_of = around.catalog.accounted_resource
     resources = (name for name, _ in pod.view.requests if key_of(name) is not None)
     of_requests = (f"resource {name}" for name in resources)
@@ -119,19 +119,20 @@ def _accounted_claims(
 def _bypasses(
     pod: NewPod, accounted: Sequence[str], around: Surroundings
 ) -> tuple[list[Problem], tuple[str, ...]]:
-    """Problems and warnings about who chooses the node."""
+    """Problems and warnings about the node and the scheduler of a pod with accounted uses."""
     if not accounted:
         return [], ()
     problems, what = [], listed(accounted)
     if pod.view.node:
         sentence = f"{what}: uses are charged to queues, so a scheduler must choose the node."
+        sentence += " Remove the field."
         problems.append(Problem("spec.nodeName", sentence))
     if pod.scheduler_name in around.pods.scheduler_names:
         return problems, ()
     names = " or ".join(f'"{name}"' for name in sorted(around.pods.scheduler_names))
     sentence = f'{what}: uses are charged to queues, which scheduler "{pod.scheduler_name}"'
     if around.pods.other_schedulers is OtherSchedulers.ALLOW:
-        late = f"does not know: this one is charged once it runs. {names} would judge it first."
+        late = f"does not check: the pod is charged only once it runs. Use {names} to check before."
         return problems, (str(Problem("spec.schedulerName", f"{sentence} {late}")),)
-    problems.append(Problem("spec.schedulerName", f"{sentence} does not know; use {names}."))
+    problems.append(Problem("spec.schedulerName", f"{sentence} does not check. Use {names}."))
     return problems, ()

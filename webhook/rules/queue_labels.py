@@ -1,4 +1,4 @@
-"""The queue label: whom it may name, at creation, in which namespace."""
+"""Rules for the queue label of new objects: which queue a namespace may name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webhook.rules.surroundings import Surroundings
 
 
 def queue_label(metadata: Mapping[str, Any], key: str) -> QueueName | None:
-    """What the label says; None where there is none."""
+    """The value of the label; None if there is none."""
     value = part(metadata, "labels").get(key)
     return None if value is None else QueueName(value)
 
@@ -24,21 +24,22 @@ def label_path(metadata_path: str, key: str) -> str:
 def label_problems(
     queue: QueueName, path: str, namespace: NamespaceView, around: Surroundings
 ) -> Iterator[Problem]:
-    """What speaks against naming the queue, on a pod or a claim of the namespace."""
+    """Why a pod or a claim of the namespace may not name the queue."""
     found = around.tree.get(queue)
     if not queue:
-        yield Problem(path, "It is empty and names no queue; leave it out.")
+        yield Problem(path, "The label is empty. Name a queue, or remove the label.")
     elif found is None:
-        yield Problem(path, f'Queue "{queue}" does not exist.')
+        yield Problem(path, f'Queue "{queue}" does not exist. Create it, or name another queue.')
     elif not found.admits(namespace.labels):
         sentence = f'Namespace "{namespace.name}" may not use queue "{queue}".'
         yield Problem(path, f"{sentence} {why_not_admitted(found, namespace.name)}")
 
 
 def creation_problems(queue: QueueName, path: str, around: Surroundings) -> Iterator[Problem]:
-    """What speaks against a user's naming the queue on a claim, which it then pays for."""
+    """Why a user may not name the queue on a new claim, which the queue then owns."""
     if queue not in around.tree:
         return
     if around.tree.sharing(queue).label_at_create is SharingPolicy.DENY:
         sentence = f'Queue "{queue}" may not be named on a new claim (labelAtCreate: Deny).'
-        yield Problem(path, f"{sentence} The queue of the first pod that uses it becomes its own.")
+        mend = "Remove the label: the queue of the first pod that uses the claim becomes its owner."
+        yield Problem(path, f"{sentence} {mend}")

@@ -1,8 +1,8 @@
-"""Queues: their own fields, their place in the tree, and what would be lost with them.
+"""Rules for Queues: their fields, their place in the tree, and their deletion.
 
-Only what makes a tree contradict itself is refused. What is merely unfinished, such as a parent
-that comes later, is a warning, so that a whole tree can be applied in any order. A Queue may move
-to another parent while it owns claims: what it is charged moves with it.
+Only a contradiction in the tree is refused. An incomplete tree, such as a missing parent, is a
+warning, so that a whole tree can be applied in any order. A Queue may move to another parent while
+it owns claims: its charges move with it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def judge_written(review: Review, around: Surroundings) -> Findings:
         return refused([*problems, *cycle])
     queue = parse_queue(body)
     if cycle and review.old is not None and parent_of(review.old) == queue.parent:
-        # It is in the cycle already, and a change of its quota makes that no worse.
+        # The queue was in the cycle before: a change of its quota does not make it worse.
         return Findings(warnings=(*map(str, cycle), *_warnings(queue, around)))
     return Findings(tuple(cycle), tuple(_warnings(queue, around)))
 
@@ -60,42 +60,44 @@ def judge_deleted(review: Review, owned: Sequence[ClaimView], around: Surroundin
 
     Args:
         review: The review.
-        owned: The claims that bear the queue's label.
-        around: What is known of the cluster.
+        owned: The claims with the queue's label.
+        around: The stored objects of the cluster.
     """
     name = name_of(review)
     problems = []
     if children := around.tree.children(name):
         sentence = f'Queue "{name}" has {_counted(len(children), "child", "children")}'
-        problems.append(Problem("metadata.name", f"{sentence}: {listed(children)}."))
+        mend = "Delete them first, or give them another parent."
+        problems.append(Problem("metadata.name", f"{sentence}: {listed(children)}. {mend}"))
     allocated = sorted(f"{c.namespace}/{c.name}" for c in owned if c.is_allocated)
     if allocated:
         count = _counted(len(allocated), "allocated claim", "allocated claims")
         sentence = f'Queue "{name}" owns {count}: {listed(allocated)}.'
-        problems.append(Problem("metadata.name", sentence))
+        mend = "Delete their pods first, and wait until the claims are deallocated."
+        problems.append(Problem("metadata.name", f"{sentence} {mend}"))
     if problems:
         return refused(problems)
     return Findings(warnings=tuple(_stays(name, review.old)))
 
 
 def _stays(name: QueueName, body: Mapping[str, Any] | None) -> Iterator[str]:
-    """What is charged otherwise than for claims, only the finalizer shows."""
+    """A warning if the queue is charged for something other than claims, by its finalizer."""
     if CHARGES_FINALIZER in part(body, "metadata", "finalizers"):
         yield (
-            f'metadata.finalizers: Queue "{name}" is charged, or was a moment ago: it takes nothing'
-            " new from now on, and goes when its pods have ended."
+            f'metadata.finalizers: Queue "{name}" is charged, or was a moment ago: it admits no'
+            " pods from now on, and is removed when its pods have ended."
         )
 
 
 def _changes_nothing(body: Mapping[str, Any], old: Mapping[str, Any] | None) -> bool:
-    """An update of labels or finalizers must pass whatever the spec says by now."""
+    """Whether the spec is unchanged: updates of labels or finalizers must always pass."""
     if old is None:
         return False
     return "deletionTimestamp" in body["metadata"] or body.get("spec") == old.get("spec")
 
 
 def _cycle(name: QueueName, parent: QueueName, tree: QueueTree) -> Iterator[Problem]:
-    """That a queue is its own parent is a problem of the object alone, and not told here."""
+    """A cycle through other queues; `queue_problems` reports a queue that is its own parent."""
     if not parent or parent == name:
         return
     path = tree.path(parent)
@@ -104,11 +106,12 @@ def _cycle(name: QueueName, parent: QueueName, tree: QueueTree) -> Iterator[Prob
         path = (*path, name)  # The tree does not know the queue yet.
     if name in path:
         members = [name, *path[: path.index(name) + 1]]
-        yield Problem("spec.parent", f"{' -> '.join(members)} is a cycle.")
+        sentence = f"{' -> '.join(members)} is a cycle. Name another parent."
+        yield Problem("spec.parent", sentence)
 
 
 def unknown_sharers(body: Mapping[str, Any] | None, around: Surroundings) -> list[QueueName]:
-    """The names in `spec.claimSharing.queues` that no Queue is known by."""
+    """The names in `spec.claimSharing.queues` without a stored Queue."""
     names = part(body, "spec", "claimSharing").get("queues") or ()
     written = [QueueName(name) for name in names if isinstance(name, str) and name]
     return [name for name in written if name not in around.tree]
@@ -141,9 +144,12 @@ def _about_class(key: ResourceKey, around: Surroundings) -> Iterator[str]:
     if not around.exists(key):
         yield f'There is no DeviceClass or Configuration "{key}" (yet).'
     elif (counted := around.catalog.key(ClassName(key))) != key:
-        yield f'Uses of "{key}" are counted under "{counted}": list that.'
+        yield f'Uses of "{key}" are counted under "{counted}": list "{counted}" instead.'
     elif (view := around.catalog.class_named(ClassName(key))) is not None and view.is_of_several:
-        yield f'Uses of "{key}" are counted under the Configuration of each device: list those.'
+        yield (
+            f'Uses of "{key}" are counted under the Configuration of each device: list the'
+            " Configurations instead."
+        )
 
 
 def _about_drivers(key: ResourceKey, around: Surroundings) -> Iterator[str]:
@@ -156,18 +162,21 @@ def _about_drivers(key: ResourceKey, around: Surroundings) -> Iterator[str]:
 def _about_devices(
     queue: Queue, key: ResourceKey, around: Surroundings, uses: Mapping[ResourceKey, int]
 ) -> Iterator[str]:
-    """Devices of others are in slices, which nobody looks at here."""
+    """Warn of a quota above the uses of all published devices.
+
+    Devices of other drivers are not checked: the webhook does not read ResourceSlices.
+    """
     quota, there = queue.shares[key].quota.most or 0, uses.get(key, 0)
     if quota <= there or not around.catalog.has_configuration(key):
         return
     if there:
-        yield f"{quota} is more than the {there} uses that the devices of {key} have by now."
+        yield f"{quota} is more than the {there} uses of all published devices of {key}."
     else:
         yield f"No device of {key} is published (yet)."
 
 
 def _about_quotas(queue: Queue, key: ResourceKey, tree: QueueTree) -> Iterator[str]:
-    """An ancestor that does not list a resource does not check it."""
+    """Warn of children with larger quotas than their parent, if the parent lists the resource."""
     mine = queue.shares[key].quota
     children = [child for name in tree.children(queue.name) if (child := tree.get(name))]
     yield from _excess(queue.name, mine, key, children)
@@ -186,10 +195,13 @@ def _excess(
         return
     given = [found.most for found in quotas if found.most is not None]
     if len(given) < len(quotas):
-        yield f'A child of queue "{parent}" has a quota of {key} without an end, and it {quota}.'
+        yield (
+            f'A child of queue "{parent}" has an unlimited quota of {key}, but the queue itself'
+            f" has {quota}."
+        )
     elif not quota.allows(sum(given)):
         yield (
-            f'The children of queue "{parent}" have quotas of {key} of {sum(given)} in all,'
+            f'The children of queue "{parent}" have quotas of {sum(given)} {key} in total,'
             f" more than its own {quota}."
         )
 

@@ -1,4 +1,4 @@
-"""What the rules look at beside the object itself."""
+"""Input of the rules besides the object itself: stored objects, and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Hold(StrEnum):
 
 
 class OtherSchedulers(StrEnum):
-    """What becomes of pods of other schedulers that ask for accounted devices."""
+    """Whether pods of other schedulers may ask for accounted devices."""
 
     REFUSE = "Refuse"
     ALLOW = "Allow"
@@ -25,12 +25,13 @@ class OtherSchedulers(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSettings:
-    """What an administrator decides about new pods.
+    """Settings of an administrator for new pods.
 
     Attributes:
-        scheduler_names: The schedulers that accounting is part of; the first is the one that
-            pods of namespaces that opt in are sent to.
-        hold: Whether those get a gate, or are refused by the scheduler until they fit.
+        scheduler_names: The schedulers with accounting. Pods of namespaces that opt in get the
+            first one.
+        hold: Whether those pods get a gate, or the scheduler retries them until they fit.
+        other_schedulers: Whether pods of other schedulers may ask for accounted devices.
     """
 
     scheduler_names: tuple[str, ...] = ("moorage",)
@@ -40,13 +41,14 @@ class PodSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """The cluster as it is known at this moment, and what an administrator decided.
+    """The stored objects of the cluster, and the settings of an administrator.
 
     Attributes:
         tree: All queues.
-        catalog: All classes, Configurations and Instances, by the names that stand for them.
-        exists: Whether there is a DeviceClass or a Configuration of a name.
-        pods: What he decided about new pods.
+        catalog: All classes, Configurations and Instances, by name.
+        exists: Whether a DeviceClass or a Configuration of a name exists.
+        settings: Settings of accounting.
+        pods: Settings for new pods.
     """
 
     tree: QueueTree

@@ -147,7 +147,7 @@ async def test_a_secret_of_no_use_is_made_anew_without_a_refused_call(rotation: 
         await rotation.until("another certificate is shown", lambda: _is_another(rotation, before))
 
     log = "".join(replica.log.read_text() for replica in rotation.replicas)
-    assert "no authority of use in the Secret" in log
+    assert "has no usable CA" in log
     assert "Traceback" not in log
 
 

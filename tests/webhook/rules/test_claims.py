@@ -52,14 +52,18 @@ def test_a_queue_that_exists_may_be_named(judged: Judged, path: str) -> None:
 def test_a_queue_that_does_not_exist_may_not(judged: Judged, path: str) -> None:
     found = judged("visoin", surroundings(a_queue("vision")))
 
-    assert found.problems == (Problem(path, 'Queue "visoin" does not exist.'),)
+    assert found.problems == (
+        Problem(path, 'Queue "visoin" does not exist. Create it, or name another queue.'),
+    )
 
 
 @EACH
 def test_an_empty_label_is_refused(judged: Judged, path: str) -> None:
     found = judged("", surroundings())
 
-    assert found.problems == (Problem(path, "It is empty and names no queue; leave it out."),)
+    assert found.problems == (
+        Problem(path, "The label is empty. Name a queue, or remove the label."),
+    )
 
 
 @EACH
@@ -129,5 +133,6 @@ def test_the_key_of_the_label_is_a_setting() -> None:
     (problem,) = judge_claim(a_review("ResourceClaim", body), LAB, around).problems
 
     assert problem == Problem(
-        "metadata.labels[kai.scheduler/queue]", 'Queue "nobody-either" does not exist.'
+        "metadata.labels[kai.scheduler/queue]",
+        'Queue "nobody-either" does not exist. Create it, or name another queue.',
     )

@@ -23,7 +23,7 @@ from webhook.rules.configurations import (
 )
 
 DETAILS = "spec.discoveryHandler.discoveryDetails"
-CONSEQUENCE = "Until that is mended, Moorage discovers no devices for this Configuration."
+CONSEQUENCE = "Until this is corrected, Moorage discovers no devices for this Configuration."
 UDEV = """udevRules: ['KERNEL=="video[0-9]*"']"""
 
 
@@ -88,7 +88,7 @@ def test_a_handler_that_no_node_reports_may_register_yet() -> None:
 
     assert found.warnings == (
         'spec.discoveryHandler.name: No node reports a discovery handler "barcode" yet. Built in'
-        " are debugEcho, onvif, opcua, udev; others register on nodes themselves.",
+        " are debugEcho, onvif, opcua, udev; start any other handler on the nodes.",
     )
 
 

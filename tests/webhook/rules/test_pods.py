@@ -88,7 +88,7 @@ def test_nobody_chooses_the_node_of_accounted_devices_beforehand() -> None:
     assert problem == Problem(
         "spec.nodeName",
         "ResourceClaim default/cam: uses are charged to queues, so a scheduler must choose the"
-        " node.",
+        " node. Remove the field.",
     )
 
 
@@ -100,7 +100,7 @@ def test_another_scheduler_does_not_place_accounted_devices() -> None:
     assert problem == Problem(
         "spec.schedulerName",
         "ResourceClaim default/cam: uses are charged to queues, which scheduler"
-        ' "default-scheduler" does not know; use "moorage".',
+        ' "default-scheduler" does not check. Use "moorage".',
     )
 
 
@@ -115,8 +115,8 @@ def test_other_schedulers_may_be_let_be_with_a_warning() -> None:
     assert found.problems == ()
     assert found.warnings == (
         "spec.schedulerName: ResourceClaim default/cam: uses are charged to queues, which"
-        ' scheduler "kai-scheduler" does not know: this one is charged once it runs. "moorage"'
-        " would judge it first.",
+        ' scheduler "kai-scheduler" does not check: the pod is charged only once it runs. Use'
+        ' "moorage" to check before.',
     )
 
 
@@ -207,7 +207,9 @@ def test_a_claim_that_does_not_exist_yet_is_admitted() -> None:
 def test_but_its_pod_names_no_queue_that_does_not_exist() -> None:
     found = findings(a_body(queue="nobody", claims=["later"]), [None])
 
-    assert found.problems == (Problem(LABEL_PATH, 'Queue "nobody" does not exist.'),)
+    assert found.problems == (
+        Problem(LABEL_PATH, 'Queue "nobody" does not exist. Create it, or name another queue.'),
+    )
 
 
 def test_the_queue_of_a_pod_must_admit_its_namespace() -> None:

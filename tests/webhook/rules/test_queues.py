@@ -72,7 +72,7 @@ def test_a_cycle_of_any_length_is_refused(length: int) -> None:
     (problem,) = created(surroundings(*chain), parent=f"q{length - 1}").problems
 
     names = ["vision", *(f"q{n}" for n in reversed(range(length))), "vision"]
-    assert str(problem) == f"spec.parent: {' -> '.join(names)} is a cycle."
+    assert str(problem) == f"spec.parent: {' -> '.join(names)} is a cycle. Name another parent."
 
 
 def test_a_queue_is_not_its_own_parent() -> None:
@@ -93,7 +93,9 @@ def test_a_move_below_itself_is_refused() -> None:
 
     found = written(a_queue_object("vision", parent="child"), around, a_queue_object("vision"))
 
-    assert messages(found) == ["spec.parent: vision -> child -> vision is a cycle."]
+    assert messages(found) == [
+        "spec.parent: vision -> child -> vision is a cycle. Name another parent."
+    ]
 
 
 def test_a_cycle_that_is_there_hinders_no_other_change() -> None:
@@ -104,7 +106,9 @@ def test_a_cycle_that_is_there_hinders_no_other_change() -> None:
     found = written(a_queue_object("vision", parent="b", onvif=(1, 1)), around, old)
 
     assert found.problems == ()
-    assert found.warnings == ("spec.parent: vision -> b -> vision is a cycle.",)
+    assert found.warnings == (
+        "spec.parent: vision -> b -> vision is a cycle. Name another parent.",
+    )
 
 
 def test_a_cycle_above_is_not_this_queues_problem() -> None:
@@ -145,7 +149,7 @@ def test_a_class_that_is_counted_under_another_name_is_odd() -> None:
 
     assert created(around, resources=resources).warnings == (
         'spec.resources[0].deviceClass: Uses of "onvif-8a2b3c" are counted under "onvif":'
-        " list that.",
+        ' list "onvif" instead.',
     )
 
 
@@ -156,9 +160,10 @@ def test_a_class_of_somebody_elses_that_selects_our_devices_is_odd() -> None:
     resources = [{"deviceClass": "cams", "quota": 1}, {"deviceClass": "any", "quota": 1}]
 
     assert created(around, resources=resources).warnings == (
-        'spec.resources[0].deviceClass: Uses of "cams" are counted under "onvif": list that.',
+        'spec.resources[0].deviceClass: Uses of "cams" are counted under "onvif": list'
+        ' "onvif" instead.',
         'spec.resources[1].deviceClass: Uses of "any" are counted under the Configuration of each'
-        " device: list those.",
+        " device: list the Configurations instead.",
     )
 
 
@@ -196,8 +201,8 @@ def test_quotas_of_siblings_beyond_the_parents_are_odd() -> None:
     )
 
     assert created(around, parent="research", onvif=(5, -1)).warnings == (
-        'spec.resources[0].quota: The children of queue "research" have quotas of onvif of 9 in'
-        " all, more than its own 8.",
+        'spec.resources[0].quota: The children of queue "research" have quotas of 9 onvif in'
+        " total, more than its own 8.",
     )
 
 
@@ -208,7 +213,7 @@ def test_a_quota_of_minus_one_counts_as_the_limit() -> None:
     (warning,) = created(around, parent="research", onvif=(-1, 5)).warnings
 
     assert fine == NOTHING_FOUND
-    assert "have quotas of onvif of 5 in all, more than its own 4." in warning
+    assert "have quotas of 5 onvif in total, more than its own 4." in warning
 
 
 def test_a_parent_that_lowers_its_quota_below_its_childrens_is_odd() -> None:
@@ -224,7 +229,7 @@ def test_a_child_without_an_end_is_odd_under_a_parent_with_one() -> None:
 
     (warning,) = created(around, parent="research", onvif=(-1, -1)).warnings
 
-    assert "without an end" in warning
+    assert "has an unlimited quota" in warning
 
 
 def test_a_parent_without_an_end_or_without_the_class_bounds_nothing() -> None:
@@ -258,6 +263,7 @@ def test_a_queue_with_children_stays() -> None:
     assert messages(deleted(surroundings(a_queue("vision"), *children))) == [
         'metadata.name: Queue "vision" has 7 children:'
         " child-0, child-1, child-2, child-3, child-4 and 2 more."
+        " Delete them first, or give them another parent."
     ]
 
 
@@ -267,6 +273,7 @@ def test_a_queue_that_owns_allocated_claims_stays_and_says_which() -> None:
     assert messages(deleted(surroundings(a_queue("vision")), *owned)) == [
         'metadata.name: Queue "vision" owns 3 allocated claims:'
         " default/cam-0, default/cam-1, default/cam-2."
+        " Delete their pods first, and wait until the claims are deallocated."
     ]
 
 
@@ -278,8 +285,8 @@ def test_a_queue_that_is_charged_otherwise_stays_and_says_so() -> None:
 
     assert found.problems == ()
     assert found.warnings == (
-        'metadata.finalizers: Queue "vision" is charged, or was a moment ago: it takes nothing new'
-        " from now on, and goes when its pods have ended.",
+        'metadata.finalizers: Queue "vision" is charged, or was a moment ago: it admits no pods'
+        " from now on, and is removed when its pods have ended.",
     )
 
 
@@ -321,7 +328,7 @@ def devices(*capacities: int, configuration: str = "usb") -> list[InstanceView]:
     ("quota", "capacities", "said"),
     [
         (4, (1, 3), ()),
-        (5, (1, 3), ("5 is more than the 4 uses that the devices of usb have by now.",)),
+        (5, (1, 3), ("5 is more than the 4 uses of all published devices of usb.",)),
         (1, (), ("No device of usb is published (yet).",)),
         (0, (), ()),
         (-1, (1,), ()),
