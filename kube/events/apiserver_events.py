@@ -1,4 +1,4 @@
-"""Events: written to the API server in the background, as far as that is possible."""
+"""The recorder of Events: writes them to the API server in the background, as best effort."""
 
 import logging
 from collections.abc import Iterable
@@ -22,13 +22,13 @@ logger = logging.getLogger(__name__)
 ATTEMPTS = 3
 MOST_WAITING = 1000
 SERIES_SECONDS = 1.0
-"""How often it is looked whether repetitions are due to be written."""
+"""How often due repetitions are written."""
 
 BACKOFF = Backoff(first_seconds=0.5, cap_seconds=5.0)
 WRITE = WriteOptions(timeout_seconds=5.0)
 
 _SERIES: Final = "series"
-"""The key of the look at all series; the other keys are paths of Events."""
+"""The key for the repetitions of all series; the other keys are paths of Events."""
 
 
 @dataclass(slots=True)
@@ -38,14 +38,14 @@ class _Waiting:
 
 
 class EventRecorder:
-    """Takes Events at any time, and writes them one after the other while `run` runs.
+    """Takes Events without waiting, and writes them one after the other while `run` runs.
 
-    Best effort: Events are for people, so nothing waits for them and nothing fails with them.
-    `dropped` counts those that were lost because too many waited, or the API server took none.
+    Best effort: no caller waits for an Event or fails with it. `dropped` counts Events that were
+    lost to a full queue, or that the API server did not accept.
     """
 
     def __init__(self, client: ApiClient, controller: str, instance: str) -> None:
-        """`controller` is a qualified name such as `moorage.dev/driver`; `instance` the pod's."""
+        """`controller` is a qualified name such as `moorage.dev/driver`; `instance` its pod."""
         self.dropped = 0
         self._client = client
         self._series = EventSeries(controller, instance)
@@ -55,7 +55,7 @@ class EventRecorder:
         )
 
     def record(self, event: Event) -> None:
-        """Return at once, whatever the state of the API server is."""
+        """Queue an event; returns at once, whatever the state of the API server is."""
         if len(self._waiting) >= MOST_WAITING:
             self.dropped += 1
             return
@@ -76,7 +76,7 @@ class EventRecorder:
 
     async def _reconcile(self, key: ObjectPath | str) -> Result:
         if isinstance(key, str):
-            # A series may be that of an Event which is still to be created.
+            # A series may belong to an Event that is not created yet.
             if not self._waiting:
                 self._put(self._series.due(now=wall_clock()))
             return After(SERIES_SECONDS)
@@ -93,9 +93,9 @@ class EventRecorder:
 
     def _give_up(self, write: Write, error: ApiError) -> None:
         if isinstance(error, AlreadyExistsError):
-            return  # An earlier attempt was carried out although its answer was lost.
+            return  # An earlier attempt succeeded although its response was lost.
         if isinstance(write, PatchSeries) and isinstance(error, NotFoundError):
-            # The Event's time to live has run out, or its namespace is gone.
+            # The Event has expired, or its namespace is deleted.
             self._series.forget(write.path)
             return
         logger.warning("event not written: %s", error)

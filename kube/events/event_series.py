@@ -1,9 +1,9 @@
-"""What is written of the events that happen: each kind once, its repetitions as a series.
+"""Which Events are written: one of each kind, and its repetitions as a series.
 
-Events go to events.k8s.io/v1, where a repetition is a `series` on the first Event: one small
-patch instead of one more object, which `kubectl describe` shows as "x5 over 3m". The rest of an
-Event never changes there, its sentence included. So a changed sentence is a new Event, but at
-most one a minute for the same thing; in between it counts as a repetition.
+Events go to events.k8s.io/v1, where a repetition is a `series` on the first Event: a small patch
+instead of another object, which `kubectl describe` shows as "x5 over 3m". The other fields of an
+Event are immutable, its note included. So a changed note is a new Event, at most one a minute for
+the same kind; in between it counts as a repetition.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from kube.shapes.times import micro_time
 
 NEW_SENTENCE_AFTER = timedelta(minutes=1)
 WRITE_SERIES_EVERY = timedelta(seconds=10)
-# client-go's figure: after so long a silence the same thing is a new story.
+# As in client-go: after this time without a repetition the same event starts a new series.
 SERIES_ENDS_AFTER = timedelta(minutes=6)
 MOST_SERIES = 4096
 # Limits of the API (validation of events.k8s.io/v1).
@@ -30,14 +30,14 @@ LONGEST_NOTE_BYTES = 1024
 
 
 class EventType(StrEnum):
-    """Whether people should look at it."""
+    """Whether users should look at it."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
 
 
 class NamedObject(Protocol):
-    """What is known of an object in a namespace says which one it is."""
+    """A view of an object that has its name, namespace and UID."""
 
     @property
     def name(self) -> str: ...
@@ -61,7 +61,7 @@ class ObjectReference:
 
     @classmethod
     def of(cls, resource: Resource, kind: str, found: NamedObject) -> Self:
-        """The object of this resource that something is known of."""
+        """A reference to an object of this resource."""
         return cls(
             api_version=resource.api_version,
             kind=kind,
@@ -86,8 +86,8 @@ class ObjectReference:
 class Event:
     """Something that happened to an object.
 
-    reason: why, one CamelCase word, for machines. action: what was done about it, likewise.
-    note: the sentence for people.
+    reason: why, as one CamelCase word for programs. action: what was done, likewise.
+    note: the sentence for users.
     """
 
     regarding: ObjectReference
@@ -99,14 +99,14 @@ class Event:
 
     @classmethod
     def warning(cls, regarding: ObjectReference, reason: str, action: str, note: str) -> Self:
-        """What people should look at."""
+        """An event that users should look at."""
         return cls(
             regarding=regarding, type=EventType.WARNING, reason=reason, action=action, note=note
         )
 
     @classmethod
     def normal(cls, regarding: ObjectReference, reason: str, action: str, note: str) -> Self:
-        """What happened as it should."""
+        """An event that needs no attention."""
         return cls(
             regarding=regarding, type=EventType.NORMAL, reason=reason, action=action, note=note
         )
@@ -122,7 +122,7 @@ class CreateEvent:
 
 @dataclass(frozen=True, slots=True)
 class PatchSeries:
-    """Write how often it happened by now."""
+    """Write the number of repetitions."""
 
     path: ObjectPath
     patch: JsonObject
@@ -148,18 +148,18 @@ class _Series:
 
 
 class EventSeries:
-    """The series that are going on, of one reporting process."""
+    """The active series of one reporting process."""
 
     def __init__(self, controller: str, instance: str) -> None:
         self._controller, self._instance = controller, instance
         self._now = 0.0
-        # Of too many, that which has been silent for the longest goes.
+        # Beyond MOST_SERIES the series without a repetition for the longest time is dropped.
         self._series: TTLCache[_Kind, _Series] = TTLCache(
             MOST_SERIES, SERIES_ENDS_AFTER.total_seconds(), lambda: self._now
         )
 
     def record(self, event: Event, *, now: datetime, unique: str) -> CreateEvent | None:
-        """Count an event; the first of its kind is to be written, repetitions are `due` later.
+        """Count an event. Returns the new Event for the first of its kind; see `due` for the rest.
 
         `unique` becomes part of the new Event's name.
         """
@@ -168,7 +168,7 @@ class EventSeries:
         series = self._series.get(kind)
         if series and series.goes_on(event, now):
             series.count, series.last_at = series.count + 1, now
-            self._series[kind] = series  # Its silence begins anew.
+            self._series[kind] = series  # Renews its time to live.
             return None
         path = _path(event.regarding, unique)
         self._series[kind] = _Series(
@@ -177,7 +177,7 @@ class EventSeries:
         return CreateEvent(path, self._body(event, path, now))
 
     def due(self, *, now: datetime) -> Iterator[PatchSeries]:
-        """Yield the patches for what was repeated since it was last written."""
+        """Yield patches for series with repetitions that are not written yet."""
         self._now = now.timestamp()
         for series in list(self._series.values()):
             since = now - series.written_at
@@ -188,7 +188,7 @@ class EventSeries:
                 yield PatchSeries(series.path, patch)
 
     def forget(self, path: ObjectPath) -> None:
-        """End the series of an Event that is gone; the next repetition writes a new one."""
+        """End the series of a deleted Event; the next repetition writes a new one."""
         for kind, series in list(self._series.items()):
             if series.path == path:
                 del self._series[kind]
@@ -211,7 +211,7 @@ class EventSeries:
 
 
 def _path(regarding: ObjectReference, unique: str) -> ObjectPath:
-    """Events about cluster-scoped objects live in `default`, as the API demands."""
+    """The path of a new Event; those of cluster-scoped objects are in `default`, as required."""
     stem = regarding.name[: LONGEST_NAME - len(unique) - 1]
     return EVENTS.at(f"{stem}.{unique}", regarding.namespace or "default")
 

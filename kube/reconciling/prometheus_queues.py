@@ -9,17 +9,17 @@ REGISTRY = CollectorRegistry(auto_describe=False)
 _BUCKETS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0)
 _NAME = ("name",)
 
-DEPTH = Gauge("workqueue_depth", "Keys that are ready to be worked on.", _NAME, registry=REGISTRY)
+DEPTH = Gauge("workqueue_depth", "Keys that are ready to be processed.", _NAME, registry=REGISTRY)
 RESULTS = Counter(
     "workqueue_results_total",
-    "How often a key was worked on. result is done, after or failed; fenced counts how often"
-    " nothing might be written.",
+    "How often a key was processed. result is done, after or failed; fenced counts attempts"
+    " while writes were not allowed.",
     ("name", "result"),
     registry=REGISTRY,
 )
 WORK_SECONDS = Histogram(
     "workqueue_work_duration_seconds",
-    "How long a key was worked on at one time.",
+    "Seconds to process a key once.",
     _NAME,
     registry=REGISTRY,
     buckets=_BUCKETS,
