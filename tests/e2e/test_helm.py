@@ -96,7 +96,7 @@ def test_a_release_lives_as_documented_and_leaves_nothing_that_blocks(
         assert done.stderr == f"kubectl moorage {view}: {sentence}\n"
     documented.prepare(tmp_path)
     printed = documented.run(bare, documented.FIRST_CLAIM, tmp_path)
-    assert "What `helm uninstall` leaves" in printed
+    assert "`helm uninstall` leaves the definitions" in printed
     assert printed.splitlines()[-1].startswith("DEBUG_ECHO_DESCRIPTION")
     assert "=front door" in printed
     assert not [o for o in bare.list("queues,akric,pods") if named(o) == "moorage-test"]
