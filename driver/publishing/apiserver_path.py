@@ -52,7 +52,7 @@ class NodePath:
         wanted: OfferPath,
         turn: Callable[[OfferPath], Awaitable[None]],
     ) -> None:
-        """Create; `turn` waits until the node's other drivers take the same path or none."""
+        """Create; `turn` waits until no driver of the node takes another path."""
         self.awaits_turn = False
         self._client = client
         self._node = node

@@ -273,8 +273,6 @@ class GateKeeper:
         if self._kept.is_due(signature, first, now):
             self._waiting.wake_lines((signature,))
 
-    # Queries.
-
     def state(self, uid: PodUid) -> PodState:
         """The state of a pod; `MOVES` lists the transitions."""
         return self._moved.state(uid)

@@ -23,7 +23,7 @@ def given_event(
 
     Args:
         change: The change of an Instance that containers of this node have.
-        left: Previous paths of its device, in order of time.
+        left: Paths where its device was before, in order of time.
         where: The current locations of the devices.
     """
     is_back = change.before is None and change.after is not None

@@ -5,17 +5,16 @@
 kube-scheduler reads the slices of a pool's highest generation, and only if their number is the one
 that each of them states. So a change that is a single write keeps the generation. For any other
 change all slices are written with the next generation; until the last one is written, the pool is
-incomplete and kube-scheduler allocates none of its devices. A complete pool never shows a mixture
-of old and new state. The one exception is the node scope of single devices, which other devices do
-not depend on.
+incomplete and kube-scheduler allocates none of its devices. A complete pool never mixes old and new
+state, except for the node scopes of single devices, which are independent of each other.
 
 Slices of older generations are deleted last, when readers ignore them. So is a slice that gives
 devices to another one: a device that a claim may have is in some slice at every moment.
 
-Writes are sent in the order of the plan. After a failed write, read again and plan again. After a
-successful write, give the answer to `adoption.adopt`. These are the rules of the ResourceSlice
-controller in Go (k8s.io/dynamic-resource-allocation/resourceslice). The division into slices, which
-that controller leaves to its driver, is in `shards`.
+Writes are sent in the order of the plan. After a failed write, read and plan again. After a
+successful write, give the answer to `adoption.adopt`. These are the rules of the controller in Go
+(k8s.io/dynamic-resource-allocation/resourceslice), which leaves the division into slices to its
+driver: that is in `shards`.
 """
 
 from __future__ import annotations
@@ -51,8 +50,7 @@ COUNTER_SETS_LIMIT = 8
 """`ResourceSliceMaxCounterSets` of resource.k8s.io/v1."""
 
 _PREFIX_LIMIT = 57
-"""Most characters before the hyphen and the five characters that the API server adds. The API
-server cuts a longer prefix, and refuses the slice if the result is no name."""
+"""Most characters before the hyphen and the five characters that the API server adds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +78,6 @@ class PoolPlan:
 
     Attributes:
         deletes: Slices of the current generation that the pool no longer has.
-        updates: Slices to replace.
-        creates: Slices to create.
         outdated: Slices of older generations, to delete.
     """
 
@@ -137,7 +133,7 @@ def plan_slices(
     existing: Sequence[StoredSlice],
     adopted: Adopted = _NOTHING_ADOPTED,
 ) -> PoolPlan:
-    """The plan of a pool whose content of each slice is given; `desired.groups` gives the scope."""
+    """The plan of a pool with given contents of its slices; `desired.groups` gives the scope."""
     ours = _ours(desired, existing)
     current = _that_lose_nothing(_current(desired, ours), contents)
     missing = [i for i in range(len(contents)) if i not in current]
@@ -265,9 +261,8 @@ def _ours(desired: DesiredPool, existing: Iterable[StoredSlice]) -> list[StoredS
 def _is_ours(desired: DesiredPool, view: StoredSlice) -> bool:
     """Whether this publisher owns a slice of this pool.
 
-    A pool of the same name on another node, or of shared devices, has another publisher, whose
-    slices this one may not be allowed to delete. But a slice with our owner was ours once, with
-    another nodeName. As nodeName is immutable, the slice is replaced.
+    A pool of the same name may have another publisher, whose slices this one must not delete. But a
+    slice with our owner was ours once, with another nodeName, which is immutable: it is replaced.
     """
     if (view.driver, view.pool) != (desired.driver, desired.name):
         return False

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from driver.configurations.configurations import Verdict, concerns_devices, judge
-from driver.discovery.handlers import check_details
+from driver.configurations.configurations import Verdict, concerns_devices
 from driver.handlers.node_sources import NodeSources
 from driver.handlers.properties.apiserver_properties import NodeProperties
 from driver.instances.disk_nodes import HostNodes
@@ -89,7 +88,7 @@ class NodeCluster:
         self._properties = NodeProperties(client, tasks)
         self.discoveries = Discoveries(sources, tasks, self.on_answer, self._properties.read)
         self.node_sight = NodeSight(
-            self._instances, self._inventory_now, lambda: self.pools.current
+            self._instances, lambda: self._seeing()(), lambda: self.pools.current
         )
         self._listeners: list[Callable[[Inventory], None]] = []
         self._on_seen: list[Callable[[], None]] = []
@@ -97,15 +96,7 @@ class NodeCluster:
         self._answers = 0
         self._first_answers = asyncio.Event()
         self._decided = asyncio.Event()
-        self.configurations = Store(
-            client,
-            CONFIGURATIONS.select(),
-            lambda body: judge(
-                body,
-                check_details,
-                unique_devices_default=place.unique_devices_default,
-            ),
-        )
+        self.configurations = Store(client, CONFIGURATIONS.select(), place.judged)
         self._homes = place.homes
         self.pools = NodePools(
             client,
@@ -119,12 +110,9 @@ class NodeCluster:
                 published=PUBLISHED_SECONDS.observe,
             ),
         )
-        self._problems = DeviceProblems(place, lambda: self.inventory)
+        self._problems = problems = DeviceProblems(place, lambda: self.inventory)
         reporter = Reporter(
-            sources.reports,
-            self._properties.problems,
-            self._problems.unnamed,
-            self._problems.rivals,
+            sources.reports, self._properties.problems, problems.unnamed, problems.rivals
         )
         self._handlers = NodeHandlers(client, node, reporter, self.configurations)
         for source in (sources, self._properties):
@@ -162,9 +150,6 @@ class NodeCluster:
     def _seen(self) -> None:
         for listener in self._on_seen if self.inventory is not None else ():
             listener()
-
-    def _inventory_now(self) -> Inventory:
-        return self._seeing()()
 
     def _seeing(self) -> Callable[[], Inventory]:
         """Returns a function that makes the inventory of this moment, in any thread."""

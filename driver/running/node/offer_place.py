@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from driver.api import NodeName
+from driver.configurations.configurations import Verdict, judge
 from driver.devices import AKRIS_DIGITS
+from driver.discovery.handlers import check_details
 from driver.environment import BUILT_IN, EnvironmentRules
 from driver.plumbing.disk_dev import HostDev
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.shown.local_pools import Homes
+from kube.api import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +34,7 @@ class OfferPlace:
     homes: Homes = field(default_factory=dict)
     rules: EnvironmentRules = BUILT_IN
     dev: HostDev = field(default_factory=HostDev)
+
+    def judged(self, body: JsonObject) -> Verdict:
+        """Parse a Configuration by these settings."""
+        return judge(body, check_details, unique_devices_default=self.unique_devices_default)

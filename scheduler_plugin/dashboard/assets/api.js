@@ -1,4 +1,4 @@
-// The dashboard's answers. The token is kept for this tab only, and sent in a header, not a cookie.
+// The dashboard's answers. Only this tab keeps the token, and sends it in a header: never a cookie.
 
 import { createParser } from "./vendor/eventsource-parser.js";
 

@@ -67,7 +67,7 @@ class Places:
     def fit(self, seeker: Seeker, node: str, gone: Gone, before: Sequence[Place]) -> Place | str:
         """The pod's placement on a node, in addition to the placements of others; else why not.
 
-        The reason is "" where devices are lacking. Raises InDoubtError.
+        The reason is "" where devices are lacking. Raises `InDoubtError`.
         """
         if seeker.beside and all((p.pod, p.node) != (seeker.beside, node) for p in before):
             return f'node "{node}" is not the node of the pods that share its claims'
@@ -82,7 +82,7 @@ class Places:
         return why
 
     def has_devices(self, seeker: Seeker, node: str, gone: Gone, before: Sequence[Place]) -> bool:
-        """Whether a node has the devices for a pod; nothing else counts. Raises InDoubtError."""
+        """Whether a node has the devices for a pod, and only these. Raises `InDoubtError`."""
         by_class, _ = self._divided(seeker, node)
         return any(
             self._matched([*choice, *by_class], node, gone, before) is not None

@@ -470,4 +470,4 @@ async def test_listeners_are_counted_and_no_more_than_so_many(
     await third.leave()
 
     assert second[0] == 503
-    assert "ask now and then" in second[1]
+    assert "poll the state" in second[1]

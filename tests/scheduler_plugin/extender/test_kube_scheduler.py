@@ -353,7 +353,7 @@ async def test_a_pod_that_waited_for_a_write_sees_afresh_what_became_of_its_clai
     answers = await asyncio.gather(scene.bind("a"), scene.bind("b"))
 
     assert answers[0] == ""
-    assert "no reservation" in answers[1]
+    assert "is not reserved" in answers[1]
 
 
 async def test_bind_waits_for_the_watch_before_it_reads(scene: Scene) -> None:
@@ -426,7 +426,7 @@ async def test_bind_sees_that_the_claim_of_an_earlier_attempt_is_gone(scene: Sce
     scene.cluster.lags = True
     del scene.cluster.claims["cam"]
 
-    assert "no reservation" in await scene.bind("a")
+    assert "is not reserved" in await scene.bind("a")
 
 
 async def test_a_first_attempt_reads_nothing(scene: Scene) -> None:
@@ -516,7 +516,7 @@ async def test_bind_gives_up_when_claims_never_rest(scene: Scene) -> None:
 
     scene.binder.before_write.extend([touched] * ATTEMPTS)
 
-    assert f"written by others {ATTEMPTS} times" in await scene.bind("a")
+    assert f"during {ATTEMPTS} attempts" in await scene.bind("a")
     assert not scene.binder.bound
 
 
@@ -606,7 +606,7 @@ async def test_a_claim_that_was_made_anew_meanwhile_is_not_bound(scene: Scene) -
 
     scene.binder.before_write.append(recreated)
 
-    assert "no reservation" in await scene.bind("a")
+    assert "is not reserved" in await scene.bind("a")
     assert scene.owner == ("", "")
 
 
@@ -683,7 +683,7 @@ async def test_bind_of_the_wrong_pod_is_refused(scene: Scene) -> None:
 
     assert await scene.bind("gone") == "Pod default/gone does not exist."
     assert "created again" in await scene.bind("a", uid="another")
-    assert "not of Pod default/a" in await scene.bind("a", uid=pod_uid("b"))
+    assert "not to Pod default/a" in await scene.bind("a", uid=pod_uid("b"))
 
 
 @pytest.mark.parametrize("made_anew", [True, False])

@@ -128,7 +128,7 @@ async def test_holder_beside_us_is_served_when_the_stores_are_there(
         await until(lease, "")
 
         assert lease.why_not_ready() == ""
-        assert "too short for 10 s" in lease.why_not(10)
+        assert "too short for a write of 10 s" in lease.why_not(10)
     assert "serving holder=host-a_1" in caplog.text
 
 
@@ -148,7 +148,7 @@ async def test_lease_that_is_not_renewed_is_never_relied_on(
     """It may be a leftover of a kube-scheduler that died before this process began."""
     api.is_renewed = False
     async with following(api, stores) as lease:
-        await until(lease, "ours for 0.0 s for certain")
+        await until(lease, "certainly held for 0.0 s")
 
 
 async def test_api_server_that_is_away_lets_the_lease_run_out(
@@ -158,7 +158,7 @@ async def test_api_server_that_is_away_lets_the_lease_run_out(
     async with following(api, stores) as lease:
         await until(lease, "")
         api.error = UnavailableError("away")
-        await until(lease, "ours for 0.0 s for certain")
+        await until(lease, "certainly held for 0.0 s")
         api.error = None
         await until(lease, "")
 
@@ -171,7 +171,7 @@ async def test_takeover_by_another_ends_it_at_once_and_its_end_is_waited_for(
         await until(lease, "")
         asked = len(stores.moments)
         api.holder, api.transitions = "host-b_1", 1
-        await until(lease, 'held by "host-b_1"')
+        await until(lease, '"host-b_1" holds')
 
         api.holder, api.transitions = "host-a_2", 2
         await until(lease, "may still write")
@@ -205,13 +205,13 @@ async def test_who_asks_has_the_lease_read_at_once_and_when_anothers_time_ends(
 ) -> None:
     api.seconds, api.holder = 0.5, "host-b_1"
     async with following(api, stores, SELDOM) as lease:
-        await until(lease, 'held by "host-b_1"')
+        await until(lease, '"host-b_1" holds')
         api.holder, api.transitions = "host-a_1", 1
 
         await lease.settle(0.01)
 
         await until(lease, "may still write")
-        await until(lease, "for certain")
+        await until(lease, "certainly held")
 
 
 async def test_who_asks_is_answered_as_soon_as_he_is_served(
@@ -233,7 +233,7 @@ async def test_who_asks_waits_for_so_long_and_no_longer(api: FakeLease, stores: 
     async with following(api, stores, SELDOM) as lease:
         await lease.settle(0.05)
 
-        assert 'held by "host-b_1"' in lease.why_not_ready()
+        assert '"host-b_1" holds' in lease.why_not_ready()
 
 
 @pytest.mark.parametrize("error", [NotFoundError("no Lease"), None])

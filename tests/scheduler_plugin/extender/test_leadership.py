@@ -93,7 +93,7 @@ def test_first_holder_ever_is_served_once_the_stores_are_there() -> None:
     assert "not read yet" in why(found, 100)
 
     found = caught_up(found, found.others_over)
-    assert "0.0 s for certain" in why(found, 100), "no renewal was seen yet"
+    assert "certainly held for 0.0 s" in why(found, 100), "no renewal was seen yet"
 
     found = seen(found, a_sight("host-a_1", renewed=102), 102, a_holding("host-a_1", acquired=99))
     assert why(found, 102) == ""
@@ -196,7 +196,7 @@ def test_write_that_may_outlive_the_lease_does_not_begin() -> None:
     assert why(found, 112.9) == ""
     assert "certainly held for 2.0 s: this is too short for a write of 2 s" in why(found, 113)
     assert why(found, 114, seconds=0.5) == ""
-    assert "ours for 0.0 s" in why(found, 500, seconds=0)
+    assert "certainly held for 0.0 s" in why(found, 500, seconds=0)
 
 
 TICK = 0.5

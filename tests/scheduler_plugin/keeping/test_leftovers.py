@@ -151,15 +151,15 @@ def test_a_claim_of_a_deleted_queue_is_told() -> None:
 
     found = lost_queue(CLAIM, world)
     assert str(found) == (
-        'ResourceClaim default/cam belongs to queue "a", which does not exist: pods cannot use it'
-        " until the queue, or the claim, is made again."
+        'ResourceClaim default/cam belongs to queue "a", which does not exist: pods cannot use'
+        " it. Create the queue or the claim again."
     )
 
 
 def test_a_running_claim_of_a_deleted_queue_is_told() -> None:
     world = a_world(RUNS, an_allocated_claim("cam", "runs", queue="gone"))
 
-    assert "charged to no limit" in str(lost_queue(CLAIM, world))
+    assert "counts against no limit" in str(lost_queue(CLAIM, world))
 
 
 def test_a_stale_label_of_a_deleted_queue_is_no_news() -> None:

@@ -174,7 +174,7 @@ async def test_who_does_not_read_in_time_is_cut_off(
         slow_readers(bound, 1) as ((reader, writer),),
         asyncio.timeout(60),
     ):
-        while "figures not read" not in caplog.text:  # noqa: ASYNC110  Nobody else is told.
+        while "did not read the metrics" not in caplog.text:  # noqa: ASYNC110  Only the log says so.
             await asyncio.sleep(0.01)
         writer.transport.resume_reading()  # type: ignore[attr-defined]
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):

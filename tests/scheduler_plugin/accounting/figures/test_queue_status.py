@@ -145,7 +145,7 @@ OF_GPU = f'device.driver == "{GPU}"'
 @pytest.mark.parametrize(
     ("made", "drivers", "said"),
     [
-        (their_class("gpu", OF_GPU), (), f"of driver {GPU}: other schedulers may give"),
+        (their_class("gpu", OF_GPU), (), f"of driver {GPU}: other schedulers may allocate"),
         (their_class("gpu", OF_GPU), (), f"Set accounting.drivers: [moorage.dev, {GPU}]."),
         (their_class("gpu", OF_GPU), (GPU,), ""),
         (their_class("gpu", OF_GPU, labels={"moorage.dev/accounted": "false"}), (), ""),
