@@ -1,13 +1,13 @@
-"""`moorage-scheduler-plugin`: judges and binds pods for the kube-scheduler beside it.
+"""`moorage-scheduler-plugin`: judges and binds the pods of the kube-scheduler beside it.
 
 moorage-scheduler-plugin                answer kube-scheduler until a signal
-moorage-scheduler-plugin print-config   print the required configuration of kube-scheduler
-moorage-scheduler-plugin print-static-pod   print a static pod of kube-scheduler with the plugin
-moorage-scheduler-plugin write-certificates  make the certificates of these two
+moorage-scheduler-plugin print-config   print the configuration that kube-scheduler needs
+moorage-scheduler-plugin print-static-pod   print kube-scheduler's static pod with the plugin
+moorage-scheduler-plugin write-certificates  write the certificates of both on a control plane
 moorage-scheduler-plugin check          check an installation
-moorage-scheduler-plugin dashboard      serve a page for users: devices, their users, pending pods
-moorage-scheduler-plugin in-use         list the pods that use devices, before an uninstallation
-moorage-scheduler-plugin leave          remove finalizers, after an uninstallation
+moorage-scheduler-plugin dashboard      serve a page about devices, queues and waiting pods
+moorage-scheduler-plugin in-use         print the pods that use devices, before an uninstallation
+moorage-scheduler-plugin leave          remove Moorage's finalizers, after an uninstallation
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from scheduler_plugin.settings import (
 
 
 def main() -> int:
-    """Do what the command line says; returns the exit status."""
+    """Run the command; returns the exit status."""
     settings = parse_settings(sys.argv[1:], os.environ)
     if isinstance(settings, ServeSettings):
         _serve(settings)
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def _serve(settings: ServeSettings) -> NoReturn:
-    # Imported here, since `--help` and `print-config` need none of it.
+    # Imported here, since `--help` and `print-config` do not need these modules.
     import uvloop
 
     from kube.api import log_to_stderr, run_process
@@ -96,14 +96,14 @@ def _leave(settings: LeaveSettings) -> NoReturn:
 
 
 def _check(settings: CheckSettings) -> int:
-    """0 if the installation is whole, 1 if something is wrong, 2 if the check failed."""
+    """0 if nothing is wrong, 1 if something is wrong, 2 if the cluster cannot be read."""
     from scheduler_plugin.check_main import run_check
 
     return _told("check", settings.log_level, run_check(settings), good=True)
 
 
 def _in_use(settings: InUseSettings) -> int:
-    """0 if no pod uses a device, 1 if one does, 2 if the look failed."""
+    """0 if no pod uses a device, 1 if one does, 2 if the cluster cannot be read."""
     from scheduler_plugin.in_use_main import run_in_use
 
     return _told("in-use", settings.log_level, run_in_use(settings), good=False)
@@ -139,7 +139,7 @@ def _print_static_pod(settings: PrintStaticPodSettings) -> int:
 
 
 def _why_not_asked(settings: PrintStaticPodSettings) -> str:
-    """What is wrong with kube-scheduler's configuration, if the file is on this machine."""
+    """Why kube-scheduler would not call the plugin; "" if its file is not on this machine."""
     file = settings.scheduler_configuration
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))

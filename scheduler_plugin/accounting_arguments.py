@@ -1,9 +1,9 @@
-"""Options of `serve` that decide about charges; `kubectl moorage` reads them, too.
+"""Options of `serve` that decide which queue is charged; `kubectl moorage` reads them, too.
 
-`kubectl moorage` reads the plugin's flags from its Deployment, so that a view follows the same
-settings. It needs none of the plugin's other options.
+`kubectl moorage` reads the options from the Deployment of the release, so that its views judge as
+the plugin does. It needs none of the plugin's other options.
 
-Annotations are evaluated in this module, since subclasses in other modules make flags of them.
+Annotations are evaluated here, since subclasses in other modules make flags of them, too.
 """
 
 from collections.abc import Sequence
@@ -31,20 +31,26 @@ SchedulerName = Annotated[
     parsed(
         texts.names,
         metavar="NAME[,NAME...]",
-        help_="The kube-scheduler's profiles: pods of other schedulers are not judged or bound.",
+        help_="Name the profiles of the kube-scheduler; pods of other schedulers are not judged and"
+        " not bound.",
         shown="moorage",
     ),
 ]
 QueueLabel = Annotated[
     str,
-    parsed(texts.label_key, metavar="KEY", help_="The key of the queue label.", shown=QUEUE_LABEL),
+    parsed(
+        texts.label_key,
+        metavar="KEY",
+        help_="Set the key of the label that names the queue of a pod, claim or namespace.",
+        shown=QUEUE_LABEL,
+    ),
 ]
 DefaultQueue = Annotated[
     QueueName,
     parsed(
         texts.queue,
         metavar="NAME",
-        help_="The queue of pods without a queue of another source (default: none).",
+        help_="Set the queue of pods for which nothing else names one (default: none).",
     ),
 ]
 NonPreemptiblePriority = Annotated[
@@ -52,24 +58,31 @@ NonPreemptiblePriority = Annotated[
     parsed(
         texts.priority,
         metavar="NUMBER",
-        help_="Pods of at least this priority are non-preemptible.",
+        help_="Set the priority from which on pods are non-preemptible.",
         shown="100",
     ),
 ]
 ChargedForOrphans = Annotated[
     OrphanPolicy,
-    typer.Option(help="Which queue an allocated claim without an owner is charged to."),
+    typer.Option(
+        help="Charge an allocated claim without an owner to the queue of its oldest pod, or to no"
+        " queue."
+    ),
 ]
 OwnersLast = Annotated[
     OwnerLifetime,
-    typer.Option(help="How long an owner that a binding wrote stays."),
+    typer.Option(
+        help="Keep an owner that was written at a binding until the allocation ends, or for the"
+        " life of the claim."
+    ),
 ]
 PodGroups = Annotated[
     Sequence[Resource],
     parsed(
         texts.kinds,
         metavar="KINDS",
-        help_="Kinds of PodGroups as plural.version.group, separated by commas; empty for none.",
+        help_="Set the kinds of PodGroups, as plural.version.group, separated by commas; empty for"
+        " none.",
         shown="KAI's, the coscheduling plugin's and Kubernetes' own",
     ),
 ]
@@ -77,7 +90,7 @@ PodGroups = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseSettings:
-    """The settings of a release that views depend on: a flag for each field."""
+    """The settings of a release on which views depend: a flag for each field."""
 
     scheduler_name: SchedulerName = SCHEDULERS
     queue_label: QueueLabel = QUEUE_LABEL
@@ -99,15 +112,15 @@ class ReleaseSettings:
         )
 
 
-_app = commands("serve", "The options that decide about charges.")
+_app = commands("serve", "Decide which queue is charged.")
 _app.command("serve")(ReleaseSettings)
 
 
 def release_settings(words: Sequence[str]) -> ReleaseSettings:
-    """The settings of these flags, with defaults for all others.
+    """The settings of these flags, and the defaults of all others.
 
     Raises:
-        SystemExit: A flag is invalid; the message says why.
+        SystemExit: With a sentence, if a flag is not valid.
     """
     found: ReleaseSettings = settings_of(_app, words, {})
     return found

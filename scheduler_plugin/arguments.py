@@ -1,4 +1,4 @@
-"""The command line of `moorage-scheduler-plugin`. Nothing else reads flags or environment."""
+"""The command line of `moorage-scheduler-plugin`. Only this module reads flags and environment."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ app = commands(
 
 
 def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
-    """Settings from the command line, the environment and a file; the default command is `serve`.
+    """Settings from the command line, the environment and a file; `serve` is the default command.
 
     Raises:
-        SystemExit: A flag is invalid; the message says why.
+        SystemExit: With a sentence, if flags are not valid.
     """
     flags_only = not argv or (argv[0].startswith("-") and argv[0] != "--help")
     with_command = [DEFAULT_COMMAND, *argv] if flags_only else argv
@@ -96,7 +96,7 @@ def parse_settings(argv: Sequence[str], environ: Mapping[str, str]) -> Settings:
     return settings
 
 
-app.command("serve", help="Answer kube-scheduler until a signal; the default command.")(
+app.command("serve", help="Answer kube-scheduler until a signal; this is the default command.")(
     ServeSettings
 )
 
@@ -111,17 +111,26 @@ def print_config(
     client_names: ClientNames = NAMES,
     scheduler_name: SchedulerName = SCHEDULERS,
     scheduler_cert_file: Annotated[
-        str, file_option("kube-scheduler's client certificate; a path on its machine")
+        str,
+        file_option("Set the path of kube-scheduler's certificate on its host (default: no TLS)"),
     ] = "",
     scheduler_private_key_file: Annotated[
-        str, file_option("The key of that certificate; a path on its machine")
+        str,
+        file_option("Set the path of kube-scheduler's private key on its host (default: no TLS)"),
     ] = "",
     server_ca_file: Annotated[
         str,
-        file_option("The CA of the plugin's certificate; a path on kube-scheduler's machine"),
+        file_option(
+            "Set the path of the authority of the plugin's certificate on kube-scheduler's host"
+            " (default: no TLS)"
+        ),
     ] = "",
     scheduler_kubeconfig: Annotated[
-        str, file_option("kube-scheduler's kubeconfig, if it has one; a path on its machine")
+        str,
+        file_option(
+            "Set the path of kube-scheduler's kubeconfig on its host (default: the ServiceAccount"
+            " of its pod)"
+        ),
     ] = "",
     certificates: Certificates = "",
     config: Config = "",
@@ -142,7 +151,8 @@ def print_config(
     if listening.tls and not (caller.certificate and caller.key and caller.server_ca):
         raise refuse(
             "with TLS, print-config needs --scheduler-cert-file, --scheduler-private-key-file and"
-            " --server-ca-file: kube-scheduler's certificate and key, and the CA that it trusts."
+            " --server-ca-file: kube-scheduler's certificate and key, and the authority that it"
+            " trusts."
         )
     return PrintConfigSettings(
         listening=listening,
@@ -157,14 +167,16 @@ def print_config(
     "print-static-pod", help="Print the static pod of a kube-scheduler with the plugin beside it."
 )
 def print_static_pod(
-    image: Annotated[str, parsed(not_empty, metavar="IMAGE", help_="The image of Moorage.")],
+    image: Annotated[
+        str, parsed(not_empty, metavar="IMAGE", help_="Set Moorage's image, which is required.")
+    ],
     manifest: Annotated[
         Path,
         typer.Option(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="The current static pod of kube-scheduler.",
+            help="Read the present static pod of kube-scheduler from this file.",
         ),
     ] = Path("/etc/kubernetes/manifests/kube-scheduler.yaml"),
     folder: StaticPodFolder = FOLDER,
@@ -172,7 +184,10 @@ def print_static_pod(
     scheduler_name: SchedulerName = CLUSTERS_SCHEDULERS,
     plugin_config: Annotated[
         str,
-        file_option("The file for --config of `serve`, with further settings; a path on the host"),
+        file_option(
+            "Set the path of the plugin's file of settings on the host, as --config of `serve`"
+            " (default: none)"
+        ),
     ] = "",
     pages_address: PagesAddress = "",
     plain_http: PlainHttp = False,
@@ -181,8 +196,8 @@ def print_static_pod(
     address = pages_address or _pages_address_in(plugin_config) or PAGES_ADDRESS
     pages = safe(parse_pages_address(address))
     if not pages.port:
-        raise refuse(f"{PAGES_FLAG}: probes need a fixed port, and {address} has none.")
-    # Explicit flags, so that probes and plugin agree even if the file changes.
+        raise refuse(f"{PAGES_FLAG}: {address} has no port, and probes need one.")
+    # Written as flags, so that probes and plugin agree when the file changes.
     flags = [
         f"--lease={lease[0]}/{lease[1]}",
         f"--scheduler-name={','.join(scheduler_name)}",
@@ -195,20 +210,23 @@ def print_static_pod(
 
 
 def _pages_address_in(file: str) -> str:
-    """The pages address in a file of the plugin's settings; "" if there is none, or no file."""
+    """The pages address in a file of settings; "" if the file or the entry is absent."""
     found = settings_in(file) if file and Path(file).is_file() else {}
     return str(found.get(PAGES_FLAG.removeprefix("--"), ""))
 
 
 @app.command(
     "write-certificates",
-    help="Make the certificates of kube-scheduler and the plugin beside it, on a control plane.",
+    help="Write the certificates of kube-scheduler and of its plugin, on a control plane.",
 )
 def write_certificates(
     folder: Annotated[
         Path,
         typer.Option(
-            metavar="FOLDER", exists=True, file_okay=False, help="The folder for the files."
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="Write the files into this folder of the host.",
         ),
     ] = Path(FOLDER),
     config: Config = "",
@@ -216,28 +234,33 @@ def write_certificates(
     return WriteCertificatesSettings(folder=folder)
 
 
-@app.command(help="Check an installation, and say what mends it. It changes nothing.")
+@app.command(
+    help="Check an installation, and print what is wrong and how to repair it; change nothing."
+)
 def check(
     kubeconfig: Kubeconfig = None,
     log_level: LogLevel = "WARNING",
     namespace: Annotated[
         str,
-        parsed(not_empty, metavar="NAME", help_="The namespace of the release.", shown=LEASE[0]),
+        parsed(
+            not_empty, metavar="NAME", help_="Set the namespace of the release.", shown=LEASE[0]
+        ),
     ] = LEASE[0],
     lease: Annotated[
         Sequence[str] | None,
         parsed(
             texts.lease_name,
             metavar="NAMESPACE/NAME",
-            help_="kube-scheduler's Lease (default: moorage-scheduler in that namespace).",
+            help_="Name the Lease with which kube-scheduler is elected (default: moorage-scheduler"
+            " in the release's namespace).",
         ),
     ] = None,
     account: Annotated[
         str,
         typer.Option(
             metavar="USER",
-            help="The plugin's user as the API server names it (default: its ServiceAccount in"
-            " that namespace).",
+            help="Set the user name of the plugin at the API server (default: its ServiceAccount in"
+            " the release's namespace).",
         ),
     ] = "",
     scheduler_config: Annotated[
@@ -246,14 +269,18 @@ def check(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="kube-scheduler's configuration (default: that of the release).",
+            help="Read kube-scheduler's configuration from this file (default: that of the"
+            " release).",
         ),
     ] = None,
     listen_address: ListenAddress = ADDRESS,
     scheduler_name: SchedulerName = SCHEDULERS,
     certificates: Certificates = "",
     wait: Wait = 0.0,
-    output: Annotated[Literal["text", "json"], typer.Option("--output", "-o")] = "text",
+    output: Annotated[
+        Literal["text", "json"],
+        typer.Option("--output", "-o", help="Print text for people, or JSON for programs."),
+    ] = "text",
     config: Config = "",
 ) -> CheckSettings:
     elected = (lease[0], lease[1]) if lease else (namespace, LEASE[1])

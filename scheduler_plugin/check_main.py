@@ -1,4 +1,4 @@
-"""Runs `moorage-scheduler-plugin check`, which checks an installation."""
+"""Runs `moorage-scheduler-plugin check`: checks an installation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from scheduler_plugin.settings import CheckSettings
 
 USER_AGENT = "moorage-check"
 AGAIN_SECONDS = 2.0
-"""The time between two checks."""
+"""How soon the check is repeated."""
 
 
 async def run_check(settings: CheckSettings) -> bool:
-    """Check and print the findings; returns whether nothing is wrong.
+    """Read, judge and print, without a change; returns True if nothing is wrong.
 
     Raises:
         ApiError: The API server cannot be reached.
@@ -33,7 +33,7 @@ async def run_check(settings: CheckSettings) -> bool:
 
 
 async def _findings(client: ApiClient, settings: CheckSettings) -> Sequence[Finding]:
-    """The findings of the first check without an error, else of the last one in time."""
+    """The findings of the last check: of the first without error, or when the time is over."""
     now = asyncio.get_running_loop().time
     until = now() + settings.wait
     while True:

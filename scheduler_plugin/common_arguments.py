@@ -1,4 +1,4 @@
-"""Options of several commands of `moorage-scheduler-plugin`, and their defaults."""
+"""Options that several commands of `moorage-scheduler-plugin` take, and their defaults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Lease = Annotated[
     parsed(
         texts.lease_name,
         metavar="NAMESPACE/NAME",
-        help_="kube-scheduler's Lease.",
+        help_="Name the Lease with which kube-scheduler is elected.",
         shown="moorage-system/moorage-scheduler",
     ),
 ]
@@ -30,19 +30,28 @@ ListenAddress = Annotated[
     str,
     typer.Option(
         metavar="HOST:PORT",
-        help="The address for kube-scheduler's calls: loopback, unless there is mutual TLS.",
+        help="Answer kube-scheduler at this address: a loopback address, or any with mutual TLS.",
     ),
 ]
-TlsCertFile = Annotated[str, file_option("The certificate of the server")]
-TlsPrivateKeyFile = Annotated[str, file_option("The key of that certificate")]
-ClientCaFile = Annotated[str, file_option("The CA of kube-scheduler's client certificate")]
+TlsCertFile = Annotated[
+    str, file_option("Read the server's certificate from this file (default: no TLS)")
+]
+TlsPrivateKeyFile = Annotated[
+    str, file_option("Read the server's private key from this file (default: no TLS)")
+]
+ClientCaFile = Annotated[
+    str,
+    file_option(
+        "Read the authority of kube-scheduler's certificate from this file (default: no TLS)"
+    ),
+]
 ClientNames = Annotated[
     Sequence[str],
     parsed(
         texts.names,
         metavar="NAME[,NAME...]",
-        help_="The names of that certificate, as common name, DNS name or URI; clients with other"
-        " names of the same CA are refused.",
+        help_="Accept only client certificates with one of these names, as common name, DNS name or"
+        " URI.",
         shown=KUBE_SCHEDULER,
     ),
 ]
@@ -50,7 +59,8 @@ Certificates = Annotated[
     str,
     typer.Option(
         metavar="FOLDER",
-        help="The folder of `write-certificates`, in place of single files; its path there.",
+        help="Use the files of `write-certificates` in this folder of the control plane, in place"
+        " of single files (default: none).",
     ),
 ]
 
@@ -59,8 +69,8 @@ DashboardTlsSecret = Annotated[
     parsed(
         texts.secret_name,
         metavar="NAMESPACE/NAME",
-        help_="The Secret with the certificates of the plugin and the dashboard for each other; the"
-        " elected plugin fills it.",
+        help_="Name the Secret with the certificates of plugin and dashboard; the elected plugin"
+        " writes it.",
         shown="moorage-system/moorage-dashboard-tls",
     ),
 ]
@@ -75,14 +85,14 @@ NAMES = (KUBE_SCHEDULER,)
 FOLDER = "/etc/kubernetes/moorage"
 CLUSTERS_LEASE = ("kube-system", "kube-scheduler")
 CLUSTERS_SCHEDULERS = ("default-scheduler",)
-"""The profile of the cluster's own kube-scheduler."""
+"""The scheduler name of the cluster's own kube-scheduler."""
 
 PagesAddress = Annotated[
     str,
     typer.Option(
         metavar="HOST:PORT",
-        help="The address of `serve` for probes (default: that in the file of --plugin-config, if"
-        f" it can be read here; else {PAGES_ADDRESS}).",
+        help="Set --pages-address of `serve`, where the pod's probes ask (default: that in the file"
+        f" of --plugin-config, if it can be read here; else {PAGES_ADDRESS}).",
     ),
 ]
 
@@ -90,7 +100,8 @@ PlainHttp = Annotated[
     bool,
     typer.Option(
         "--plain-http",
-        help="Use no certificates: every process on the machine's network may bind pods.",
+        help="Use HTTP without certificates; then every process on the machine's network may bind"
+        " pods (default: TLS).",
     ),
 ]
 
@@ -98,8 +109,8 @@ StaticPodFolder = Annotated[
     str,
     typer.Option(
         metavar="FOLDER",
-        help="The folder on the host with `scheduler.yaml`, kube-scheduler's configuration,"
-        " `plugin.conf`, the plugin's kubeconfig, and the files of `write-certificates`.",
+        help="Set the folder of the host with kube-scheduler's configuration `scheduler.yaml`, the"
+        " plugin's kubeconfig `plugin.conf`, and the files of `write-certificates`.",
     ),
 ]
 
@@ -108,26 +119,26 @@ Wait = Annotated[
     parsed(
         texts.seconds,
         metavar="SECONDS",
-        help_="How long the check is repeated while something is wrong. After an installation,"
-        " kube-scheduler is elected some seconds after it is ready (default: not repeated).",
+        help_="Repeat the check for this many seconds while something is wrong, as right after an"
+        " installation (default: check once).",
     ),
 ]
 
 
 def safe(parsed_: Listening | Problem) -> Listening:
-    """The address; exits with a sentence if it is unsafe or invalid."""
+    """The address; exits with a sentence if it is not valid or not safe."""
     if isinstance(parsed_, Problem):
         raise refuse(f"{parsed_.path}: {parsed_.message}")
     return parsed_
 
 
 def address(text: str) -> Listening:
-    """An address with a port, or a port of all addresses.
+    """Parse `host:port`, or `:port` for all addresses.
 
     Raises:
-        ValueError: The text is neither.
+        ValueError: If the text is neither.
     """
     found = parse_pages_address(text)
     if isinstance(found, Problem):
-        raise ValueError(found.message)  # noqa: TRY004  Of a text, not of its type.
+        raise ValueError(found.message)  # noqa: TRY004  The value is wrong, not its type.
     return found

@@ -28,11 +28,11 @@ USER_AGENT = "moorage-dashboard"
 
 
 class ServerEndedError(Exception):
-    """Raised when the server has ended."""
+    """Raised when the server has ended, so that no viewer is answered any more."""
 
 
 async def run_dashboard(settings: DashboardSettings) -> None:
-    """Serve until cancelled; requests in progress are finished first."""
+    """Serve viewers until cancelled; then finish requests under way."""
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         dashboard = Dashboard(client, settings)
         async with asyncio.TaskGroup() as tasks:
@@ -44,10 +44,10 @@ async def run_dashboard(settings: DashboardSettings) -> None:
 
 
 class Dashboard:
-    """All parts of the dashboard."""
+    """All parts of the dashboard, connected."""
 
     def __init__(self, client: ApiClient, settings: DashboardSettings) -> None:
-        # Nodes, and what pods take of them, are needed for evictions only.
+        # Only evictions need nodes and the requests of all pods.
         self._cluster = cluster = ClusterWorld(
             client, settings.accounting, pod_groups=settings.pod_groups, follows_nodes=False
         )
@@ -66,11 +66,11 @@ class Dashboard:
         self.views = Views(cluster.world, self._snapshots, reviews, self._leader, why_not_ready)
 
     async def run(self) -> NoReturn:
-        """Follow the cluster, and take snapshots while there are viewers, until cancelled."""
+        """Follow the cluster, and make snapshots for viewers, until cancelled."""
         async with aclosing(self._leader), asyncio.TaskGroup() as tasks:
             tasks.create_task(self._cluster.run())
             await self._cluster.in_sync()
-            # The stores' objects live long; collecting garbage among them would delay answers.
+            # The stores' objects live long: to collect them again and again would delay answers.
             gc.collect()
             gc.freeze()
             self._cluster.subscribe(self._claims.changed)
@@ -78,4 +78,4 @@ class Dashboard:
             self._claims.begin()
             tasks.create_task(self._lookups.run())
             tasks.create_task(self._snapshots.run())
-        raise AssertionError("the cluster is followed until it is cancelled")
+        raise AssertionError("the cluster is followed until cancelled")

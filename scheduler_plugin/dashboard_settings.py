@@ -25,7 +25,7 @@ ADDRESS = Listening(host="127.0.0.1", port=8080, tls=None)
 class DashboardSettings(ReleaseSettings):
     """Settings of `moorage-scheduler-plugin dashboard`.
 
-    The settings that decide about charges must be those of the plugin.
+    The accounting settings must be those of the plugin.
     """
 
     kubeconfig: Kubeconfig = None
@@ -37,7 +37,8 @@ class DashboardSettings(ReleaseSettings):
         parsed(
             address,
             metavar="HOST:PORT",
-            help_="Serve the page and /readyz here, over plain HTTP; :PORT is all addresses.",
+            help_="Serve the page and /readyz at this address over plain HTTP; :PORT is all"
+            " addresses.",
             shown="127.0.0.1:8080",
         ),
     ] = ADDRESS
@@ -47,8 +48,8 @@ class DashboardSettings(ReleaseSettings):
         parsed(
             texts.port,
             metavar="PORT",
-            help_="The port of the plugin's --dashboard-address, for positions in the queue and"
-            " holds of pods from the elected plugin; 0 to show neither.",
+            help_="Set the port of the plugin's --dashboard-address, where the dashboard asks the"
+            " elected plugin for places in line and for what it holds for pods; 0 turns this off.",
             shown=str(DASHBOARD_PORT),
         ),
     ] = DASHBOARD_PORT

@@ -1,4 +1,4 @@
-"""Runs `moorage-scheduler-plugin in-use`, which lists the pods that use devices."""
+"""Runs `moorage-scheduler-plugin in-use`: prints the pods that use devices."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SETTLE_SECONDS = 10.0
 AGAIN_SECONDS = 1.0
 
 LISTS = 2
-"""How often a list is restarted after its continue token expired."""
+"""How often a list is repeated if the API server no longer has its next page."""
 
 
 async def run_in_use(settings: InUseSettings) -> bool:
-    """Print the pods that use devices; returns whether there are any.
+    """Read and print, without a change; returns True if a pod uses a device.
 
     Raises:
         ApiError: The API server cannot be reached, or refuses.
@@ -37,7 +37,7 @@ async def run_in_use(settings: InUseSettings) -> bool:
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         users = await _lasting_users(client)
     if not users:
-        sys.stdout.write("No pod uses a device of Moorage's.\n")
+        sys.stdout.write("No pod uses a device of Moorage.\n")
         return False
     remedy = f"{settings.remedy}\n" if settings.remedy else ""
     sys.stdout.writelines((*(f"{line}\n" for line in users.lines()), remedy))
@@ -55,9 +55,9 @@ async def _lasting_users(client: ApiClient) -> DeviceUsers:
 
 
 async def users_in(client: ApiClient) -> DeviceUsers:
-    """The current users of devices. A kind that the cluster does not serve has no users.
+    """The current users of devices; a kind that the cluster does not serve has no objects.
 
-    Objects are read in pages: ten thousand claims exceed the memory of the Job.
+    Objects are read page by page: 10,000 claims take more memory than the Job may have.
     """
     for _ in range(LISTS):
         with suppress(GoneError):

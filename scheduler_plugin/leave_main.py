@@ -1,8 +1,7 @@
-"""Runs `moorage-scheduler-plugin leave`: removes what remains in the API after an uninstallation.
+"""Runs `moorage-scheduler-plugin leave`: removes what only Moorage would remove.
 
-Without Moorage, its finalizers would block the deletion of their objects without a limit, and
-kube-scheduler would still allocate devices that no driver prepares. Queues, Configurations and
-Instances themselves stay.
+A finalizer without its controller keeps its object forever, and kube-scheduler would go on to
+allocate devices that no driver prepares. Queues, Configurations and Instances themselves stay.
 """
 
 from __future__ import annotations
@@ -37,7 +36,9 @@ OURS = (QUEUES, CONFIGURATIONS, INSTANCES)
 
 
 async def run_leave(settings: LeaveSettings) -> None:
-    """Remove finalizers, slices and classes. It may be repeated; no part of Moorage may still run.
+    """Remove finalizers, slices and classes once; it may be repeated.
+
+    No process of Moorage may run beside it.
 
     Raises:
         ApiError: The API server refuses a step or cannot be reached.
@@ -53,7 +54,7 @@ async def run_leave(settings: LeaveSettings) -> None:
 
 
 async def _release(client: ApiClient, resource: Resource, finalizer: str) -> None:
-    """Remove one finalizer from all objects; other finalizers stay."""
+    """Remove one finalizer from all objects that have it; other finalizers stay."""
     for body in await _listed(client, resource.select()):
         metadata = body["metadata"]
         finalizers = metadata.get("finalizers", ())
@@ -81,7 +82,7 @@ async def _delete(client: ApiClient, paths: Iterable[ObjectPath]) -> None:
 
 
 async def _listed(client: ApiClient, selection: Selection) -> tuple[JsonObject, ...]:
-    """The objects of a selection; none if the cluster does not serve their kind."""
+    """The objects; () if the cluster does not serve the kind."""
     try:
         return tuple((await client.list(selection)).items)
     except NotFoundError:

@@ -68,8 +68,8 @@ class ServeSettings(ReleaseSettings):
         parsed(
             not_empty,
             metavar="NAME",
-            help_="The Lease's holder before `_`: kube-scheduler's host name, which is that of the"
-            " pod (default: this host's name).",
+            help_="Set the host name of the kube-scheduler beside this process, with which the"
+            " Lease's holder begins before `_` (default: this host's name).",
         ),
     ] = socket.gethostname()
     listen_address: ListenAddress = ADDRESS
@@ -77,7 +77,7 @@ class ServeSettings(ReleaseSettings):
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="The address for metrics, health and positions in the queue; :PORT is all"
+            help="Serve metrics, probes and places in line at this address; :PORT is all"
             " addresses.",
         ),
     ] = PAGES_ADDRESS
@@ -86,8 +86,8 @@ class ServeSettings(ReleaseSettings):
         parsed(
             lambda text: address(text) if text else None,
             metavar="HOST:PORT",
-            help_="The address for the dashboard's requests, over mutual TLS; :PORT is all"
-            " addresses (default: none).",
+            help_="Answer the dashboard at this address over mutual TLS; :PORT is all addresses"
+            " (default: no listener).",
         ),
     ] = None
     dashboard_tls_secret: DashboardTlsSecret = DASHBOARD_SECRET
@@ -101,13 +101,16 @@ class ServeSettings(ReleaseSettings):
         parsed(
             lambda text: timedelta(seconds=texts.seconds(text)),
             metavar="SECONDS",
-            help_="How long an unused allocation, and pods that ended, stay on a claim.",
+            help_="Set the seconds after which an unused allocation, and pods that ended, are"
+            " removed from a claim.",
             shown=f"{LEFTOVER_GRACE.total_seconds():.0f}",
         ),
     ] = LEFTOVER_GRACE
     reclaim: Annotated[
         ReclaimPolicy,
-        typer.Option(help="Whether pods are evicted for queues below their quota."),
+        typer.Option(
+            help="Evict pods of queues above their quota for pods of queues below it, or never."
+        ),
     ] = ReclaimPolicy.QUOTA
     evictions_per_minute: Annotated[int, texts.EVICTIONS] = texts.MOST_EVICTIONS
     stale_gang_grace: Annotated[timedelta | None, texts.GRACE] = texts.STALE_GANG_GRACE
@@ -122,7 +125,7 @@ class ServeSettings(ReleaseSettings):
 
     @property
     def listening(self) -> Listening:
-        """The address for kube-scheduler's calls."""
+        """The address that kube-scheduler calls."""
         tls = TlsFiles(
             certificate=self.tls_cert_file,
             key=self.tls_private_key_file,
@@ -133,7 +136,7 @@ class ServeSettings(ReleaseSettings):
 
     @property
     def pages(self) -> Listening:
-        """The address for programs and probes."""
+        """The address of the read-only pages."""
         return safe(parse_pages_address(self.pages_address))
 
     @property

@@ -14,7 +14,7 @@ class PrintStaticPodSettings:
     """Settings of `moorage-scheduler-plugin print-static-pod`.
 
     Attributes:
-        manifest: The file with the current static pod.
+        manifest: The manifest of the present static pod.
         plain_http: Whether kube-scheduler calls without TLS.
     """
 
@@ -24,7 +24,7 @@ class PrintStaticPodSettings:
 
     @property
     def scheduler_configuration(self) -> Path:
-        """kube-scheduler's configuration; it must call the address that the plugin listens on."""
+        """kube-scheduler's configuration, which must call as the plugin listens."""
         return Path(self.sidecar.folder, "scheduler.yaml")
 
 
@@ -42,11 +42,11 @@ class CheckSettings:
     Attributes:
         kubeconfig: None for the ServiceAccount of the pod; outside of a pod the user's own.
         namespace: The namespace of the release.
-        account: The plugin's user as the API server names it.
+        account: The user name of the plugin at the API server.
         scheduler_config: kube-scheduler's configuration; None for that of the release.
-        wait: How many seconds the check is repeated while something is wrong.
-        as_json: Whether to print JSON.
-        expected: The required configuration of kube-scheduler.
+        wait: For how many seconds the check is repeated while something is wrong.
+        as_json: Whether to print JSON for programs.
+        expected: The configuration that kube-scheduler needs.
     """
 
     kubeconfig: Path | None
@@ -65,7 +65,7 @@ class InUseSettings:
 
     Attributes:
         kubeconfig: None for the ServiceAccount of the pod.
-        remedy: A text to print last if a pod uses a device.
+        remedy: The text to print last if a pod uses a device.
     """
 
     kubeconfig: Path | None

@@ -1,4 +1,4 @@
-"""Parsers of the texts of settings; each raises a ValueError that says what is wrong."""
+"""Parsers of settings; each raises a ValueError that says what is wrong with the text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
 _LABEL_KEY = re.compile(rf"({NAME}/)?[A-Za-z0-9]([-_.A-Za-z0-9]{{0,61}}[A-Za-z0-9])?")
 _LONGEST_SECONDS = 86_400
 _LARGEST_PRIORITY = 2_000_001_000
-"""The priority of system-node-critical, the maximum of pods."""
+"""The priority of system-node-critical, the highest of all pods."""
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -27,8 +27,8 @@ def names(text: str) -> tuple[str, ...]:
 ACCOUNTED_DRIVERS = parsed(
     names,
     metavar="NAME[,NAME...]",
-    help_="The drivers that the policy moorage-allocations names; a Queue that lists a class of"
-    " another driver has a condition.",
+    help_="Name the drivers that the policy moorage-allocations guards; a Queue that lists a class"
+    " of another driver gets a condition.",
     shown=DRIVER_NAME,
 )
 
@@ -44,7 +44,7 @@ def secret_name(text: str) -> tuple[str, str]:
 def _namespace_and_name(text: str, kind: str) -> tuple[str, str]:
     namespace, _, name = text.partition("/")
     if not (is_name(namespace) and is_name(name)):
-        raise ValueError(f"{text!r} is not a namespace/name of a {kind}")
+        raise ValueError(f"{text!r} is not a {kind} as namespace/name")
     return namespace, name
 
 
@@ -57,13 +57,13 @@ def port(text: str) -> int:
 
 def label_key(text: str) -> str:
     if not _LABEL_KEY.fullmatch(text):
-        raise ValueError(f"{text!r} is not a key of a label, such as {QUEUE_LABEL}")
+        raise ValueError(f"{text!r} is not a label key such as {QUEUE_LABEL}")
     return text
 
 
 def queue(text: str) -> QueueName:
     if text and not is_name(text, LONGEST_LABEL):
-        raise ValueError(f"{text!r} is not a name of a Queue")
+        raise ValueError(f"{text!r} is not a valid name of a Queue")
     return QueueName(text)
 
 
@@ -73,7 +73,7 @@ def priority(text: str) -> int:
     except ValueError:
         number = None
     if number is None or abs(number) > _LARGEST_PRIORITY:
-        raise ValueError(f"{text!r} is not a priority of pods, up to {_LARGEST_PRIORITY}")
+        raise ValueError(f"{text!r} is not a priority that a pod can have")
     return number
 
 
@@ -83,16 +83,16 @@ def seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 < seconds <= _LONGEST_SECONDS:
-        raise ValueError(f"{text!r} is not a number of seconds up to {_LONGEST_SECONDS}")
+        raise ValueError(f"{text!r} is not a number of seconds above 0 and up to 86400")
     return seconds
 
 
 STALE_GANG_GRACE = timedelta(seconds=60)
-"""The default of KAI."""
+"""KAI's default."""
 
 
 def grace(text: str) -> timedelta | None:
-    """A grace period in seconds, possibly 0; None for never."""
+    """A time in seconds; None for `Never`."""
     if text == "Never":
         return None
     return timedelta(seconds=0 if text == "0" else seconds(text))
@@ -101,8 +101,8 @@ def grace(text: str) -> timedelta | None:
 GRACE = parsed(
     grace,
     metavar="SECONDS",
-    help_="How long a PodGroup may have fewer pods than it needs before its remaining pods are"
-    " evicted; Never.",
+    help_="Set the seconds after which the pods of a PodGroup with too few pods are evicted; Never"
+    " keeps them.",
     shown=f"{STALE_GANG_GRACE.total_seconds():.0f}",
 )
 
@@ -118,7 +118,7 @@ def evictions(text: str) -> int:
 EVICTIONS = parsed(
     evictions,
     metavar="NUMBER",
-    help_="How many pods may be evicted for one queue within a minute.",
+    help_="Set the number of pods that may be evicted for one queue within a minute.",
     shown=str(MOST_EVICTIONS),
 )
 

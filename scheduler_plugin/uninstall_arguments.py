@@ -1,4 +1,4 @@
-"""The command line of the commands for an uninstallation; `arguments` has the others."""
+"""The command line of the commands around an uninstallation; `arguments` has the rest."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from kube.api import Config, Kubeconfig, LogLevel
 from scheduler_plugin.settings import InUseSettings, LeaveSettings
 
 IN_USE = (
-    "List the pods that use devices, before Moorage is uninstalled; the exit status is 1 if there"
-    " are any. It changes nothing."
+    "Print the pods that use devices before Moorage is uninstalled, and exit with status 1 if there"
+    " are any; change nothing."
 )
-LEAVE = "Remove finalizers, slices and classes of Moorage, once it is uninstalled."
+LEAVE = "Remove Moorage's finalizers, slices and classes once Moorage is uninstalled."
 
 
 def in_use(
     kubeconfig: Kubeconfig = None,
     log_level: LogLevel = "WARNING",
     remedy: Annotated[
-        str, typer.Option(metavar="TEXT", help="A text to print last if a pod uses a device.")
+        str,
+        typer.Option(
+            metavar="TEXT", help="Print this text last if a pod uses a device (default: none)."
+        ),
     ] = "",
     config: Config = "",
 ) -> InUseSettings:
@@ -34,7 +37,8 @@ def leave(
         bool,
         typer.Option(
             "--purge",
-            help="Delete the definitions, and so all Queues, Configurations and Instances, too.",
+            help="Delete the definitions, and so all Queues, Configurations and Instances (default:"
+            " keep them).",
         ),
     ] = False,
     config: Config = "",

@@ -124,7 +124,7 @@ def test_a_grace_that_makes_no_sense_is_refused(
     with pytest.raises(SystemExit):
         serve("--leftover-grace", text)
 
-    assert "is not a number of seconds up to 86400" in capsys.readouterr().err
+    assert "is not a number of seconds above 0 and up to 86400" in capsys.readouterr().err
 
 
 def test_pod_groups_may_be_none() -> None:
@@ -134,14 +134,14 @@ def test_pod_groups_may_be_none() -> None:
 @pytest.mark.parametrize(
     ("flag", "sentence"),
     [
-        ("--lease=no-namespace", "'no-namespace' is not a namespace/name of a Lease"),
-        ("--lease=a/b/c", "'a/b/c' is not a namespace/name of a Lease"),
+        ("--lease=no-namespace", "'no-namespace' is not a Lease as namespace/name"),
+        ("--lease=a/b/c", "'a/b/c' is not a Lease as namespace/name"),
         ("--scheduler-identity=", "must not be empty"),
-        ("--queue-label=a/b/c", "'a/b/c' is not a key of a label, such as moorage.dev/queue"),
-        ("--queue-label=", "'' is not a key of a label"),
-        ("--default-queue=Not_A_Name", "'Not_A_Name' is not a name of a Queue"),
-        ("--non-preemptible-priority=high", "'high' is not a priority of pods"),
-        ("--non-preemptible-priority=9999999999", "is not a priority of pods"),
+        ("--queue-label=a/b/c", "'a/b/c' is not a label key such as moorage.dev/queue"),
+        ("--queue-label=", "'' is not a label key"),
+        ("--default-queue=Not_A_Name", "'Not_A_Name' is not a valid name of a Queue"),
+        ("--non-preemptible-priority=high", "'high' is not a priority that a pod can have"),
+        ("--non-preemptible-priority=9999999999", "is not a priority that a pod can have"),
         ("--orphan-policy=Nobody", "'Nobody' is not one of"),
         ("--owner-lifetime=Ever", "'Ever' is not one of"),
         ("--pod-groups=podgroups", "'podgroups' is not a plural.version.group"),

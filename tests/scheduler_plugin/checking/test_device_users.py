@@ -147,4 +147,4 @@ async def test_a_reservation_that_ends_in_a_moment_is_none(
 
     assert not await run_in_use(given())
 
-    assert capsys.readouterr().out == "No pod uses a device of Moorage's.\n"
+    assert capsys.readouterr().out == "No pod uses a device of Moorage.\n"

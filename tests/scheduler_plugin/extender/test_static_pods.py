@@ -160,7 +160,7 @@ def test_probes_cannot_ask_at_any_port(tmp_path: Path, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit):
         printed(tmp_path, "--pages-address=127.0.0.1:0")
 
-    assert "probes need a fixed port" in capsys.readouterr().err
+    assert "and probes need one" in capsys.readouterr().err
 
 
 def probe(settings: PrintStaticPodSettings, kind: str) -> Sequence[str]:
