@@ -141,14 +141,12 @@ class Books(EntryBooks):
         else:
             with self._naming(named_by(before, instance)), self._keying([instance.name]):
                 self.facts.catalog.put_instance(instance)
-            self._recount_pods(self.facts.pods_unjudged())
             self._recount_claims(self.facts.claims_with_device_named(instance.name))
         return is_other
 
     def delete_instance(self, name: str) -> None:
         with self._naming(named_by(self.facts.catalog.instance_named(name))), self._keying([name]):
             self.facts.catalog.remove_instance(name)
-        self._recount_pods(self.facts.pods_unjudged())
         self._recount_claims(self.facts.claims_with_device_named(name))
 
     def put_slice(self, view: SliceView) -> bool:

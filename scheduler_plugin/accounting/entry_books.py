@@ -91,7 +91,7 @@ class EntryBooks(BooksView):
         """Post the entries of pods again, and of all claims that they name, named or consume."""
         facts, formerly = self.facts, list(formerly)
         claims = {claim.uid: None for pod in formerly for claim in facts.claims_of(pod)}
-        for uid in self._with_mirrors(uids, formerly):
+        for uid in uids:
             pod = facts.pod(uid)
             self.waiting.put(uid, facts.waits_in(uid))
             self.ledger.post_pod(uid, pod_entry(pod, facts) if pod else None)
@@ -100,17 +100,6 @@ class EntryBooks(BooksView):
             )
             claims |= dict.fromkeys(claim.uid for claim in (facts.claims_of(pod) if pod else ()))
         self._recount_claims(claims)
-
-    def _with_mirrors(
-        self, uids: Iterable[PodUid], formerly: Iterable[PodView]
-    ) -> dict[PodUid, None]:
-        """These pods, and the mirror pods on the nodes of those that are or were mirror pods."""
-        found = dict.fromkeys(uids)
-        now = [pod for uid in found if (pod := self.facts.pod(uid)) is not None]
-        for pod in (*formerly, *now):
-            if pod.is_mirror:
-                found |= dict.fromkeys(self.facts.mirrors_beside(pod))
-        return found
 
     def _recount_claims(self, uids: Iterable[ClaimUid]) -> None:
         for uid in uids:

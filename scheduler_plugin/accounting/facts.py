@@ -21,7 +21,6 @@ class Facts(FactsView):
             self._unjudged[pod.uid] = None
         if pod.is_bound and pod.deleting:
             self._leaving[pod.uid] = None
-        self._mirrors.put(pod)
 
     def remove_pod(self, pod: PodView) -> None:
         """Remove a pod, which must be entered."""
@@ -30,7 +29,6 @@ class Facts(FactsView):
         self._refer_pod(pod, -1)
         self._unjudged.pop(pod.uid, None)
         self._leaving.pop(pod.uid, None)
-        self._mirrors.remove(pod)
 
     def _refer_pod(self, pod: PodView, sign: int) -> None:
         group = [(pod.namespace, pod.group)] if pod.group else []

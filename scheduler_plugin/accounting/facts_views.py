@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, 
 
 from cachetools import FIFOCache
 
-from scheduler_plugin.accounting.mirror_pods import MirrorPods, is_capped
 from scheduler_plugin.accounting.queues.pod_queues import PodQueues
 from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
@@ -53,7 +52,6 @@ class FactsView:
         self._of_resource: Index[str, PodUid] = {}
         self._unjudged: dict[PodUid, None] = {}
         self._leaving: dict[PodUid, None] = {}
-        self._mirrors = MirrorPods()
 
     # Pods.
 
@@ -100,14 +98,6 @@ class FactsView:
     def pods_leaving(self) -> Collection[PodUid]:
         """The terminating pods that have a node."""
         return self._leaving.keys()
-
-    def mirrors_beside(self, pod: PodView) -> list[PodUid]:
-        """The mirror pods whose cost depends on this pod; none unless it is a capped mirror pod."""
-        return self._mirrors.on(pod.node) if is_capped(pod) else []
-
-    def mirrors_before(self, pod: PodView) -> Iterator[PodView]:
-        """The older mirror pods of a mirror pod's node, the oldest first."""
-        return (self.without_lost_claim(self._pods[uid]) for uid in self._mirrors.before(pod))
 
     # Claims.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from driver.api import DRIVER_NAME
 from scheduler_plugin.objects.amounts import (
@@ -102,18 +102,6 @@ def granted_cost(pod: PodView, catalog: Catalog) -> Charges:
     return _requests_cost(
         pod, lambda name: catalog.accounted_resource(name) if is_legacy(name) else None
     )
-
-
-def mirrored_cost(pod: PodView, before: Iterable[PodView], catalog: Catalog) -> Charges:
-    """`granted_cost` of a mirror pod, at most what older ones leave of the node's devices."""
-    cost = dict(granted_cost(pod, catalog))
-    left = {key: catalog.capacity(pod.node, key) for key in cost}
-    for other in before:
-        if not any(left.values()):
-            break
-        for key, amount in granted_cost(other, catalog):
-            left[key] = max(0, left.get(key, 0) - amount)
-    return charges({key: min(amount, left[key]) for key, amount in cost.items()})
 
 
 def asked_cost(pod: PodView, catalog: Catalog) -> Charges:

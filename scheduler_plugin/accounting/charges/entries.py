@@ -12,11 +12,9 @@ from scheduler_plugin.accounting.charges.costs import (
     claim_cost,
     granted_cost,
     is_accounted,
-    mirrored_cost,
 )
 from scheduler_plugin.accounting.charges.owners import is_orphan, labelled_owner
 from scheduler_plugin.accounting.facts_views import FactsView
-from scheduler_plugin.accounting.mirror_pods import is_capped
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
@@ -156,8 +154,6 @@ def _pod_cost(pod: PodView, facts: FactsView) -> Charges:
     pod = facts.without_lost_claim(pod)
     if not pod.is_bound:
         return asked_cost(pod, facts.catalog)
-    if is_capped(pod):
-        return mirrored_cost(pod, facts.mirrors_before(pod), facts.catalog)
     return granted_cost(pod, facts.catalog)
 
 

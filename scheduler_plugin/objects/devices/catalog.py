@@ -94,11 +94,6 @@ class Catalog:
     def instances(self) -> list[InstanceView]:
         return list(self._instances.values())
 
-    def capacity(self, node: str, key: ResourceKey) -> int:
-        """The maximum number of uses of a Configuration's devices on a node."""
-        instances = (found for found in self._instances.values() if node in found.nodes)
-        return sum(found.capacity for found in instances if found.configuration == key)
-
     def put_instance(self, view: InstanceView) -> None:
         self.remove_instance(view.name)
         self._instances[view.name] = view

@@ -131,30 +131,14 @@ def plain_unattributed(world: World) -> Charges:
 
 
 def plain_pod_costs(pods: Iterable[PodView], world: World) -> Iterator[tuple[PodView, Charges]]:
-    left: dict[ResourceKey, int] = {}
-    for pod in sorted(pods, key=lambda pod: (pod.created, pod.name)):
-        cost = plain_pod_cost(pod, world)
-        if pod.is_mirror and pod.node and not pod.ended:
-            cost = capped(cost, left, world.facts.catalog.capacity)
-        yield pod, cost
+    for pod in pods:
+        yield pod, plain_pod_cost(pod, world)
 
 
 def plain_pod_cost(pod: PodView, world: World) -> Charges:
     is_covered = world.facts.claim_named(pod.namespace, pod.extended_claim) is not None
     asks = pod if is_covered else replace(pod, extended_resources=frozenset())
     return granted_cost(asks, world.facts.catalog)
-
-
-def capped(
-    cost: Charges, left: dict[ResourceKey, int], capacity: Callable[[str, ResourceKey], int]
-) -> Charges:
-    """What is left of the one node for a mirror pod, which takes it."""
-    found = {}
-    for key, amount in cost:
-        there = left.setdefault(key, capacity("node-a", key))
-        found[key] = min(amount, there)
-        left[key] -= found[key]
-    return charges(found)
 
 
 def has_owner(claim: ClaimView, consumers: list[PodView]) -> bool:
