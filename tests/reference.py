@@ -28,7 +28,7 @@ from scheduler_plugin.waiting import pod_states
 from scheduler_plugin.waiting.decisions import Wait
 from tests import generated, time_limits
 from tests.crds import CRDS, structural_schema
-from webhook import arguments as webhook
+from webhook import settings as webhook
 
 PAGES = Path(__file__).resolve().parent.parent / "docs"
 NOTE = "% Generated: `make reference`.\n"

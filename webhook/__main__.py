@@ -10,8 +10,8 @@ import uvloop
 
 from kube.api import STUCK_SECONDS, CertificateError, log_to_stderr, run_process
 from kube.http_server import CannotListenError
-from webhook.arguments import parse_settings
 from webhook.serve_main import serve_webhook
+from webhook.settings import parse_settings
 
 
 def main() -> NoReturn:

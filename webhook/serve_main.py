@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 from kube.api import ApiClient, LiveTls, TlsFiles, connect, follow_files, show_files
 from kube.http_server import Ending, serving
 from webhook.apiserver import Admission
-from webhook.arguments import WebhookSettings
 from webhook.certificates.apiserver import CertificateKeeper
 from webhook.certificates.rotation import OwnCa
 from webhook.cluster import Cluster
 from webhook.http_app import http_app
+from webhook.settings import WebhookSettings
 
 logger = logging.getLogger(__name__)
 

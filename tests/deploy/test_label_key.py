@@ -15,7 +15,7 @@ import yaml
 from scheduler_plugin.arguments import parse_settings as parse_plugin_settings
 from scheduler_plugin.serve_settings import ServeSettings
 from tests.deploy.documents import DEPLOY
-from webhook.arguments import parse_settings as parse_webhook_settings
+from webhook.settings import parse_settings as parse_webhook_settings
 
 DOCS = DEPLOY.parent / "docs/kai.md"
 FOLDERS = ("manifests", "policies", "webhook")

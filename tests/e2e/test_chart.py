@@ -40,7 +40,7 @@ from tests.e2e.charts import (
 )
 from tests.e2e.earlier import COMMIT, unpack
 from tests.manifests import rendered, stale
-from webhook.arguments import parse_settings as parse_webhook_settings
+from webhook.settings import parse_settings as parse_webhook_settings
 
 KAIS = "kai.scheduler/queue"
 MICROK8S = "/var/snap/microk8s/common/var/lib/kubelet"

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.deploy.documents import DEPLOY, MANIFESTS, objects_of_kind
-from webhook.arguments import REGISTRATION, SECRET
+from webhook.settings import REGISTRATION, SECRET
 
 FOLDER = DEPLOY / "webhook"
 VALIDATING: Any = yaml.safe_load((FOLDER / "validatingwebhookconfiguration.yaml").read_text())
