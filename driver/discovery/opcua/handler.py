@@ -146,8 +146,8 @@ class _Turn:
             url, addresses = await self._locate(lead)
             where = f"{shown(lead.application.name)} at {shown(url)}"
             if isinstance(addresses, str):
-                told = f"reported by {lead.by}, is not contacted"
-                self.reasons.append(f"{where}, {told}: {addresses}.")
+                why = f"reported by {lead.by}, is not contacted: {addresses}"
+                self.reasons.append(f"{where}, {why}.")
             elif await is_served(url, addresses):
                 found = device(url, lead.application)
                 tell(found)

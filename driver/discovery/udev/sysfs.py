@@ -209,8 +209,8 @@ class Looker:
         Args:
             paths: The devices to read.
             subscriptions: The subscriptions whose searches get them.
-            told: Whether an event named these paths; otherwise udevd may not have processed a new
-                device yet.
+            told: Whether an event named these paths. Without an event udevd may not have
+                processed a new device yet.
         """
         changed: set[Subscription] = set()
         for path in paths:
