@@ -159,7 +159,7 @@ class Section:
         elif node.style is None and _NOT_A_STRING.fullmatch(node.value):
             self._add(path, node, "a string is expected here; put it in quotes if it is one.")
         elif not _is_text(node.value):
-            self._add(path, node, "half a character (a lone surrogate) is no text.")
+            self._add(path, node, "a lone surrogate (half a character) is not text.")
         else:
             return Text(path, str(node.value), _start_of(node))
         return None
@@ -220,7 +220,7 @@ def _compose(text: str, problems: list[Problem]) -> yaml.Node | None:
     except yaml.YAMLError as error:
         sentence = _sentence(error, text)
     except (ValueError, OverflowError):  # "\UFFFFFFFF", a %YAML directive of 5,000 digits
-        sentence = "The YAML holds a character or a number that there is not."
+        sentence = "The YAML has an invalid character or number."
     problems.append(Problem(DETAILS, sentence))
     return None
 

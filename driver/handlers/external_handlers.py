@@ -205,7 +205,7 @@ class ExternalHandlers:
             for endpoint in (handler.endpoint for handler in removed):
                 self._again.pop(endpoint, None)
                 logger.warning(
-                    "discovery handler removed, offline too long handler=%s endpoint=%s",
+                    "discovery handler removed after 5 minutes Offline handler=%s endpoint=%s",
                     endpoint.name,
                     endpoint.address,
                 )
@@ -229,7 +229,7 @@ class ExternalHandlers:
         try:
             self._folder.write(FILE, content)
         except OSError as error:
-            logger.warning("discovery handlers cannot be written down error=%s", error)
+            logger.warning("discovery handlers cannot be stored error=%s", error)
         else:
             self._written = content
 

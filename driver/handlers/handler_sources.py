@@ -26,7 +26,7 @@ class DiscoveryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The request for a Configuration; a handler gets nothing else of it.
+    """The request for a Configuration: all that a handler gets of it.
 
     Attributes:
         uid: The Configuration's; a Configuration that is created again is another question.

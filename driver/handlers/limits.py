@@ -150,7 +150,7 @@ def refused_in_folder(registration: Registration, folder: str) -> str | None:
     if name not in NETWORK_HANDLERS:
         return f"name: {shown(name)} is none of {', '.join(NETWORK_HANDLERS)}, which register here."
     if registration.network or address.rpartition("/")[0] != folder:
-        return f"endpoint: {shown(address)} is no socket in {folder}."
+        return f"endpoint: {shown(address)} is not a socket in {folder}."
     return None
 
 
@@ -232,7 +232,7 @@ def _spec_refusal(number: int, spec: DeviceSpec, limits: HandlerLimits, host: On
     if not spec.permissions or not set(spec.permissions) <= PERMISSION_LETTERS:
         return f"{field}.permissions {shown(spec.permissions)} are not some of rwm, such as r or rw"
     if look.seen is Seen.OTHER:
-        return f"{field}.host_path {shown(path)} is no device node; of a folder name each node"
+        return f"{field}.host_path {shown(path)} is not a device node; name each node of a folder"
     if look.seen is Seen.MISSING:
         return f"{field}.host_path {shown(path)} {MISSING}"
     return None

@@ -67,7 +67,7 @@ def _path(endpoint: str) -> str:
 def _host_and_port(endpoint: str) -> str:
     url = urlsplit(endpoint if "://" in endpoint else f"http://{endpoint}")
     if url.scheme not in ("http", "https"):
-        raise ValueError("is not http://<address>:<port>, nor https; nothing else is spoken")
+        raise ValueError("is neither http://<address>:<port> nor https://<address>:<port>")
     if not url.hostname or not url.port or not url.hostname.isprintable():
         raise ValueError("is not http://<address>:<port>")
     host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
@@ -187,7 +187,7 @@ def _properties(message: v0.Device, problems: list[str]) -> Iterator[tuple[str, 
         elif size > LONGEST_PROPERTY:
             problem = f"has more than {LONGEST_PROPERTY} bytes"
         elif (room := room - len(name.encode()) - len(value.encode())) < 0:
-            problem = f"is one too many: a device may have {LARGEST_PROPERTIES} bytes of them"
+            problem = f"exceeds the {LARGEST_PROPERTIES} bytes that properties of a device may have"
         else:
             yield name, value
             continue

@@ -2,10 +2,10 @@
 
     registrations, conversations ──HandlerTable──► the handlers, each in its state
 
-Handlers without privileges have an own limit, so that they never take the room of others. The next
-run of the driver restores the table. A handler is on hold after too many runs ended within a minute
-of knowing it: it is Offline, and not called before it registers again. Otherwise it could crash the
-driver at each start.
+Handlers without privileges have a limit of their own, so that they never take the room of others.
+The next run of the driver restores the table. A handler is on hold after too many runs ended within
+a minute of knowing it: it is Offline, and not called before it registers again. Otherwise it could
+crash the driver at each start.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from driver.plumbing.disk import opened
 
 LOCK_POLL_SECONDS = 0.02
 HELD_SECONDS = 1.0
-"""How long a process whose tasks never stop to enter keeps other processes out."""
+"""How long a process whose tasks enter without a pause keeps other processes out."""
 
 STRUCT_FLOCK = "hhqqi0q"
 """`struct flock` of fcntl.h: type, whence, start, length, pid."""

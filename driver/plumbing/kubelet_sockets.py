@@ -205,7 +205,7 @@ class Socket:
 def remove_dead_sockets(paths: KubeletPaths) -> None:
     """Remove sockets of killed processes of this driver, with the UIDs of their pods.
 
-    The kubelet would retry to reach them. A socket at which a server listens stays.
+    The kubelet would keep trying to reach them. A socket at which a server listens stays.
     """
     for folder, pattern in (
         (paths.registration_socket.parent, f"{DRIVER_NAME}*-reg.sock"),

@@ -199,7 +199,7 @@ class Snapshots(Collector):
             try:
                 yield from tuple(read())
             except Exception:
-                logger.exception("a figure cannot be read")
+                logger.exception("a metric cannot be read")
 
 
 SNAPSHOTS = Snapshots()

@@ -152,7 +152,7 @@ class KubeletClaims:
             await self._discovered(KNOWN_SECONDS)
             await self.renew()
         except OSError:
-            logger.exception("What is prepared cannot be planned anew yet")
+            logger.exception("Prepared claims cannot be planned anew yet")
 
     async def renew(self, *, again: bool = False, whole: bool = True) -> None:
         """Plan the prepared claims anew, with the current locations of their devices.
@@ -246,7 +246,7 @@ class KubeletClaims:
             return allocated_claim(found, wanted, self.pools)
         if known is None or not known.devices:
             return found
-        logger.warning("Answered from its record: %s", found.sentence)
+        logger.warning("Answered a claim from its record: %s", found.sentence)
         devices = tuple(device.allocated for device in known.devices)
         return AllocatedClaim(wanted, devices, known.pod_claim)
 

@@ -96,7 +96,7 @@ def staleness(
         why = "the API server does not have it, and neither the kubelet nor a pod names it"
         return Staleness(why, grace)
     if evidence.is_allocated is False:
-        why = "it has its devices no more, and neither the kubelet nor a pod names it"
+        why = "it no longer has its devices, and neither the kubelet nor a pod names it"
         return Staleness(why, grace)
     return None
 

@@ -33,7 +33,7 @@ class BoundedProtocol(UASocketProtocol):  # type: ignore[misc]
         seconds: Timeout of each answer.
 
     Attributes:
-        refusal: Why it stopped to read from the server, as a part of a sentence; "" if it did not.
+        refusal: Why it stopped reading from the server, as a part of a sentence; "" if it did not.
     """
 
     def __init__(self, longest: int, seconds: float) -> None:

@@ -67,7 +67,7 @@ class Doubts:
         return any(not event.is_overdue for event in self._unanswered.values())
 
     def begin(self, now: float, *, udevd_lives: bool) -> None:
-        """Start to receive all events; some of those before, and of their answers, were missed."""
+        """Receive all events from now on; earlier events or answers may have been missed."""
         is_first = self._all_answered_at is None
         self._all_answered_at = now if is_first else now + PATIENCE_SECONDS
         overdue = {path: event for path, event in self._unanswered.items() if event.is_overdue}

@@ -47,7 +47,7 @@ class Subscription:
         self._again = None if due is None else loop.call_at(due, self.offer)
 
     def close(self) -> None:
-        """Stop to offer lists."""
+        """Stop offering lists."""
         if self._again is not None:
             self._again.cancel()
 

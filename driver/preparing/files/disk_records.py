@@ -221,12 +221,12 @@ class RecordFiles:
                     self._files.remove(name)
                     del self._seen[name]
             except OSError:
-                logger.exception("CDI file %s cannot be put right", name)
+                logger.exception("CDI file %s cannot be corrected", name)
 
     def _put_right(self, name: str, claim: PreparedClaim) -> None:
         if claim.doubt or name != cdi.file_name(claim.reference.uid):
             return
         if self._files.read(name) != self._dump(claim):
-            logger.warning("CDI file %s differs from what it should be; writing it anew", name)
+            logger.warning("CDI file %s differs from its record; writing it again", name)
             self._seen.pop(name, None)
             self.put(claim)

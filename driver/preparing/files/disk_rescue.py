@@ -61,7 +61,7 @@ class Rescue:
         """Why the records of this boot are unknown; "" if they are known. Raises OSError."""
         if self._files.signature(self._aside) is None:
             return ""
-        return f"{NAME} was no list of claims in JSON, and is called {self._aside} now"
+        return f"{NAME} was not a list of claims in JSON, and was renamed to {self._aside}"
 
     def note_released(self, uid: ClaimUid) -> None:
         """Ignore entries of this claim by other processes: its devices are free."""
@@ -123,7 +123,7 @@ class Rescue:
         try:
             return self._parsed()
         except MALFORMED as error:
-            logger.error("%s is called %s from now on: %r", NAME, self._aside, error)  # noqa: TRY400
+            logger.error("Renaming %s to %s: %r", NAME, self._aside, error)  # noqa: TRY400
             self._files.rename(NAME, self._aside)
             return []
 
@@ -132,7 +132,7 @@ class Rescue:
             return []
         entries = json.loads(self._files.read(NAME) or b"")["claims"]
         if not isinstance(entries, list):
-            raise TypeError(f"its claims are no list but of type {type(entries).__name__}")
+            raise TypeError(f"its claims are not a list, but of type {type(entries).__name__}")
         return entries
 
     def _load(self, entry: Any) -> PreparedClaim | None:

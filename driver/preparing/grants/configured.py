@@ -72,7 +72,7 @@ def _env_problem(instance: Instance, config: DeviceConfig) -> str:
         if why := instance.rules.refusal(name):
             return _cannot_have(f"env[{name}]", why)
     taken = sorted(_taken(instance, config))
-    return _cannot_have(f"env[{taken[0]}]", "that is a variable of its own") if taken else ""
+    return _cannot_have(f"env[{taken[0]}]", "the device has that variable itself") if taken else ""
 
 
 def _taken(instance: Instance, config: DeviceConfig) -> set[str]:

@@ -78,7 +78,7 @@ class GrantFiles:
         """Read the files of an earlier process, and correct outdated ones."""
         self.read()
         for error in _tried(self.keep_rescued):
-            logger.error("Records without CDI files cannot be kept: %s", error)
+            logger.error("Records of claims without CDI files cannot be stored: %s", error)
         if self.metadata is not None:
             self.metadata.tidy(self.records.claims.values())
         self.records.tidy()
@@ -96,7 +96,7 @@ class GrantFiles:
             self.rescue_problem = self.rescue.problem()
         except OSError as error:
             self.rescue_problem = f"{RESCUED} cannot be read: {error}"
-            logger.error("Nothing new is prepared: %s", self.rescue_problem)  # noqa: TRY400
+            logger.error("No new claim is prepared: %s", self.rescue_problem)  # noqa: TRY400
             return
         for claim in found:
             if self._is_new(claim, self.records.claims):

@@ -151,7 +151,7 @@ class Node:
         """The new claim, or a Failure while the devices of any claim are unknown."""
         if self.rescue_problem:
             return Failure(
-                "it is not known which claims are prepared on this node, so that nothing new is:"
+                "the prepared claims of this node are unknown, so no new claim is prepared:"
                 f" {self.rescue_problem}"
             )
         if self.files.records.doubtful:
@@ -160,7 +160,7 @@ class Node:
             if uid != granted.reference.uid or claim.version > VERSION:
                 return self._in_doubt(claim)
         if isinstance(self.home, str):
-            return Failure(f"it is not known which node and cluster this is: {self.home}")
+            return Failure(f"the UIDs of this node and cluster are unknown: {self.home}")
         return replace(granted, home=self.home)
 
     async def release(self, uid: ClaimUid) -> PreparedClaim | Failure | None:
@@ -197,8 +197,8 @@ class Node:
         uid = claim.reference.uid
         place = f"CDI file {cdi.file_name(uid)}" if self.files.records.has_file(uid) else RESCUED
         return Failure(
-            f"the record of claim {uid} in {place} {claim.doubt}: nothing new is prepared on this"
-            " node until that claim has ended, or a driver runs that can read it"
+            f"the record of claim {uid} in {place} {claim.doubt}: no new claim is prepared on"
+            " this node until that claim has ended, or a driver runs that can read it"
         )
 
     async def renew(

@@ -440,7 +440,7 @@ def problems(node: ANode) -> list[str | None]:
         ({"endpoint": "/" + "x" * 107}, "more than 107 bytes"),
         ({"endpoint": "/a?b"}, "plain characters"),
         ({"endpoint_type": 7}, "neither UDS"),
-        ({"endpoint_type": NETWORK, "endpoint": "ftp://10.0.0.1:10000"}, "nothing else"),
+        ({"endpoint_type": NETWORK, "endpoint": "ftp://10.0.0.1:10000"}, "neither http"),
         ({"endpoint_type": NETWORK, "endpoint": "http://10.0.0.1"}, "<address>:<port>"),
         ({"endpoint_type": NETWORK, "endpoint": "http://10.0.0.1:99999"}, "endpoint: "),
         ({"endpoint_type": NETWORK, "endpoint": "http://[::1:1"}, "endpoint: "),

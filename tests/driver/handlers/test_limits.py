@@ -60,7 +60,7 @@ ACTIVE = HandlerState.ACTIVE
 PORT = "127.0.0.1:23818"
 SECRET = ValueReference(kind="Secret", namespace="n", name="s", key="k")
 OPEN = HandlerLimits(device_paths=("/dev/video*", "/dev/bus"), mount_paths=("/srv/*/shelf",))
-FOLDER = "is no device node; of a folder name each node"
+FOLDER = "is not a device node; name each node of a folder"
 
 
 @pytest.fixture(autouse=True)
@@ -483,8 +483,8 @@ async def test_in_the_folder_without_privileges_only_handlers_of_networks_regist
     async with running(node.run(serves=False)), running(agent.serve()):
         for name, endpoint, why in (
             ("shelf", f"{folder}/shelf.sock", "none of onvif, opcua"),
-            ("onvif", f"{tmp_path}/onvif.sock", "no socket in"),
-            ("onvif", f"{folder}/../onvif.sock", "no socket in"),
+            ("onvif", f"{tmp_path}/onvif.sock", "not a socket in"),
+            ("onvif", f"{folder}/../onvif.sock", "not a socket in"),
         ):
             with pytest.raises(grpc.aio.AioRpcError, match="PERMISSION_DENIED") as refused:
                 await register(place.agent_socket, endpoint, name=name)

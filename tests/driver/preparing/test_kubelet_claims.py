@@ -628,7 +628,7 @@ async def test_nothing_new_is_prepared_while_it_is_not_known_where_that_is(world
 
     assert await plugin.prepare([WANTED]) == {
         WANTED.uid: Failure(
-            "it is not known which node and cluster this is: namespaces kube-system is forbidden"
+            "the UIDs of this node and cluster are unknown: namespaces kube-system is forbidden"
         )
     }
     world.reader.home_error = None

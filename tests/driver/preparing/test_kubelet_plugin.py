@@ -330,7 +330,7 @@ async def test_sockets_of_dead_pods_are_removed_and_no_others(world: World) -> N
 async def test_path_that_is_too_long_for_a_socket_is_told(world: World) -> None:
     deep = World(world.root / ("x" * 90))
 
-    with pytest.raises(SocketError, match=r"has a path of \d+ bytes, and 107 fit"):
+    with pytest.raises(SocketError, match=r"has a path of \d+ bytes, and at most 107 fit"):
         async with deep.plugin(POD):
             pass
 

@@ -130,7 +130,7 @@ async def test_claim_that_has_its_devices_no_more_is_let_go(world: World) -> Non
         await until(lambda: not world.cdi.files)
         await until(lambda: bool(world.events))
 
-    assert "it has its devices no more, and neither the kubelet" in world.events[0].note
+    assert "it no longer has its devices, and neither the kubelet" in world.events[0].note
 
 
 @pytest.mark.parametrize("device", ["loop-aaaaaa", "loop-bbbbbb"])

@@ -112,12 +112,12 @@ NOT_YAML = "this is not YAML"
         ("a: \0", "", "Line 1, column 4: YAML may not hold the character U+0000."),
         ("a:\n  \x07", "", "Line 2, column 3: YAML may not hold the character U+0007."),
         ("- " * 2000, "", "The YAML is nested too deeply: more than 32 levels."),
-        ('a: "\\UFFFFFFFF"', "", "The YAML holds a character or a number that there is not."),
+        ('a: "\\UFFFFFFFF"', "", "The YAML has an invalid character or number."),
         ("a" * (LONGEST_DETAILS + 1), "", "65537 characters are too many; 65536 may be given."),
         (
             'udevRules: ["\\ud800"]',
             ".udevRules[0]",
-            "Line 1, column 13: half a character (a lone surrogate) is no text.",
+            "Line 1, column 13: a lone surrogate (half a character) is not text.",
         ),
     ],
 )

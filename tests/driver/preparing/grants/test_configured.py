@@ -123,7 +123,7 @@ def test_owner_root_is_not_nobody() -> None:
 def test_variables_of_the_device_are_not_replaced(name: str) -> None:
     assert planned(DeviceConfig(env=((name, "/dev/null"),)), an_instance()) == Failure(
         f"device {NODE}/loop-aaaaaa cannot have env[{name}] of its DeviceConfig:"
-        " that is a variable of its own"
+        " the device has that variable itself"
     )
 
 

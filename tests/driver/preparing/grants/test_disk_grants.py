@@ -131,7 +131,7 @@ async def test_nothing_new_is_granted_before_it_is_known_where_that_is(machine: 
     node.home = "nodes is forbidden"
 
     assert await grant(node, WANTED) == Failure(
-        "it is not known which node and cluster this is: nodes is forbidden"
+        "the UIDs of this node and cluster are unknown: nodes is forbidden"
     )
     assert await grant(node, OTHER, "loop-bbbbbb") == a_grant(OTHER, "loop-bbbbbb")
 
@@ -1087,7 +1087,7 @@ async def test_nothing_new_is_granted_while_an_unreadable_rescue_of_this_boot_is
         node = await machine.start()
         refused = await grant(node, WANTED)
         assert isinstance(refused, Failure)
-        assert f"is called {ASIDE} now" in refused.sentence
+        assert f"was renamed to {ASIDE}" in refused.sentence
         assert node.rescue_problem in refused.sentence
         assert await grant(node, OTHER, "loop-bbbbbb") == a_grant(OTHER, "loop-bbbbbb")
         assert machine.data.files == {ASIDE: text}
