@@ -39,7 +39,7 @@ class Reach:
     networks: tuple[Network, ...] = ()
     services: tuple[Network, ...] = ()
 
-    def refusal_of_heard(self, address: Ip, sender: Ip, source: Ip | None) -> str | None:
+    def refusal_of_multicast(self, address: Ip, sender: Ip, source: Ip | None) -> str | None:
         """Why an address that a multicast answer names is not contacted; None if it is.
 
         Args:
@@ -48,7 +48,7 @@ class Reach:
                 the answer.
             source: This machine's own address on the route there; None if there is no route.
         """
-        if refusal := self.refusal_of_told(address, sender):
+        if refusal := self.refusal_of_reported(address, sender):
             return refusal
         plain = unmapped(address)
         if self._is_named(plain):
@@ -61,7 +61,7 @@ class Reach:
             return "is in a network of --service-networks"
         return None
 
-    def refusal_of_told(self, address: Ip, asked: Ip) -> str | None:
+    def refusal_of_reported(self, address: Ip, asked: Ip) -> str | None:
         """Why an address that a configured server reported is not contacted; None if it is.
 
         Args:

@@ -19,8 +19,8 @@ from typing import NoReturn
 from driver.api import ConfigurationName
 from driver.handlers.handler_answers import Answers
 from driver.handlers.handler_conversations import (
+    AskSlots,
     Terms,
-    Turns,
 )
 from driver.handlers.handler_sources import Answer, Question, pause_until
 from driver.handlers.limits import (
@@ -43,10 +43,10 @@ logger = logging.getLogger(__name__)
 
 FILE = "handlers.json"
 
-TURNS = 2
+CONCURRENT_ASKS = 2
 """Handlers that are asked concurrently; an answer may have 8 MiB."""
 
-TURNS_UNPRIVILEGED = 8
+CONCURRENT_ASKS_UNPRIVILEGED = 8
 """Handlers without privileges that are asked concurrently; their answers are smaller."""
 
 
@@ -104,10 +104,13 @@ class ExternalHandlers:
         self._now = now
         self._limits = limits
         self._tls = tls
-        self._turns = {True: Turns(TURNS_UNPRIVILEGED), False: Turns(TURNS)}
+        self._slots = {
+            True: AskSlots(CONCURRENT_ASKS_UNPRIVILEGED),
+            False: AskSlots(CONCURRENT_ASKS),
+        }
         self.table = HandlerTable()
         answers = Answers(limits, dev or HostDev())
-        self.conversations = Conversations(self.table, now, answers, self._terms, self._tell)
+        self.conversations = Conversations(self.table, now, answers, self._terms, self._notify)
         self._listeners: list[Callable[[], None]] = []
         self._again: dict[Endpoint, asyncio.Event] = {}
         self._changed = asyncio.Event()
@@ -173,7 +176,7 @@ class ExternalHandlers:
         await self._write()
         if again := self._again.pop(endpoint, None):
             again.set()
-        self._tell()
+        self._notify()
 
     def of(self, handler: str) -> Collection[ExternalSource]:
         """The sources of a handler name."""
@@ -193,8 +196,8 @@ class ExternalHandlers:
         return self.conversations.reports(handler, name)
 
     def _terms(self, registration: Registration) -> Terms:
-        turns = self._turns[registration.unprivileged]
-        return Terms(turns, self._limits.largest_answer(registration), self._tls)
+        slots = self._slots[registration.unprivileged]
+        return Terms(slots, self._limits.largest_answer(registration), self._tls)
 
     async def run(self) -> NoReturn:
         """Remove handlers that stay offline, and store the table, until cancelled."""
@@ -211,7 +214,7 @@ class ExternalHandlers:
                 )
             await self._write()
             if removed:
-                self._tell()
+                self._notify()
             due = self.table.next_due()
             seconds = None if due is None else max((due - self._now()).total_seconds(), 0)
             await pause_until(self._changed, seconds)
@@ -233,7 +236,7 @@ class ExternalHandlers:
         else:
             self._written = content
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         for listener in self._listeners:
             listener()

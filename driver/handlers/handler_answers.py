@@ -38,13 +38,13 @@ Devices = tuple[Device, ...]
 
 
 @dataclass(slots=True)
-class Heard:
+class LastAnswer:
     """The last answer of a conversation.
 
     Attributes:
         withheld: A sentence about the properties that the handler did not get; () for none.
         devices: All of its devices, while one of their device nodes is missing.
-        told: Sentences about the answer, beside `flaws`.
+        remarks: Sentences about the answer, beside `flaws`.
         flaws: Sentences about invalid parts of the answer.
         awaits: Whether a device node is missing and may still appear.
     """
@@ -53,7 +53,7 @@ class Heard:
     name: ConfigurationName
     withheld: tuple[str, ...]
     devices: Devices = ()
-    told: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     flaws: tuple[str, ...] = ()
     awaits: bool = False
 
@@ -70,13 +70,13 @@ class Answers:
         """Keep only these answers, and drop the others."""
         self._reported.keep(is_kept)
 
-    async def take(self, heard: Heard, message: bytes | None) -> tuple[Answer | None, str]:
+    async def take(self, last: LastAnswer, message: bytes | None) -> tuple[Answer | None, str]:
         """Parse and check one message; return the answer, and sentences about its problems.
 
         The answer is None if the message is refused; the answer before it then stays in force.
 
         Args:
-            heard: The conversation, and its last answer.
+            last: The conversation, and its last answer.
             message: None to check the last answer again.
 
         Raises:
@@ -84,23 +84,23 @@ class Answers:
                 of other handlers, which may go away.
         """
         if message is not None:
-            response = self._read(heard, message)
+            response = self._read(last, message)
             if isinstance(response, str):
                 return None, response
-            heard.devices, heard.flaws = devices_of(response)
-            heard.told = (*heard.withheld, *problem_of(response))
-        found = await self._admitted(heard.registration, heard.devices)
-        heard.awaits = found.awaits
-        heard.devices = heard.devices if found.awaits else ()
-        answer = Answer(found.devices, heard.registration.shared)
-        return answer, few_problems((*heard.told, *found.problems, *heard.flaws))
+            last.devices, last.flaws = devices_of(response)
+            last.remarks = (*last.withheld, *problem_of(response))
+        found = await self._admitted(last.registration, last.devices)
+        last.awaits = found.awaits
+        last.devices = last.devices if found.awaits else ()
+        answer = Answer(found.devices, last.registration.shared)
+        return answer, few_problems((*last.remarks, *found.problems, *last.flaws))
 
-    def _read(self, heard: Heard, message: bytes) -> v0.DiscoverResponse | str:
+    def _read(self, last: LastAnswer, message: bytes) -> v0.DiscoverResponse | str:
         """The parsed message, or a sentence: why it is refused."""
         most = self._limits.most_devices
         if sentence := excess(message, most):
             return self._refused(sentence)
-        self._check(heard, Amount(0, len(message)))
+        self._check(last, Amount(0, len(message)))
         try:
             response = v0.DiscoverResponse.FromString(message)
         except DecodeError:
@@ -108,12 +108,12 @@ class Answers:
         if len(response.devices) > most:
             return self._refused(too_many(most))
         amount = Amount(len(response.devices), len(message))
-        self._check(heard, amount)
-        self._reported.enter(heard.registration, heard.name, amount)
+        self._check(last, amount)
+        self._reported.enter(last.registration, last.name, amount)
         return response
 
-    def _check(self, heard: Heard, amount: Amount) -> None:
-        if sentence := self._reported.excess(heard.registration, heard.name, amount):
+    def _check(self, last: LastAnswer, amount: Amount) -> None:
+        if sentence := self._reported.excess(last.registration, last.name, amount):
             raise RefusedError(self._refused(sentence))
 
     def _refused(self, sentence: str) -> str:

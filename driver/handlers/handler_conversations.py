@@ -21,7 +21,7 @@ from driver.plumbing.kubelet_channels import unix_channel
 
 CONNECT_SECONDS = 10.0
 
-TURN_SECONDS = 1.0
+SLOT_SECONDS = 1.0
 """How long a handler without an answer delays calls to other handlers."""
 
 _DISCOVER = "/v0.DiscoveryHandler/Discover"
@@ -58,7 +58,7 @@ _REFUSALS = frozenset(
 """Codes with which a healthy handler refuses; gRPC uses one for an answer that is too large."""
 
 
-class Turns:
+class AskSlots:
     """Limits how many handlers without an answer are asked concurrently: answers may be large.
 
     At a start all handlers would answer at once, and an answer is in memory before it is refused.
@@ -68,12 +68,12 @@ class Turns:
         self._free = asyncio.Semaphore(number)
 
     async def take(self) -> ExitStack:
-        """Wait for a slot. Closing the result frees the slot; so does `TURN_SECONDS`."""
+        """Wait for a slot. Closing the result frees the slot; so does `SLOT_SECONDS`."""
         await self._free.acquire()
-        turn = ExitStack()
-        turn.callback(self._free.release)
-        asyncio.get_running_loop().call_later(TURN_SECONDS, turn.close)
-        return turn
+        slot = ExitStack()
+        slot.callback(self._free.release)
+        asyncio.get_running_loop().call_later(SLOT_SECONDS, slot.close)
+        return slot
 
 
 class LostError(DiscoveryError):
@@ -89,12 +89,12 @@ class Terms:
     """The limits and settings of a conversation.
 
     Attributes:
-        turns: The limit of concurrent calls to handlers of its kind.
+        slots: The limit of concurrent calls to handlers of its kind.
         largest_bytes: Bytes that an answer may have.
         tls: Files for handlers that register with TLS; None if none are set.
     """
 
-    turns: Turns
+    slots: AskSlots
     largest_bytes: int
     tls: TlsFiles | None = None
 
@@ -126,20 +126,20 @@ async def discover(
             method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream(
                 _DISCOVER
             )
-            with await terms.turns.take() as turn:
+            with await terms.slots.take() as slot:
                 call = method(request.SerializeToString())
                 # Iteration would keep each answer in memory until the next.
                 while isinstance(answer := await call.read(), bytes):
                     yield answer
                     del answer
-                    turn.close()
+                    slot.close()
     except grpc.aio.AioRpcError as error:
         kind = RefusedError if error.code() in _REFUSALS else LostError
         raise kind(_sentence(error, registration, terms.largest_bytes)) from error
     raise LostError("The handler ended the conversation.")
 
 
-async def or_again(
+async def or_pauses(
     messages: AsyncGenerator[bytes, None], pause: Callable[[], float | None]
 ) -> AsyncGenerator[bytes | None, None]:
     """Yield each message, and None after each pause without a message.

@@ -15,7 +15,7 @@ from driver.devices import Device, DeviceSpec
 from driver.discovery.details import shown
 from driver.handlers.container_paths import lies_in, place_refusal
 from driver.handlers.registrations import Registration
-from driver.plumbing.device_nodes import Look, Seen
+from driver.plumbing.device_nodes import FileKind, PathTarget
 
 DEVICES = "/dev"
 NETWORK_HANDLERS = ("onvif", "opcua")
@@ -58,7 +58,7 @@ class OnHost:
     """
 
     mounts: RealPaths = field(default_factory=dict)
-    nodes: Mapping[str, Look] = field(default_factory=dict)
+    nodes: Mapping[str, PathTarget] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +214,9 @@ def mount_refusal(path: str, allowed: Iterable[str], real: RealPaths) -> str | N
     """
     if not lies_in(path, allowed):
         return f"mount {shown(path)} is not in {_MOUNT_PATHS}"
-    if (leads := real.get(path)) is None:
+    if (target := real.get(path)) is None:
         return f"mount {shown(path)} is not seen by the driver, so it may be a link"
-    if not lies_in(leads, allowed):
+    if not lies_in(target, allowed):
         return f"mount {shown(path)} leads to what is not in {_MOUNT_PATHS}"
     return None
 
@@ -227,18 +227,18 @@ def _spec_refusal(number: int, spec: DeviceSpec, limits: HandlerLimits, host: On
     look = host.nodes.get(spec.host_path, _UNKNOWN)
     if not lies_in(path, limits.device_paths):
         return f"device node {shown(path)} is not in {_DEVICE_PATHS}"
-    if not lies_in(look.leads or path, limits.device_paths):
+    if not lies_in(look.target or path, limits.device_paths):
         return f"device node {shown(path)} leads to what is not in {_DEVICE_PATHS}"
     if not spec.permissions or not set(spec.permissions) <= PERMISSION_LETTERS:
         return f"{field}.permissions {shown(spec.permissions)} are not some of rwm, such as r or rw"
-    if look.seen is Seen.OTHER:
+    if look.kind is FileKind.OTHER:
         return f"{field}.host_path {shown(path)} is not a device node; name each node of a folder"
-    if look.seen is Seen.MISSING:
+    if look.kind is FileKind.MISSING:
         return f"{field}.host_path {shown(path)} {MISSING}"
     return None
 
 
-_UNKNOWN = Look(None, Seen.UNKNOWN)
+_UNKNOWN = PathTarget(None, FileKind.UNKNOWN)
 
 
 def too_many(most_devices: int) -> str:

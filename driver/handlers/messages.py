@@ -91,10 +91,10 @@ def request_without(
 ) -> tuple[v0.DiscoverRequest, tuple[str, ...]]:
     """The request without the secret properties, and a sentence about them."""
     withheld = sorted(secrets & properties.keys())
-    told = {name: value for name, value in properties.items() if name not in withheld}
+    sent = {name: value for name, value in properties.items() if name not in withheld}
     names = ", ".join(map(shown, withheld[:MOST_PROBLEMS]))
     sentence = f"Properties from Secrets are not sent over the network without TLS: {names}."
-    return request_of(details, told), (sentence,) if withheld else ()
+    return request_of(details, sent), (sentence,) if withheld else ()
 
 
 def few_problems(problems: Sequence[str]) -> str:
@@ -118,8 +118,8 @@ def response_of(devices: Iterable[Device], problem: str | None = None) -> v0.Dis
     property with one is left out, and so is a device with one in a path. In an id they are escaped,
     because an id only has to be unique.
     """
-    said = (device for device in devices if all(map(_is_text, _paths(device))))
-    return v0.DiscoverResponse(devices=map(_message, said), problem=problem or "")
+    sendable = (device for device in devices if all(map(_is_text, _paths(device))))
+    return v0.DiscoverResponse(devices=map(_message, sendable), problem=problem or "")
 
 
 def _paths(device: Device) -> Iterator[str]:

@@ -18,12 +18,12 @@ from itertools import count
 
 from driver.api import ConfigurationName
 from driver.discovery_api.v0 import discovery_pb2 as v0
-from driver.handlers.handler_answers import Answers, Heard
+from driver.handlers.handler_answers import Answers, LastAnswer
 from driver.handlers.handler_conversations import (
     LostError,
     Terms,
     discover,
-    or_again,
+    or_pauses,
 )
 from driver.handlers.handler_sources import Answer, DiscoveryError, Question
 from driver.handlers.messages import request_without
@@ -65,7 +65,7 @@ class Conversations:
         self._now = now
         self._answers = answers
         self._terms = terms
-        self._tell = on_change
+        self._notify = on_change
         self._problems: dict[tuple[Endpoint, ConfigurationName], str] = {}
         self._numbers = count()
 
@@ -94,9 +94,9 @@ class Conversations:
             if endpoint in self._table and self._table[endpoint].on_hold:
                 raise LostError(ON_HOLD)
             request, withheld = _request(registration, question)
-            heard = Heard(registration, name, withheld)
+            last = LastAnswer(registration, name, withheld)
             found = discover(registration, request, reached, self._terms(registration))
-            async with aclosing(self._answered(heard, found)) as answers:
+            async with aclosing(self._answered(last, found)) as answers:
                 async for answer in answers:
                     yield answer
                     del answer
@@ -109,16 +109,16 @@ class Conversations:
             self._table.ended(endpoint, number)
 
     async def _answered(
-        self, heard: Heard, found: AsyncGenerator[bytes, None]
+        self, last: LastAnswer, found: AsyncGenerator[bytes, None]
     ) -> AsyncGenerator[Answer, None]:
         """The accepted answers, at a pace that leaves time for other work."""
         clock = asyncio.get_running_loop().time
-        messages = or_again(found, lambda: LOOK_AGAIN_SECONDS if heard.awaits else None)
+        messages = or_pauses(found, lambda: LOOK_AGAIN_SECONDS if last.awaits else None)
         async with aclosing(found), aclosing(messages):
             async for message in messages:
                 began = clock()
-                answer, problem = await self._answers.take(heard, message)
-                self._note_problem(heard.registration.endpoint, heard.name, problem)
+                answer, problem = await self._answers.take(last, message)
+                self._note_problem(last.registration.endpoint, last.name, problem)
                 del message  # Free a large message while the next is awaited.
                 if answer:
                     yield answer
@@ -127,11 +127,11 @@ class Conversations:
 
     def _reached(self, endpoint: Endpoint, conversation: Conversation) -> None:
         self._table.reached(endpoint, conversation, self._now())
-        self._tell()
+        self._notify()
 
     def _lost(self, endpoint: Endpoint, conversation: Conversation) -> None:
         self._table.lost(endpoint, conversation, self._now())
-        self._tell()
+        self._notify()
 
     def _note_problem(self, endpoint: Endpoint, name: ConfigurationName, problem: str) -> None:
         place = (endpoint, name)
@@ -148,7 +148,7 @@ class Conversations:
             self._problems[place] = problem
         else:
             del self._problems[place]
-        self._tell()
+        self._notify()
 
 
 def _request(

@@ -64,7 +64,7 @@ class RegistrationSocket:
         self._register = register
         self._access = access
         self._socket: Socket | None = None
-        self._told = ""
+        self._logged = ""
 
     async def serve(self) -> NoReturn:
         """Serve until cancelled."""
@@ -73,7 +73,7 @@ class RegistrationSocket:
                 try:
                     await self._look()
                 except (SocketError, OSError) as error:
-                    self._tell(str(error))
+                    self._log_problem(str(error))
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
             await self._close()
@@ -83,14 +83,16 @@ class RegistrationSocket:
             return
         await self._close()
         if self._path.exists() and not (self._path.is_socket() and is_dead(self._path)):
-            self._tell(f"another agent serves {self._path}; handlers register with that agent")
+            self._log_problem(
+                f"another agent serves {self._path}; handlers register with that agent"
+            )
             return
         if self._access is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._access.give(self._path.parent)
         socket = Socket(self._path, self._add_service, access=self._access)
         await socket.open()
-        self._socket, self._told = socket, ""
+        self._socket, self._logged = socket, ""
         logger.info("discovery handlers may register socket=%s", self._path)
 
     async def _close(self) -> None:
@@ -101,7 +103,7 @@ class RegistrationSocket:
     def _add_service(self, server: grpc.aio.Server) -> None:
         v0_grpc.add_RegistrationServicer_to_server(Registrations(self._register), server)
 
-    def _tell(self, problem: str) -> None:
-        if problem != self._told:
+    def _log_problem(self, problem: str) -> None:
+        if problem != self._logged:
             logger.warning("discovery handlers cannot register here now: %s", problem)
-            self._told = problem
+            self._logged = problem

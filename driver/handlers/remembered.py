@@ -24,8 +24,8 @@ def dump(remembered: Iterable[Remembered], removed: Collection[str] = ()) -> byt
 
 def _entry(remembered: Remembered) -> Mapping[str, object]:
     r = remembered.registration
-    said = {"network": r.network, "shared": r.shared, "tls": r.tls}
-    return {**asdict(r.endpoint), **said, "runs": remembered.runs}
+    flags = {"network": r.network, "shared": r.shared, "tls": r.tls}
+    return {**asdict(r.endpoint), **flags, "runs": remembered.runs}
 
 
 def load(content: bytes) -> tuple[Remembered, ...]:

@@ -113,10 +113,10 @@ def incomplete(entries: Mapping[str, Mapping[str, Any]]) -> str:
     for name, entry in sorted(entries.items()):
         if entry.get(_COMPLETE) is False:
             nodes.setdefault(entry.get("message", ""), []).append(name)
-    told = [f"{_few(names)}: {message}" for message, names in nodes.items()]
+    listed = [f"{_few(names)}: {message}" for message, names in nodes.items()]
     others = sum(len(names) for names in [*nodes.values()][MOST_NODES:])
     more = [f"{others} more nodes report other problems."] if others else []
-    return " ".join([*told[:MOST_NODES], *more])
+    return " ".join([*listed[:MOST_NODES], *more])
 
 
 _few = partial(some_of, most=MOST_NODES)

@@ -81,8 +81,8 @@ class Service(v0_grpc.DiscoveryHandlerServicer):
         try:
             async with aclosing(self._handler.discover(asked)) as lists:
                 while (devices := await self._next(lists)) is not None:
-                    told = sorted(devices, key=lambda device: device.id)
-                    response = response_of(told, self._handler.problem())
+                    reported = sorted(devices, key=lambda device: device.id)
+                    response = response_of(reported, self._handler.problem())
                     if response != last:
                         yield response
                     last = response
@@ -118,14 +118,14 @@ class UnixEndpoint:
 
     async def open(self) -> None:
         """Listen, as soon as the folder exists and is accessible."""
-        told = ""
+        reported = ""
         while True:
             try:
                 return await self._socket.open()
             except (SocketError, OSError) as error:
-                if str(error) != told:
+                if str(error) != reported:
                     logger.warning("not listening yet: %s", error)
-                told = str(error)
+                reported = str(error)
             await asyncio.sleep(LOOK_SECONDS)
 
     async def keep(self) -> None:

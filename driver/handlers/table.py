@@ -99,7 +99,7 @@ class HandlerTable:
         """Restore handlers of an earlier run of the driver, as far as the limits allow."""
         self.removed.update(removed)
         for entry in remembered:
-            if self._crowd(entry.registration) is None:
+            if self._peers(entry.registration) is None:
                 most = self.rooms.of(entry.registration).runs
                 self._handlers[entry.registration.endpoint] = _recalled(entry, most, now)
 
@@ -120,20 +120,20 @@ class HandlerTable:
         self.removed.discard(registration.endpoint.name)
 
     def _make_room(self, registration: Registration) -> None:
-        crowd = self._crowd(registration)
-        if crowd is None:
+        peers = self._peers(registration)
+        if peers is None:
             return
-        for handler in crowd:
+        for handler in peers:
             if handler.may_go:
                 del self._handlers[handler.endpoint]
                 return
         whose = " without privileges" if registration.unprivileged else ""
         raise TableFullError(
-            f"{len(crowd)} discovery handlers{whose} are registered, and all in use; there is no"
+            f"{len(peers)} discovery handlers{whose} are registered, and all in use; there is no"
             f" room for another {shown(registration.endpoint.name)}."
         )
 
-    def _crowd(self, registration: Registration) -> list[RegisteredHandler] | None:
+    def _peers(self, registration: Registration) -> list[RegisteredHandler] | None:
         """The handlers one of which must be removed first; None if there is room."""
         room, unprivileged = self.rooms.of(registration), registration.unprivileged
         alike = [h for h in self._handlers.values() if h.registration.unprivileged is unprivileged]

@@ -29,7 +29,7 @@ from driver.instances.plans import Decision, Seen, planned
 from driver.instances.stored.objects import StoredInstance, stored_instance
 from driver.names import label_value
 from driver.plumbing.apiserver_reconcilers import ALL, put_right, whole_reconciler
-from driver.plumbing.worker_threads import worked_out
+from driver.plumbing.worker_threads import in_thread_if_many
 from driver.shapes.instances import InstanceObject
 from kube.api import (
     After,
@@ -196,7 +196,7 @@ class NodeInstances:
         looks, now = self._looks, datetime.now(UTC)
         seen = Seen(self._node, tuple(self.store), self._shown(), self.claimable)
         many = len(seen.stored) + len(inventory.instances)
-        plan = await worked_out(many, planned, inventory, seen, now)
+        plan = await in_thread_if_many(many, planned, inventory, seen, now)
         if plan.is_any_taken:
             self._on_taken()
         await self._write(plan.decisions, looks)

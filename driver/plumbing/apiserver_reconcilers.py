@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from driver.plumbing.apiserver import BACKOFF
-from driver.plumbing.prometheus import PASS_SECONDS, PASSES, counted
+from driver.plumbing.prometheus import RECONCILE_SECONDS, RECONCILES, counted
 from kube.api import Change, Deleted, Reconciler, Result
 
 K = TypeVar("K", bound=Hashable)
@@ -38,7 +38,7 @@ def keyed_reconciler(
     """
 
     async def measured(key: K) -> Result:
-        with PASS_SECONDS.labels(name).time(), counted(PASSES, name):
+        with RECONCILE_SECONDS.labels(name).time(), counted(RECONCILES, name):
             return await reconcile(key)
 
     return Reconciler(name, measured, workers=workers, backoff=replace(BACKOFF, patient=True))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
-class Seen(Enum):
+class FileKind(Enum):
     """The kind of file at a path."""
 
     NODE = auto()
@@ -20,13 +20,13 @@ class Seen(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PathTarget:
     """The result of a look at one path.
 
     Attributes:
-        leads: The target of the path through all links; None if that is unknown.
-        seen: What is at the target.
+        target: The target of the path through all links; None if that is unknown.
+        kind: What is at the target.
     """
 
-    leads: str | None
-    seen: Seen
+    target: str | None
+    kind: FileKind

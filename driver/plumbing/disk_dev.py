@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from driver.plumbing.device_nodes import Look, Seen
+from driver.plumbing.device_nodes import FileKind, PathTarget
 
 DEV = "/dev"
 MOUNTS = Path("/proc/self/mountinfo")
@@ -59,36 +59,36 @@ class HostDev:
         """The path at which this process sees a path of the host, if it sees it."""
         return f"{self._folder}{path.removeprefix(DEV)}" if self._sees(path) else path
 
-    def look(self, paths: Iterable[str]) -> dict[str, Look]:
+    def look(self, paths: Iterable[str]) -> dict[str, PathTarget]:
         """What is at the paths of device nodes."""
         return {path: self._look(path) for path in paths}
 
-    def _look(self, path: str) -> Look:
+    def _look(self, path: str) -> PathTarget:
         try:
             leads = self._followed(path) if self._sees(path) else _strict(path)
         except ValueError:  # a NUL byte
-            return Look(None, Seen.UNKNOWN)
+            return PathTarget(None, FileKind.UNKNOWN)
         if leads is None:
-            return Look(None, Seen.MISSING if self._sees(path) else Seen.UNKNOWN)
-        return Look(leads, self._seen(leads))
+            return PathTarget(None, FileKind.MISSING if self._sees(path) else FileKind.UNKNOWN)
+        return PathTarget(leads, self._seen(leads))
 
-    def _seen(self, real: str) -> Seen:
+    def _seen(self, real: str) -> FileKind:
         try:
             mode = os.stat(self.here(real)).st_mode
         except (FileNotFoundError, NotADirectoryError):
-            return Seen.MISSING if self._sees(real) else Seen.UNKNOWN
+            return FileKind.MISSING if self._sees(real) else FileKind.UNKNOWN
         except OSError:
-            return Seen.UNKNOWN
-        return Seen.NODE if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) else Seen.OTHER
+            return FileKind.UNKNOWN
+        return FileKind.NODE if stat.S_ISCHR(mode) or stat.S_ISBLK(mode) else FileKind.OTHER
 
     def _sees(self, path: str) -> bool:
         return self._folder is not None and _is_in_dev(path)
 
     def _followed(self, path: str) -> str | None:
         """The target of a path in `/dev`, by the host's links; None for a loop of links."""
-        left, found, links = _parts(path), list[str](), 0
-        while left:
-            part = left.pop()
+        rest, found, links = _parts(path), list[str](), 0
+        while rest:
+            part = rest.pop()
             if part == "..":
                 del found[-1:]
                 continue
@@ -101,7 +101,7 @@ class HostDev:
                 return None
             if target.startswith("/"):
                 found.clear()
-            left.extend(_parts(target))
+            rest.extend(_parts(target))
         return "/".join(("", *found))
 
     def _target(self, path: str) -> str | None:

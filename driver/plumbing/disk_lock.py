@@ -40,7 +40,7 @@ class ProcessLock:
         self._mark = os.urandom(MARK_BYTES)
         self._entering = asyncio.Lock()
         self._inside = 0
-        self._left = asyncio.Event()
+        self._all_left = asyncio.Event()
         self._descriptor = -1
         self._due = 0.0
 
@@ -61,7 +61,7 @@ class ProcessLock:
             self._inside -= 1
             if self._inside == 0:
                 os.close(self._descriptor)  # which also unlocks
-                self._left.set()
+                self._all_left.set()
 
     @asynccontextmanager
     async def held_for(self, key: str) -> AsyncIterator[None]:
@@ -79,8 +79,8 @@ class ProcessLock:
     async def _let_others_in(self) -> None:
         if self._inside and asyncio.get_running_loop().time() >= self._due:
             while self._inside:
-                self._left.clear()
-                await self._left.wait()
+                self._all_left.clear()
+                await self._all_left.wait()
             await asyncio.sleep(2 * LOCK_POLL_SECONDS)
 
     async def _enter(self, entered: Entered) -> None:

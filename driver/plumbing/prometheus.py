@@ -50,13 +50,13 @@ class Gauge:
 _counter = partial(Counter, namespace=_NAMESPACE, registry=_REGISTRY)
 _histogram = partial(Histogram, namespace=_NAMESPACE, registry=_REGISTRY)
 
-PASSES = _counter(
+RECONCILES = _counter(
     "passes_total",
     "Calls of a reconciler. work is its purpose (publishing: ResourceSlices), result is ok or "
     "error. A failed call is retried.",
     ("work", "result"),
 )
-PASS_SECONDS = _histogram(
+RECONCILE_SECONDS = _histogram(
     "pass_duration_seconds",
     "Duration of such a call, failed ones included.",
     ("work",),

@@ -13,7 +13,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-async def worked_out(many: int, function: Callable[[*Ts], T], *values: *Ts) -> T:
+async def in_thread_if_many(many: int, function: Callable[[*Ts], T], *values: *Ts) -> T:
     """Return the result of a function; for many values run it in a thread.
 
     Args:
@@ -26,7 +26,7 @@ async def worked_out(many: int, function: Callable[[*Ts], T], *values: *Ts) -> T
     return await asyncio.to_thread(function, *values)
 
 
-async def to_the_end(work: Callable[[], T]) -> T:
+async def in_shielded_thread(work: Callable[[], T]) -> T:
     """Run `work` in a thread and return its result; a cancelled caller waits for its end.
 
     A thread cannot be cancelled. So a caller that holds a lock keeps it until the thread has

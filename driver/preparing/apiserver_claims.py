@@ -56,7 +56,7 @@ class ClaimReads:
                     found = await self._reader.claim_of(wanted.uid)
                 return None if found is None else read_as(FullClaim, found)
         except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
-            why = said(error)
+            why = error_text(error)
             return Failure(f"the API server cannot be asked for ResourceClaim {wanted}: {why}")
 
 
@@ -83,6 +83,6 @@ class ApiClaims:
         return Home(metadata_of(node).uid, metadata_of(cluster).uid)
 
 
-def said(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """The text of an exception; the name of its class if it has no text."""
     return str(error) or type(error).__name__

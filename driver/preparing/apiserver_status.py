@@ -60,7 +60,7 @@ class ClaimStatuses:
         self._claims = claims
         self._options = WriteOptions(field_manager=field_manager(node))
         self._queue = whole_reconciler("telling claims of their devices", self._reconcile)
-        self._told: dict[ClaimUid, PreparedClaim] = {}
+        self._written: dict[ClaimUid, PreparedClaim] = {}
         self._is_refused = False
         self._is_first = True
         claims.on_prepared(lambda: self._queue.add_after(ALL, TIMES.settle))
@@ -71,20 +71,20 @@ class ClaimStatuses:
 
     async def _reconcile(self) -> Result:
         claims = self._claims.prepared_now
-        for uid in self._told.keys() - claims.keys():
-            del self._told[uid]
+        for uid in self._written.keys() - claims.keys():
+            del self._written[uid]
         self._is_refused = False
-        await each((c for uid, c in claims.items() if self._told.get(uid) != c), self._tell)
+        await each((c for uid, c in claims.items() if self._written.get(uid) != c), self._write)
         self._is_first = False
         # A pause, since each claim that is prepared adds the key anew.
         return After(0.0, pause=TIMES.refused) if self._is_refused else Done()
 
-    async def _tell(self, claim: PreparedClaim) -> None:
+    async def _write(self, claim: PreparedClaim) -> None:
         if self._is_refused:
             return
         reference = claim.reference
         if self._is_first and await self._is_stored(claim):
-            self._told[reference.uid] = claim
+            self._written[reference.uid] = claim
             return
         path = CLAIMS.at(reference.name, reference.namespace, "status")
         body = status_apply(claim)
@@ -99,7 +99,7 @@ class ClaimStatuses:
             logger.warning("status.devices of claims not written: %s", error)
             self._is_refused = True
             return
-        self._told[reference.uid] = claim
+        self._written[reference.uid] = claim
 
     async def _is_stored(self, claim: PreparedClaim) -> bool:
         found = await self._claims.read(claim.reference)

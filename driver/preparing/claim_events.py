@@ -39,7 +39,7 @@ def taken_events(claims: Iterable[PreparedClaim], where: DeviceLocator) -> froze
         (claim.reference, path_taken(f"device {device.allocated}", path, owner))
         for claim in claims
         for device in claim.devices
-        for path in device.left
+        for path in device.former_paths
         if (owner := where.owner(path))
     )
 
@@ -64,7 +64,7 @@ def _change(
 
 
 def _given(device: PreparedDevice) -> Given:
-    return Given(device.paths, device.properties, device.withheld, device.left)
+    return Given(device.paths, device.properties, device.withheld, device.former_paths)
 
 
 def _has_moved(before: PreparedDevice, after: PreparedDevice) -> bool:
@@ -78,7 +78,7 @@ def _has_moved(before: PreparedDevice, after: PreparedDevice) -> bool:
 
 
 def _is_link(old: DeviceSpec, after: PreparedDevice) -> bool:
-    return old.host_path not in after.left and old.host_path not in after.paths
+    return old.host_path not in after.former_paths and old.host_path not in after.paths
 
 
 def pods_of(pods: Iterable[JsonObject | Pod], claim: ClaimReference) -> tuple[Pod, ...]:

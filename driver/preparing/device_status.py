@@ -57,7 +57,9 @@ def is_stored(claim: PreparedClaim, found: JsonObject | FullClaim) -> bool:
         for each in entries
         if each.driver == DRIVER_NAME
     }
-    return all(stored.get(_key(entry)) == _said(entry) for entry in map(_entry, claim.devices))
+    return all(
+        stored.get(_key(entry)) == _own_fields(entry) for entry in map(_entry, claim.devices)
+    )
 
 
 def _key(entry: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -65,7 +67,7 @@ def _key(entry: Mapping[str, Any]) -> tuple[str, str, str]:
     return entry["pool"], entry["device"], entry.get("shareID", "")
 
 
-def _said(entry: Mapping[str, Any]) -> tuple[object, object]:
+def _own_fields(entry: Mapping[str, Any]) -> tuple[object, object]:
     """The fields of an entry that this driver writes; conditions may be from other clients."""
     return entry.get("data"), entry.get("networkData")
 
@@ -85,7 +87,7 @@ def _entry(device: PreparedDevice) -> dict[str, Any]:
 
 def _data(device: PreparedDevice) -> dict[str, Any]:
     """The `data` of a device. Its properties are public: its ResourceSlice has them, too."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "configuration": device.configuration,
         "instance": device.instance,
         "properties": {n: v for n, v in sorted(device.properties.items()) if is_variable(n, v)},
@@ -93,10 +95,10 @@ def _data(device: PreparedDevice) -> dict[str, Any]:
         "mounts": [as_text(mount.container_path) for mount in device.mounts],
         "withheld": device.withheld,
     }
-    told = {name: value for name, value in told.items() if value}
+    fields = {name: value for name, value in fields.items() if value}
     for name in _OPTIONAL:
-        if len(json.dumps(told).encode()) <= DATA_LIMIT:
+        if len(json.dumps(fields).encode()) <= DATA_LIMIT:
             break
-        if told.pop(name, None) is not None:
-            told["omitted"] = [*told.get("omitted", ()), name]
-    return told
+        if fields.pop(name, None) is not None:
+            fields["omitted"] = [*fields.get("omitted", ()), name]
+    return fields

@@ -77,8 +77,8 @@ async def _answered(wanted: ClaimReference, work: Work[T]) -> T | Failure:
         return Failure(f"the driver failed: {error}")
     except Exception as error:
         logger.exception("Claim %s failed", wanted)
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return Failure(f"the driver failed, and its log says where: {said}")
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return Failure(f"the driver failed, and its log says where: {text}")
 
 
 def report_prepared(

@@ -14,7 +14,7 @@ from functools import cache, partial
 
 from driver.api import ClaimUid
 from driver.instances.instances import Instance
-from driver.preparing.apiserver_claims import ClaimReader, ClaimReads, FoundClaim, said
+from driver.preparing.apiserver_claims import ClaimReader, ClaimReads, FoundClaim, error_text
 from driver.preparing.files.prepared import (
     AllocatedDevice,
     ClaimReference,
@@ -164,28 +164,28 @@ class KubeletClaims:
         Raises:
             OSError: If a file cannot be written; call again.
         """
-        sight = self._source.sight
-        if sight is None or (self._is_renewed(sight) and not again):
+        view = self._source.view
+        if view is None or (self._is_renewed(view) and not again):
             return
         async with self._node.exclusively():
             await self._renew(whole=whole)
 
     async def _renew(self, *, whole: bool = True) -> None:
         # The devices may have changed while this waited for the lock.
-        if (sight := self._source.sight) is None:
+        if (view := self._source.view) is None:
             return
         only = None
         if not whole and self._renewed is not None:
-            only = concerned(self._node.prepared, sight.where, self._renewed)
+            only = concerned(self._node.prepared, view.where, self._renewed)
         plan = partial(
             renew,
-            where=sight.where,
+            where=view.where,
             resolve=cache(self._on_host.resolve),  # many of a thousand claims have one device
             refuse_mount=self._on_host.refuse_mount,
             only=only,
         )
-        renewals = await self._node.renew(plan, sight.instance, only)
-        self._renewed = sight.where
+        renewals = await self._node.renew(plan, view.instance, only)
+        self._renewed = view.where
         if not renewals:
             return
         log_renewed(renewals)
@@ -193,8 +193,8 @@ class KubeletClaims:
             listener(renewals)
         self._note_prepared()
 
-    def _is_renewed(self, sight: DevicesView) -> bool:
-        return sight.where is self._renewed and self._node.is_up_to_date
+    def _is_renewed(self, view: DevicesView) -> bool:
+        return view.where is self._renewed and self._node.is_up_to_date
 
     async def _prepare(self, wanted: ClaimReference) -> PreparedClaim | Failure:
         """Read the claim, wait for devices, read the records, plan, write the record, answer.
@@ -225,12 +225,12 @@ class KubeletClaims:
             try:
                 await self.home()
             except Exception as error:  # noqa: BLE001 - whatever a client raises, the answer is one
-                self._node.home = said(error)  # no new claim is granted meanwhile
+                self._node.home = error_text(error)  # no new claim is granted meanwhile
         return found
 
     async def _wait_for_devices(self, found: FoundClaim, wanted: ClaimReference) -> None:
         """Wait for the first discovery, if the claim needs it."""
-        if self._source.sight is not None:
+        if self._source.view is not None:
             return
         prepared = self._node.prepared
         claim = self._allocation(found, wanted, prepared.get(wanted.uid))
@@ -259,13 +259,13 @@ class KubeletClaims:
                 await self._bring_up_to_date()
             except OSError as error:
                 return Failure(f"the node cannot record what it grants: {error}")
-        elif self._source.sight is None:
+        elif self._source.view is None:
             return Failure("the devices of this node are not discovered yet")
         return await self._node.grant(partial(self._plan, claim), self._instance)
 
     def _plan(self, claim: AllocatedClaim, prepared: PreparedClaims) -> PreparedClaim | Failure:
         """Plan with the current devices: `renew` may have run since the claim was read."""
-        return plan(claim, prepared, self._source.sight, self._node.boot_id, self._on_host)
+        return plan(claim, prepared, self._source.view, self._node.boot_id, self._on_host)
 
     async def _unprepare(self, wanted: ClaimReference) -> PreparedClaim | Failure | None:
         async with (
@@ -282,17 +282,17 @@ class KubeletClaims:
 
     async def _discovered(self, seconds: float) -> None:
         """Wait up to `seconds` for the first discovery."""
-        if self._source.sight is None:
+        if self._source.view is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._source.decided()
 
     async def _bring_up_to_date(self) -> None:
         """Plan the prepared claims anew if devices changed since. Raises OSError."""
-        sight = self._source.sight
-        if sight is not None and not self._is_renewed(sight):
+        view = self._source.view
+        if view is not None and not self._is_renewed(view):
             await self._renew()
 
     def _instance(self, allocated: AllocatedDevice) -> Instance | None:
-        sight = self._source.sight
-        return sight.instance(allocated) if sight else None
+        view = self._source.view
+        return view.instance(allocated) if view else None

@@ -13,7 +13,7 @@ from driver.api import DeviceName
 from driver.kubelet_api.dra_health.v1 import api_pb2 as health
 from driver.kubelet_api.dra_health.v1 import api_pb2_grpc as health_grpc
 from driver.preparing.grants.device_views import DevicesView, InstanceSource
-from driver.preparing.grants.health import troubles
+from driver.preparing.grants.health import health_problems
 from driver.preparing.kubelet_claims import KubeletClaims
 
 _Context = grpc.aio.ServicerContext[Any, Any]
@@ -63,7 +63,7 @@ class Health(health_grpc.DRAResourceHealthServicer):
         sent, due = None, clock.time()
         while (known := await self._unless_ended()) is not None:
             changed.clear()
-            devices = _health(troubles(self._claims.prepared.values(), known))
+            devices = _health(health_problems(self._claims.prepared.values(), known))
             if devices != sent or clock.time() >= due:
                 yield devices
                 sent, due = devices, clock.time() + RESEND_SECONDS
@@ -78,7 +78,7 @@ class Health(health_grpc.DRAResourceHealthServicer):
         ended = asyncio.ensure_future(self._ended.wait())
         try:
             await asyncio.wait((known, ended), return_when=asyncio.FIRST_COMPLETED)
-            return None if self._ended.is_set() else self._source.sight
+            return None if self._ended.is_set() else self._source.view
         finally:
             known.cancel()
             ended.cancel()

@@ -101,8 +101,8 @@ class NodeClaims:
         pods = [read_as(Pod, obj) for obj in found]
         for event in events:
             self._unreported.pop(event, None)
-            claim, said = event
-            record = Event.warning if said.is_warning else Event.normal
+            claim, device_event = event
+            record = Event.warning if device_event.is_warning else Event.normal
             for pod in pods_of(pods, claim):
                 regarding = ObjectReference(
                     api_version="v1",
@@ -111,5 +111,5 @@ class NodeClaims:
                     namespace=pod.metadata.namespace or "",
                     uid=pod.metadata.uid,
                 )
-                self._record(record(regarding, said.reason, "Renew", said.sentence))
+                self._record(record(regarding, device_event.reason, "Renew", device_event.sentence))
         return Done()

@@ -51,7 +51,7 @@ class Cleanup:
         self._on_changed()
         return found
 
-    async def let_go(
+    async def unprepare_stale(
         self, uid: ClaimUid, is_stale: Callable[[PreparedClaim], Awaitable[bool]]
     ) -> PreparedClaim | Failure | None:
         """Unprepare a claim. Raises OSError, and what `is_stale` raises.

@@ -52,7 +52,7 @@ class LostClaims:
         self._selection = PODS.select(field_selector=f"spec.nodeName={self.node}")
         self._queue = whole_reconciler("settling claims whose CDI files are gone", self._reconcile)
         self._running_since: dict[ClaimUid, float] = {}
-        self._told: set[ClaimUid] = set()
+        self._known: set[ClaimUid] = set()
         self._uses: dict[ClaimUid, Use | None] = {}
         self._was_writable = True
         self._unchanged = 0
@@ -72,14 +72,14 @@ class LostClaims:
     def _note(self, lost: PreparedClaims) -> None:
         """Reset the backoff if the lost claims changed, or if files can be written again."""
         is_writable = not self.claims.cleanup.folder_problem
-        if lost.keys() != self._told or (is_writable and not self._was_writable):
+        if lost.keys() != self._known or (is_writable and not self._was_writable):
             self._unchanged, self._due = 0, float("-inf")
         for uid in self._running_since.keys() - lost.keys():
             del self._running_since[uid]
-        for uid in lost.keys() - self._told:
+        for uid in lost.keys() - self._known:
             reference = lost[uid].reference
             logger.warning("CDI file of claim %s is missing; checking its use", reference)
-        self._told, self._was_writable = set(lost), is_writable
+        self._known, self._was_writable = set(lost), is_writable
 
     async def _look(self, lost: PreparedClaims) -> None:
         pods = await self._pods()

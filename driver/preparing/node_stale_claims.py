@@ -84,14 +84,14 @@ class StaleClaims:
         listing = await self._listing()
         suspects = [c for c in claims.values() if _is_suspect(c, home, listing)]
         read = await self._read(suspects)
-        await self._learn(suspects, read)
+        await self._prepare_unreadable(suspects, read)
         evidence = await self._evidence(suspects, read, listing)
         stale = {
             claim.reference.uid: found
             for claim in suspects
             if (found := staleness(claim, home, evidence[claim.reference.uid], self.grace))
         }
-        await self._let_go(stale, home)
+        await self._unprepare_due(stale, home)
         return After(min(LOOK_SECONDS, self.grace.total_seconds() or LOOK_SECONDS))
 
     async def _listing(self) -> Listing | None:
@@ -136,7 +136,7 @@ class StaleClaims:
             )
             for claim in claims
             for uid in (claim.reference.uid,)
-            for there in (_that(claim, found[uid]),)
+            for there in (_same_claim(claim, found[uid]),)
         }
 
     async def _is_still(self, stale: Staleness, home: Home, claim: PreparedClaim) -> bool:
@@ -145,13 +145,13 @@ class StaleClaims:
         evidence = await self._evidence([claim], read, await self._listing())
         return staleness(claim, home, evidence[claim.reference.uid], self.grace) == stale
 
-    async def _learn(
+    async def _prepare_unreadable(
         self, claims: Iterable[PreparedClaim], found: Mapping[ClaimUid, FoundClaim]
     ) -> None:
         """Prepare claims with unreadable records, as for a call of the kubelet."""
         for claim in claims:
             uid = claim.reference.uid
-            there = _that(claim, found[uid])
+            there = _same_claim(claim, found[uid])
             if isinstance(there, FullClaim) and not claim.devices and claim.version <= VERSION:
                 metadata = there.metadata or NO_METADATA
                 reference = ClaimReference(metadata.namespace or "", metadata.name or "", uid)
@@ -160,7 +160,7 @@ class StaleClaims:
                     why = answer.sentence
                     logger.warning("The record of claim %s stays unreadable: %s", uid, why)
 
-    async def _let_go(self, stale: Mapping[ClaimUid, Staleness], home: Home) -> None:
+    async def _unprepare_due(self, stale: Mapping[ClaimUid, Staleness], home: Home) -> None:
         now = asyncio.get_running_loop().time()
         self._since = {uid: self._since.get(uid, now) for uid in stale}
         for uid, found in stale.items():
@@ -168,7 +168,7 @@ class StaleClaims:
                 await self._unprepare(uid, found, home)
 
     async def _unprepare(self, uid: ClaimUid, found: Staleness, home: Home) -> None:
-        claim = await self.claims.cleanup.let_go(uid, partial(self._is_still, found, home))
+        claim = await self.claims.cleanup.unprepare_stale(uid, partial(self._is_still, found, home))
         if not isinstance(claim, PreparedClaim):
             if claim is not None:
                 logger.warning("Stale claim %s stays: %s", uid, claim.sentence)
@@ -181,7 +181,7 @@ class StaleClaims:
         self.record(Event.warning(node, "StaleClaimReleased", "Unprepare", sentence))
 
 
-def _that(claim: PreparedClaim, found: FoundClaim) -> FoundClaim:
+def _same_claim(claim: PreparedClaim, found: FoundClaim) -> FoundClaim:
     """The API server's claim; None if that is a later claim of this name."""
     if isinstance(found, FullClaim) and found.uid != claim.reference.uid:
         return None

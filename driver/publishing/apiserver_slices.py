@@ -17,7 +17,7 @@ from functools import partial
 from driver.api import DRIVER_NAME, NodeName
 from driver.plumbing.apiserver import delete, each
 from driver.plumbing.prometheus import SLICE_WRITES, counted
-from driver.plumbing.worker_threads import worked_out
+from driver.plumbing.worker_threads import in_thread_if_many
 from driver.publishing.shown.groups import groups_of
 from driver.publishing.shown.publication import Publication, either, publication_of, stored_devices
 from driver.publishing.shown.slices import (
@@ -219,7 +219,9 @@ class PoolPublisher:
     ) -> PoolPlan:
         many = len(publication.offers) if publication else 0
         views = self._stored()
-        return await worked_out(many, _plan, self._pool, publication, owner, views, self._adopted)
+        return await in_thread_if_many(
+            many, _plan, self._pool, publication, owner, views, self._adopted
+        )
 
     def _stored(self) -> tuple[StoredSlice, ...]:
         return self._slices.by_index(BY_POOL, self._pool.name)

@@ -26,7 +26,7 @@ from driver.instances.slots.lost_nodes import NodeState
 from driver.instances.unseen import InstanceSight
 from driver.names import configuration_of_pool, is_shared_pool, shared_pool
 from driver.plumbing.apiserver_reconcilers import keyed_reconciler, put_right
-from driver.plumbing.worker_threads import worked_out
+from driver.plumbing.worker_threads import in_thread_if_many
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_pools import (
     POOLS_AT_ONCE,
@@ -224,7 +224,7 @@ class ClusterPools:
         allocated = self.allocations.allocated_in(name)
         decide = partial(publish, allocated=allocated, now=datetime.now(UTC))
         many = len(supply.instances) + len(written.offers)
-        return await worked_out(many, decide, supply, written, self._offer.features)
+        return await in_thread_if_many(many, decide, supply, written, self._offer.features)
 
     def _written(self, name: str, publication: Publication) -> None:
         """Called after each write, also after one that failed."""

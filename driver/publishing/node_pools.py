@@ -18,7 +18,7 @@ from time import perf_counter
 from driver.api import DRIVER_NAME, NodeName
 from driver.names import is_pool_of
 from driver.plumbing.apiserver_reconcilers import keyed_reconciler, put_right
-from driver.plumbing.worker_threads import worked_out
+from driver.plumbing.worker_threads import in_thread_if_many
 from driver.publishing.apiserver_allocations import NODE_SPREAD_SECONDS, AllocationWatch
 from driver.publishing.apiserver_pools import (
     POOLS_AT_ONCE,
@@ -140,7 +140,7 @@ class NodePools:
             publish, allocated=self.allocations.allocated_in(name), now=datetime.now(UTC)
         )
         many = len(supply.instances) + len(written.offers)
-        return await worked_out(many, decide, supply, written, self._features)
+        return await in_thread_if_many(many, decide, supply, written, self._features)
 
     def _written(self, name: str, publication: Publication) -> None:
         """Called after each write, also after one that failed."""

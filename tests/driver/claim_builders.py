@@ -194,7 +194,7 @@ class FakeSource:
             listener()
 
     @property
-    def sight(self) -> DevicesView | None:
+    def view(self) -> DevicesView | None:
         if not self.discovered.is_set():
             return None
         there = (i for i in self.known.values() if i.name not in self.unreported)

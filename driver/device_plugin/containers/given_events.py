@@ -17,18 +17,20 @@ from driver.preparing.grants.device_locators import OFFLINE, DeviceLocator
 
 
 def given_event(
-    change: GivenChange, left: Sequence[str], where: DeviceLocator
+    change: GivenChange, former_paths: Sequence[str], where: DeviceLocator
 ) -> DeviceEvent | None:
     """The Event about a change; None if containers are not affected.
 
     Args:
         change: The change of an Instance that containers of this node have.
-        left: Paths where its device was before, in order of time.
+        former_paths: Paths where its device was before, in order of time.
         where: The current locations of the devices.
     """
     is_back = change.before is None and change.after is not None
     before = replace(_given(change.instance, change.before), withheld=OFFLINE if is_back else "")
-    after = replace(_given(change.instance, change.after), withheld=change.withdrawn, left=left)
+    after = replace(
+        _given(change.instance, change.after), withheld=change.withdrawn, former_paths=former_paths
+    )
     return event_of(
         f"The {named(change.instance)}",
         before,

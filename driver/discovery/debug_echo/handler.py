@@ -84,28 +84,28 @@ class DebugEchoHandler:
         """Yield the devices, and again whenever the file changes their state."""
         shown: tuple[Device, ...] | None = None
         while True:
-            found = _devices(details, self._said())
+            found = _devices(details, self._content())
             if found != shown:
                 shown = found
                 yield found
             await asyncio.sleep(self._look_interval.total_seconds())
 
-    def _said(self) -> str:
+    def _content(self) -> str:
         try:
             return self._availability.read_text(errors="replace")
         except OSError:
             return ""
 
 
-def _devices(details: DebugEchoDetails, said: str) -> tuple[Device, ...]:
-    if OFFLINE in said:
+def _devices(details: DebugEchoDetails, content: str) -> tuple[Device, ...]:
+    if OFFLINE in content:
         return ()
-    health = _health(said)
+    health = _health(content)
     return tuple(Device(text, {DESCRIPTION: text, **health}) for text in details.descriptions)
 
 
-def _health(said: str) -> dict[str, str]:
-    if NOT_WELL not in said:
+def _health(content: str) -> dict[str, str]:
+    if NOT_WELL not in content:
         return {}
-    effect = {HEALTH_EFFECT: EVICTS} if EVICTS in said else {}
+    effect = {HEALTH_EFFECT: EVICTS} if EVICTS in content else {}
     return {HEALTH: DEGRADED, HEALTH_MESSAGE: "the file says so", **effect}

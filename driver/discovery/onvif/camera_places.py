@@ -12,7 +12,7 @@ from itertools import product
 from driver.discovery.name_servers import look_up
 from driver.discovery.onvif.devices import Address, host_of
 from driver.discovery.onvif.http_carrier import UnreachableError
-from driver.discovery.onvif.ws_discovery_client import Heard, Sender
+from driver.discovery.onvif.ws_discovery_client import ProbeAnswer, Sender
 from driver.discovery.reach import Ip, Reach, read_ip
 
 _DISCARD = 9
@@ -46,12 +46,14 @@ def refusal(reach: Reach, host: str, sender: Sender) -> str | None:
     address, asked = read_ip(host.partition("%")[0]), read_ip(sender.ip)
     if address is None or asked is None:
         return None
-    if why := reach.refusal_of_told(address, asked):
+    if why := reach.refusal_of_reported(address, asked):
         return why
-    return reach.refusal_of_heard(address, asked, source_towards(address, sender.zone))
+    return reach.refusal_of_multicast(address, asked, source_towards(address, sender.zone))
 
 
-async def locate(reach: Reach, address: Address, told: Iterable[Heard]) -> tuple[Heard, str]:
+async def locate(
+    reach: Reach, address: Address, told: Iterable[ProbeAnswer]
+) -> tuple[ProbeAnswer, str]:
     """Resolve a host name: the first answer that may name one of its addresses, and that address.
 
     Raises:

@@ -44,7 +44,7 @@ _INFORMATION = ("Manufacturer", "Model", "FirmwareVersion", "SerialNumber", "Har
 
 def clock(answer: Any) -> datetime | None:
     """The time of a camera's clock; None if the answer has none."""
-    date, time = _told(answer, "UTCDateTime", "Date"), _told(answer, "UTCDateTime", "Time")
+    date, time = _value_at(answer, "UTCDateTime", "Date"), _value_at(answer, "UTCDateTime", "Time")
     try:
         day = (date.Year, date.Month, date.Day)
         return datetime(*day, time.Hour, time.Minute, time.Second, tzinfo=UTC)
@@ -58,25 +58,25 @@ def network(answer: Any) -> tuple[str, str] | None:
     Of several addresses the first counts, as in Akri.
     """
     interfaces = answer if isinstance(answer, list) else []
-    ips = [ip for one in interfaces for told in _configured(one) if (ip := _words(told))]
-    macs = [mac for one in interfaces if (mac := _words(_told(one, "Info", "HwAddress")))]
+    ips = [ip for one in interfaces for found in _configured(one) if (ip := _words(found))]
+    macs = [mac for one in interfaces if (mac := _words(_value_at(one, "Info", "HwAddress")))]
     return (ips[0], macs[0]) if ips and macs else None
 
 
 def information(answer: Any) -> Mapping[str, str]:
     """The device information of a camera, by the names of `GetDeviceInformationResponse`."""
-    told = {name: _words(_told(answer, name)) for name in _INFORMATION}
-    return {name: value for name, value in told.items() if value}
+    found = {name: _words(_value_at(answer, name)) for name in _INFORMATION}
+    return {name: value for name, value in found.items() if value}
 
 
 def _configured(interface: Any) -> list[Any]:
     """The IPv4 addresses of a network interface, in the order of the schema."""
-    config = _told(interface, "IPv4", "Config")
-    several = [*(_told(config, "Manual") or ()), _told(config, "LinkLocal")]
-    return [_told(one, "Address") for one in (*several, _told(config, "FromDHCP"))]
+    config = _value_at(interface, "IPv4", "Config")
+    several = [*(_value_at(config, "Manual") or ()), _value_at(config, "LinkLocal")]
+    return [_value_at(one, "Address") for one in (*several, _value_at(config, "FromDHCP"))]
 
 
-def _told(value: Any, *path: str) -> Any:
+def _value_at(value: Any, *path: str) -> Any:
     """The value at a path of attribute names; None if the path ends before."""
     for name in path:
         value = getattr(value, name, None)
@@ -149,17 +149,17 @@ class Cameras:
         Raises:
             UnreachableError: If it does not answer; a refusal is an answer.
         """
-        told, refusal = Facts(), None
+        found, refusal = Facts(), None
         try:
-            told = Facts(network(await self._fact(target, "GetNetworkInterfaces", now)))
+            found = Facts(network(await self._fact(target, "GetNetworkInterfaces", now)))
         except RefusedError as error:
             refusal = error
         try:
             answer = await self._fact(target, "GetDeviceInformation", now)
-            told = Facts(told.network, information(answer))
+            found = Facts(found.network, information(answer))
         except RefusedError as error:
             refusal = refusal or error
-        return told, refusal
+        return found, refusal
 
     async def _fact(self, target: Target, operation: str, now: datetime | None) -> Any:
         """The answer of a camera; None for a fault that has nothing to do with the login."""
@@ -187,7 +187,7 @@ class Cameras:
             text = f"no answer within {REQUEST_TIMEOUT.total_seconds():g} seconds"
             raise UnreachableError(text) from error
         except Exception as error:  # untrusted answers can fail in many ways
-            raise UnreachableError(_said(error)) from error
+            raise UnreachableError(_reason(error)) from error
 
     def _service(self, target: Target, now: datetime | None) -> Any:
         """A client of a camera's device service, for one call."""
@@ -209,7 +209,7 @@ def _description() -> Document:
     return Document(str(_DESCRIPTION), ASYNC_TRANSPORT, settings=_SETTINGS)
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientSSLError):
         return f"https fails ({type(error.os_error).__name__})"
     if isinstance(error, aiohttp.ClientConnectorDNSError):

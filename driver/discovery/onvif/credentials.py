@@ -79,10 +79,12 @@ class _Reader:
                 self.flaws.append(f"The credentials that {name} names are incomplete.")
             else:
                 found[plain_uuid(uuid)] = read
-                self._came(uuid, entry.get("username_ref"), entry.get("password_ref"), holder)
+                self._note_sources(
+                    uuid, entry.get("username_ref"), entry.get("password_ref"), holder
+                )
         return found
 
-    def _came(self, uuid: str, *names: object) -> None:
+    def _note_sources(self, uuid: str, *names: object) -> None:
         """Record which properties a login comes from; other names are skipped."""
         known = [name for name in names if isinstance(name, str) and name in self._properties]
         self.sources[plain_uuid(uuid)] = tuple(dict.fromkeys(known))
@@ -96,7 +98,7 @@ class _Reader:
                 continue
             uuid, password = of_whom.replace("_", "-"), f"{_PASSWORD}{of_whom}"
             found[plain_uuid(uuid)] = Login(user, self._text(password) or "")
-            self._came(uuid, name, password)
+            self._note_sources(uuid, name, password)
         return found
 
     def login(self, entry: Mapping[str, object]) -> Login | None:

@@ -136,7 +136,7 @@ def _properties(camera: Camera) -> dict[str, str]:
 
 def _of_scopes(scopes: Iterable[str]) -> dict[str, str]:
     """Properties from scopes; of several scopes of one kind the last by text counts."""
-    told = sorted(_told(scopes))
+    told = sorted(_defined_scopes(scopes))
     listed = {
         ours: " ".join(dict.fromkeys(text for kind, text in told if kind == theirs))
         for theirs, ours in _LISTED_SCOPES.items()
@@ -145,7 +145,7 @@ def _of_scopes(scopes: Iterable[str]) -> dict[str, str]:
     return {name: text[:LONGEST_WORD] for name, text in {**listed, **single}.items() if text}
 
 
-def _told(scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _defined_scopes(scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Kind and value of the scopes that ONVIF defines."""
     for scope in scopes:
         kind, _, value = scope.removeprefix(_SCOPES).partition("/")

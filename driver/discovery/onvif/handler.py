@@ -5,7 +5,7 @@ probe ──► addresses ──► filters on UUID and scopes ──► clock �
 A sender reports only itself: an address that is not the sender's is not contacted (`reach`), and
 of two senders with one UUID the first known is the camera (`devices.rivals`).
 An answer to a probe is easily lost. So the next cycles ask a known camera directly. A camera is
-absent if it does not answer such a call, or after `TURNS_UNHEARD` cycles without an answer to a
+absent if it does not answer such a call, or after `CYCLES_UNHEARD` cycles without an answer to a
 probe.
 """
 
@@ -24,7 +24,7 @@ from cachetools import TTLCache
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.details import shown
-from driver.discovery.handler_turns import DeviceLists, NetworkHandler
+from driver.discovery.handler_cycles import DeviceLists, NetworkHandler
 from driver.discovery.onvif.camera_places import locate, refusal
 from driver.discovery.onvif.cameras import Cameras, connected
 from driver.discovery.onvif.credentials import Login, read_credentials
@@ -48,7 +48,7 @@ from driver.discovery.onvif.http_carrier import (
     tls,
 )
 from driver.discovery.onvif.logins import WITHHELD, Logins
-from driver.discovery.onvif.ws_discovery_client import Heard, NotSentError, Sender, ask
+from driver.discovery.onvif.ws_discovery_client import NotSentError, ProbeAnswer, Sender, ask
 from driver.discovery.reach import Reach
 
 AUTHORITIES = "ca_certificates"
@@ -56,8 +56,8 @@ AUTHORITIES = "ca_certificates"
 
 MOST_CAMERAS = 2_000
 MOST_AT_ONCE = 256
-TURNS_UNHEARD = 3
-TURNS_OF_FACTS = 30
+CYCLES_UNHEARD = 3
+CYCLES_OF_FACTS = 30
 """Cycles for which the facts of a camera are cached, and also a refused login."""
 
 
@@ -80,7 +80,7 @@ class OnvifHandler(NetworkHandler):
             async def look(_: tuple[Device, ...] | None) -> DeviceLists:
                 found = await follower.look()
                 reasons = (*credentials.flaws, *flaws, *follower.reasons)
-                self._reasons.tell(follower, reasons)
+                self._reasons.record(follower, reasons)
                 if found is not None:
                     yield found
 
@@ -100,24 +100,24 @@ class _Known:
         ip: The resolved address of a host that is a name.
     """
 
-    heard: tuple[Heard, ...]
+    heard: tuple[ProbeAnswer, ...]
     unheard: int = 0
     facts: Facts = field(default_factory=Facts)
     ip: str | None = None
 
     @property
-    def told(self) -> Heard:
+    def answer(self) -> ProbeAnswer:
         return self.heard[0]
 
-    def hear(self, senders: Mapping[Sender, Heard]) -> None:
+    def hear(self, senders: Mapping[Sender, ProbeAnswer]) -> None:
         """Take the answers of one cycle that report it.
 
         For a name only the sender that it was resolved for counts; for an address every sender.
         """
         others = () if self.ip is not None else senders.values()
-        heard = senders.get(self.told.sender) or next(iter(others), None)
+        heard = senders.get(self.answer.sender) or next(iter(others), None)
         self.unheard = 0 if heard else self.unheard + 1
-        self.heard = (heard or self.told,)
+        self.heard = (heard or self.answer,)
 
 
 class _Follower:
@@ -131,7 +131,7 @@ class _Follower:
         self._cameras = cameras
         self._reach = reach
         self._known: dict[Address, _Known] = {}
-        self._turn = 0
+        self._cycle = 0
         self._facts: TTLCache[Address, Facts] = self._for_a_time()
         # Why a camera is not contacted: it refused its login.
         self._locked: TTLCache[Address, str] = self._for_a_time()
@@ -140,11 +140,11 @@ class _Follower:
         self.reasons: list[str] = []
 
     def _for_a_time(self) -> TTLCache[Address, Any]:
-        return TTLCache(MOST_CAMERAS, TURNS_OF_FACTS, timer=lambda: self._turn)
+        return TTLCache(MOST_CAMERAS, CYCLES_OF_FACTS, timer=lambda: self._cycle)
 
     async def look(self) -> tuple[Device, ...] | None:
         """One discovery cycle: all devices; None while they cannot be known."""
-        self._turn += 1
+        self._cycle += 1
         self.reasons = list(self._locked.values())
         try:
             # Cached for one cycle: routes may change.
@@ -161,13 +161,15 @@ class _Follower:
             self._facts.pop(gone, None)
             self._refusals.pop(gone, None)
         wanted = (
-            Camera(address, known.told.scopes, known.facts)
+            Camera(address, known.answer.scopes, known.facts)
             for address, known in self._known.items()
             if self._wanted(address, known)
         )
         return devices(wanted, by_uuid=self._details.by_uuid)
 
-    def _candidates(self, heard: Mapping[Address, Mapping[Sender, Heard]]) -> dict[Address, _Known]:
+    def _candidates(
+        self, heard: Mapping[Address, Mapping[Sender, ProbeAnswer]]
+    ) -> dict[Address, _Known]:
         """The cameras to ask in this cycle, those that were present before first."""
         before = self._known
         for address, known in before.items():
@@ -178,8 +180,8 @@ class _Follower:
         candidates = [
             (address, known)
             for address, known in {**before, **new}.items()
-            if known.unheard < TURNS_UNHEARD
-            and may_be_wanted(self._details, address.uuid, known.told.scopes)
+            if known.unheard < CYCLES_UNHEARD
+            and may_be_wanted(self._details, address.uuid, known.answer.scopes)
         ]
         if len(candidates) > MOST_CAMERAS:
             many = f"There are more than {MOST_CAMERAS} cameras"
@@ -200,7 +202,7 @@ class _Follower:
         later = {a: k for a, k in candidates.items() if a in second}
         second = _rivals({**self._known, **later})
         self.reasons.extend(
-            f"{later[address].told.sender.ip} answers with the UUID {shown(address.uuid)} of the"
+            f"{later[address].answer.sender.ip} answers with the UUID {shown(address.uuid)} of the"
             f" camera at {first}, which was known first; it is not contacted."
             for address, first in second.items()
             if address in later
@@ -217,11 +219,11 @@ class _Follower:
         login = self._logins.of(address)
         try:
             await self._locate(address, known)
-            target = Target(address, known.told.sender.zone, login, known.ip)
+            target = Target(address, known.answer.sender.zone, login, known.ip)
             now = await self._cameras.clock(target)
             if address not in self._facts:
-                told, refusal = await self._cameras.facts(target, now)
-                self._facts[address] = known.facts = told.or_else(known.facts)
+                facts, refusal = await self._cameras.facts(target, now)
+                self._facts[address] = known.facts = facts.or_else(known.facts)
                 self._note_refusal(address, login, refusal)
         except UnreachableError as error:
             self._fail(address, login, error)
@@ -269,7 +271,7 @@ class _Follower:
 
 
 def _rivals(known: Mapping[Address, _Known]) -> dict[Address, str]:
-    return rivals((a, one.told.sender.ip, one.told.named) for a, one in known.items())
+    return rivals((a, one.answer.sender.ip, one.answer.named) for a, one in known.items())
 
 
 def _tls(properties: Properties) -> tuple[ssl.SSLContext, tuple[str, ...]]:
@@ -277,8 +279,8 @@ def _tls(properties: Properties) -> tuple[ssl.SSLContext, tuple[str, ...]]:
 
     CA certificates that cannot be read verify no camera.
     """
-    told = properties.get(AUTHORITIES)
+    authorities = properties.get(AUTHORITIES)
     try:
-        return tls(None if told is None else told.decode()), ()
+        return tls(None if authorities is None else authorities.decode()), ()
     except (ValueError, ssl.SSLError):
         return tls(""), (f"The property {AUTHORITIES} holds no certificates in PEM.",)

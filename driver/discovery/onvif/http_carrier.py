@@ -51,8 +51,8 @@ class UnauthorizedError(RefusedError):
         is_certain: Whether the camera names the login as the cause.
     """
 
-    def __init__(self, said: str, *, is_certain: bool = True) -> None:
-        super().__init__(said)
+    def __init__(self, status: str, *, is_certain: bool = True) -> None:
+        super().__init__(status)
         self.is_certain = is_certain
 
 
@@ -132,14 +132,14 @@ class Carrier:
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> RefusedError:
-    said = f"HTTP status {response.status}"
+    status = f"HTTP status {response.status}"
     if response.status in _UNAUTHORIZED:
-        return UnauthorizedError(said)
+        return UnauthorizedError(status)
     if response.status != _SENDER_AT_FAULT:
-        return RefusedError(said)
+        return RefusedError(status)
     if fault := await _login_fault(response):
-        return UnauthorizedError(f"{said} with the fault {fault}")
-    return UnauthorizedError(said, is_certain=False)
+        return UnauthorizedError(f"{status} with the fault {fault}")
+    return UnauthorizedError(status, is_certain=False)
 
 
 async def _login_fault(response: aiohttp.ClientResponse) -> str:

@@ -53,7 +53,7 @@ class Sender(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ProbeAnswer:
     """One answer that reports an address.
 
     Attributes:
@@ -81,7 +81,7 @@ class Answers:
         unread: How many came after `MOST_ANSWERS`.
     """
 
-    heard: dict[Address, dict[Sender, Heard]] = field(default_factory=dict)
+    heard: dict[Address, dict[Sender, ProbeAnswer]] = field(default_factory=dict)
     refused: dict[tuple[str, Sender], str] = field(default_factory=dict)
     unreadable: int = 0
     unasked: int = 0
@@ -104,7 +104,7 @@ class Answers:
     def take(self, match: Match, sender: Sender, refusal: Refusal) -> None:
         """Take the addresses of one answer that may be contacted."""
         told = tuple(addresses(match))
-        heard = Heard(match.scopes, sender, frozenset(host_of(one.url) for one in told))
+        heard = ProbeAnswer(match.scopes, sender, frozenset(host_of(one.url) for one in told))
         for address in told:
             if why := refusal(host_of(address.url), sender):
                 if len(self.refused) < MOST_REFUSED:
@@ -146,13 +146,13 @@ class _Listener(asyncio.DatagramProtocol):
         self._question = question
         self._answers = answers
         self._refusal = refusal
-        self._left = MOST_ANSWERS
+        self._budget = MOST_ANSWERS
 
     def datagram_received(self, data: bytes, addr: tuple[str | int, ...]) -> None:
-        if not self._left:
+        if not self._budget:
             self._answers.unread += 1
             return
-        self._left -= 1
+        self._budget -= 1
         sender = Sender(str(addr[0]).partition("%")[0], int(addr[3]) if len(addr) > 3 else 0)
         try:
             for match in matches(data):

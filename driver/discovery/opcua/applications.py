@@ -76,12 +76,12 @@ def place_of(application: Application, asked: str, *, alone: bool) -> Place | No
 
 def device(url: str, application: Application) -> Device:
     """The device for a server."""
-    told = {
+    named = {
         APPLICATION_NAME: application.name,
         APPLICATION_URI: application.uri,
         PRODUCT_URI: application.product_uri,
     }
-    more = {name: value for name, value in told.items() if value and len(value) <= LONGEST}
+    more = {name: value for name, value in named.items() if value and len(value) <= LONGEST}
     return Device(url, {DISCOVERY_URL: url, **more})
 
 

@@ -38,14 +38,14 @@ class BoundedProtocol(UASocketProtocol):  # type: ignore[misc]
 
     def __init__(self, longest: int, seconds: float) -> None:
         super().__init__(seconds)
-        self._longest = self._left = longest
+        self._longest = self._budget = longest
         self._received = bytearray()
         self.refusal = ""
 
     def data_received(self, data: bytes) -> None:
         """Pass on what came, chunk by chunk, up to the limit."""
         self._received += data
-        self._left -= len(data)
+        self._budget -= len(data)
         while not self.refusal:
             size = int.from_bytes(self._received[4:_START], "little")
             if refusal := self._refusal_of(bytes(self._received[:_START]), size):
@@ -62,7 +62,7 @@ class BoundedProtocol(UASocketProtocol):  # type: ignore[misc]
             return "it does not speak OPC UA"
         if start[:4] == _BROKEN_OFF:
             return "it aborted its answer"
-        if self._left < 0 or (len(start) == _START and size > self._longest):
+        if self._budget < 0 or (len(start) == _START and size > self._longest):
             return f"its answer is longer than {self._longest // 1024} KiB"
         return _NONSENSE if len(start) == _START and size < _LEAST else ""
 

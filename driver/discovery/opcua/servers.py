@@ -47,7 +47,7 @@ class UnreachableError(Exception):
     """Raised when a server gives no valid answer; the text is a part of a sentence."""
 
 
-class Told(NamedTuple):
+class FoundServers(NamedTuple):
     """The answer of a server.
 
     Attributes:
@@ -59,7 +59,7 @@ class Told(NamedTuple):
     by: str
 
 
-async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> Told:
+async def find_servers(url: str, within: timedelta = SERVER_TIMEOUT) -> FoundServers:
     """All applications that the server at a URL knows, itself included.
 
     Raises:
@@ -121,7 +121,7 @@ async def is_served(url: str, addresses: Iterable[str]) -> bool:
     return False
 
 
-async def _ask(url: str) -> Told:
+async def _ask(url: str) -> FoundServers:
     host, port = _address(url)
     addresses = (await look_up(host, port))[:MOST_ADDRESSES]
     async with _connected(url, addresses, port, LONGEST_ANSWER) as (client, by):
@@ -129,7 +129,7 @@ async def _ask(url: str) -> Told:
         await client.open_secure_channel()
         servers = await client.find_servers()
         await client.close_secure_channel()
-    return Told([_application(told) for told in servers or ()], by)
+    return FoundServers([_application(description) for description in servers or ()], by)
 
 
 @asynccontextmanager
@@ -174,14 +174,14 @@ def _address(url: str) -> tuple[str, int]:
     return parts.hostname or "", parts.port or DEFAULT_PORT
 
 
-def _application(told: ua.ApplicationDescription) -> Application:
+def _application(description: ua.ApplicationDescription) -> Application:
     return Application(
-        name=_text(told.ApplicationName.Text),
-        is_server=told.ApplicationType == ua.ApplicationType.Server,
-        is_both=told.ApplicationType == ua.ApplicationType.ClientAndServer,
-        uri=_text(told.ApplicationUri),
-        product_uri=_text(told.ProductUri),
-        discovery_urls=tuple(_text(url) for url in told.DiscoveryUrls or ()),
+        name=_text(description.ApplicationName.Text),
+        is_server=description.ApplicationType == ua.ApplicationType.Server,
+        is_both=description.ApplicationType == ua.ApplicationType.ClientAndServer,
+        uri=_text(description.ApplicationUri),
+        product_uri=_text(description.ProductUri),
+        discovery_urls=tuple(_text(url) for url in description.DiscoveryUrls or ()),
     )
 
 

@@ -64,8 +64,8 @@ _USB_ATTRIBUTES = {
 
 def attributes_of(device: DeviceView) -> dict[str, str]:
     """The attributes of a device, the most important first."""
-    told = {**_of_usb(device), **device.properties}
-    fitting = {name: value for name, value in told.items() if _fits(name, value)}
+    values = {**_of_usb(device), **device.properties}
+    fitting = {name: value for name, value in values.items() if _fits(name, value)}
     names = [*(name for name in _FIRST if name in fitting), *sorted(fitting.keys() - set(_FIRST))]
     return {**_standard(device), **{name: fitting[name] for name in names}}
 
@@ -86,8 +86,8 @@ def _numa_node(device: DeviceView) -> str | None:
     """The NUMA node of the device, else of the nearest bus above it; -1 means none."""
     if device.path.startswith("/devices/virtual/"):
         return None
-    told = (each.attribute("numa_node") for each in self_and_ancestors(device))
-    known = next((text.strip() for text in told if text is not None), "")
+    values = (each.attribute("numa_node") for each in self_and_ancestors(device))
+    known = next((text.strip() for text in values if text is not None), "")
     return known if known.isdecimal() else None
 
 
@@ -96,8 +96,8 @@ def _of_usb(device: DeviceView) -> Mapping[str, str]:
         return {}
     for each in self_and_ancestors(device):
         if each.attribute("idVendor") is not None:
-            told = {name: each.attribute(file) for name, file in _USB_ATTRIBUTES.items()}
-            return {name: value for name, value in told.items() if value}
+            values = {name: each.attribute(file) for name, file in _USB_ATTRIBUTES.items()}
+            return {name: value for name, value in values.items() if value}
     return {}
 
 

@@ -177,8 +177,10 @@ class Search:
         properties = {DEVPATH: top.path, **asked.pci(top.path)}
         for i, node in enumerate(nodes):
             suffix = f"_{i}" if self._details.group_recursive else ""
-            told = {DEVNODE: node, **asked.usb(node)}
-            properties.update((f"{variable}{suffix}", value) for variable, value in told.items())
+            variables = {DEVNODE: node, **asked.usb(node)}
+            properties.update(
+                (f"{variable}{suffix}", value) for variable, value in variables.items()
+            )
         specs = (DeviceSpec(node, node, self._details.permissions) for node in nodes)
         return Device(
             id=name,

@@ -24,7 +24,7 @@ from kube.words import some_of
 PATIENCE_SECONDS = 10.0
 """How long a running udevd may take for an event; after that it counts as hanging."""
 
-MOST_TOLD = 4
+MOST_NAMED = 4
 """Devices that a sentence names at most."""
 
 
@@ -126,13 +126,13 @@ class Doubts:
             self._unanswered[new + path.removeprefix(old)] = self._unanswered.pop(path)
 
 
-def told(withheld: Iterable[str]) -> str | None:
+def withheld_sentence(withheld: Iterable[str]) -> str | None:
     """A sentence: which devices are withheld, and what to do; None if none is."""
     paths = sorted(set(withheld))
     if not paths:
         return None
     return (
         "udevd has not answered the kernel's last events for some devices, so its database may be"
-        f" outdated and they are withheld: {some_of(paths, MOST_TOLD)}."
+        f" outdated and they are withheld: {some_of(paths, MOST_NAMED)}."
         " Check that systemd-udevd runs, then run udevadm trigger."
     )

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from driver.devices import Device
 from driver.discovery.contract import NO_PROPERTIES, Properties
 from driver.discovery.udev.details import UdevDetails
-from driver.discovery.udev.doubts import told
+from driver.discovery.udev.doubts import withheld_sentence
 from driver.discovery.udev.handler_subscriptions import Subscription
 from driver.discovery.udev.netlink_watch import UdevSettings, Watch
 from driver.discovery.udev.passthrough import passthrough_of
@@ -31,7 +31,7 @@ class UdevHandler:
         if self.watch is None:
             return None
         withheld = (path for subscription in self._subscriptions for path in subscription.withheld)
-        return self.watch.problem or told(withheld)
+        return self.watch.problem or withheld_sentence(withheld)
 
     def is_shared(self, details: UdevDetails) -> bool:
         """False: a udev device belongs to this node."""
@@ -59,7 +59,7 @@ class UdevHandler:
             return
         self.watch = Watch(self._settings, self._subscriptions)
         self._task = asyncio.create_task(self.watch.run(), name="udev watch")
-        self._task.add_done_callback(self._tell_readers)
+        self._task.add_done_callback(self._fail_readers)
 
     async def _leave(self, subscription: Subscription) -> None:
         self._subscriptions.discard(subscription)
@@ -71,7 +71,7 @@ class UdevHandler:
         task.cancel()
         await asyncio.wait({task})
 
-    def _tell_readers(self, task: asyncio.Task[None]) -> None:
+    def _fail_readers(self, task: asyncio.Task[None]) -> None:
         """Pass on the error of a watch that failed, so that no reader waits for it."""
         if not task.cancelled() and (error := task.exception()):
             for subscription in self._subscriptions:

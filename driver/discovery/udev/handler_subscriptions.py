@@ -8,7 +8,7 @@ import logging
 from driver.devices import Device
 from driver.discovery.udev.details import UdevDetails
 from driver.discovery.udev.devices import Search
-from driver.discovery.udev.doubts import told
+from driver.discovery.udev.doubts import withheld_sentence
 from driver.discovery.udev.passthrough import NO_PASSTHROUGH, Passthrough
 
 logger = logging.getLogger(__name__)
@@ -38,8 +38,8 @@ class Subscription:
         loop = asyncio.get_running_loop()
         self.is_heard = True
         self._devices = self.search.devices(loop.time())
-        self._tell_unnamed()
-        self._tell_withheld()
+        self._log_unnamed()
+        self._log_withheld()
         self._news.set()
         if self._again is not None:
             self._again.cancel()
@@ -51,15 +51,15 @@ class Subscription:
         if self._again is not None:
             self._again.cancel()
 
-    def _tell_unnamed(self) -> None:
+    def _log_unnamed(self) -> None:
         unnamed = frozenset(self.search.unnamed())
         for path in sorted(unnamed - self._unnamed):
             logger.warning("device has no unique identity, so its id is its path: %s", path)
         self._unnamed = unnamed
 
-    def _tell_withheld(self) -> None:
+    def _log_withheld(self) -> None:
         before, self.withheld = self.withheld, self.search.withheld
-        if (sentence := told(self.withheld)) and set(self.withheld) != set(before):
+        if (sentence := withheld_sentence(self.withheld)) and set(self.withheld) != set(before):
             logger.warning("devices are withheld: %s", sentence)
 
     def fail(self, error: BaseException) -> None:

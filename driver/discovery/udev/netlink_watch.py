@@ -214,7 +214,7 @@ class Watch:
             paths = list(self._paths)[:STEP]
             for path in paths:
                 del self._paths[path]
-            await self._look(looker, paths, tuple(self._subscriptions), told=True)
+            await self._look(looker, paths, tuple(self._subscriptions), by_event=True)
         if self._scans:
             await self._scan_step(looker, self._scans[0])
 
@@ -222,7 +222,7 @@ class Watch:
         if scan.paths is None:
             scan.paths = await self._in_thread(lambda: looker.paths(scan.subscriptions))
         paths = [scan.paths.popleft() for _ in range(min(STEP, len(scan.paths)))]
-        await self._look(looker, paths, scan.subscriptions, told=False)
+        await self._look(looker, paths, scan.subscriptions, by_event=False)
         if scan.paths or not self._scans or self._scans[0] is not scan:
             return
         self._scans.popleft()
@@ -237,9 +237,11 @@ class Watch:
         paths: Sequence[str],
         subscriptions: Sequence[Subscription],
         *,
-        told: bool,
+        by_event: bool,
     ) -> None:
-        changed = await self._in_thread(lambda: looker.look(paths, subscriptions, told=told))
+        changed = await self._in_thread(
+            lambda: looker.look(paths, subscriptions, by_event=by_event)
+        )
         for subscription in changed:
             if subscription.is_heard:
                 subscription.offer()

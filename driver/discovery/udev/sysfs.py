@@ -117,8 +117,8 @@ class SysfsDevice:
         """The kernel's properties, and those that libudev derives from the path."""
         named = {"DEVPATH": self.path, "SUBSYSTEM": self.subsystem or ""}
         pairs = (line.partition("=") for line in (self.attribute("uevent") or "").splitlines())
-        told = {name: value for name, separator, value in pairs if separator}
-        return {**told, **named, **({"DEVNAME": self.node} if self.node else {})}
+        from_uevent = {name: value for name, separator, value in pairs if separator}
+        return {**from_uevent, **named, **({"DEVNAME": self.node} if self.node else {})}
 
     def attribute(self, name: str) -> str | None:
         value = self._device.attributes.get(name)
@@ -202,14 +202,14 @@ class Looker:
         return deque(paths)
 
     def look(
-        self, paths: Iterable[str], subscriptions: Sequence[Subscription], *, told: bool
+        self, paths: Iterable[str], subscriptions: Sequence[Subscription], *, by_event: bool
     ) -> set[Subscription]:
         """Read devices for the searches; return the subscriptions that this changed.
 
         Args:
             paths: The devices to read.
             subscriptions: The subscriptions whose searches get them.
-            told: Whether an event named these paths. Without an event udevd may not have
+            by_event: Whether an event named these paths. Without an event udevd may not have
                 processed a new device yet.
         """
         changed: set[Subscription] = set()
@@ -217,7 +217,7 @@ class Looker:
             device = device_at(path, self._context, self._doubts)
             if device is None:
                 self._refused.discard(path)
-            early = self._is_early(path, device, told=told)
+            early = self._is_early(path, device, by_event=by_event)
             for subscription in subscriptions:
                 if early and subscription.is_heard and path not in subscription.search:
                     continue
@@ -225,13 +225,13 @@ class Looker:
                     changed.add(subscription)
         return changed
 
-    def _is_early(self, path: str, device: SysfsDevice | None, *, told: bool) -> bool:
+    def _is_early(self, path: str, device: SysfsDevice | None, *, by_event: bool) -> bool:
         """Whether udevd may still process a device, so that rules may not match it yet.
 
         The second look at a device assumes that udevd has finished: udevd does not process devices
         from before its start, unless it is triggered.
         """
-        if not self._settles or told or device is None or device.is_settled:
+        if not self._settles or by_event or device is None or device.is_settled:
             self._unsettled.discard(path)
             return False
         seen = path in self._unsettled

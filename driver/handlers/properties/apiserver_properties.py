@@ -45,7 +45,7 @@ MOST_OBJECTS = 50
 _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=10.0)
 """Short: a user who applies a Role waits for its effect."""
 
-_FAILURES_TO_TELL = 3
+_FAILURES_TO_REPORT = 3
 """Failures in a row; a server that starts may refuse what it allows a moment later."""
 
 
@@ -56,9 +56,9 @@ class NodeProperties:
         self._client = client
         self._tasks = tasks
         self._watches: dict[KeptObject, _Watch] = {}
-        self._surplus: frozenset[KeptObject] = frozenset()
+        self._unwatched: frozenset[KeptObject] = frozenset()
         self._listeners: list[Callable[[], None]] = []
-        self._told: dict[ConfigurationName, tuple[str, ...]] = {}
+        self._logged: dict[ConfigurationName, tuple[str, ...]] = {}
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener` when a property or a problem with one may have changed."""
@@ -73,10 +73,10 @@ class NodeProperties:
         waiting = sorted(wanted.keys() - self._watches.keys())
         room = MOST_OBJECTS - len(self._watches)
         for kept in waiting[:room]:
-            watch = _Watch(self._client, kept, wanted[kept], self._tell)
+            watch = _Watch(self._client, kept, wanted[kept], self._notify)
             self._watches[kept] = watch
             watch.task = self._tasks.create_task(watch.run(), name=f"watch {kept}")
-        self._surplus = frozenset(waiting[room:])
+        self._unwatched = frozenset(waiting[room:])
         self._log(configurations)
 
     def read(self, configuration: Configuration) -> Properties | None:
@@ -93,20 +93,20 @@ class NodeProperties:
     def _reading(self, kept: KeptObject) -> Reading:
         if watch := self._watches.get(kept):
             return watch.reading
-        if kept in self._surplus:
+        if kept in self._unwatched:
             return Reading(
                 trouble=f"{kept} is not read: a node reads {MOST_OBJECTS} objects at most."
             )
         return Reading()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in self._listeners:
             listener()
 
     def _log(self, configurations: Iterable[Configuration]) -> None:
-        before, self._told = self._told, {}
+        before, self._logged = self._logged, {}
         for configuration in configurations:
-            self._told[configuration.name] = found = self.problems(configuration)
+            self._logged[configuration.name] = found = self.problems(configuration)
             for sentence in set(found).difference(before.get(configuration.name, ())):
                 logger.warning(
                     "discovery property not read configuration=%s: %s", configuration.name, sentence
@@ -188,7 +188,7 @@ class _Watch:
 
     def _lost_permission(self) -> str | None:
         stats = self._store.stats
-        lasts = stats.failures_in_a_row >= _FAILURES_TO_TELL
+        lasts = stats.failures_in_a_row >= _FAILURES_TO_REPORT
         return forbidden(self._kept) if stats.forbidden and lasts else None
 
 

@@ -19,7 +19,7 @@ from driver.preparing.files.records import MALFORMED, Unreadable
 
 NAME = "checkpoint.json"
 
-LEFT = (f"{NAME}.corrupt-", f".{NAME}.")
+LEFTOVER_PREFIXES = (f"{NAME}.corrupt-", f".{NAME}.")
 """Start of the names of its unreadable and its half-written files."""
 
 _VERSION = 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 
 from driver.api import NodeName
-from driver.preparing.files.checkpoint import LEFT, NAME, load
+from driver.preparing.files.checkpoint import LEFTOVER_PREFIXES, NAME, load
 from driver.preparing.files.disk_records import Files, RecordFiles
 from driver.preparing.files.prepared import Home, PreparedClaim
 from driver.preparing.files.records import Unreadable
@@ -54,7 +54,7 @@ class EarlierCheckpoint:
             unwritten = [claim for claim in current if not _restored(claim, records)]
             self._is_taken_over = not unwritten
             for name in self._files.names():
-                if name.startswith(LEFT):  # properties of devices may be secrets
+                if name.startswith(LEFTOVER_PREFIXES):  # properties of devices may be secrets
                     self._files.remove(name)
         if self._is_taken_over and self.is_there():
             self._files.remove(NAME)

@@ -103,8 +103,8 @@ class MetadataFiles:
 
 
 def _renew(path: str, claim: PreparedClaim, contents: dict[str, Any]) -> None:
-    said, generation = metadata.load(before := Path(path).read_bytes())
-    if said != contents:
+    contents_before, generation = metadata.load(before := Path(path).read_bytes())
+    if contents_before != contents:
         text = metadata.dump(claim, contents, generation + 1)
         _overwrite(path, text.ljust(len(before)))
 

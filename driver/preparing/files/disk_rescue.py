@@ -47,7 +47,7 @@ class Rescue:
     def __init__(self, files: Files, boot_id: str) -> None:
         self._files = files
         self._aside = UNREADABLE + boot_id
-        self._looked_at: object = None
+        self._last_signature: object = None
         self._known: set[ClaimUid] = set()
         self._released: deque[ClaimUid] = deque(maxlen=RELEASES)
         self._kept: frozenset[ClaimUid] = frozenset()
@@ -67,7 +67,7 @@ class Rescue:
         """Ignore entries of this claim by other processes: its devices are free."""
         self._released.append(uid)
 
-    def glance(self) -> tuple[PreparedClaim, ...]:
+    def peek(self) -> tuple[PreparedClaim, ...]:
         """The claims in the file, as a hint; () if it is not JSON. Raises OSError."""
         try:
             return tuple(filter(None, map(self._load, self._parsed())))
@@ -81,12 +81,12 @@ class Rescue:
         claim with its UID and boot alone.
         """
         signature = self._files.signature(NAME)
-        if signature == self._looked_at:
+        if signature == self._last_signature:
             return ()
         entries = self._entries()
         others = self._of_others(entries)
         claims = tuple(filter(None, map(self._load, others)))
-        self._looked_at = signature
+        self._last_signature = signature
         self._known |= {claim.reference.uid for claim in claims}
         self._kept = frozenset(uid for entry in entries if (uid := _uid_of(entry)))
         return claims

@@ -78,7 +78,7 @@ class PreparedDevice:
         digest: Identifies the device, see `Instance.device`; "" in records of an earlier driver.
         withheld: Why no container may get it now, such as "is offline"; "" if containers may. A
             withheld device has no device nodes and mounts.
-        left: Its former paths on the host. Containers that started before may hold them.
+        former_paths: Its former paths on the host. Containers that started before may hold them.
         nodes: Identifies its device nodes, see `driver.instances.rivals`; a withheld device keeps
             its former ones. Empty in records of an earlier driver.
         capacity: Concurrent uses of its Instance; 1 in records of an earlier driver.
@@ -93,7 +93,7 @@ class PreparedDevice:
     device_specs: tuple[DeviceSpec, ...]
     digest: str = ""
     withheld: str = ""
-    left: tuple[str, ...] = ()
+    former_paths: tuple[str, ...] = ()
     nodes: frozenset[str] = frozenset()
     capacity: int = 1
 
@@ -110,7 +110,7 @@ class PreparedDevice:
     @property
     def held(self) -> Collection[str]:
         """Identifies the device nodes that containers may hold; at least by their paths."""
-        return self.nodes or self.paths or self.left
+        return self.nodes or self.paths or self.former_paths
 
     @property
     def is_shareable(self) -> bool:
@@ -119,8 +119,8 @@ class PreparedDevice:
         A record of an earlier driver shows that only by its share id. Otherwise a share id with a
         capacity of 1 means that the device had more slots before.
         """
-        is_told = bool(self.nodes)
-        return self.capacity > 1 or (not is_told and self.allocated.share_id is not None)
+        is_recorded = bool(self.nodes)
+        return self.capacity > 1 or (not is_recorded and self.allocated.share_id is not None)
 
 
 @dataclass(frozen=True, slots=True)

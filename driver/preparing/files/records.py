@@ -92,7 +92,7 @@ def _dump_device(device: PreparedDevice) -> dict[str, Any]:
         ],
         "digest": device.digest,
         **({"withheld": device.withheld} if device.withheld else {}),
-        **({"left": list(device.left)} if device.left else {}),
+        **({"left": list(device.former_paths)} if device.former_paths else {}),
         **({"nodes": sorted(device.nodes)} if device.nodes else {}),
         **({"capacity": device.capacity} if device.capacity > 1 else {}),
         **_dump_config(device.allocated.config),
@@ -171,7 +171,7 @@ def _load_device(entry: Mapping[str, Any]) -> PreparedDevice:
         ),
         digest=entry.get("digest", ""),
         withheld=entry.get("withheld", ""),
-        left=tuple(entry.get("left", ())),
+        former_paths=tuple(entry.get("left", ())),
         nodes=frozenset(entry.get("nodes", ())),
         capacity=int(entry.get("capacity", 1)),
     )

@@ -25,7 +25,7 @@ from driver.preparing.files.prepared import (
 )
 from driver.preparing.grants.claim_configs import ClaimConfigs
 from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
-from driver.preparing.grants.conflicts import hindrance_of
+from driver.preparing.grants.conflicts import conflict_of
 from kube.shapes.claims import Given
 from kube.shapes.full_claims import FullClaim
 from kube.shapes.metadata import NO_METADATA
@@ -140,8 +140,8 @@ def plan_prepare(
     if is_prepared(claim, prepared):
         return as_prepared(prepared[claim.reference.uid])
     others = (other for uid, other in prepared.items() if uid != claim.reference.uid)
-    if hindrance := hindrance_of(claim.devices, instances, others):
-        return Failure(hindrance)
+    if conflict := conflict_of(claim.devices, instances, others):
+        return Failure(conflict)
     devices: list[PreparedDevice] = []
     given: list[tuple[AllocatedDevice, Instance]] = []
     for allocated in claim.devices:
@@ -205,9 +205,9 @@ def unusable(instance: Instance) -> str:
                 return f"has a {kind} whose path {place}, {shown(path)}, is not absolute"
     for spec in instance.device_specs:
         if not PERMISSIONS.fullmatch(spec.permissions):
-            told = shown(spec.permissions)
+            given = shown(spec.permissions)
             why = "which are not some of rwm, such as r or rw"
-            return f"has the device node {shown(spec.host_path)} with permissions {told}, {why}"
+            return f"has the device node {shown(spec.host_path)} with permissions {given}, {why}"
     return ""
 
 

@@ -37,7 +37,7 @@ def configured(
     Users write claims. So a config may reduce what the handler gives, never extend it. Properties
     that may not become environment are removed.
     """
-    instance = _told(_guarded(instance))
+    instance = _without_denied(_guarded(instance))
     if config == NOTHING_ASKED:
         return instance
     if problem := _env_problem(instance, config):
@@ -60,7 +60,7 @@ def _cannot_have(what: str, why: str) -> str:
     return f"cannot have {what} of its DeviceConfig: {why}"
 
 
-def _told(instance: Instance) -> Instance:
+def _without_denied(instance: Instance) -> Instance:
     properties = container_properties(instance)
     if properties is instance.properties:
         return instance

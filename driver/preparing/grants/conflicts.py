@@ -1,6 +1,6 @@
 """Conflicts: devices that another claim of this node still has.
 
-    a claim's devices, PreparedClaims ──hindrance_of──► a sentence with the conflicting claim
+    a claim's devices, PreparedClaims ──conflict_of──► a sentence with the conflicting claim
 
 kube-scheduler allocates a device as soon as it is free in the API. After a forced deletion of a pod
 that is before its containers have ended on this node. Also, two Configurations may offer one device
@@ -24,7 +24,7 @@ from driver.preparing.files.prepared import (
 _Wanted = tuple[AllocatedDevice, Instance]
 
 
-def hindrance_of(
+def conflict_of(
     devices: Sequence[AllocatedDevice],
     instances: Mapping[tuple[str, DeviceName], Instance],
     others: Iterable[PreparedClaim],
@@ -40,15 +40,15 @@ def hindrance_of(
     for holder in others:
         for held in holder.devices:
             # Nearly all of a thousand claims have other devices.
-            if held.allocated.device in names and (said := _same(devices, held)):
-                return _told(said, holder)
-            if nodes and not nodes.keys().isdisjoint(held.held) and (said := _rival(nodes, held)):
-                return _told(said, holder)
+            if held.allocated.device in names and (which := _same(devices, held)):
+                return _conflict(which, holder)
+            if nodes and not nodes.keys().isdisjoint(held.held) and (which := _rival(nodes, held)):
+                return _conflict(which, holder)
     return ""
 
 
-def _told(said: str, holder: PreparedClaim) -> str:
-    return f"device {said} is still prepared for ResourceClaim {holder.reference}"
+def _conflict(which: str, holder: PreparedClaim) -> str:
+    return f"device {which} is still prepared for ResourceClaim {holder.reference}"
 
 
 def _same(devices: Iterable[AllocatedDevice], held: PreparedDevice) -> str:

@@ -28,13 +28,13 @@ class Given:
         paths: The paths of the device nodes on the host.
         variables: The environment.
         withheld: Why it gets nothing, such as "is offline"; "" if it gets the device.
-        left: All former paths of the device, the oldest first.
+        former_paths: All former paths of the device, the oldest first.
     """
 
     paths: Sequence[str]
     variables: Mapping[str, str]
     withheld: str = ""
-    left: Sequence[str] = ()
+    former_paths: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def event_of(
         return DeviceEvent("DeviceAway", f"{why}{held}." if held else why)
     if before.withheld and not after.withheld:
         back = f"{device} is back{_places('at', after)}."
-        return DeviceEvent("DeviceBack", back + anew, is_warning=bool(after.left))
+        return DeviceEvent("DeviceBack", back + anew, is_warning=bool(after.former_paths))
     if has_moved:
         return DeviceEvent("DeviceMoved", f"{device} moved{_places('to', after)}." + anew)
     if changed := _changed(before.variables, after.variables):
@@ -104,14 +104,14 @@ def _held(before: Given, after: Given, owner_of: OwnerOf) -> str:
     A pod holds the latest paths. Earlier paths are counted: only a pod that has run since before
     several moves may hold one.
     """
-    if not (left := after.left):
+    if not (former_paths := after.former_paths):
         return ""
-    latest = tuple(path for path in left if path in before.paths)
-    latest = latest or tuple(left[-max(1, len(after.paths)) :])
+    latest = tuple(path for path in former_paths if path in before.paths)
+    latest = latest or tuple(former_paths[-max(1, len(after.paths)) :])
     named = [f"{path}{_owned(owner_of(path))}" for path in latest[:MOST_PATHS]]
     if len(latest) > MOST_PATHS:
         named.append(f"{len(latest) - MOST_PATHS} more paths")
-    count = len(left) - len(latest)
+    count = len(former_paths) - len(latest)
     more = {0: "", 1: ", or an earlier path"}.get(count, f", or one of {count} earlier paths")
     return f" Containers that were started before hold {', '.join(named)}{more}"
 

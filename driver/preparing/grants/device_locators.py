@@ -92,14 +92,14 @@ class DeviceLocator:
         for path in place.paths:
             for other in self._by_path.get(path, ()):
                 if other.configuration == place.configuration and not _is(other, place):
-                    return _said(path, other)
+                    return _was_at(path, other)
         return self._rival_at_address(place)
 
     def _rival_at_address(self, place: PreviousLocation) -> str:
         for address in filter(_is_address, place.values):
             other = self._by_address.get((place.configuration, address))
             if other is not None and not _is(other, place):
-                return _said(address, other)
+                return _was_at(address, other)
         return ""
 
     def why_withheld(self, place: PreviousLocation, *, is_address: bool) -> str:
@@ -155,5 +155,5 @@ def _is_address(value: str) -> bool:
     return "://" in value
 
 
-def _said(place: str, other: Instance) -> str:
+def _was_at(place: str, other: Instance) -> str:
     return f"was at {place}, where Instance {other.name} is now"

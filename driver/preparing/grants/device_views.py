@@ -52,7 +52,7 @@ class InstanceSource(Protocol):
     """The devices of this node."""
 
     @property
-    def sight(self) -> DevicesView | None:
+    def view(self) -> DevicesView | None:
         """The current view; None until the first discovery has ended."""
 
     async def decided(self) -> None:

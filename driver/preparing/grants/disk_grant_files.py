@@ -62,13 +62,13 @@ class GrantFiles:
         """Whether the checkpoint of an earlier driver exists; `read` takes it over."""
         return self._checkpoint.is_there()
 
-    def glance(self) -> Iterator[PreparedClaim]:
-        """See `Node.glance`."""
+    def peek(self) -> Iterator[PreparedClaim]:
+        """See `Node.peek`."""
         records = RecordFiles(self._cdi_files, self._boot_id)
         records.read()
         yield from records.claims.values()
         yield from self._checkpoint.claims()
-        rescued = Rescue(self._data, self._boot_id).glance()
+        rescued = Rescue(self._data, self._boot_id).peek()
         yield from (c for c in rescued if self._is_new(c, records.claims))
 
     def _is_new(self, claim: PreparedClaim, known: PreparedClaims) -> bool:
@@ -162,9 +162,9 @@ class GrantFiles:
         for uid in self.records.claims if only is None else only:
             if (kept := self.records.claims.get(uid)) is not None:
                 yield from _tried(partial(self._keep_metadata, kept, known))
-        yield from _tried(self._mind_folder)
+        yield from _tried(self._check_folder)
 
-    def _mind_folder(self) -> None:
+    def _check_folder(self) -> None:
         """Check whether files can be written, and store the records of claims without files."""
         had_failed = bool(self.folder_problem)
         self.folder_problem = self.records.problem(thoroughly=had_failed)

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.disk_lock import ProcessLock
-from driver.plumbing.worker_threads import to_the_end
+from driver.plumbing.worker_threads import in_shielded_thread
 from driver.preparing.files import cdi
 from driver.preparing.files.disk_records import Files
 from driver.preparing.files.disk_rescue import NAME as RESCUED
@@ -95,18 +95,18 @@ class Node:
         """The claims with complete records and missing CDI files, see `settle`."""
         return {uid: self.prepared[uid] for uid in self.files.records.lost}
 
-    def glance(self) -> Iterator[PreparedClaim]:
+    def peek(self) -> Iterator[PreparedClaim]:
         """The prepared claims, read without the lock, as a hint. Raises OSError.
 
         They are not kept in memory: another process may release them until `recover`.
         """
-        return self.files.glance()
+        return self.files.peek()
 
     async def recover(self) -> None:
         """Read the files of an earlier process; call once, before all other calls."""
 
         async def entered(_: bool) -> None:
-            await to_the_end(self.files.recover)
+            await in_shielded_thread(self.files.recover)
 
         async with self._lock.held(entered):
             pass
@@ -119,7 +119,7 @@ class Node:
 
     async def _refresh(self, is_foreign: bool) -> None:
         if is_foreign or self.files.has_checkpoint:
-            await to_the_end(self.files.read)
+            await in_shielded_thread(self.files.read)
 
     def alone_with(self, uid: ClaimUid) -> AbstractAsyncContextManager[None]:
         """Lock other processes out of this claim; enter it before `exclusively`, if at all.
@@ -232,6 +232,6 @@ class Node:
         clock = asyncio.get_running_loop().time
         began = clock()
         try:
-            return await to_the_end(work) if self._is_slow else work()
+            return await in_shielded_thread(work) if self._is_slow else work()
         finally:
             self._is_slow = clock() - began > SLOW_SECONDS

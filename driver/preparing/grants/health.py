@@ -1,6 +1,6 @@
 """Health: the health of prepared devices, for the kubelet.
 
-    prepared claims, DevicesView ──troubles──► why a device is unhealthy, for each device
+    prepared claims, DevicesView ──health_problems──► why a device is unhealthy, for each device
 
 Only prepared devices are reported: the kubelet puts their health into the status of pods, and pods
 use few of a node's thousand devices. Prepared claims are on disk, so a driver that restarts also
@@ -18,8 +18,8 @@ from driver.preparing.grants.device_views import DevicesView
 OFFLINE = "the device is offline"
 
 
-def troubles(
-    claims: Iterable[PreparedClaim], sight: DevicesView
+def health_problems(
+    claims: Iterable[PreparedClaim], view: DevicesView
 ) -> Mapping[tuple[str, DeviceName], str]:
     """Why each device is unhealthy, sorted by pool and name; "" for a healthy one."""
     devices = {
@@ -27,20 +27,20 @@ def troubles(
         for claim in claims
         for device in claim.devices
     }
-    return {key: _trouble(devices[key], sight) for key in sorted(devices)}
+    return {key: _trouble(devices[key], view) for key in sorted(devices)}
 
 
-def _trouble(device: PreparedDevice, sight: DevicesView) -> str:
-    instance = sight.instance(device.allocated)
+def _trouble(device: PreparedDevice, view: DevicesView) -> str:
+    instance = view.instance(device.allocated)
     if instance is None:
-        return _of_unseen(device, sight)
+        return _of_absent(device, view)
     if not instance.online:
         return OFFLINE
     return instance.degraded.message if instance.degraded else ""
 
 
-def _of_unseen(device: PreparedDevice, sight: DevicesView) -> str:
+def _of_absent(device: PreparedDevice, view: DevicesView) -> str:
     """The trouble of a device without Instance; "" while it is unknown whether it is absent."""
-    if sight.where.is_unheard(device.configuration) and not device.withheld:
+    if view.where.is_unheard(device.configuration) and not device.withheld:
         return ""
     return OFFLINE

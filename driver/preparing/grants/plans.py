@@ -16,42 +16,42 @@ from driver.preparing.grants.claims import (
 )
 from driver.preparing.grants.device_views import DevicesView
 from driver.preparing.grants.renewals import OnHost, renewed, with_real_paths
-from driver.preparing.grants.rival_claims import Renewal, kept_apart
+from driver.preparing.grants.rival_claims import Renewal, without_rivals
 
 
 def plan(
     claim: AllocatedClaim,
     prepared: PreparedClaims,
-    sight: DevicesView | None,
+    view: DevicesView | None,
     boot_id: str,
     on_host: OnHost,
 ) -> PreparedClaim | Failure:
     """The plan for a claim; a prepared claim keeps what it has.
 
-    `prepared` has all claims; `sight` is None before the first discovery; `boot_id` is the current
+    `prepared` has all claims; `view` is None before the first discovery; `boot_id` is the current
     one.
     """
     if is_prepared(claim, prepared):
         return as_prepared(prepared[claim.reference.uid])
-    found = _instances(claim, sight)
+    found = _instances(claim, view)
     resolved = {key: with_real_paths(each, on_host.resolve) for key, each in found.items()}
     planned = plan_prepare(claim, resolved, prepared, boot_id, on_host.refuse_mount)
-    if sight is None or isinstance(planned, Failure):
+    if view is None or isinstance(planned, Failure):
         return planned
-    if all(sight.where.named(each.name) is each for each in found.values()):
+    if all(view.where.named(each.name) is each for each in found.values()):
         return planned
-    return _where_they_are_now(planned, prepared, sight, on_host)
+    return _at_current_locations(planned, prepared, view, on_host)
 
 
-def _instances(claim: AllocatedClaim, sight: DevicesView | None) -> Instances:
-    known = {(d.pool, d.device): sight.instance(d) for d in claim.devices} if sight else {}
+def _instances(claim: AllocatedClaim, view: DevicesView | None) -> Instances:
+    known = {(d.pool, d.device): view.instance(d) for d in claim.devices} if view else {}
     return {key: instance for key, instance in known.items() if instance}
 
 
-def _where_they_are_now(
-    planned: PreparedClaim, prepared: PreparedClaims, sight: DevicesView, on_host: OnHost
+def _at_current_locations(
+    planned: PreparedClaim, prepared: PreparedClaims, view: DevicesView, on_host: OnHost
 ) -> PreparedClaim | Failure:
     """The plan with current locations: the published ones may lead to another device by now."""
-    mine = Renewal(planned, renewed(planned, sight.where, on_host))
+    mine = Renewal(planned, renewed(planned, view.where, on_host))
     others = (Renewal(c, c) for uid, c in prepared.items() if uid != planned.reference.uid)
-    return as_prepared(next(kept_apart([mine, *others])).after)
+    return as_prepared(next(without_rivals([mine, *others])).after)

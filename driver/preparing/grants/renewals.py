@@ -29,7 +29,7 @@ from driver.preparing.files.prepared import PreparedClaim, PreparedClaims, Prepa
 from driver.preparing.grants.claims import in_order, prepared_device, unusable
 from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
 from driver.preparing.grants.device_locators import OFFLINE, DeviceLocator, previous_location
-from driver.preparing.grants.rival_claims import Renewal, kept_apart, left, withheld
+from driver.preparing.grants.rival_claims import Renewal, former_paths, withheld, without_rivals
 
 Resolve = Callable[[str], str]
 """path → its target on the host."""
@@ -88,7 +88,7 @@ def renew(
     ]
     changed = [
         each
-        for each in kept_apart(renewals)
+        for each in without_rivals(renewals)
         if each.after is not each.before and each.after != each.before
     ]
     changed.sort(key=lambda renewal: not _is_withheld(renewal.after))
@@ -110,7 +110,7 @@ def _renewed_device(
 ) -> PreparedDevice:
     instance = where.find(device)
     if instance is None:
-        return _unseen(_told(device, where), where)
+        return _absent(_without_denied(device, where), where)
     if problem := unusable(instance):
         return withheld(device, problem)
     found = with_real_paths(instance, on_host.resolve)
@@ -118,7 +118,7 @@ def _renewed_device(
     if isinstance(as_asked, str):
         return withheld(device, as_asked)
     after = prepared_device(device.allocated, device.cdi_name, as_asked)
-    return replace(after, left=left(device, after, on_host.resolve))
+    return replace(after, former_paths=former_paths(device, after, on_host.resolve))
 
 
 def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:
@@ -127,14 +127,14 @@ def with_real_paths(instance: Instance, resolve: Resolve) -> Instance:
     return instance if specs == instance.device_specs else replace(instance, device_specs=specs)
 
 
-def _unseen(device: PreparedDevice, where: DeviceLocator) -> PreparedDevice:
+def _absent(device: PreparedDevice, where: DeviceLocator) -> PreparedDevice:
     why = where.why_withheld(previous_location(device), is_address=_is_only_an_address(device))
     if not why:
         return device
     return withheld(device, device.withheld or why if why == OFFLINE else why)
 
 
-def _told(device: PreparedDevice, where: DeviceLocator) -> PreparedDevice:
+def _without_denied(device: PreparedDevice, where: DeviceLocator) -> PreparedDevice:
     """A device without denied environment, which an earlier driver may have prepared."""
     return replace(device, properties=where.rules.passed(device.properties))
 

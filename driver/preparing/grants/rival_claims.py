@@ -1,6 +1,6 @@
 """Rival claims: prepared claims whose devices become one device, through two Configurations.
 
-    renewals ──kept_apart──► renewals that give no device to two claims
+    renewals ──without_rivals──► renewals that give no device to two claims
 
 Devices of two Configurations with different identities may become one device while both are
 prepared: a disk with a serial number is plugged in at the place that identifies the other device.
@@ -57,7 +57,7 @@ def _nodes(device: PreparedDevice) -> frozenset[str]:
     return frozenset() if device.withheld or device.allocated.admin_access else device.nodes
 
 
-def kept_apart(renewals: Sequence[Renewal]) -> Iterator[Renewal]:
+def without_rivals(renewals: Sequence[Renewal]) -> Iterator[Renewal]:
     """The renewals, with devices withheld that another claim has."""
     if not any(_gained(renewal) for renewal in renewals):
         yield from renewals
@@ -97,14 +97,14 @@ def _without(renewal: Renewal, rivals: dict[str, str]) -> Renewal:
 def withheld(device: PreparedDevice, why: str) -> PreparedDevice:
     """A device that no container gets now, with the reason."""
     after = replace(device, device_specs=(), mounts=(), withheld=why)
-    return replace(after, left=left(device, after))
+    return replace(after, former_paths=former_paths(device, after))
 
 
 def _as_it_is(path: str) -> str:
     return path
 
 
-def left(
+def former_paths(
     before: PreparedDevice, after: PreparedDevice, resolve: Callable[[str], str] = _as_it_is
 ) -> tuple[str, ...]:
     """The former paths of a device, the oldest first, without its current paths.
@@ -112,5 +112,5 @@ def left(
     A link to a current path is not a former path: an earlier driver wrote links, and the runtime
     followed them.
     """
-    paths = dict.fromkeys((*before.left, *before.paths))
+    paths = dict.fromkeys((*before.former_paths, *before.paths))
     return tuple(p for p in paths if p not in after.paths and resolve(p) not in after.paths)

@@ -28,7 +28,7 @@ from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.plumbing.prometheus import PUBLISHED_SECONDS
-from driver.plumbing.worker_threads import worked_out
+from driver.plumbing.worker_threads import in_thread_if_many
 from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.device_views import DevicesView
 from driver.publishing.apiserver_pools import PoolListeners
@@ -121,7 +121,7 @@ class NodeCluster:
         self._properties.on_change(self._properties_changed)
 
     @property
-    def sight(self) -> DevicesView | None:
+    def view(self) -> DevicesView | None:
         """The devices that this node can prepare; None before the first decision."""
         return self.node_sight.whole
 
@@ -259,7 +259,7 @@ class NodeCluster:
         """Decide the inventory, and pass it to pools and Instances."""
         self._follow()
         answers, see = self._answers, self._seeing()
-        inventory = await worked_out(self._many, see)
+        inventory = await in_thread_if_many(self._many, see)
         self._problems.log_collisions(inventory)
         self.node_sight.decided(inventory, is_current=answers == self._answers)
         self._seen()
@@ -290,7 +290,9 @@ class NodeCluster:
         supplies: Mapping[str, Supply] = {}
         while known != (now := self._known_pools()):
             known, many = now, len(offered.instances)
-            supplies = await worked_out(many, local_supplies, offered, self._node, known, held)
+            supplies = await in_thread_if_many(
+                many, local_supplies, offered, self._node, known, held
+            )
         return supplies
 
     def _known_pools(self) -> KnownPools:

@@ -149,7 +149,7 @@ def _place(settings: NodeSettings, node: Node, path: NodePath) -> OfferPlace:
         path,
         settings.unique_devices_default == "true",
         int(settings.instance_hash_digits),
-        prepared_homes(node.glance(), settings.node_name),
+        prepared_homes(node.peek(), settings.node_name),
         settings.environment_rules,
         settings.dev,
     )
@@ -181,7 +181,7 @@ def _registration_sockets(
 
 async def _has_claims(settings: NodeSettings, node: Node, path: NodePath) -> bool:
     """Whether the kubelet may call about claims; without DRA earlier claims may still exist."""
-    if settings.path is OfferPath.DRA or any(node.glance()):
+    if settings.path is OfferPath.DRA or any(node.peek()):
         return True
     return (await path.taken()).serves_slices
 

@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from driver.devices import Device
-from driver.discovery import handler_turns
+from driver.discovery import handler_cycles
 from driver.discovery.contract import DiscoveryHandler
 from driver.discovery.handlers import Handlers, HandlerSettings, parse_details
 from driver.discovery.onvif.details import OnvifDetails
@@ -73,7 +73,7 @@ HOSTS = ("127.0.0.1", "[::1]", "10.1.0.1", "10.2.0.1", "10.1.0.9", "169.254.169.
 async def forgeries() -> None:
     """What a stranger tells of others is not asked, and the camera that was there first stays."""
     ip("link", "set", "lo", "up")
-    handler_turns.MOST_REASONS = 99
+    handler_cycles.MOST_REASONS = 99
     camera = CameraProcess("anothers", "10.1.0.1/24", "10.1.0.9")
     try:
         with socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True) as mine:

@@ -48,7 +48,7 @@ LOCAL = ip_address("169.254.9.9")
 def test_an_address_is_asked_if_it_is_its_senders_or_named(
     address: str, sender: str, source: Ip | None, why: str | None
 ) -> None:
-    refusal = REACH.refusal_of_heard(ip_address(address), ip_address(sender), source)
+    refusal = REACH.refusal_of_multicast(ip_address(address), ip_address(sender), source)
 
     assert (refusal is None) == (why is None), refusal
     assert (refusal or "").startswith(why or "")
@@ -65,7 +65,7 @@ def test_an_address_is_asked_if_it_is_its_senders_or_named(
     ],
 )
 def test_whom_a_configuration_names_tells_of_himself(told: str, asked: str, why: str) -> None:
-    refusal = REACH.refusal_of_told(ip_address(told), ip_address(asked))
+    refusal = REACH.refusal_of_reported(ip_address(told), ip_address(asked))
 
     assert (refusal or "").startswith(why or "")
     assert (refusal is None) == (why is None)
@@ -75,10 +75,10 @@ def test_whom_a_configuration_names_tells_of_himself(told: str, asked: str, why:
 def test_without_settings_nobody_is_asked_but_the_sender(
     address: Ip, sender: Ip, source: Ip | None
 ) -> None:
-    refusal = Reach().refusal_of_heard(address, sender, source)
+    refusal = Reach().refusal_of_multicast(address, sender, source)
 
     assert refusal is not None or unmapped(address) == unmapped(sender)
-    assert Reach().refusal_of_heard(address, address, address) is not None, "its own"
+    assert Reach().refusal_of_multicast(address, address, address) is not None, "its own"
 
 
 def test_this_machines_own_addresses_are_known_by_the_way_to_them() -> None:

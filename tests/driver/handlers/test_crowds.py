@@ -111,7 +111,7 @@ async def test_only_so_many_handlers_are_asked_at_once_who_have_not_answered(
     patience: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All would answer at once after a start; but who takes his time keeps nobody waiting long."""
-    monkeypatch.setattr(handler_conversations, "TURN_SECONDS", patience)
+    monkeypatch.setattr(handler_conversations, "SLOT_SECONDS", patience)
     node, told, asked = ANode(tmp_path), asyncio.Event(), asyncio.Semaphore(0)
 
     async def respond(
@@ -148,7 +148,7 @@ async def test_of_an_answer_that_was_read_nothing_is_kept_until_the_next(tmp_pat
         await asyncio.Event().wait()
 
     registration = Registration(Endpoint("shelf", str(path)), network=False, shared=False)
-    terms = handler_conversations.Terms(handler_conversations.Turns(1), 1000)
+    terms = handler_conversations.Terms(handler_conversations.AskSlots(1), 1000)
     request = v0.DiscoverRequest()
     async with foreign(path, respond):
         told = handler_conversations.discover(registration, request, lambda: None, terms)

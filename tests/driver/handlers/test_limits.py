@@ -35,7 +35,7 @@ from driver.handlers.registrations import HandlerState
 from driver.handlers.sdk_requests import Place
 from driver.handlers.wire_sizes import excess
 from driver.instances import handler_discoveries as discoveries
-from driver.plumbing.device_nodes import Look, Seen
+from driver.plumbing.device_nodes import FileKind, PathTarget
 from driver.plumbing.disk import real_paths
 from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.kubelet_sockets import Access
@@ -81,18 +81,18 @@ def mount_of(path: str, *, read_only: bool = True, container_path: str = "/x") -
 
 
 def judged(
-    device: Device, limits: HandlerLimits, seen: Seen = Seen.UNKNOWN, **real: str | None
+    device: Device, limits: HandlerLimits, seen: FileKind = FileKind.UNKNOWN, **real: str | None
 ) -> Admitted:
     """What is decided of a device; where its paths lead is given, else to themselves."""
     host = OnHost(
         {path: real.get("leads", path) for path in mount_paths([device])},
-        {path: Look(real.get("leads", path), seen) for path in node_paths([device])},
+        {path: PathTarget(real.get("leads", path), seen) for path in node_paths([device])},
     )
     return admitted([device], "shelf", limits, host, trusted=True)
 
 
 def why_not(
-    device: Device, limits: HandlerLimits, seen: Seen = Seen.UNKNOWN, **real: str | None
+    device: Device, limits: HandlerLimits, seen: FileKind = FileKind.UNKNOWN, **real: str | None
 ) -> str:
     """Why a device is left out, "" if it is not."""
     found = judged(device, limits, seen, **real)
@@ -180,11 +180,15 @@ def test_permissions_of_a_device_cgroup_are_given(permissions: str) -> None:
 
 def test_what_is_no_device_node_costs_the_device_and_one_that_may_come_is_awaited() -> None:
     what = 'Device "d" is left out: device_specs[0].host_path "/dev/bus"'
-    assert why_not(node_of("/dev/bus"), HandlerLimits(), Seen.NODE) == ""
-    assert why_not(node_of("/dev/bus"), HandlerLimits(), Seen.OTHER) == f"{what} {FOLDER}."
-    assert why_not(node_of("/dev/bus"), HandlerLimits(), Seen.MISSING) == f"{what} is not there."
-    awaits = [judged(node_of("/dev/bus"), HandlerLimits(), seen).awaits for seen in Seen]
-    assert dict(zip(Seen, awaits, strict=True)) == {seen: seen is Seen.MISSING for seen in Seen}
+    assert why_not(node_of("/dev/bus"), HandlerLimits(), FileKind.NODE) == ""
+    assert why_not(node_of("/dev/bus"), HandlerLimits(), FileKind.OTHER) == f"{what} {FOLDER}."
+    assert (
+        why_not(node_of("/dev/bus"), HandlerLimits(), FileKind.MISSING) == f"{what} is not there."
+    )
+    awaits = [judged(node_of("/dev/bus"), HandlerLimits(), seen).awaits for seen in FileKind]
+    assert dict(zip(FileKind, awaits, strict=True)) == {
+        seen: seen is FileKind.MISSING for seen in FileKind
+    }
 
 
 async def forever(*responses: v0.DiscoverResponse) -> AsyncIterator[v0.DiscoverResponse]:

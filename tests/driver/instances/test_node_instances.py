@@ -198,7 +198,7 @@ async def test_what_comes_while_many_are_planned_does_not_wait_for_their_writes(
             instances.decide(an_inventory(many=300, one=1))
         return function(*values)
 
-    monkeypatch.setattr(node_instances, "worked_out", worked_out)
+    monkeypatch.setattr(node_instances, "in_thread_if_many", worked_out)
     instances.decide(an_inventory(many=300))
     await instances.reconcile()
     await instances.reconcile()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from driver.plumbing.device_nodes import Look, Seen
+from driver.plumbing.device_nodes import FileKind, PathTarget
 from driver.plumbing.disk_dev import HostDev, own_dev
 
 
@@ -61,14 +61,14 @@ def test_only_device_nodes_are_some(dev: HostDev) -> None:
     looks = dev.look([*paths, "/dev/a\0b", "/dev/log"])
 
     assert looks == {
-        "/dev/modem": Look("/dev/ttyUSB0", Seen.NODE),
-        "/dev/bus": Look("/dev/bus", Seen.OTHER),
-        "/dev/file": Look("/dev/file", Seen.OTHER),
-        "/dev/gone": Look("/dev/ttyUSB7", Seen.MISSING),
-        "/dev/none": Look("/dev/none", Seen.MISSING),
-        "/dev/loop": Look(None, Seen.MISSING),
-        "/dev/a\0b": Look(None, Seen.UNKNOWN),
-        "/dev/log": Look("/run/nowhere/dev-log", Seen.UNKNOWN),
+        "/dev/modem": PathTarget("/dev/ttyUSB0", FileKind.NODE),
+        "/dev/bus": PathTarget("/dev/bus", FileKind.OTHER),
+        "/dev/file": PathTarget("/dev/file", FileKind.OTHER),
+        "/dev/gone": PathTarget("/dev/ttyUSB7", FileKind.MISSING),
+        "/dev/none": PathTarget("/dev/none", FileKind.MISSING),
+        "/dev/loop": PathTarget(None, FileKind.MISSING),
+        "/dev/a\0b": PathTarget(None, FileKind.UNKNOWN),
+        "/dev/log": PathTarget("/run/nowhere/dev-log", FileKind.UNKNOWN),
     }
 
 
@@ -78,11 +78,11 @@ def test_what_the_process_does_not_see_is_not_judged(tmp_path: Path) -> None:
     nowhere = HostDev()
 
     paths = ("/dev/none", str(tmp_path / "none"), str(tmp_path / "file"), str(tmp_path / "link"))
-    assert [(look.leads, look.seen) for look in nowhere.look(paths).values()] == [
-        (None, Seen.UNKNOWN),
-        (None, Seen.UNKNOWN),
-        (str(tmp_path / "file"), Seen.OTHER),
-        ("/dev/null", Seen.NODE),
+    assert [(look.target, look.kind) for look in nowhere.look(paths).values()] == [
+        (None, FileKind.UNKNOWN),
+        (None, FileKind.UNKNOWN),
+        (str(tmp_path / "file"), FileKind.OTHER),
+        ("/dev/null", FileKind.NODE),
     ]
     assert nowhere.resolve(str(tmp_path / "link")) == "/dev/null"
     assert nowhere.here("/dev/null") == "/dev/null"

@@ -613,7 +613,7 @@ async def test_claim_that_is_gone_keeps_its_device_until_it_is_let_go(world: Wor
     del world.reader.stored[OTHER.name]
 
     refused = (await plugin.prepare([WANTED]))[WANTED.uid]
-    assert await plugin.cleanup.let_go(OTHER.uid, stale) == prepared(OTHER)
+    assert await plugin.cleanup.unprepare_stale(OTHER.uid, stale) == prepared(OTHER)
 
     assert isinstance(refused, Failure)
     assert "is still prepared for ResourceClaim default/claim-2" in refused.sentence

@@ -141,7 +141,7 @@ async def test_only_the_pool_of_a_device_that_changes_is_decided_about(
         looked_at.append(many)
         return function(*values)
 
-    monkeypatch.setattr(cluster_pools, "worked_out", worked_out)
+    monkeypatch.setattr(cluster_pools, "in_thread_if_many", worked_out)
     world.server.may_answer.set()
     for number in range(MANY):
         world.put("many", number)

@@ -309,7 +309,7 @@ async def test_a_device_has_its_home_as_soon_as_it_is_decided_about(
         homes.append(machine.pools.homes)
         return function(*values)
 
-    monkeypatch.setattr(node_pools, "worked_out", worked_out)
+    monkeypatch.setattr(node_pools, "in_thread_if_many", worked_out)
     machine.pools.use({NODE: local_supply(inventory)})
     await machine.pools.pools[NODE].reconcile()
     await asyncio.to_thread(machine.loop.close)

@@ -16,14 +16,20 @@ from driver.discovery.onvif.details import OnvifDetails
 from driver.discovery.onvif.devices import Address
 from driver.discovery.onvif.handler import OnvifHandler
 from driver.discovery.onvif.logins import WITHHELD
-from driver.discovery.onvif.ws_discovery_client import Answers, Heard, NotSentError, Refusal, Sender
+from driver.discovery.onvif.ws_discovery_client import (
+    Answers,
+    NotSentError,
+    ProbeAnswer,
+    Refusal,
+    Sender,
+)
 from driver.discovery.reach import SENDERS_ONLY, Reach, parse_networks
 from tests.driver.discovery.onvif.loopback_cameras import FLOOD, GOOD, FakeCamera, answer
 
 SOON = timedelta(milliseconds=1)
 HERE = Sender("127.0.0.1")
-TOLD = {HERE: Heard((), HERE)}
-Hearsay = dict[Address, dict[Sender, Heard]]
+TOLD = {HERE: ProbeAnswer((), HERE)}
+Hearsay = dict[Address, dict[Sender, ProbeAnswer]]
 
 
 @pytest.mark.usefixtures("_impatient")
@@ -61,7 +67,7 @@ async def test_a_lost_answer_takes_no_camera_away_but_silence_does(
             before = len(camera.asked)
             heard.clear()
             assert await anext(answers) == ()
-            assert len(camera.asked) - before >= onvif.TURNS_UNHEARD - 2
+            assert len(camera.asked) - before >= onvif.CYCLES_UNHEARD - 2
             heard[address] = TOLD
             assert len(await anext(answers)) == 1
             camera.answer = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
@@ -89,7 +95,7 @@ async def test_a_login_that_is_refused_is_not_tried_at_every_turn(
         ) as answers:
             assert await anext(answers) == ()
             waiting = asyncio.ensure_future(anext(answers))
-            told = [await turns.get() for _ in range(onvif.TURNS_OF_FACTS)]
+            told = [await turns.get() for _ in range(onvif.CYCLES_OF_FACTS)]
             assert len(camera.asked) == 2, "as nobody, and with the login"
             assert all(problem and "401" in problem for problem in told[1:])
             while len(camera.asked) < 4:
@@ -262,7 +268,7 @@ async def test_a_name_is_asked_at_the_address_of_whoever_told_of_it(
     async with camera.serving() as address:
         named = Address(address.url.replace("127.0.0.1", "gate.example"), "u")
         for reach, found in ((everywhere, 1), (SENDERS_ONLY, 0)):
-            heard[named] = {other: Heard((), other)}
+            heard[named] = {other: ProbeAnswer((), other)}
             handler = OnvifHandler(SOON, reach)
             async with aclosing(handler.discover(OnvifDetails())) as answers:
                 assert len(await anext(answers)) == found
@@ -279,7 +285,7 @@ async def test_the_second_with_a_uuid_is_asked_when_the_first_is_gone(heard: Hea
     async with first.serving() as here, second.serving() as there:
         rival = Address(there.url, here.uuid)
         heard[here] = TOLD
-        heard[rival] = {other: Heard((), other)}
+        heard[rival] = {other: ProbeAnswer((), other)}
         handler, by_uuid = OnvifHandler(SOON), OnvifDetails(by_uuid=True)
         async with aclosing(handler.discover(by_uuid)) as answers:
             (shown,) = await anext(answers)

@@ -19,7 +19,12 @@ from driver.discovery.opcua import handler as opcua
 from driver.discovery.opcua.applications import Application
 from driver.discovery.opcua.details import OpcuaDetails
 from driver.discovery.opcua.handler import OpcuaHandler
-from driver.discovery.opcua.servers import LONGEST_ANSWER, Told, UnreachableError, find_servers
+from driver.discovery.opcua.servers import (
+    LONGEST_ANSWER,
+    FoundServers,
+    UnreachableError,
+    find_servers,
+)
 from driver.discovery.reach import SENDERS_ONLY, Reach, parse_networks
 from tests.driver.discovery.opcua.fake_servers import (
     ACKNOWLEDGE,
@@ -141,8 +146,8 @@ async def test_what_is_not_a_device_has_a_reason(monkeypatch: pytest.MonkeyPatch
     gone = Application("Gone", is_server=True, discovery_urls=("opc.tcp://x.invalid:1/",))
     web = Application("Web", is_server=True, discovery_urls=("https://x/",))
 
-    async def find(url: str) -> Told:
-        return Told([gone, web, Application("No", is_server=True)], "127.0.0.1")
+    async def find(url: str) -> FoundServers:
+        return FoundServers([gone, web, Application("No", is_server=True)], "127.0.0.1")
 
     monkeypatch.setattr(opcua, "find_servers", find)
     details = OpcuaDetails(("opc.tcp://127.0.0.1:1/",), Filter(("No",), include=False))
@@ -161,8 +166,8 @@ def _told(monkeypatch: pytest.MonkeyPatch) -> list[Application]:
     """What a server at 127.0.0.1 tells."""
     told: list[Application] = []
 
-    async def find(_: str) -> Told:
-        return Told(told, "127.0.0.1")
+    async def find(_: str) -> FoundServers:
+        return FoundServers(told, "127.0.0.1")
 
     monkeypatch.setattr(opcua, "find_servers", find)
     return told
@@ -244,8 +249,8 @@ async def test_what_a_server_says_of_itself_counts_before_what_others_say(
         forged = Application("Forged", is_server=True, discovery_urls=(url,))
         own = Application("Press", is_server=True, discovery_urls=(url,))
 
-        async def find(asked: str) -> Told:
-            return Told([own] if asked == url else [forged, forged], "127.0.0.1")
+        async def find(asked: str) -> FoundServers:
+            return FoundServers([own] if asked == url else [forged, forged], "127.0.0.1")
 
         monkeypatch.setattr(opcua, "find_servers", find)
         details = OpcuaDetails(("opc.tcp://127.0.0.1:1/", url))
@@ -262,13 +267,13 @@ async def test_a_server_that_comes_is_told_while_another_keeps_silent(
         silent, there = asyncio.Event(), {first}
         silent.set()
 
-        async def find(asked: str) -> Told:
+        async def find(asked: str) -> FoundServers:
             if asked not in (first, second):
                 await silent.wait()
             if asked not in there:
                 raise UnreachableError("it is not there")
             press = Application("Press", is_server=True, discovery_urls=(asked,))
-            return Told([press], "127.0.0.1")
+            return FoundServers([press], "127.0.0.1")
 
         monkeypatch.setattr(opcua, "find_servers", find)
         details = OpcuaDetails((first, second, "opc.tcp://127.0.0.1:1/"))
@@ -289,14 +294,14 @@ async def test_a_first_answer_waits_for_all(monkeypatch: pytest.MonkeyPatch) -> 
     async with fake_server(ACKNOWLEDGE) as one, fake_server(ACKNOWLEDGE) as slow:
         asked_for_one = asyncio.Event()
 
-        async def find(asked: str) -> Told:
+        async def find(asked: str) -> FoundServers:
             if asked == slow:
                 await asked_for_one.wait()
                 for _ in range(100):
                     await asyncio.sleep(0)
             asked_for_one.set()
             press = Application("Press", is_server=True, discovery_urls=(asked,))
-            return Told([press], "127.0.0.1")
+            return FoundServers([press], "127.0.0.1")
 
         monkeypatch.setattr(opcua, "find_servers", find)
         details = OpcuaDetails((one, slow))

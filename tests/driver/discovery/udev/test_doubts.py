@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driver.discovery.udev.doubts import PATIENCE_SECONDS, Doubts, told
+from driver.discovery.udev.doubts import PATIENCE_SECONDS, Doubts, withheld_sentence
 from driver.discovery.udev.uevents import Source, Uevent
 
 DISK = "/devices/virtual/block/loop7"
@@ -137,12 +137,12 @@ def test_what_is_below_a_device_that_moves_stays_in_doubt() -> None:
 
 
 def test_a_few_devices_are_named_and_the_others_are_counted() -> None:
-    assert told(()) is None
-    sentence = told([f"/devices/{index}" for index in range(9)])
+    assert withheld_sentence(()) is None
+    sentence = withheld_sentence([f"/devices/{index}" for index in range(9)])
 
     assert sentence is not None
     assert "withheld: /devices/0, /devices/1, /devices/2, /devices/3 and 5 more." in sentence
-    assert told([DISK, DISK]) == told([DISK])
+    assert withheld_sentence([DISK, DISK]) == withheld_sentence([DISK])
 
 
 @dataclass

@@ -325,10 +325,10 @@ async def test_a_device_that_udevd_may_not_be_done_with_is_believed_at_the_secon
     old.offer()
     told.offer()
 
-    assert looker.look([path], [new, old], told=False) == {new}
-    assert looker.look([path], [told], told=True) == {told}
-    assert looker.look([path], [old], told=False) == set()
-    assert looker.look([path], [old], told=False) == {old}
+    assert looker.look([path], [new, old], by_event=False) == {new}
+    assert looker.look([path], [told], by_event=True) == {told}
+    assert looker.look([path], [old], by_event=False) == set()
+    assert looker.look([path], [old], by_event=False) == {old}
 
 
 async def test_a_mistake_of_ours_reaches_every_reader(loops: Loops) -> None:

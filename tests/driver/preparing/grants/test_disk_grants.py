@@ -739,7 +739,7 @@ async def test_while_the_folder_is_gone_nothing_is_granted_and_what_is_prepared_
     still = await machine.start()
     assert still.prepared == {WANTED.uid: a_grant(WANTED)}
     machine.cdi.trouble = ""
-    assert list(machine.process().glance()) == [a_grant(WANTED)]
+    assert list(machine.process().peek()) == [a_grant(WANTED)]
     node = await machine.start()
     assert isinstance(await grant(node, a_reference(3)), Failure)
     await settled(node, WANTED)
@@ -865,7 +865,7 @@ async def test_what_a_glance_saw_and_another_driver_released_is_not_prepared(
     """An update: the driver before this one serves until this one has started."""
     earlier, ours = await machine.start(), machine.process()
     await grant(earlier, WANTED)
-    assert list(ours.glance()) == [a_grant(WANTED)]
+    assert list(ours.peek()) == [a_grant(WANTED)]
     async with earlier.exclusively():
         machine.cdi.remove(FILE)
 
@@ -1080,7 +1080,7 @@ async def test_nothing_new_is_granted_while_an_unreadable_rescue_of_this_boot_is
     node = await machine.start()
     await grant(node, OTHER, "loop-bbbbbb")
     machine.data.write(RESCUED, text)
-    assert list(machine.process().glance()) == [a_grant(OTHER, "loop-bbbbbb")]
+    assert list(machine.process().peek()) == [a_grant(OTHER, "loop-bbbbbb")]
     assert machine.data.files == {RESCUED: text}
 
     for _ in range(2):

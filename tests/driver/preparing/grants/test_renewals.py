@@ -120,13 +120,13 @@ def test_device_that_moved_is_given_where_it_is() -> None:
 
     assert after.paths == ("/dev/b",)
     assert after.properties == {"UDEV_DEVNODE": "/dev/b"}
-    assert after.left == ("/dev/a",)
+    assert after.former_paths == ("/dev/a",)
 
 
 def test_device_that_is_back_where_it_was_has_left_nothing() -> None:
     claim = holding(disk("/dev/a"))
 
-    assert renewed(renewed(claim, [disk("/dev/b")]), [disk("/dev/a")]).devices[0].left == (
+    assert renewed(renewed(claim, [disk("/dev/b")]), [disk("/dev/a")]).devices[0].former_paths == (
         "/dev/b",
     )
     assert renewed(renewed(claim), [disk("/dev/a")]) == claim
@@ -137,7 +137,7 @@ def test_device_that_is_away_is_withheld() -> None:
     after = only(renewed(holding(disk("/dev/a", mounts=mounts))))
 
     assert (after.withheld, after.device_specs, after.mounts) == ("is offline", (), ())
-    assert after.left == ("/dev/a",)
+    assert after.former_paths == ("/dev/a",)
 
 
 def test_local_device_without_a_node_is_withheld_too() -> None:
@@ -206,7 +206,7 @@ def test_a_link_that_an_earlier_driver_wrote_is_where_it_leads() -> None:
 
     after = only(renewed(before, [disk(BY_ID)], resolve=lambda path: leads.get(path, path)))
 
-    assert (after.paths, after.left) == (("/dev/ttyUSB0",), ())
+    assert (after.paths, after.former_paths) == (("/dev/ttyUSB0",), ())
     notices = notices_of(before, lambda path: leads.get(path, path))
     assert [told.reason for _, told in notices if told.reason == "DeviceMoved"] == []
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import renew
-from driver.preparing.grants.rival_claims import Renewal, kept_apart
+from driver.preparing.grants.rival_claims import Renewal, without_rivals
 from tests.driver.claim_builders import a_reference, a_result, prepared, some_instances
 from tests.driver.preparing.grants.test_conflicts import of
 
@@ -44,7 +44,7 @@ def test_a_disk_that_comes_where_another_claim_has_the_place_is_withheld_until_t
         "is at /dev/sdb, as is device node-a/bays-bbbbbb of Configuration bays, which"
         f" ResourceClaim {YOURS} has"
     )
-    assert (paths(withheld), withheld.devices[0].left) == ((), ("/dev/sda",))
+    assert (paths(withheld), withheld.devices[0].former_paths) == ((), ("/dev/sda",))
     assert YOURS.uid not in both
     assert again == {}
     assert (paths(alone), alone.devices[0].withheld) == (("/dev/sdb",), "")
@@ -74,7 +74,7 @@ def test_no_place_is_given_twice_and_who_stays_keeps_it(moves: dict[str, tuple[s
         return
     renewals = [Renewal(before, after) for before, after in claims]
 
-    kept = list(kept_apart(renewals))
+    kept = list(without_rivals(renewals))
 
     assert all(count == 1 for count in given_places(each.after for each in kept).values())
     for renewal, each in zip(renewals, kept, strict=True):
@@ -97,4 +97,4 @@ def test_what_is_shared_by_intent_or_looked_at_only_is_not_kept_apart() -> None:
 
     for after, other in (tuple(shared), (monitors, yours)):
         renewals = [Renewal(before, after), Renewal(other, other)]
-        assert list(kept_apart(renewals)) == renewals
+        assert list(without_rivals(renewals)) == renewals

@@ -121,7 +121,7 @@ def test_what_is_prepared_goes_on_being_shown_where_it_was(pool: str) -> None:
 
 def test_a_claim_that_names_the_nodes_own_pool_is_served_from_the_new_one() -> None:
     instance, pool = an_instance("camera-aaaaaa"), local_pool(NODE, CAMERA)
-    sight = DevicesView({(pool, DeviceName("camera-aaaaaa")): instance}, DeviceLocator(()))
+    view = DevicesView({(pool, DeviceName("camera-aaaaaa")): instance}, DeviceLocator(()))
     claim = prepared(
         a_reference(),
         a_result("camera-aaaaaa"),
@@ -134,6 +134,6 @@ def test_a_claim_that_names_the_nodes_own_pool_is_served_from_the_new_one() -> N
     )
     (old,), (new,) = ((d.allocated for d in c.devices) for c in (claim, other))
 
-    assert sight.instance(old) is instance
+    assert view.instance(old) is instance
     assert old.excludes(new)
     assert new.excludes(old)

@@ -26,7 +26,7 @@ from driver.plumbing.prometheus import (
     ALLOCATIONS,
     HANDLERS,
     LEADER,
-    PASSES,
+    RECONCILES,
     Gauge,
 )
 from driver.preparing.files.prepared import ClaimReference
@@ -158,7 +158,7 @@ def test_what_happens_is_counted_and_measured() -> None:
     before = on_page()
     with ALLOCATION_SECONDS.time():
         ALLOCATIONS.labels("granted").inc()
-    with suppress(ValueError), prometheus.counted(PASSES, "a test"):
+    with suppress(ValueError), prometheus.counted(RECONCILES, "a test"):
         raise ValueError
 
     after = on_page()

@@ -194,9 +194,9 @@ async def test_where_devices_are_is_known_before_any_pass_and_without_the_api_se
     where = world.cluster.where
     assert where is not None
     assert where.named(name) is None
-    sight = world.cluster.sight
-    assert sight is not None
-    assert sight.where is where
+    view = world.cluster.view
+    assert view is not None
+    assert view.where is where
 
 
 async def test_an_answer_that_comes_while_a_pass_is_worked_out_is_where_devices_are(
@@ -212,7 +212,7 @@ async def test_an_answer_that_comes_while_a_pass_is_worked_out_is_where_devices_
         world.cluster.on_answer()
         return found
 
-    monkeypatch.setattr(node_cluster, "worked_out", meanwhile)
+    monkeypatch.setattr(node_cluster, "in_thread_if_many", meanwhile)
     await world.cluster.reconcile()
 
     where, decided = world.cluster.where, world.cluster.inventory

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.devices import Device
-from driver.discovery.handler_turns import MOST_REASONS, Reasons, changes, pause
+from driver.discovery.handler_cycles import MOST_REASONS, Reasons, changes, pause
 from driver.discovery.onvif import ws_discovery_client
 from driver.discovery.onvif.devices import Address
 from driver.discovery.onvif.messages import Match
-from driver.discovery.onvif.ws_discovery_client import Answers, Heard, Sender, _Listener
+from driver.discovery.onvif.ws_discovery_client import Answers, ProbeAnswer, Sender, _Listener
 from tests.driver.discovery.onvif.cameras import PROBE_MATCH
 
 ONE, OTHER = (Device("a"),), (Device("b"),)
@@ -62,9 +62,9 @@ def test_reasons_are_logged_once_and_forgotten_with_who_had_them(
 ) -> None:
     reasons = Reasons(logging.getLogger("test"))
 
-    reasons.tell("one", ["b.", "a.", "a."])
-    reasons.tell("one", ["a."])
-    reasons.tell("other", ["c."])
+    reasons.record("one", ["b.", "a.", "a."])
+    reasons.record("one", ["a."])
+    reasons.record("other", ["c."])
 
     assert [record.getMessage() for record in caplog.records] == [
         f"not discovered: {letter}." for letter in "abc"
@@ -78,7 +78,7 @@ def test_reasons_are_logged_once_and_forgotten_with_who_had_them(
 def test_of_many_reasons_some_are_told(caplog: pytest.LogCaptureFixture) -> None:
     reasons = Reasons(logging.getLogger("test"))
 
-    reasons.tell("one", [f"{number:04}." for number in range(1000)])
+    reasons.record("one", [f"{number:04}." for number in range(1000)])
 
     assert (reasons.problem or "").endswith(f"0007. And {1000 - MOST_REASONS} more.")
     assert len(caplog.records) == MOST_REASONS + 1
@@ -106,7 +106,7 @@ def test_so_many_answers_to_a_probe_are_read(monkeypatch: pytest.MonkeyPatch) ->
 
     answers = heard_from(SENDER, "nonsense", told, told)
 
-    heard = Heard(("s",), SENDER, frozenset({"a"}))
+    heard = ProbeAnswer(("s",), SENDER, frozenset({"a"}))
     assert answers == Answers({Address("http://a/", "u"): {SENDER: heard}}, {}, 1, 0, 1)
 
 

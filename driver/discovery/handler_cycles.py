@@ -20,7 +20,7 @@ _JITTER = 0.1
 """Part of the interval by which a pause varies, so that nodes do not poll in step."""
 
 DeviceLists: TypeAlias = AsyncGenerator[tuple[Device, ...], None]
-Look: TypeAlias = Callable[[tuple[Device, ...] | None], DeviceLists]
+Cycle: TypeAlias = Callable[[tuple[Device, ...] | None], DeviceLists]
 
 
 class Reasons:
@@ -35,10 +35,10 @@ class Reasons:
         """All reasons in a few sentences; None if there is no reason."""
         every = sorted({sentence for some in self._sentences.values() for sentence in some})
         more = len(every) - MOST_REASONS
-        told = " ".join(every[:MOST_REASONS])
-        return (f"{told} And {more} more." if more > 0 else told) or None
+        sentences = " ".join(every[:MOST_REASONS])
+        return (f"{sentences} And {more} more." if more > 0 else sentences) or None
 
-    def tell(self, follower: object, sentences: Iterable[str]) -> None:
+    def record(self, follower: object, sentences: Iterable[str]) -> None:
         """Record the reasons of a follower's last cycle, and log those that are new."""
         now = tuple(sorted(set(sentences)))
         before = self._sentences.get(follower, ())
@@ -54,11 +54,11 @@ class Reasons:
         self._sentences.pop(follower, None)
 
 
-async def changes(look: Look, interval: timedelta) -> DeviceLists:
+async def changes(cycle: Cycle, interval: timedelta) -> DeviceLists:
     """Run one discovery cycle after another; yield the first result and each changed one.
 
     Args:
-        look: One cycle. It gets the devices of the cycles before, or None if no cycle has ended
+        cycle: One cycle. It gets the devices of the cycles before, or None if no cycle has ended
             yet. It yields sorted lists: the devices known so far, and last all devices. It yields
             nothing while the devices cannot be known.
         interval: From the start of one cycle to the start of the next, see `pause`.
@@ -67,7 +67,7 @@ async def changes(look: Look, interval: timedelta) -> DeviceLists:
     shown: tuple[Device, ...] | None = None
     while True:
         began = clock()
-        async with aclosing(look(shown)) as lists:
+        async with aclosing(cycle(shown)) as lists:
             async for found in lists:
                 if found != shown:
                     shown = found
@@ -105,10 +105,10 @@ class NetworkHandler:
         """Always, as Akri has it."""
         return True
 
-    async def _changes(self, follower: object, look: Look) -> DeviceLists:
+    async def _changes(self, follower: object, cycle: Cycle) -> DeviceLists:
         """Yield what the cycles of a follower find; drop its reasons when they end."""
         try:
-            async with aclosing(changes(look, self._interval)) as answers:
+            async with aclosing(changes(cycle, self._interval)) as answers:
                 async for found in answers:
                     yield found
         finally:
