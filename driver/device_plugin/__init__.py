@@ -4,6 +4,7 @@
 
 It decides which slot an Allocate takes, and which slots are released. The input is the Instances of
 the node and the kubelet's listing of containers. The output is `deviceUsage` on Instances, the
-lists of plugins, and files for containers. `node_slots` puts it together. `node_leftovers` is the
-part that a node needs which offers its devices through DRA. Start reading at `slots.allocation`.
+lists of plugins, and files for containers. `node_slots` puts it together.
+`node_leftovers` is the part that a node needs which offers its devices through DRA.
+Start reading at `slots.allocation`.
 """

@@ -25,7 +25,7 @@ from driver.running.arguments import (
     tls_files,
 )
 from driver.running.common_settings import DiscoverySettings, DriverSettings
-from driver.running.flags import (
+from driver.running.flag_arguments import (
     AllowedNames,
     ContainerPaths,
     DeniedNames,

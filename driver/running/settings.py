@@ -30,7 +30,7 @@ from driver.running.arguments import (
     tls_files,
 )
 from driver.running.common_settings import DiscoverySettings, DriverSettings, ProcessSettings
-from driver.running.flags import (
+from driver.running.flag_arguments import (
     DriverNamespace,
     GroupByNodes,
 )

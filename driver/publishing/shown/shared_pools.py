@@ -75,7 +75,7 @@ def shared_supply(
     Args:
         configuration: The Configuration in force. Its current fields count, not those that nodes
             have copied into Instances. Only properties are read from the Instance.
-        sights: Shared Instances that name it. Instances in other namespaces are left out.
+        sights: Shared Instances that name it; other namespaces are left out.
         nodes: All nodes of the cluster.
     """
     there = {

@@ -36,11 +36,11 @@ from driver.publishing.node_pools import NodePools
 from driver.publishing.shown.deductions import held_slots
 from driver.publishing.shown.local_pools import KnownPools, local_supplies
 from driver.publishing.shown.publication import Supply
-from driver.running.node.device_problems import DeviceProblems
-from driver.running.node.instance_changes import changes_holders, old_and_new
 from driver.running.node.node_handlers import NodeHandlers, Reporter
+from driver.running.node.node_instance_changes import changes_holders, old_and_new
+from driver.running.node.node_place import OfferPlace
+from driver.running.node.node_problems import DeviceProblems
 from driver.running.node.node_sight import NodeSight
-from driver.running.node.offer_place import OfferPlace
 from kube.api import CONFIGURATIONS, ApiClient, Change, Deleted, Done, Modified, Store
 
 logger = logging.getLogger(__name__)

@@ -43,7 +43,7 @@ from driver.running.monitoring.prometheus_figures import (
 )
 from driver.running.monitoring.ready_main import socket_name
 from driver.running.node.node_cluster import NodeCluster
-from driver.running.node.offer_place import OfferPlace
+from driver.running.node.node_place import OfferPlace
 from driver.running.node_settings import NodeSettings
 from kube.api import ApiClient, Event, EventRecorder, connect, keep_warm, trace_to
 

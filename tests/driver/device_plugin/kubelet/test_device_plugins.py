@@ -204,7 +204,7 @@ async def test_error_of_the_driver_is_an_answer_and_the_next_call_works(
         assert (await kubelet.allocate(str(INSTANCE), ["camera-a1b2c3-0"])).container_responses
 
     assert failure.value.code() == grpc.StatusCode.INTERNAL
-    assert "akri.sh/camera-a1b2c3: the driver met an error" in str(failure.value.details())
+    assert "akri.sh/camera-a1b2c3: internal error of the driver" in str(failure.value.details())
     assert "no such thing" in caplog.text
 
 

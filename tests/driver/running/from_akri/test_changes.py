@@ -105,7 +105,7 @@ SAID = {
     ),
     "cameras": (
         Akri(configurations=[handled("onvif")]),
-        "changed: Devices are asked at the address that they answer from",
+        "changed: Moorage contacts devices at the address that they answer from",
     ),
     "credentials in a Secret": (
         Akri(

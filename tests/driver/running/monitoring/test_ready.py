@@ -123,7 +123,7 @@ def test_it_is_not_ready_while_cdi_files_cannot_be_written() -> None:
     why = Standing(cluster(object()), path(), unwritable, DATA, registered("")).why_not()
 
     assert why.startswith(
-        "CDI files cannot be written: /var/run/cdi was removed on the node. No claim is prepared"
+        "CDI files cannot be written: /var/run/cdi was removed on the node. The driver prepares no"
     )
 
 
@@ -140,7 +140,7 @@ def test_it_is_not_ready_while_it_is_not_known_which_claims_are_prepared() -> No
 
     why = Standing(cluster(object()), path(), unread, DATA, registered("")).why_not()
 
-    assert "in /plugins/moorage.dev, x.json was no list of claims in JSON. Nothing new" in why
+    assert "in /plugins/moorage.dev, x.json was no list of claims in JSON. The driver" in why
     assert "Drain the node before you remove it" in why
 
 

@@ -38,7 +38,7 @@ from driver.publishing.shown.publication import Supply
 from driver.publishing.shown.slices import Features
 from driver.running.node import node_cluster
 from driver.running.node.node_cluster import NodeCluster
-from driver.running.node.offer_place import OfferPlace
+from driver.running.node.node_place import OfferPlace
 from kube.api import ApiClient, Deleted, ObjectKey, ObjectPath
 from tests.driver.builders import NODE, a_configuration_object, a_device
 from tests.driver.publishing.test_node_pools import FakeTasks

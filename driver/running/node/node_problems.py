@@ -11,7 +11,7 @@ from driver.instances.names import Collision, collision_sentence
 from driver.instances.rival_sentences import rival_sentences
 from driver.instances.stored.objects import StoredInstance
 from driver.instances.unusable_properties import unusable_sentences
-from driver.running.node.offer_place import OfferPlace
+from driver.running.node.node_place import OfferPlace
 
 logger = logging.getLogger(__name__)
 
