@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pyudev
 
-from driver.publishing.shown.pace import A_SECOND
+from driver.publishing.desired.pace import A_SECOND
 from kube.api import INSTANCES, SLICES, ApiClient, JsonObject, Resource, Store, connect
 from local_cluster import loop_devices
 from local_cluster.api import Cluster, ClusterSettings

@@ -23,15 +23,15 @@ from driver.derived import derived
 from driver.devices import Device, DeviceSpec
 from driver.instances.instances import Instance, instances_of
 from driver.instances.inventory import Inventory
-from driver.instances.local import Keeping, plan_instances
+from driver.instances.local import Retention, plan_instances
 from driver.instances.names import TakenNames
 from driver.instances.stored.objects import StoredInstance, instance_body, stored_instance
-from driver.publishing.shown.next_publication import publish
-from driver.publishing.shown.publication import Publication, local_supply
-from driver.publishing.shown.slices import Features
-from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
-from driver.publishing.written.resource_slices import NodeScope, StoredSlice, stored_slice
-from driver.publishing.written.shards import DeviceGroup
+from driver.publishing.apply.pools import DesiredPool, PoolPlan, plan_pool
+from driver.publishing.apply.resource_slices import NodeScope, StoredSlice, stored_slice
+from driver.publishing.apply.shards import DeviceGroup
+from driver.publishing.desired.next_publication import publish
+from driver.publishing.desired.publication import Publication, local_supply
+from driver.publishing.desired.slices import Features
 
 NODE = NodeName("node-a")
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -106,7 +106,7 @@ class Pass:
     def _plan_instances(self, inventory: Inventory) -> list[Mapping[str, Any]]:
         bodies = [derived(i, instance_body, CONFIGURATION, NODE) for i in inventory.local]
         stored = self.stored.values()
-        plan_instances(bodies, stored, Keeping(graces={}, now=NOW))
+        plan_instances(bodies, stored, Retention(graces={}, now=NOW))
         return bodies
 
     def _write(self, plan: PoolPlan, bodies: list[Mapping[str, Any]]) -> None:

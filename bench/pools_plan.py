@@ -13,15 +13,15 @@ from time import perf_counter
 from typing import Any
 
 from driver.api import NodeName
-from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
-from driver.publishing.written.resource_slices import (
+from driver.publishing.apply.pools import DesiredPool, PoolPlan, plan_pool
+from driver.publishing.apply.resource_slices import (
     NodeScope,
     SliceDevice,
     StoredSlice,
     slice_device,
     stored_slice,
 )
-from driver.publishing.written.shards import DeviceGroup
+from driver.publishing.apply.shards import DeviceGroup
 
 DEVICES = 1000
 ROUNDS = 200

@@ -84,22 +84,22 @@ def conditions(
         found.append(Condition("DevicePlugin", "False", "InvalidName", message))
     if verdict.configuration and not keeps_slots and _wants_slots(verdict.configuration):
         found.append(Condition("UniqueDevices", "False", "NotEnforced", _NOT_ENFORCED))
-    found.extend(_told_by_nodes(verdict))
+    found.extend(_reported_by_nodes(verdict))
     if verdict.ignored:
         message = f"{', '.join(verdict.ignored)}: Moorage keeps these fields and ignores them."
         found.append(Condition("FieldsIgnored", "True", "NotSupported", message))
     return tuple(found)
 
 
-def _told_by_nodes(verdict: Verdict) -> Iterator[Condition]:
+def _reported_by_nodes(verdict: Verdict) -> Iterator[Condition]:
     if verdict.configuration and (missing := _unregistered(verdict)):
         yield Condition("HandlerRegistered", "False", "NotRegistered", missing)
     if unread := unread_properties(verdict.entries):
         yield Condition("PropertiesRead", "False", "NotRead", unread)
     if rivals := _rivals(verdict):
         yield Condition("DevicesDistinct", "False", "OtherConfiguration", rivals)
-    if told := incomplete(verdict.entries):
-        message = told[:LONGEST_MESSAGE]
+    if reported := incomplete(verdict.entries):
+        message = reported[:LONGEST_MESSAGE]
         yield Condition("DevicesComplete", "False", "ProblemsReported", message)
 
 

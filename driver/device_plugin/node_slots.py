@@ -22,8 +22,8 @@ from driver.device_plugin.kubelet.allocations import Given, KubeletAllocations
 from driver.device_plugin.kubelet.device_plugins import DevicePlugins
 from driver.device_plugin.kubelet.given_devices import GivenDevices
 from driver.device_plugin.kubelet.listings import list_devices
-from driver.device_plugin.kubelet.usage import NodePodObjects, SlotKeeper
-from driver.device_plugin.node_leftovers import KnowsWhere, NodePlace
+from driver.device_plugin.kubelet.usage import NodePodObjects, SlotReconciler
+from driver.device_plugin.node_remaining_slots import LocatesDevices, NodePlace
 from driver.device_plugin.slots.allocation import Offer, Plugin
 from driver.device_plugin.slots.apiserver_node_status import NodeStatus
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
@@ -58,11 +58,11 @@ COALESCE_SECONDS = 0.02
 RESEND_SECONDS = 60.0
 """How often unchanged lists are sent again, for a kubelet that missed one."""
 
-RESEND_TURNS = 240
+RESEND_BATCHES = 240
 """Most batches in which all lists are sent again; each batch wakes this process up."""
 
 
-class KnowsDevices(KnowsWhere, Protocol):
+class KnowsDevices(LocatesDevices, Protocol):
     """The devices of this node, see `node_cluster.NodeCluster`."""
 
     @property
@@ -110,7 +110,7 @@ class NodeSlots:
             place.kubelet_root / "device-plugins", self._allocations, follower=self._status
         )
         usage = partial(list_devices, place.kubelet_root / "pod-resources", clock)
-        self._keeper = SlotKeeper(node, self._slots, self._pods, usage, given, record)
+        self._slot_reconciler = SlotReconciler(node, self._slots, self._pods, usage, given, record)
         self._given = GivenDevices(
             node,
             files,
@@ -138,11 +138,11 @@ class NodeSlots:
             await self._pods.store.synced.wait()
             await self._devices.decided()
             self._slots.store.subscribe(self._instance_changed)
-            self._pods.store.subscribe(self._keeper.pod_changed)
+            self._pods.store.subscribe(self._slot_reconciler.pod_changed)
             self._devices.on_inventory(lambda _: self._lists.add(ALL))
             self._devices.on_gone(partial(self._lists.add, ALL))
-            self._devices.on_seen(partial(self._given.files_queue.add, ALL))
-            for runs in (self._plugins, self._keeper, self._given):
+            self._devices.on_moved(partial(self._given.files_queue.add, ALL))
+            for runs in (self._plugins, self._slot_reconciler, self._given):
                 tasks.create_task(runs.run())
             for offers in (self._lists, self._status):
                 tasks.create_task(offers.run())
@@ -175,9 +175,9 @@ class NodeSlots:
     def _instance_changed(self, change: Change[InstanceSlots]) -> None:
         self._lists.add(ALL)
         self._given.files_queue.add_after(ALL, COALESCE_SECONDS)
-        self._keeper.instance_changed(change)
+        self._slot_reconciler.instance_changed(change)
         if not isinstance(change, Deleted):
-            self._tell_problems(change)
+            self._report_problems(change)
 
     async def _offer_lists(self) -> Done:
         await asyncio.sleep(COALESCE_SECONDS)
@@ -206,13 +206,13 @@ class NodeSlots:
         """Send unchanged lists again in batches: the kubelet writes its checkpoint for each."""
         while True:
             plugins = tuple(self._listed)
-            turns = min(RESEND_TURNS, len(plugins)) or 1
-            for turn in range(turns):
-                for plugin in plugins[turn::turns]:
+            batches = min(RESEND_BATCHES, len(plugins)) or 1
+            for batch in range(batches):
+                for plugin in plugins[batch::batches]:
                     self._plugins.resend(plugin)
-                await asyncio.sleep(RESEND_SECONDS / turns)
+                await asyncio.sleep(RESEND_SECONDS / batches)
 
-    def _tell_problems(self, change: Added[InstanceSlots] | Modified[InstanceSlots]) -> None:
+    def _report_problems(self, change: Added[InstanceSlots] | Modified[InstanceSlots]) -> None:
         """Record Events about problems of `deviceUsage`, on the first node that sees the device."""
         slots = change.new
         if min(slots.nodes, default="") != self._node:

@@ -23,7 +23,7 @@ from driver.api import (
 from driver.instances.apiserver_instances import delete_instance
 from driver.instances.shared_paths import plan_paths
 from driver.instances.slots.lost_nodes import (
-    NOBODY,
+    NOTHING_IN_USE,
     Absences,
     NodeState,
     absences,
@@ -31,18 +31,18 @@ from driver.instances.slots.lost_nodes import (
     holding_nodes,
     lost_sentence,
     node_state,
+    plan_foreign_holders,
     plan_lost_nodes,
-    plan_strangers,
 )
 from driver.instances.slots.node_pods import node_pod
 from driver.instances.slots.slot_writes import SlotWrite, merge_patch
 from driver.instances.stored.objects import DeleteInstance
 from driver.instances.unseen import (
-    InstanceSight,
+    ObservedInstance,
     PatchInstance,
     Surroundings,
     UnseenDecision,
-    instance_sight,
+    observed_instance,
     plan_unseen,
 )
 from driver.offer_paths import OfferPath
@@ -126,11 +126,11 @@ class ClusterInstances:
         self.nodes: Store[NodeState] = Store(
             client, NODES.select(), node_state, settings=WatchSettings(shape=Node)
         )
-        self.store: Store[InstanceSight] = Store(
+        self.store: Store[ObservedInstance] = Store(
             client,
             INSTANCES.select(),
-            instance_sight,
-            indexes={BY_CONFIGURATION: lambda sight: (sight.slots.configuration,)},
+            observed_instance,
+            indexes={BY_CONFIGURATION: lambda observed: (observed.slots.configuration,)},
             settings=WatchSettings(shape=InstanceObject),
         )
         self.claimed: Callable[[], Collection[str] | None] = lambda: None
@@ -144,26 +144,26 @@ class ClusterInstances:
                 tasks.create_task(store.run())
             for store in stores:
                 await store.synced.wait()
-            self.nodes.subscribe(lambda _: self.ask())
+            self.nodes.subscribe(lambda _: self.requeue())
             self.store.subscribe(self.on_instance)
             await self._queue.run()
 
-    def on_instance(self, change: Change[InstanceSight]) -> None:
+    def on_instance(self, change: Change[ObservedInstance]) -> None:
         """Reconcile again, unless an Instance was deleted: that changes nothing for the others."""
         if not isinstance(change, Deleted):
-            self.ask()
+            self.requeue()
 
-    def ask(self) -> None:
+    def requeue(self) -> None:
         """Reconcile all Instances again, after `GATHER_SECONDS`."""
         self._queue.add_after(ALL, GATHER_SECONDS)
 
     async def _reconcile(self) -> Result:
         now, grace = datetime.now(UTC), self._settings.grace
-        sights = tuple(self.store)
-        mentioned = _mentioned(sights)
+        observed_instances = tuple(self.store)
+        mentioned = _mentioned(observed_instances)
         self._absences = absences(self.nodes, mentioned, self._absences, now=now)
         unseen = plan_unseen(
-            sights,
+            observed_instances,
             Surroundings(
                 configurations=self._configurations(),
                 existing=[state.name for state in self.nodes],
@@ -172,14 +172,16 @@ class ClusterInstances:
             ),
             now=now,
         )
-        lost = dict.fromkeys(self._absences.lost(grace=grace, now=now), NOBODY)
-        doubtful = self._absences.doubtful(grace=grace, now=now) & _holding(sights)
+        lost = dict.fromkeys(self._absences.lost(grace=grace, now=now), NOTHING_IN_USE)
+        doubtful = self._absences.doubtful(grace=grace, now=now) & _holding(observed_instances)
         lost |= await self._asked_for(doubtful)
-        releases = plan_lost_nodes((sight.slots for sight in sights), lost)
-        strangers = plan_strangers(
-            (s.slots, s.label) for s in sights if s.label is not None and not s.is_shared
+        releases = plan_lost_nodes((observed.slots for observed in observed_instances), lost)
+        strangers = plan_foreign_holders(
+            (s.slots, s.label)
+            for s in observed_instances
+            if s.label is not None and not s.is_shared
         )
-        paths = plan_paths(sights, self.path, self.claimed()) if self.path else ()
+        paths = plan_paths(observed_instances, self.path, self.claimed()) if self.path else ()
         await each(_one_each((*releases, *strangers, *unseen.decisions, *paths)), self._write)
         moments = (unseen.recheck_at, self._absences.recheck_at(mentioned, grace=grace, now=now))
         seconds = [(at - now).total_seconds() for at in moments if at is not None]
@@ -189,7 +191,7 @@ class ClusterInstances:
     async def _asked_for(self, nodes: Collection[NodeName]) -> Mapping[NodeName, frozenset[str]]:
         """The resources that pods of each node may use; a node with unknown pods is left out."""
         found = {node: await self._asked_on(node) for node in sorted(nodes)}
-        waiting = frozenset(node for node, asked in found.items() if asked != NOBODY)
+        waiting = frozenset(node for node, asked in found.items() if asked != NOTHING_IN_USE)
         for node in sorted(waiting - self._waited_for):
             logger.info(
                 "slots are kept: pods of a node that is not Ready may still run node=%s", node
@@ -220,7 +222,7 @@ class ClusterInstances:
                     assert_never(decision)
         except (ConflictError, NotFoundError) as error:
             logger.debug("the Instance has changed and is decided again: %s", error)
-            self.ask()
+            self.requeue()
 
     async def _release(self, write: SlotWrite) -> None:
         await self._patch(
@@ -253,14 +255,16 @@ class ClusterInstances:
         self.store.note(await self._client.merge_patch(path, patch, options=options))
 
 
-def _mentioned(sights: Collection[InstanceSight]) -> frozenset[NodeName]:
+def _mentioned(observed_instances: Collection[ObservedInstance]) -> frozenset[NodeName]:
     """Nodes that some Instance names, as a holder of a slot or as a node that sees the device."""
-    return _holding(sights).union(*(s.slots.nodes for s in sights))
+    return _holding(observed_instances).union(*(s.slots.nodes for s in observed_instances))
 
 
-def _holding(sights: Collection[InstanceSight]) -> frozenset[NodeName]:
+def _holding(observed_instances: Collection[ObservedInstance]) -> frozenset[NodeName]:
     """Nodes that hold a slot."""
-    return frozenset().union(*(holding_nodes(s.slots) for s in sights if s.slots.holders))
+    return frozenset().union(
+        *(holding_nodes(s.slots) for s in observed_instances if s.slots.holders)
+    )
 
 
 def _one_each(decisions: Iterable[_Decision]) -> Iterable[_Decision]:

@@ -21,10 +21,12 @@ def fair_order(items: Iterable[T], whose: Callable[[T], Hashable]) -> tuple[T, .
     for item in items:
         owned.setdefault(whose(item), []).append(item)
     ranks = {owner: rank for rank, owner in enumerate(sorted(owned, key=lambda o: len(owned[o])))}
-    turns = [
-        (turn, ranks[owner], item) for owner, own in owned.items() for turn, item in enumerate(own)
+    cycles = [
+        (cycle, ranks[owner], item)
+        for owner, own in owned.items()
+        for cycle, item in enumerate(own)
     ]
-    return tuple(item for _, _, item in sorted(turns, key=lambda turn: turn[:2]))
+    return tuple(item for _, _, item in sorted(cycles, key=lambda cycle: cycle[:2]))
 
 
 def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -90,8 +90,8 @@ class Instance(Deriving):
     @property
     def numa_node(self) -> int | None:
         """The NUMA node that it is nearest to; None if its handler reports none."""
-        told = self.device_attributes.get(NUMA_NODE) or self.properties.get(NUMA_NODE, "")
-        return int(told) if _NUMBER.fullmatch(told) else None
+        reported = self.device_attributes.get(NUMA_NODE) or self.properties.get(NUMA_NODE, "")
+        return int(reported) if _NUMBER.fullmatch(reported) else None
 
     @property
     def cdi_name(self) -> str:

@@ -18,7 +18,7 @@ from driver.devices import Device
 from driver.environment import BUILT_IN, EnvironmentRules
 from driver.instances.instances import Instance, by_rules, instances_of
 from driver.instances.names import NONE_TAKEN, Collision, TakenNames
-from driver.instances.rivals import LeadsTo, leads_nowhere, with_nodes
+from driver.instances.rivals import ResolveNodes, resolve_none, with_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Host:
     """Facts about a node that the inventory needs beside its devices.
 
     Attributes:
-        leads_to: Resolves a path of the host to its device nodes.
+        resolve_nodes: Resolves a path of the host to its device nodes.
         rules: Which properties of devices become environment of containers.
     """
 
-    leads_to: LeadsTo = leads_nowhere
+    resolve_nodes: ResolveNodes = resolve_none
     rules: EnvironmentRules = BUILT_IN
 
 
@@ -117,7 +117,7 @@ def inventory_of(
         known[name] = configuration = verdict.configuration
         found, unnamed = derived(answer, _named, configuration, node, taken(configuration))
         ruled = found if rules == BUILT_IN else [derived(i, by_rules, rules) for i in found]
-        instances.extend(with_nodes(ruled, host.leads_to))
+        instances.extend(with_nodes(ruled, host.resolve_nodes))
         if unnamed:
             collisions[name] = unnamed
         if not answer.complete:

@@ -31,7 +31,7 @@ from driver.instances.stored.objects import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
+class Retention:
     """What keeps an Instance whose device is gone.
 
     Attributes:
@@ -67,7 +67,7 @@ class InstancePlan:
 
 
 def plan_instances(
-    wanted: Iterable[Mapping[str, Any]], stored: Iterable[StoredInstance], keeping: Keeping
+    wanted: Iterable[Mapping[str, Any]], stored: Iterable[StoredInstance], retention: Retention
 ) -> InstancePlan:
     """The writes that bring this node's local Instances to the desired state.
 
@@ -76,7 +76,7 @@ def plan_instances(
     Args:
         wanted: The desired bodies, from `instance_body`.
         stored: The stored local Instances of this node.
-        keeping: What keeps Instances that are not desired. They are on no node meanwhile.
+        retention: What keeps Instances that are not desired. They are on no node meanwhile.
     """
     remaining = {(s.namespace, s.name): s for s in stored}
     applies: list[InstanceDecision] = []
@@ -86,28 +86,28 @@ def plan_instances(
             applies.append(ApplyInstance(body, is_new=True))
         elif not derived(existing, says, body) and not is_anothers(body, existing.body):
             applies.append(ApplyInstance(body))
-    gone = [s for s in remaining.values() if s.configuration not in keeping.unheard]
-    steps = [step for s in gone if (step := _step(s, keeping)) is not None]
-    ends = [end for s in gone if (end := keeping.end(s)) is not None]
+    gone = [s for s in remaining.values() if s.configuration not in retention.unheard]
+    steps = [step for s in gone if (step := _step(s, retention)) is not None]
+    ends = [end for s in gone if (end := retention.end(s)) is not None]
     return InstancePlan((*applies, *steps), min(ends, default=None))
 
 
-def _step(stored: StoredInstance, keeping: Keeping) -> InstanceDecision | None:
-    if stored.name in keeping.held and stored.configuration not in keeping.graces:
+def _step(stored: StoredInstance, retention: Retention) -> InstanceDecision | None:
+    if stored.name in retention.held and stored.configuration not in retention.graces:
         return None  # It is removed as soon as it is not held, and needs no mark until then.
-    is_used = stored.name in keeping.held or stored.slots_used
-    if not is_used and keeping.end(stored) is None:
+    is_used = stored.name in retention.held or stored.slots_used
+    if not is_used and retention.end(stored) is None:
         return DeleteInstance(stored.namespace, stored.name, stored.uid, stored.resource_version)
-    is_marked = stored.offline_since is not None or not keeping.grace(stored)
+    is_marked = stored.offline_since is not None or not retention.grace(stored)
     if not stored.nodes and is_marked:
         return None
-    return ApplyInstance(_away(stored, keeping))
+    return ApplyInstance(_absent(stored, retention))
 
 
-def _away(stored: StoredInstance, keeping: Keeping) -> Mapping[str, Any]:
+def _absent(stored: StoredInstance, retention: Retention) -> Mapping[str, Any]:
     """The object while it is on no node; marked with the time if it has a grace period."""
     metadata, spec = stored.body["metadata"], stored.body["spec"]
-    if keeping.grace(stored):
-        mark = offline_mark(stored.offline_since or keeping.now)
+    if retention.grace(stored):
+        mark = offline_mark(stored.offline_since or retention.now)
         metadata = {**metadata, "annotations": {**metadata["annotations"], **mark}}
     return {**stored.body, "metadata": metadata, "spec": {**spec, "nodes": []}}

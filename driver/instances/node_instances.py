@@ -56,13 +56,13 @@ class Times:
         slices_first: Delay of Instances, so that slices of the same decision are sent first.
         longest_yield: Longest time that Instances wait for slices: as long as one new device
             needs. Slices of thousands of devices take seconds.
-        shortest_turn: How long a decision is written although a newer one exists, since deciding
+        shortest_write: How long a decision is written although a newer one exists, since deciding
             costs time.
     """
 
     slices_first: float = 0.02
     longest_yield: float = 0.1
-    shortest_turn: float = 0.3
+    shortest_write: float = 0.3
 
 
 TIMES = Times()
@@ -114,7 +114,7 @@ class NodeInstances:
         self._labels = (SHARED_LABEL_VALUE, label_value(node))
         self.of_others: dict[_Place, set[InstanceName]] = {}
         self._decided: Inventory | None = None
-        self._looks = 0
+        self._requests = 0
         self._others_write = 0
         self._may_write = asyncio.Event()
         self._may_write.set()
@@ -132,11 +132,11 @@ class NodeInstances:
     def decide(self, inventory: Inventory) -> None:
         """Write the Instances of this inventory from now on, and keep those still published."""
         self._decided = inventory
-        self.look_again()
+        self.requeue()
 
-    def look_again(self) -> None:
+    def requeue(self) -> None:
         """Decide again, since devices were removed from slices."""
-        self._looks += 1
+        self._requests += 1
         self.queue.add_after(ALL, TIMES.slices_first)
 
     @contextmanager
@@ -151,21 +151,21 @@ class NodeInstances:
             if not self._others_write:
                 self._may_write.set()
 
-    async def _write(self, decisions: Sequence[Decision], looks: int) -> None:
+    async def _write(self, decisions: Sequence[Decision], requests: int) -> None:
         """Write the decisions in batches, until a newer decision is due.
 
         Args:
             decisions: The decisions, in their order.
-            looks: Number of decisions that had been requested when these were made.
+            requests: Number of decisions that had been requested when these were made.
 
         Raises:
             ApiError: The first failure; the other writes were tried nevertheless.
         """
         clock, failures = asyncio.get_running_loop().time, list[ApiError]()
-        end = clock() + TIMES.shortest_turn
+        end = clock() + TIMES.shortest_write
         for few in batched(decisions, WRITES_A_STEP):
             await pause_until(self._may_write, TIMES.longest_yield)
-            if self._looks != looks and clock() >= end:
+            if self._requests != requests and clock() >= end:
                 break  # The newer decision is in the queue.
             try:
                 await write_instances(
@@ -193,13 +193,13 @@ class NodeInstances:
         if inventory is None:
             return Done()
         self._forget(inventory)
-        looks, now = self._looks, datetime.now(UTC)
+        requests, now = self._requests, datetime.now(UTC)
         seen = Seen(self._node, tuple(self.store), self._shown(), self.claimable)
         many = len(seen.stored) + len(inventory.instances)
         plan = await in_thread_if_many(many, planned, inventory, seen, now)
         if plan.is_any_taken:
             self._on_taken()
-        await self._write(plan.decisions, looks)
+        await self._write(plan.decisions, requests)
         if plan.recheck_at is None:
             return Done()
         return After((plan.recheck_at - now).total_seconds())

@@ -15,7 +15,7 @@ from driver.configurations.configurations import offline_grace
 from driver.derived import derived
 from driver.instances.fair_order import fair_order
 from driver.instances.inventory import Inventory
-from driver.instances.local import Keeping, plan_instances
+from driver.instances.local import Retention, plan_instances
 from driver.instances.shared import SharedDecision, plan_shared, shared_body
 from driver.instances.stored.objects import (
     ApplyInstance,
@@ -67,7 +67,7 @@ def planned(inventory: Inventory, seen: Seen, now: datetime) -> NodePlan:
     local = [derived(i, instance_body, of[i.configuration], seen.node) for i in inventory.local]
     shared = [shared_body(i, of[i.configuration]) for i in inventory.shared]
     own = [s for s in seen.stored if not s.is_shared]
-    plan = plan_instances(local, own, _keeping(inventory, own, seen, now))
+    plan = plan_instances(local, own, _retention(inventory, own, seen, now))
     joins = plan_shared(
         shared,
         (s for s in seen.stored if s.is_shared),
@@ -82,11 +82,11 @@ def planned(inventory: Inventory, seen: Seen, now: datetime) -> NodePlan:
     )
 
 
-def _keeping(
+def _retention(
     inventory: Inventory, own: Iterable[StoredInstance], seen: Seen, now: datetime
-) -> Keeping:
+) -> Retention:
     configurations = inventory.configurations.items()
-    return Keeping(
+    return Retention(
         unheard=inventory.unheard,
         held=frozenset(s.name for s in own if attribute_value(s.name) in seen.shown),
         graces={name: offline_grace(c, shared=False) for name, c in configurations},

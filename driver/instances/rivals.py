@@ -22,37 +22,37 @@ from posixpath import normpath
 from driver.derived import derived
 from driver.instances.instances import Instance
 
-LeadsTo = Callable[[str], Collection[str]]
+ResolveNodes = Callable[[str], Collection[str]]
 """The real path and the number of the device node at a path of the host, as far as known."""
 
-NOBODYS_NODES = frozenset({"/dev/vfio/vfio", "c10:196"})
+COMMON_NODES = frozenset({"/dev/vfio/vfio", "c10:196"})
 """Nodes that each virtual machine gets with any passed-through device; they identify none."""
 
 
-def leads_nowhere(path: str) -> Collection[str]:
+def resolve_none(path: str) -> Collection[str]:
     """Resolve no path: the default if paths of the host cannot be resolved."""
     return ()
 
 
 def with_nodes(
-    instances: Iterable[Instance], leads_to: LeadsTo = leads_nowhere
+    instances: Iterable[Instance], resolve_nodes: ResolveNodes = resolve_none
 ) -> tuple[Instance, ...]:
     """The Instances of a Configuration, each with the keys of its device nodes."""
-    found = tuple(_with_nodes(instance, leads_to) for instance in instances)
+    found = tuple(_with_nodes(instance, resolve_nodes) for instance in instances)
     common = _common(found)
     return tuple(derived(i, _without, common) for i in found) if common else found
 
 
-def _with_nodes(instance: Instance, leads_to: LeadsTo) -> Instance:
+def _with_nodes(instance: Instance, resolve_nodes: ResolveNodes) -> Instance:
     if instance.nodes or not instance.device_specs:
-        return derived(instance, _told, frozenset[str]())
-    led = (leads_to(spec.host_path) for spec in instance.device_specs)
-    return derived(instance, _told, frozenset[str]().union(*led))
+        return derived(instance, _with_keys, frozenset[str]())
+    resolved = (resolve_nodes(spec.host_path) for spec in instance.device_specs)
+    return derived(instance, _with_keys, frozenset[str]().union(*resolved))
 
 
-def _told(instance: Instance, led: frozenset[str]) -> Instance:
+def _with_keys(instance: Instance, resolved: frozenset[str]) -> Instance:
     paths = {normpath(spec.host_path) for spec in instance.device_specs}
-    nodes = (instance.nodes | paths | led) - NOBODYS_NODES
+    nodes = (instance.nodes | paths | resolved) - COMMON_NODES
     return replace(instance, nodes=nodes) if nodes != instance.nodes else instance
 
 

@@ -19,25 +19,27 @@ from collections.abc import Collection, Iterable
 
 from driver.api import OFFERED_THROUGH
 from driver.instances.slots.slots import InstanceSlots
-from driver.instances.unseen import InstanceSight, PatchInstance, may_be_claimed, patch_of
+from driver.instances.unseen import ObservedInstance, PatchInstance, may_be_claimed, patch_of
 from driver.offer_paths import OfferPath
 
 
 def plan_paths(
-    sights: Iterable[InstanceSight], wanted: OfferPath, claimed: Collection[str] | None
+    observed_instances: Iterable[ObservedInstance],
+    wanted: OfferPath,
+    claimed: Collection[str] | None,
 ) -> tuple[PatchInstance, ...]:
     """The writes that offer shared Instances by the wanted path.
 
     Args:
-        sights: All Instances.
+        observed_instances: All Instances.
         wanted: The path of the shared driver.
         claimed: Attribute values of the shared Instances that claims have or may get; None while
             they are not known.
     """
     found = []
-    for sight in sights:
-        slots = sight.slots
-        if not sight.is_shared or slots.deleted or slots.claimable == (wanted is OfferPath.DRA):
+    for observed in observed_instances:
+        slots = observed.slots
+        if not observed.is_shared or slots.deleted or slots.claimable == (wanted is OfferPath.DRA):
             continue
         if wanted is OfferPath.DRA or not may_be_claimed(slots, claimed):
             found.append(offer_through(slots, wanted))

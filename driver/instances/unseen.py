@@ -42,7 +42,7 @@ NEWBORN = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceSight(Deriving):
+class ObservedInstance(Deriving):
     """An Instance as the shared driver observes it: its slots, and the nodes that see it.
 
     Attributes:
@@ -109,13 +109,13 @@ class UnseenPlan:
     recheck_at: datetime | None
 
 
-def instance_sight(obj: JsonObject | InstanceObject) -> InstanceSight:
+def observed_instance(obj: JsonObject | InstanceObject) -> ObservedInstance:
     """Parse an Instance object; an unreadable mark counts as none. Raises ValueError."""
     found = read_as(InstanceObject, obj)
     metadata, spec = found.metadata, found.spec or NO_INSTANCE_SPEC
     label = (metadata.labels or {}).get(NODE_LABEL)
     is_shared = label == SHARED_LABEL_VALUE
-    return InstanceSight(
+    return ObservedInstance(
         slots=instance_slots(found),
         label=label,
         created=time_of(metadata.creation_timestamp or ""),
@@ -150,11 +150,11 @@ def may_be_claimed(slots: InstanceSlots, claimed: Collection[str] | None) -> boo
 
 
 def plan_unseen(
-    instances: Iterable[InstanceSight], surroundings: Surroundings, *, now: datetime
+    instances: Iterable[ObservedInstance], surroundings: Surroundings, *, now: datetime
 ) -> UnseenPlan:
     """The writes for Instances that no node sees."""
     labels = {label_value(name) for name in surroundings.existing}
-    steps = [_step(sight, surroundings, labels, now) for sight in instances]
+    steps = [_step(observed, surroundings, labels, now) for observed in instances]
     return UnseenPlan(
         decisions=tuple(s for s in steps if s is not None and not isinstance(s, datetime)),
         recheck_at=min((s for s in steps if isinstance(s, datetime)), default=None),
@@ -162,10 +162,10 @@ def plan_unseen(
 
 
 def _step(
-    sight: InstanceSight, around: Surroundings, labels: Collection[str], now: datetime
+    observed: ObservedInstance, around: Surroundings, labels: Collection[str], now: datetime
 ) -> UnseenDecision | datetime | None:
     """The write for one Instance now, or when to plan again."""
-    slots = sight.slots
+    slots = observed.slots
     if SLOTS_FINALIZER in slots.finalizers and not slots.holders:
         return free(slots)
     configuration = around.configurations.get(slots.configuration)
@@ -173,28 +173,28 @@ def _step(
         return None
     if lost := slots.nodes.intersection(around.gone):
         return keep_nodes(slots, slots.nodes - lost)
-    if sight.is_shared:
-        return _shared(sight, offline_grace(configuration, shared=True), around, now)
-    is_orphan = sight.label is not None and sight.label not in labels
-    return _removal(sight) if is_orphan else None
+    if observed.is_shared:
+        return _shared(observed, offline_grace(configuration, shared=True), around, now)
+    is_orphan = observed.label is not None and observed.label not in labels
+    return _removal(observed) if is_orphan else None
 
 
 def _shared(
-    sight: InstanceSight, grace: timedelta, around: Surroundings, now: datetime
+    observed: ObservedInstance, grace: timedelta, around: Surroundings, now: datetime
 ) -> UnseenDecision | datetime | None:
-    if sight.slots.nodes:
-        return mark(sight.slots, None) if sight.offline_since else None
-    if sight.offline_since is None:
-        return mark(sight.slots, now)
-    end = max(sight.offline_since + grace, sight.created + NEWBORN)
+    if observed.slots.nodes:
+        return mark(observed.slots, None) if observed.offline_since else None
+    if observed.offline_since is None:
+        return mark(observed.slots, now)
+    end = max(observed.offline_since + grace, observed.created + NEWBORN)
     if now < end:
         return end
-    return None if may_be_claimed(sight.slots, around.claimed) else _removal(sight)
+    return None if may_be_claimed(observed.slots, around.claimed) else _removal(observed)
 
 
-def _removal(sight: InstanceSight) -> DeleteInstance | None:
+def _removal(observed: ObservedInstance) -> DeleteInstance | None:
     """The removal, unless the Instance is in use. The release of its last slot plans again."""
-    slots = sight.slots
+    slots = observed.slots
     if slots.nodes or slots.holders:
         return None
     return DeleteInstance(slots.namespace, slots.name, slots.uid, slots.resource_version)

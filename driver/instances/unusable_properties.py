@@ -20,7 +20,7 @@ from driver.instances.inventory import Inventory
 UNUSABLE = re.compile(r"[\0\ud800-\udfff]")
 """A NUL ends a variable; lone surrogates stand for bytes that were no UTF-8."""
 
-MOST_TOLD = 3
+MOST_SENTENCES = 3
 """Most sentences about one Configuration."""
 
 
@@ -62,7 +62,7 @@ def _by_configuration(inventory: Inventory) -> Mapping[ConfigurationName, tuple[
 
 
 def _sentences(instance: Instance) -> tuple[str, ...]:
-    return (*_unusable(instance), *_told_of_denied(instance))
+    return (*_unusable(instance), *_denied_sentences(instance))
 
 
 def _unusable(instance: Instance) -> Iterator[str]:
@@ -74,13 +74,13 @@ def _unusable(instance: Instance) -> Iterator[str]:
         )
 
 
-def _told_of_denied(instance: Instance) -> Iterator[str]:
+def _denied_sentences(instance: Instance) -> Iterator[str]:
     for name, why in denied_properties(instance).items():
         yield f"No container gets property {shown(name)} of Instance {instance.name}: {why}."
 
 
 def few(sentences: list[str]) -> tuple[str, ...]:
     """The first sentences, and the number of the others."""
-    more = len(sentences) - MOST_TOLD
-    told = sorted(sentences)[:MOST_TOLD]
-    return (*told, f"The same is true of {more} more.") if more > 0 else tuple(told)
+    more = len(sentences) - MOST_SENTENCES
+    first = sorted(sentences)[:MOST_SENTENCES]
+    return (*first, f"The same is true of {more} more.") if more > 0 else tuple(first)

@@ -12,7 +12,7 @@ from driver.configurations.apiserver_classes import probe_extended_resources
 from driver.offer_paths import OfferPath, taken_path
 from driver.plumbing.apiserver import until_done
 from driver.publishing.apiserver_slices import probe_features
-from driver.publishing.shown.slices import Features
+from driver.publishing.desired.slices import Features
 from kube.api import ApiClient
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class NodePath:
     """The path of one node, known once no other driver of the node takes another path.
 
     Attributes:
-        awaits_turn: Whether this driver waits for other drivers of the node to end.
+        waits_for_others: Whether this driver waits for other drivers of the node to end.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class NodePath:
         client: ApiClient,
         node: NodeName,
         wanted: OfferPath,
-        turn: Callable[[OfferPath], Awaitable[None]],
+        wait_for_others: Callable[[OfferPath], Awaitable[None]],
     ) -> None:
-        """Create; `turn` waits until no driver of the node takes another path."""
-        self.awaits_turn = False
+        """Create; `wait_for_others` waits until no driver of the node takes another path."""
+        self.waits_for_others = False
         self._client = client
         self._node = node
-        self._wanted, self._turn = wanted, turn
+        self._wanted, self._wait_for_others = wanted, wait_for_others
         self._taken: asyncio.Future[TakenPath] = asyncio.get_running_loop().create_future()
 
     @property
@@ -74,9 +74,9 @@ class NodePath:
         Call once. Objects that are read afterwards hold everything that those drivers wrote.
         """
         found = await self._found()
-        self.awaits_turn = True
-        await self._turn(found.path)
-        self.awaits_turn = False
+        self.waits_for_others = True
+        await self._wait_for_others(found.path)
+        self.waits_for_others = False
         logger.info("devices are offered path=%s", found.path)
         self._taken.set_result(found)
         return found

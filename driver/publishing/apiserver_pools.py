@@ -17,10 +17,10 @@ from time import perf_counter
 
 from driver.plumbing.prometheus import CHANGES_HELD_BACK
 from driver.publishing.apiserver_slices import PoolPublisher
-from driver.publishing.shown.flapping import Comings, seen
-from driver.publishing.shown.local_pools import traces_of, traces_of_instance
-from driver.publishing.shown.pace import Pace
-from driver.publishing.shown.publication import Publication, Supply
+from driver.publishing.desired.flapping import Arrivals, seen
+from driver.publishing.desired.local_pools import traces_of, traces_of_instance
+from driver.publishing.desired.pace import Pace
+from driver.publishing.desired.publication import Publication, Supply
 from kube.api import After, Done, Result
 
 Decide = Callable[[Supply, Publication], Awaitable[Publication]]
@@ -88,7 +88,7 @@ class PublishedPool:
         self._clock = clock
         self._supply: Supply | None = None
         self._deciding: Supply | None = None
-        self._comings = Comings()
+        self._arrivals = Arrivals()
         self._held: frozenset[str] = frozenset()
         self._pace = Pace()
         self._is_put_off = False
@@ -120,7 +120,7 @@ class PublishedPool:
     def use(self, supply: Supply) -> bool:
         """Take a new supply; returns whether it differs from the one before."""
         names = (instance.name for instance in supply.instances)
-        self._comings = seen(self._comings, names, self._clock())
+        self._arrivals = seen(self._arrivals, names, self._clock())
         if supply == self._supply:
             return False
         self._supply = supply
@@ -160,7 +160,7 @@ class PublishedPool:
 
     def _steady(self, supply: Supply, now: float) -> tuple[Supply, float | None]:
         """The supply without devices that flap, and the seconds until the first of them counts."""
-        held = self._comings.held(now)
+        held = self._arrivals.held(now)
         CHANGES_HELD_BACK.labels("flapping").inc(len(held.keys() - self._held))
         self._held = frozenset(held)
         if not held:

@@ -18,19 +18,24 @@ from driver.api import DRIVER_NAME, NodeName
 from driver.plumbing.apiserver import delete, each
 from driver.plumbing.prometheus import SLICE_WRITES, counted
 from driver.plumbing.worker_threads import in_thread_if_many
-from driver.publishing.shown.groups import groups_of
-from driver.publishing.shown.publication import Publication, either, publication_of, stored_devices
-from driver.publishing.shown.slices import (
+from driver.publishing.apply.adoption import Adopted, adopt
+from driver.publishing.apply.pools import DesiredPool, PoolPlan, plan_pool
+from driver.publishing.apply.resource_slices import Scope, StoredSlice, counter_set, stored_slice
+from driver.publishing.apply.slice_writes import CreateSlice, DeleteSlice, Owner, UpdateSlice
+from driver.publishing.desired.groups import groups_of
+from driver.publishing.desired.publication import (
+    Publication,
+    either,
+    publication_of,
+    stored_devices,
+)
+from driver.publishing.desired.slices import (
     Features,
     features_of,
     keeps_device_nodes,
     probe_device_nodes,
     probe_slice,
 )
-from driver.publishing.written.adoption import Adopted, adopt
-from driver.publishing.written.pools import DesiredPool, PoolPlan, plan_pool
-from driver.publishing.written.resource_slices import Scope, StoredSlice, counter_set, stored_slice
-from driver.publishing.written.slice_writes import CreateSlice, DeleteSlice, Owner, UpdateSlice
 from kube.api import (
     NODES,
     SLICES,
@@ -173,7 +178,7 @@ class PoolPublisher:
         self._owner: Owner | None = None
         self._adopted: Adopted = {}
 
-    def recall(self) -> None:
+    def restore(self) -> None:
         """Restore what an earlier process published; the store of slices must be in sync."""
         self.written = publication_of(stored_devices(self._stored()))
 

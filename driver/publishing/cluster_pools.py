@@ -23,7 +23,7 @@ from driver.api import DRIVER_NAME, ConfigurationName
 from driver.configurations.configurations import Verdict
 from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import NodeState
-from driver.instances.unseen import InstanceSight
+from driver.instances.unseen import ObservedInstance
 from driver.names import configuration_of_pool, is_shared_pool, shared_pool
 from driver.plumbing.apiserver_reconcilers import keyed_reconciler, put_right
 from driver.plumbing.worker_threads import in_thread_if_many
@@ -35,11 +35,11 @@ from driver.publishing.apiserver_pools import (
     PublishedPool,
 )
 from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher
-from driver.publishing.shown.next_publication import publish
-from driver.publishing.shown.publication import Publication, Supply, claimable_instances
-from driver.publishing.shown.shared_pools import Urgency, nodes_of, shared_supply, urgency
-from driver.publishing.shown.slices import Features
-from driver.publishing.written.resource_slices import AllNodesScope, StoredSlice, stored_slice
+from driver.publishing.apply.resource_slices import AllNodesScope, StoredSlice, stored_slice
+from driver.publishing.desired.next_publication import publish
+from driver.publishing.desired.publication import Publication, Supply, claimable_instances
+from driver.publishing.desired.shared_pools import Urgency, nodes_of, shared_supply, urgency
+from driver.publishing.desired.slices import Features
 from kube.api import SLICES, ApiClient, Change, Deleted, Done, Modified, Result, Store
 
 GATHER_SECONDS = 0.5
@@ -60,7 +60,7 @@ class SharedOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedWorld:
+class SharedInputs:
     """The objects that the pools are made of; the caller runs the stores.
 
     Attributes:
@@ -70,7 +70,7 @@ class SharedWorld:
     """
 
     held: Callable[[], Mapping[ConfigurationName, Verdict]]
-    instances: Store[InstanceSight]
+    instances: Store[ObservedInstance]
     nodes: Store[NodeState]
     clock: Callable[[], float] = perf_counter
 
@@ -87,14 +87,14 @@ class ClusterPools:
         self,
         client: ApiClient,
         offer: SharedOffer,
-        world: SharedWorld,
+        inputs: SharedInputs,
         tasks: asyncio.TaskGroup,
         on_claimed: Callable[[], None],
     ) -> None:
         """Create; `on_claimed` is called when the set of removable Instances may have changed."""
         self._client = client
         self._offer = offer
-        self._world = world
+        self._inputs = inputs
         self._tasks = tasks
         self._on_claimed = on_claimed
         self.pools: dict[str, PublishedPool] = {}
@@ -118,16 +118,16 @@ class ClusterPools:
             return None
         return frozenset().union(*self._claimable.values())
 
-    def ask(self) -> None:
+    def requeue(self) -> None:
         """Add all pools to the queue."""
         shown = {configuration_of_pool(view.pool) for view in self.slices}
-        for name in sorted({*self._world.held(), *shown}):
-            self._ask(shared_pool(name))
+        for name in sorted({*self._inputs.held(), *shown}):
+            self._requeue(shared_pool(name))
 
     async def run(self) -> None:
         """Publish until cancelled; failures are logged and retried without a limit."""
         self._tasks.create_task(self.slices.run())
-        stores: tuple[Store[Any], ...] = (self.slices, self._world.instances, self._world.nodes)
+        stores: tuple[Store[Any], ...] = (self.slices, self._inputs.instances, self._inputs.nodes)
         for store in stores:
             await store.synced.wait()
         self.start()
@@ -135,7 +135,7 @@ class ClusterPools:
 
     def start(self) -> None:
         """Restore what an earlier process published; the stores must be in sync."""
-        self.ask()
+        self.requeue()
         self._unsettled = set(self.pools)
         self._on_claimed()
         self._tasks.create_task(self._queue.run(), name="publish shared pools")
@@ -147,46 +147,46 @@ class ClusterPools:
     def follow(self) -> None:
         """Add a pool to the queue whenever an object changes that it is made of."""
         self.slices.subscribe(self._slice_changed)
-        self._world.instances.subscribe(self._instance_changed)
-        self._world.nodes.subscribe(self._node_changed)
+        self._inputs.instances.subscribe(self._instance_changed)
+        self._inputs.nodes.subscribe(self._node_changed)
 
-    def _ask(self, name: str) -> None:
+    def _requeue(self, name: str) -> None:
         """Add a pool to the queue, unless it has neither slices nor Instances."""
         if name not in self.pools:
             configuration = configuration_of_pool(name)
             is_stored = bool(self.slices.by_index(BY_POOL, name))
-            if not is_stored and not self._world.instances.by_index(
+            if not is_stored and not self._inputs.instances.by_index(
                 BY_CONFIGURATION, configuration
             ):
                 return
             self._open(name)
         self._queue.add(name)
 
-    def _instance_changed(self, change: Change[InstanceSight]) -> None:
+    def _instance_changed(self, change: Change[ObservedInstance]) -> None:
         old, new = _old_and_new(change)
         soon = urgency(old, new)
         if soon is Urgency.NEVER:
             return
         for name in {shared_pool(s.slots.configuration) for s in (old, new) if s}:
             if soon is Urgency.NOW or name not in self.pools:
-                self._ask(name)
+                self._requeue(name)
             else:
                 self._queue.add_after(name, GATHER_SECONDS)
 
     def _node_changed(self, change: Change[NodeState]) -> None:
         if not isinstance(change, Modified) or change.old.hostname != change.new.hostname:
-            self.ask()
+            self.requeue()
 
     def _slice_changed(self, change: Change[StoredSlice]) -> None:
         view = change.old if isinstance(change, Deleted) else change.new
         if view.pool in self.pools:
             put_right(change, self._queue, view.pool)
         else:
-            self._ask(view.pool)
+            self._requeue(view.pool)
 
     def _claims_changed(self) -> None:
         for name, pool in self.pools.items():
-            if pool.current.has_away:
+            if pool.current.has_absent:
                 self._queue.add(name)
 
     def _open(self, name: str) -> None:
@@ -197,7 +197,7 @@ class ClusterPools:
             device_nodes=self._offer.features.device_nodes,
         )
         publisher = PoolPublisher(self._client, made, self.slices)
-        publisher.recall()
+        publisher.restore()
         self.pools[name] = PublishedPool(
             publisher,
             PoolWork(
@@ -206,19 +206,19 @@ class ClusterPools:
                 partial(self._supply, configuration_of_pool(name)),
             ),
             PoolListeners(),  # This process prepares no claims.
-            self._world.clock,
+            self._inputs.clock,
         )
 
     def _supply(self, name: ConfigurationName) -> Supply:
         """The supply of the pool of a Configuration."""
-        verdict = self._world.held().get(name)
+        verdict = self._inputs.held().get(name)
         if verdict is None or not self._offer.is_dra:
             return Supply()
         if verdict.configuration is None:
             return Supply(unheard=frozenset({verdict.name}))
-        sights = self._world.instances.by_index(BY_CONFIGURATION, verdict.name)
-        shared = (sight for sight in sights if sight.is_shared)
-        return shared_supply(verdict.configuration, shared, nodes_of(self._world.nodes))
+        observed_instances = self._inputs.instances.by_index(BY_CONFIGURATION, verdict.name)
+        shared = (observed for observed in observed_instances if observed.is_shared)
+        return shared_supply(verdict.configuration, shared, nodes_of(self._inputs.nodes))
 
     async def _decide(self, name: str, supply: Supply, written: Publication) -> Publication:
         allocated = self.allocations.allocated_in(name)
@@ -238,7 +238,7 @@ class ClusterPools:
     def _follow_claims(self, publication: Publication) -> None:
         if publication.unsettled:
             self.allocations.renew()
-        elif any(pool.current.has_away for pool in self.pools.values()):
+        elif any(pool.current.has_absent for pool in self.pools.values()):
             self.allocations.turn_on()
         else:
             self.allocations.turn_off()
@@ -260,6 +260,6 @@ def _shared_view(view: StoredSlice) -> StoredSlice | None:
 
 
 def _old_and_new(
-    change: Change[InstanceSight],
-) -> tuple[InstanceSight | None, InstanceSight | None]:
+    change: Change[ObservedInstance],
+) -> tuple[ObservedInstance | None, ObservedInstance | None]:
     return getattr(change, "old", None), getattr(change, "new", None)

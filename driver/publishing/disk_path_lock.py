@@ -35,11 +35,11 @@ class PathLock:
             OSError: If the file cannot be written.
         """
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        told = False
+        logged = False
         while not self._is_taken(path):
-            if not told:
+            if not logged:
                 logger.info("waiting until no driver of this node takes another path=%s", path)
-            told = True
+            logged = True
             await asyncio.sleep(POLL_SECONDS)
 
     def _is_taken(self, path: OfferPath) -> bool:

@@ -27,11 +27,11 @@ from driver.publishing.apiserver_pools import (
     PublishedPool,
 )
 from driver.publishing.apiserver_slices import BY_POOL, Pool, PoolPublisher, read_owner
-from driver.publishing.shown.local_pools import Homes
-from driver.publishing.shown.next_publication import publish
-from driver.publishing.shown.publication import Publication, Supply
-from driver.publishing.shown.slices import Features
-from driver.publishing.written.resource_slices import NodeScope, StoredSlice, stored_slice
+from driver.publishing.apply.resource_slices import NodeScope, StoredSlice, stored_slice
+from driver.publishing.desired.local_pools import Homes
+from driver.publishing.desired.next_publication import publish
+from driver.publishing.desired.publication import Publication, Supply
+from driver.publishing.desired.slices import Features
 from kube.api import SLICES, ApiClient, Change, Deleted, Done, Result, Store
 
 
@@ -124,7 +124,7 @@ class NodePools:
             ),
             self.slices,
         )
-        publisher.recall()
+        publisher.restore()
         pool = self.pools[name] = PublishedPool(
             publisher,
             PoolWork(partial(self._decide, name), partial(self._written, name)),
@@ -152,14 +152,14 @@ class NodePools:
     def _follow_claims(self, publication: Publication) -> None:
         if publication.unsettled:
             self.allocations.renew()
-        elif any(pool.current.has_away for pool in self.pools.values()):
+        elif any(pool.current.has_absent for pool in self.pools.values()):
             self.allocations.turn_on()
         else:
             self.allocations.turn_off()
 
     def _claims_changed(self) -> None:
         for name, pool in self.pools.items():
-            if pool.current.has_away:
+            if pool.current.has_absent:
                 self._queue.add(name)
 
     def _slice_changed(self, change: Change[StoredSlice]) -> None:

@@ -20,9 +20,9 @@ LOOK_SECONDS = 1.0
 
 async def run_handler(settings: HandlerProcessSettings) -> None:
     """Serve one handler until cancelled."""
-    told = settings.discovery
-    ours = Handlers(told).named(settings.name)
-    handler = through_sdk(ours, shared=is_shared_by_default(settings.name, told))
+    reported = settings.discovery
+    ours = Handlers(reported).named(settings.name)
+    handler = through_sdk(ours, shared=is_shared_by_default(settings.name, reported))
     await serve(handler, settings.place)
 
 
@@ -59,7 +59,7 @@ async def _again(
 ) -> AsyncGenerator[tuple[Device, ...], None]:
     """Yield each list, and the last one again whenever the problem changes."""
     last: tuple[Device, ...] | None = None
-    told: str | None = None
+    reported: str | None = None
     coming = asyncio.ensure_future(anext(lists, None))
     try:
         while True:
@@ -68,8 +68,8 @@ async def _again(
                 return
             if done:
                 coming = asyncio.ensure_future(anext(lists, None))
-            if last is not None and (done or problem() != told):
-                told = problem()
+            if last is not None and (done or problem() != reported):
+                reported = problem()
                 yield last
     finally:
         coming.cancel()

@@ -24,10 +24,10 @@ from driver.instances.stored.objects import (
     says,
     stored_instance,
 )
-from driver.publishing.shown.next_publication import publish
-from driver.publishing.shown.publication import Publication, local_supply
-from driver.publishing.shown.slices import Features
-from driver.publishing.written.resource_slices import AllNodesScope, NodeScope, slice_device
+from driver.publishing.apply.resource_slices import AllNodesScope, NodeScope, slice_device
+from driver.publishing.desired.next_publication import publish
+from driver.publishing.desired.publication import Publication, local_supply
+from driver.publishing.desired.slices import Features
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
 DEVICES = tuple(

@@ -14,9 +14,9 @@ from driver.instances.inventory import Inventory
 from driver.preparing.files import cdi
 from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import renew
-from driver.publishing.shown.next_publication import publish
-from driver.publishing.shown.publication import Publication, Supply
-from driver.publishing.shown.slices import Features, published
+from driver.publishing.desired.next_publication import publish
+from driver.publishing.desired.publication import Publication, Supply
+from driver.publishing.desired.slices import Features, published
 from tests.driver.builders import NOW
 from tests.driver.claim_builders import a_reference, an_instance, prepared, some_instances
 

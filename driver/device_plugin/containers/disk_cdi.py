@@ -90,7 +90,7 @@ class InstanceCdiFiles:
         wanted = tuple(instances)
         known = list(map(self._as_it_was, wanted)) if len(wanted) <= AT_ONCE else [None]
         if None in known:
-            known = await self._in_turn(lambda: self._write_all(wanted))
+            known = await self._locked(lambda: self._write_all(wanted))
         return {w.instance.name: self._files(w) for w in known if w is not None}
 
     async def follow(
@@ -105,9 +105,9 @@ class InstanceCdiFiles:
         Raises:
             OSError: A file cannot be written or removed. Call again.
         """
-        return await self._in_turn(lambda: self._follow(held, where))
+        return await self._locked(lambda: self._follow(held, where))
 
-    async def _in_turn(self, work: Callable[[], T]) -> T:
+    async def _locked(self, work: Callable[[], T]) -> T:
         """Run the work in a thread, under the lock of the cache."""
 
         def locked() -> T:
@@ -140,7 +140,7 @@ class InstanceCdiFiles:
         before = self._written.get(instance.name)
         if before is None or before.instance != instance:
             return None
-        if not self._links.do_lead(instance.name, instance_cdi.links(instance)):
+        if not self._links.have_targets(instance.name, instance_cdi.links(instance)):
             return None
         if before.content is None:
             return before
@@ -155,7 +155,7 @@ class InstanceCdiFiles:
 
     def _write(self, instance: Instance) -> _Written:
         content = instance_cdi.content(instance)
-        self._links.lead(instance.name, instance_cdi.links(instance))
+        self._links.write(instance.name, instance_cdi.links(instance))
         signature = None if content is None else self._tried_to_put(instance.name, content)
         if signature is None:
             self._remove_outdated(instance.name)
@@ -250,7 +250,7 @@ class InstanceCdiFiles:
         why = instance_cdi.withdrawal(name, before, where, shared=shared)
         if not why:
             return None
-        self._links.lead_nowhere(name, why)
+        self._links.break_links(name, why)
         self._folder.remove(instance_cdi.file_name(name))
         self._written.pop(name, None)
         self._withdrawn.add(name)
@@ -261,7 +261,7 @@ class InstanceCdiFiles:
 
     async def keep(self, known: Collection[InstanceName]) -> None:
         """Remove the files of all Instances that this process has known, except these."""
-        await self._in_turn(lambda: self._keep(frozenset(known)))
+        await self._locked(lambda: self._keep(frozenset(known)))
 
     def _keep(self, known: frozenset[InstanceName]) -> None:
         self._heard |= known | self._written.keys()

@@ -28,12 +28,12 @@ class Links:
         """The folder of an Instance's links, the same path on the host and in this process."""
         return str(self._root / instance)
 
-    def do_lead(self, instance: InstanceName, targets: Mapping[str, str]) -> bool:
+    def have_targets(self, instance: InstanceName, targets: Mapping[str, str]) -> bool:
         """Whether an Instance's links have these targets already."""
         folder = self._root / instance
         return all(_target(folder / name) == target for name, target in targets.items())
 
-    def lead(self, instance: InstanceName, targets: Mapping[str, str]) -> None:
+    def write(self, instance: InstanceName, targets: Mapping[str, str]) -> None:
         """Write an Instance's links; its other links become dangling.
 
         Raises:
@@ -45,7 +45,7 @@ class Links:
         for name, target in {**others, **targets}.items():
             self._point(self._root / instance / name, target)
 
-    def lead_nowhere(self, instance: InstanceName, why: str) -> None:
+    def break_links(self, instance: InstanceName, why: str) -> None:
         """Make all links of an Instance dangling, so that no container starts. Raises OSError."""
         for name in self._names(instance):
             self._point(self._root / instance / name, _nowhere(instance, why))

@@ -46,8 +46,8 @@ def instance_of(file: str) -> InstanceName | None:
 
 def content(instance: Instance) -> bytes | None:
     """The CDI file of an Instance; None if CDI cannot name it, or if the file would be empty."""
-    told = variables(container_properties(instance), instance.hash)
-    env = [f"{name}={value}" for name, value in told.items()]
+    environment = variables(container_properties(instance), instance.hash)
+    env = [f"{name}={value}" for name, value in environment.items()]
     host = host_edits(instance.device_specs, instance.mounts)
     edits = {**({"env": env} if env else {}), **host}
     if not edits or not _CLASS.fullmatch(instance.configuration):

@@ -70,11 +70,11 @@ class DevicePlugins:
         self._pace = pace or Pace()
         self._kubelet = KubeletSocket(folder / KUBELET_SOCKET)
         self._endpoints: dict[str, Endpoint] = {}
-        self._leaving: dict[str, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(self._pace.at_once)
+        self._closing: dict[str, asyncio.Task[None]] = {}
+        self._limiter = asyncio.Semaphore(self._pace.at_once)
         self._changed = asyncio.Event()
         self._predecessor_known = asyncio.Event()
-        self._away = self._offered = self._has_predecessor = False
+        self._unreachable = self._offered = self._has_predecessor = False
 
     @property
     def is_introduced(self) -> bool:
@@ -148,18 +148,18 @@ class DevicePlugins:
         due = [
             endpoint
             for resource, endpoint in self._endpoints.items()
-            if resource not in self._leaving and endpoint.is_due(self._kubelet)
+            if resource not in self._closing and endpoint.is_due(self._kubelet)
         ]
         if not due:
             return
         # The socket of a killed kubelet remains.
-        away = self._kubelet.run is None or is_dead(self._kubelet.path)
-        if away != self._away:
-            self._away = away
-            logger.info("The kubelet %s", "does not answer" if away else "answers again")
-        if not away:
+        unreachable = self._kubelet.run is None or is_dead(self._kubelet.path)
+        if unreachable != self._unreachable:
+            self._unreachable = unreachable
+            logger.info("The kubelet %s", "does not answer" if unreachable else "answers again")
+        if not unreachable:
             for endpoint in due:
-                endpoint.introduce(self._kubelet, self._turns)
+                endpoint.introduce(self._kubelet, self._limiter)
 
     def _add(self, resource: str, plugin: Plugin) -> None:
         endpoint = Endpoint(
@@ -168,31 +168,31 @@ class DevicePlugins:
         if self._follower:
             endpoint.unwatched = partial(self._follower.closed, resource)
             endpoint.watched = partial(self._follower.opened, resource)
-            endpoint.service.told = partial(self._follower.told, resource)
+            endpoint.service.sent = partial(self._follower.sent, resource)
         self._endpoints[resource] = endpoint
         self._changed.set()
 
     def _end(self, resource: str) -> None:
         endpoint = self._endpoints.pop(resource)
         endpoint.service.end()
-        before = self._leaving.get(resource)
+        before = self._closing.get(resource)
         if before is None:
-            task = asyncio.create_task(self._leave(endpoint))
-            self._leaving[resource] = task
-            task.add_done_callback(lambda _: self._left(resource))
+            task = asyncio.create_task(self._close_endpoint(endpoint))
+            self._closing[resource] = task
+            task.add_done_callback(lambda _: self._forget_closed(resource))
 
-    async def _leave(self, endpoint: Endpoint) -> None:
+    async def _close_endpoint(self, endpoint: Endpoint) -> None:
         await endpoint.close()
         await asyncio.sleep(self._pace.again_seconds)
 
-    def _left(self, resource: str) -> None:
-        del self._leaving[resource]
+    def _forget_closed(self, resource: str) -> None:
+        del self._closing[resource]
         self._changed.set()
 
     async def _close(self) -> None:
         """End all streams without an empty list: the devices are offered again after a restart."""
         closing = [endpoint.close() for endpoint in self._endpoints.values()]
-        await asyncio.gather(*closing, *self._leaving.values(), return_exceptions=True)
+        await asyncio.gather(*closing, *self._closing.values(), return_exceptions=True)
 
 
 def _remove_dead_sockets(folder: Path) -> None:

@@ -95,9 +95,9 @@ class Endpoint:
         busy = self._introduction and not self._introduction.done()
         return not busy and self._registration.is_due(kubelet.run)
 
-    def introduce(self, kubelet: KubeletSocket, turns: asyncio.Semaphore) -> None:
+    def introduce(self, kubelet: KubeletSocket, limiter: asyncio.Semaphore) -> None:
         """Start a registration with the kubelet; the semaphore limits concurrent ones."""
-        self._introduction = asyncio.create_task(self._introduce(kubelet, turns))
+        self._introduction = asyncio.create_task(self._introduce(kubelet, limiter))
 
     async def close(self) -> None:
         """Complete running calls within `GRACE_SECONDS`, and stop."""
@@ -109,8 +109,8 @@ class Endpoint:
         if self._socket:
             await self._socket.close(GRACE_SECONDS)
 
-    async def _introduce(self, kubelet: KubeletSocket, turns: asyncio.Semaphore) -> None:
-        async with turns:
+    async def _introduce(self, kubelet: KubeletSocket, limiter: asyncio.Semaphore) -> None:
+        async with limiter:
             kubelet.look()
             self._outlasts = False
             self._registration.begin(kubelet.run)

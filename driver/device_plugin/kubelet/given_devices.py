@@ -71,7 +71,7 @@ class GivenDevices:
         self.files_queue = whole_reconciler("keeping what was given", self._keep_now)
         self._events_queue = whole_reconciler("telling pods of given devices", self._record_events)
         self.unreported: dict[tuple[InstanceName, DeviceEvent], None] = {}
-        self._left: dict[InstanceName, dict[str, None]] = {}
+        self._previous_paths: dict[InstanceName, dict[str, None]] = {}
         self._taken: frozenset[tuple[InstanceName, str, InstanceName]] = frozenset()
         self._kept: (
             tuple[Mapping[InstanceName, bool], frozenset[InstanceName], DeviceLocator] | None
@@ -111,11 +111,11 @@ class GivenDevices:
 
     def _note(self, change: GivenChange, where: DeviceLocator) -> None:
         now = change.after.paths if change.after else ()
-        left = self._left.setdefault(change.instance, {})
-        left.update(dict.fromkeys(change.before.paths if change.before else ()))
+        previous = self._previous_paths.setdefault(change.instance, {})
+        previous.update(dict.fromkeys(change.before.paths if change.before else ()))
         for path in now:
-            left.pop(path, None)
-        event = given_event(change, tuple(left), where)
+            previous.pop(path, None)
+        event = given_event(change, tuple(previous), where)
         if event is not None:
             self.unreported[change.instance, event] = None
             self._events_queue.add(ALL)
@@ -127,11 +127,13 @@ class GivenDevices:
         reported: Collection[InstanceName],
     ) -> None:
         """Report paths that other devices have taken, once, and not together with other changes."""
-        self._left = {name: left for name, left in self._left.items() if name in held}
+        self._previous_paths = {
+            name: previous for name, previous in self._previous_paths.items() if name in held
+        }
         taken = frozenset(
             (name, path, owner)
-            for name, left in self._left.items()
-            for path in left
+            for name, previous in self._previous_paths.items()
+            for path in previous
             if (owner := where.owner(path))
         )
         for name, path, owner in taken - self._taken:

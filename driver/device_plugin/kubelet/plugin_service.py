@@ -49,7 +49,7 @@ class FollowsLists(Protocol):
     def opened(self, resource: str) -> None:
         """The kubelet began to watch a list."""
 
-    def told(self, resource: str, healthy: int) -> None:
+    def sent(self, resource: str, healthy: int) -> None:
         """A list with this number of healthy devices was sent to the kubelet."""
 
     def closed(self, resource: str) -> None:
@@ -61,7 +61,7 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
 
     Attributes:
         plugin: The plugin of the listed devices; another one of the same resource may replace it.
-        told: Called with the number of healthy devices of each list that was sent.
+        sent: Called with the number of healthy devices of each list that was sent.
         is_reluctant: Whether requests for options are refused, so that a registration fails.
     """
 
@@ -72,7 +72,7 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         self.plugin = plugin
         self._answers = answers
         self._watched = watched
-        self.told: Callable[[int], object] = lambda _: None
+        self.sent: Callable[[int], object] = lambda _: None
         self._devices: tuple[PluginDevice, ...] = ()
         self._news = asyncio.Event()
         self.is_reluctant = self._ended = self._stopped = False
@@ -132,7 +132,7 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
             # Read before the list is sent, so that a change meanwhile is not missed.
             news, told_end, devices = self._news, self._ended, self._devices
             yield v1beta1.ListAndWatchResponse(devices=map(_device, devices))
-            self.told(healthy_devices(devices))
+            self.sent(healthy_devices(devices))
             if not self._stopped:
                 await news.wait()
 
@@ -195,10 +195,10 @@ def plugin_options() -> v1beta1.DevicePluginOptions:
 
 
 def _device(device: PluginDevice) -> v1beta1.Device:
-    told = v1beta1.Device(ID=device.id, health="Healthy" if device.healthy else "Unhealthy")
+    sent = v1beta1.Device(ID=device.id, health="Healthy" if device.healthy else "Unhealthy")
     if device.numa_node is not None:
-        told.topology.nodes.add(ID=device.numa_node)
-    return told
+        sent.topology.nodes.add(ID=device.numa_node)
+    return sent
 
 
 def _container_response(response: ContainerResponse) -> v1beta1.ContainerAllocateResponse:

@@ -112,7 +112,7 @@ class HasPods(Protocol):
 
 
 @dataclass(eq=False)
-class SlotKeeper:
+class SlotReconciler:
     """Reconciles this node's slots with the devices that its containers use.
 
     Attributes:
@@ -134,7 +134,7 @@ class SlotKeeper:
         # When the first pod ended whose slots may not be released yet.
         self._ended_at: Moment | None = None
         self._alone_at = self.given.clock() + TIMES.alone
-        self._told: frozenset[SlotConflict] = frozenset()
+        self._reported: frozenset[SlotConflict] = frozenset()
 
     async def run(self) -> NoReturn:
         """Reconcile until cancelled."""
@@ -160,7 +160,7 @@ class SlotKeeper:
 
     def _is_in_conflict(self, slots: InstanceSlots) -> bool:
         """Whether a container of this node uses the device without a slot, and may get one now."""
-        return any(conflict.instance == slots.name for conflict in self._told)
+        return any(conflict.instance == slots.name for conflict in self._reported)
 
     def _wake(self, seconds: float) -> None:
         self._waits = 0
@@ -193,7 +193,7 @@ class SlotKeeper:
         )
         found = reconcile(self.node, self.slots.views().values(), evidence)
         if listing is not None:
-            self._tell(found.conflicts)
+            self._report(found.conflicts)
         return found
 
     def _held(self) -> set[DeviceKey | None]:
@@ -221,15 +221,15 @@ class SlotKeeper:
                 SLOT_RELEASE_SECONDS.observe(self.given.clock() - self._ended_at)
         return is_written
 
-    def _tell(self, conflicts: Sequence[SlotConflict]) -> None:
+    def _report(self, conflicts: Sequence[SlotConflict]) -> None:
         """Record each conflict once for as long as it lasts."""
         for conflict in conflicts:
-            if conflict not in self._told:
+            if conflict not in self._reported:
                 logger.warning("slot conflict pod=%s: %s", conflict.pod, conflict.sentence)
                 regarding = pod_reference(conflict.pod, self.pods.known())
                 note = conflict.sentence
                 self.record(Event.warning(regarding, "SlotConflict", "Reconcile", note))
-        self._told = frozenset(conflicts)
+        self._reported = frozenset(conflicts)
 
 
 def pod_reference(pod: PodName, known: NodePods) -> ObjectReference:

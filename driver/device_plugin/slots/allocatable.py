@@ -18,47 +18,47 @@ class Allocatable:
 
     def __init__(self) -> None:
         self._watched: set[str] = set()
-        self._told: dict[str, int] = {}
-        self._said: dict[str, int] = {}
+        self._sent: dict[str, int] = {}
+        self._written: dict[str, int] = {}
 
     def open(self, resource: str) -> None:
         """Note that the kubelet watches a list again; its earlier number is void."""
         self._watched.add(resource)
-        self.doubt(resource)
+        self.invalidate(resource)
 
-    def tell(self, resource: str, healthy: int) -> None:
+    def note_sent(self, resource: str, healthy: int) -> None:
         """Note that a list with this number of healthy devices was sent to the kubelet."""
-        self._told[resource] = healthy
+        self._sent[resource] = healthy
 
     def close(self, resource: str) -> None:
         """Note that the kubelet ceased to watch. Only an empty list is still valid then."""
         self._watched.discard(resource)
-        self.doubt(resource)
-        if self._told.get(resource):
-            del self._told[resource]
+        self.invalidate(resource)
+        if self._sent.get(resource):
+            del self._sent[resource]
 
-    def doubt(self, resource: str) -> None:
+    def invalidate(self, resource: str) -> None:
         """Note that the Node may have another number, so that it is written again."""
-        self._said.pop(resource, None)
+        self._written.pop(resource, None)
 
     def due(self) -> Mapping[str, int]:
         """The numbers that the Node does not have yet."""
-        return {name: n for name, n in self._told.items() if self._said.get(name) != n}
+        return {name: n for name, n in self._sent.items() if self._written.get(name) != n}
 
-    def owes(self, resource: str) -> bool:
+    def is_due(self, resource: str) -> bool:
         """Whether the Node does not have the number of this resource yet."""
-        return resource in self._told and self._said.get(resource) != self._told[resource]
+        return resource in self._sent and self._written.get(resource) != self._sent[resource]
 
-    def say(self, amounts: Mapping[str, int]) -> None:
+    def note_written(self, amounts: Mapping[str, int]) -> None:
         """Note that the Node has these numbers now, or that the kubelet will write them."""
-        self._said |= amounts
+        self._written |= amounts
         for name in amounts.keys() - self._watched:
-            if self._told.get(name) == self._said.pop(name):
-                del self._told[name]
+            if self._sent.get(name) == self._written.pop(name):
+                del self._sent[name]
 
-    def lacks(self, resource: str, healthy: int) -> bool:
+    def is_pending(self, resource: str, healthy: int) -> bool:
         """Whether the kubelet watches the list and the Node does not have this number yet."""
-        return resource in self._watched and self._said.get(resource) != healthy
+        return resource in self._watched and self._written.get(resource) != healthy
 
 
 def status_patch(amounts: Mapping[str, int]) -> dict[str, Any]:

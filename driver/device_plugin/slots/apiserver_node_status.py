@@ -27,7 +27,7 @@ PACE_SECONDS = 1.0
 
 WRITE_SECONDS = 2.0
 
-SAY_SECONDS = 1.0
+URGENT_SECONDS = 1.0
 """How long a refused Allocate waits for the patch, so that the next pod is not refused, too."""
 
 
@@ -47,9 +47,9 @@ class NodeStatus:
     def opened(self, resource: str) -> None:
         self._allocatable.open(resource)
 
-    def told(self, resource: str, healthy: int) -> None:
-        self._allocatable.tell(resource, healthy)
-        if self._allocatable.owes(resource):  # Most lists repeat the number.
+    def sent(self, resource: str, healthy: int) -> None:
+        self._allocatable.note_sent(resource, healthy)
+        if self._allocatable.is_due(resource):  # Most lists repeat the number.
             self._asked.set()
 
     def closed(self, resource: str) -> None:
@@ -57,15 +57,15 @@ class NodeStatus:
         self._asked.set()
 
     async def says(self, resource: str, healthy: int) -> None:
-        """Write the number again, and wait for the write for `SAY_SECONDS` at most."""
-        self._allocatable.doubt(resource)
+        """Write the number again, and wait for the write for `URGENT_SECONDS` at most."""
+        self._allocatable.invalidate(resource)
         self._waiting += 1
         self._asked.set()
         self._urgent.set()
         try:
             with suppress(TimeoutError):
-                async with asyncio.timeout(SAY_SECONDS):
-                    while self._allocatable.lacks(resource, healthy):
+                async with asyncio.timeout(URGENT_SECONDS):
+                    while self._allocatable.is_pending(resource, healthy):
                         await self._written.wait()
         finally:
             self._waiting -= 1
@@ -87,7 +87,7 @@ class NodeStatus:
         due = self._allocatable.due()
         if due:
             await self._patch(due)
-            self._allocatable.say(due)
+            self._allocatable.note_written(due)
             if self._allocatable.due():  # A number that changed back meanwhile looked written.
                 self._asked.set()
             written, self._written = self._written, asyncio.Event()

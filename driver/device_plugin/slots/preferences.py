@@ -35,13 +35,13 @@ def preferred_devices(
     given = Counter(_instance(device, instances) for device in chosen)
     queues = _queues(set(available).difference(chosen), instances)
     # The heap has one entry for each Instance, with its number of chosen devices first.
-    turns = [(given[name], -_left(name, instances), name) for name in queues]
-    heapify(turns)
-    while turns and len(chosen) < size:
-        turn, left, name = heappop(turns)
+    heap = [(given[name], -_free(name, instances), name) for name in queues]
+    heapify(heap)
+    while heap and len(chosen) < size:
+        count, free, name = heappop(heap)
         chosen.append(queues[name].pop())
         if queues[name]:
-            heappush(turns, (turn + 1, left, name))
+            heappush(heap, (count + 1, free, name))
     return tuple(chosen)
 
 
@@ -60,7 +60,7 @@ def _rank(device: str) -> tuple[int, str]:
     return (slot[1] if slot else 0), device
 
 
-def _left(name: str, instances: Mapping[InstanceName, InstanceSlots]) -> int:
+def _free(name: str, instances: Mapping[InstanceName, InstanceSlots]) -> int:
     slots = instances.get(InstanceName(name))
     return len(slots.available) if slots else 0
 

@@ -31,7 +31,7 @@ from kube.shapes.times import time_of, timestamp
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 """The taint by which an administrator states that a node is shut down (KEP-2268)."""
 
-NOBODY: frozenset[str] = frozenset()
+NOTHING_IN_USE: frozenset[str] = frozenset()
 """No resource: no pod of the node may use a device."""
 
 
@@ -40,13 +40,13 @@ class NodeState:
     """A Node object.
 
     Attributes:
-        away_since: Since when it is not Ready; None while it is Ready.
+        not_ready_since: Since when it is not Ready; None while it is Ready.
         hostname: Its label `kubernetes.io/hostname`, for selectors; None without the label.
         out_of_service: Whether it has the taint of that name.
     """
 
     name: NodeName
-    away_since: datetime | None
+    not_ready_since: datetime | None
     hostname: str | None = None
     out_of_service: bool = False
 
@@ -60,13 +60,13 @@ def node_state(obj: JsonObject | Node) -> NodeState:
     metadata, spec = node.metadata, node.spec or NO_SPEC
     return NodeState(
         name=NodeName(metadata.name),
-        away_since=_away_since(node),
+        not_ready_since=_not_ready_since(node),
         hostname=(metadata.labels or {}).get("kubernetes.io/hostname") or None,
         out_of_service=any(taint.key == OUT_OF_SERVICE for taint in spec.taints or ()),
     )
 
 
-def _away_since(node: Node) -> datetime | None:
+def _not_ready_since(node: Node) -> datetime | None:
     created = node.metadata.creation_timestamp or ""
     for condition in (node.status or NO_STATUS).conditions or ():
         if condition.type == "Ready":
@@ -100,15 +100,15 @@ class Absences:
 
     def doubtful(self, *, grace: timedelta, now: datetime) -> frozenset[NodeName]:
         """Nodes that have not been Ready for longer than the grace. Their pods decide."""
-        away = {name for name, since in self.not_ready.items() if now - since >= grace}
-        return frozenset(away - self.out_of_service)
+        absent = {name for name, since in self.not_ready.items() if now - since >= grace}
+        return frozenset(absent - self.out_of_service)
 
     def recheck_at(
         self, holding: Collection[NodeName], *, grace: timedelta, now: datetime
     ) -> datetime | None:
         """When the next grace of these nodes ends; None if none runs."""
-        away = {**self.missing, **self.not_ready}
-        ends = [since + grace for name, since in away.items() if name in holding]
+        absent = {**self.missing, **self.not_ready}
+        ends = [since + grace for name, since in absent.items() if name in holding]
         return min((end for end in ends if end > now), default=None)
 
 
@@ -122,7 +122,9 @@ def absences(
     """The nodes that are not Ready or missing now; `before` has the times of missing names."""
     states = {state.name: state for state in nodes}
     missing = {name: before.missing.get(name, now) for name in mentioned if name not in states}
-    not_ready = {s.name: s.away_since for s in states.values() if s.away_since is not None}
+    not_ready = {
+        s.name: s.not_ready_since for s in states.values() if s.not_ready_since is not None
+    }
     shut_down = frozenset(name for name in not_ready if states[name].out_of_service)
     return Absences(not_ready, missing, shut_down)
 
@@ -163,7 +165,7 @@ def _free(slots: InstanceSlots, node: NodeName, asked: Collection[str]) -> tuple
     )
 
 
-def plan_strangers(local: Iterable[tuple[InstanceSlots, str]]) -> tuple[SlotWrite, ...]:
+def plan_foreign_holders(local: Iterable[tuple[InstanceSlots, str]]) -> tuple[SlotWrite, ...]:
     """Release slots of local Instances that other nodes hold.
 
     No driver writes such a slot, and the driver of the node that holds it does not watch the
@@ -185,15 +187,15 @@ def holding_nodes(slots: InstanceSlots) -> frozenset[NodeName]:
     return frozenset(h.node for h in slots.holders.values() if not isinstance(h, UnknownHolder))
 
 
-def lost_sentence(write: SlotWrite, away: Absences) -> str:
+def lost_sentence(write: SlotWrite, absent: Absences) -> str:
     """A sentence for an Event: the slots that were released, and why."""
     slots = ", ".join(slot_id(write.instance, index) for index in sorted(write.changes))
-    return f"Node {write.node} {_why(write.node, away)}: it holds {slots} no longer."
+    return f"Node {write.node} {_why(write.node, absent)}: it holds {slots} no longer."
 
 
-def _why(node: NodeName, away: Absences) -> str:
-    if node in away.out_of_service:
+def _why(node: NodeName, absent: Absences) -> str:
+    if node in absent.out_of_service:
         return f"has the taint {OUT_OF_SERVICE}"
-    if since := away.not_ready.get(node):
+    if since := absent.not_ready.get(node):
         return f"is not Ready since {timestamp(since)}, and its pods are gone"
-    return "does not exist" if node in away.missing else "does not see the device"
+    return "does not exist" if node in absent.missing else "does not see the device"

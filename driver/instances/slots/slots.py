@@ -51,7 +51,7 @@ class InstanceSlots:
         deleted: Whether the object is terminating.
         holders: Holder of each slot that is taken. After the capacity was lowered, slots beyond it
             may be taken; they stay until they are released.
-        strays: Keys of `deviceUsage` that name no slot of this Instance. They are ignored.
+        unknown_keys: Keys of `deviceUsage` that name no slot of this Instance. They are ignored.
         claimable: Whether the device is offered through DRA, so that claims may have all free uses.
             No slot is given then, and held slots are kept.
         shared: Whether several nodes may see the device.
@@ -66,7 +66,7 @@ class InstanceSlots:
     nodes: frozenset[NodeName]
     deleted: bool
     holders: Mapping[int, Holder]
-    strays: tuple[str, ...] = ()
+    unknown_keys: tuple[str, ...] = ()
     finalizers: tuple[str, ...] = ()
     claimable: bool = False
     shared: bool = False
@@ -121,7 +121,7 @@ def instance_slots(obj: JsonObject | InstanceObject) -> InstanceSlots:
     found = read_as(InstanceObject, obj)
     metadata, spec = found.metadata, found.spec or NO_INSTANCE_SPEC
     name = InstanceName(metadata.name)
-    holders, strays = slot_holders(name, spec.device_usage or {})
+    holders, unknown_keys = slot_holders(name, spec.device_usage or {})
     return InstanceSlots(
         namespace=metadata.namespace or "",
         name=name,
@@ -132,7 +132,7 @@ def instance_slots(obj: JsonObject | InstanceObject) -> InstanceSlots:
         nodes=frozenset(map(NodeName, spec.nodes or ())),
         deleted=metadata.deletion_timestamp is not None,
         holders=holders,
-        strays=strays,
+        unknown_keys=unknown_keys,
         finalizers=tuple(metadata.finalizers or ()),
         claimable=is_claimable(metadata),
         shared=bool(spec.shared),
@@ -201,8 +201,10 @@ def usage_problems(slots: InstanceSlots, node: NodeName) -> tuple[str, ...]:
         for index, holder in sorted(slots.holders.items())
         if isinstance(holder, UnknownHolder)
     ]
-    strays = [f"key {key!r} names no slot of Instance {slots.name}" for key in slots.strays]
-    return (*unknown, *strays)
+    unknown_keys = [
+        f"key {key!r} names no slot of Instance {slots.name}" for key in slots.unknown_keys
+    ]
+    return (*unknown, *unknown_keys)
 
 
 def full_sentence(slots: InstanceSlots, node: NodeName) -> str:

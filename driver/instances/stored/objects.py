@@ -233,14 +233,14 @@ def slot_holders(
 ) -> tuple[dict[int, Holder], tuple[str, ...]]:
     """The holders in `deviceUsage` by slot, and the keys that name no slot of this Instance."""
     holders: dict[int, Holder] = {}
-    strays: list[str] = []
+    unknown_keys: list[str] = []
     for key, value in sorted(usage.items()):
         slot = parse_slot_id(key)
         if slot is None or slot[0] != name:
-            strays.append(key)
+            unknown_keys.append(key)
         elif holder := parse_holder(value):
             holders[slot[1]] = holder
-    return holders, tuple(strays)
+    return holders, tuple(unknown_keys)
 
 
 def _written_part(metadata: InstanceMetadata, spec: InstanceSpec) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from driver.instances.instances import Instance
 from driver.names import attribute_value
 from driver.preparing.files.addresses import network_data
 from driver.preparing.files.prepared import AllocatedDevice, PreparedClaim, PreparedDevice
-from driver.publishing.shown.attributes import attributes
+from driver.publishing.desired.attributes import attributes
 
 CONTAINER_FOLDER = "/var/run/kubernetes.io/dra-device-attributes"
 

@@ -83,7 +83,7 @@ def configuration_changes(
     yield from _held(slots)
     yield from _users(akri, resource, slots)
     yield from _workloads(verdict, akri.pods, spec)
-    yield from _leftovers(body, akri)
+    yield from _remaining(body, akri)
 
 
 def _refused(verdict: Verdict, holder: Verdict) -> str:
@@ -185,7 +185,7 @@ def _workloads(
         )
 
 
-def _leftovers(body: JsonObject, akri: Akri) -> Iterator[tuple[Effect, str]]:
+def _remaining(body: JsonObject, akri: Akri) -> Iterator[tuple[Effect, str]]:
     metadata = body["metadata"]
     which = f"{metadata['name']} --namespace {metadata['namespace']}"
     release = (metadata.get("annotations") or {}).get("meta.helm.sh/release-name")

@@ -33,7 +33,7 @@ from driver.running.monitoring.ready_socket import WhyNotReady
 _Counts = Counter[tuple[str, ...]]
 
 
-async def tell(address: Address | None, why_not_ready: WhyNotReady, *reads: Read) -> None:
+async def serve_metrics(address: Address | None, why_not_ready: WhyNotReady, *reads: Read) -> None:
     """Serve these metrics and the readiness until cancelled; return at once without an address."""
     if address is None:
         return

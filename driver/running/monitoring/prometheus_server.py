@@ -62,14 +62,14 @@ async def serve(address: Address, why_not_ready: WhyNotReady) -> NoReturn:
 
 
 async def _listen(runner: web.AppRunner, address: Address) -> None:
-    told = ""
+    logged = ""
     while True:
         site = web.TCPSite(runner, address.host, address.port)
         try:
             await site.start()
         except OSError as error:
             await site.stop()
-            if told != (told := str(error)):
+            if logged != (logged := str(error)):
                 logger.warning("cannot serve metrics yet address=%s error=%s", address, error)
             await asyncio.sleep(AGAIN_SECONDS)
         else:

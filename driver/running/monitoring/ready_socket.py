@@ -23,12 +23,12 @@ async def serve(path: Path, why_not_ready: WhyNotReady) -> NoReturn:
         OSError: The socket cannot be opened.
     """
 
-    async def told(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(why_not_ready().encode())
         writer.close()
 
     _clear(path)  # An earlier container of this pod may have left it.
-    server = await asyncio.start_unix_server(told, path)
+    server = await asyncio.start_unix_server(answer, path)
     try:
         await server.serve_forever()
     finally:

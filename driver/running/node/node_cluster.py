@@ -32,15 +32,15 @@ from driver.plumbing.worker_threads import in_thread_if_many
 from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.device_views import DevicesView
 from driver.publishing.apiserver_pools import PoolListeners
+from driver.publishing.desired.deductions import held_slots
+from driver.publishing.desired.local_pools import KnownPools, local_supplies
+from driver.publishing.desired.publication import Supply
 from driver.publishing.node_pools import NodePools
-from driver.publishing.shown.deductions import held_slots
-from driver.publishing.shown.local_pools import KnownPools, local_supplies
-from driver.publishing.shown.publication import Supply
 from driver.running.node.node_handlers import NodeHandlers, Reporter
 from driver.running.node.node_instance_changes import changes_holders, old_and_new
 from driver.running.node.node_place import OfferPlace
 from driver.running.node.node_problems import DeviceProblems
-from driver.running.node.node_sight import NodeSight
+from driver.running.node.node_view import NodeView
 from kube.api import CONFIGURATIONS, ApiClient, Change, Deleted, Done, Modified, Store
 
 logger = logging.getLogger(__name__)
@@ -87,11 +87,11 @@ class NodeCluster:
         self._sources = sources
         self._properties = NodeProperties(client, tasks)
         self.discoveries = Discoveries(sources, tasks, self.on_answer, self._properties.read)
-        self.node_sight = NodeSight(
+        self.node_view = NodeView(
             self._instances, lambda: self._seeing()(), lambda: self.pools.current
         )
         self._listeners: list[Callable[[Inventory], None]] = []
-        self._on_seen: list[Callable[[], None]] = []
+        self._on_moved: list[Callable[[], None]] = []
         self._on_gone: list[Callable[[], None]] = []
         self._answers = 0
         self._first_answers = asyncio.Event()
@@ -103,9 +103,9 @@ class NodeCluster:
             node,
             tasks,
             PoolListeners(
-                decided=self.node_sight.forget_shared,
+                decided=self.node_view.forget_shared,
                 gone=self._gone,
-                unknown=self._look,
+                unknown=self._requeue,
                 writing=self._instances.yielding,
                 published=PUBLISHED_SECONDS.observe,
             ),
@@ -116,39 +116,39 @@ class NodeCluster:
         )
         self._handlers = NodeHandlers(client, node, reporter, self.configurations)
         for source in (sources, self._properties):
-            source.on_change(self._look)
+            source.on_change(self._requeue)
             source.on_change(partial(self._handlers.queue.add, ALL))
         self._properties.on_change(self._properties_changed)
 
     @property
     def view(self) -> DevicesView | None:
         """The devices that this node can prepare; None before the first decision."""
-        return self.node_sight.whole
+        return self.node_view.whole
 
     @property
     def where(self) -> DeviceLocator | None:
         """The locations of this node's devices; None before the first decision."""
-        return self.node_sight.where
+        return self.node_view.where
 
     def on_changed(self, listener: Callable[[], None]) -> None:
         """Call back whenever the devices that can be prepared may have changed."""
-        self.node_sight.listeners.append(listener)
+        self.node_view.listeners.append(listener)
 
-    def on_seen(self, listener: Callable[[], None]) -> None:
+    def on_moved(self, listener: Callable[[], None]) -> None:
         """Call back whenever locations of devices may have changed."""
-        self._on_seen.append(listener)
+        self._on_moved.append(listener)
 
     def on_gone(self, listener: Callable[[], None]) -> None:
         """Call back whenever devices were removed from all slices, so that no claim has them."""
         self._on_gone.append(listener)
 
     def _gone(self) -> None:
-        self._instances.look_again()
+        self._instances.requeue()
         for listener in self._on_gone:
             listener()
 
-    def _seen(self) -> None:
-        for listener in self._on_seen if self.inventory is not None else ():
+    def _moved(self) -> None:
+        for listener in self._on_moved if self.inventory is not None else ():
             listener()
 
     def _seeing(self) -> Callable[[], Inventory]:
@@ -176,7 +176,7 @@ class NodeCluster:
     @property
     def inventory(self) -> Inventory | None:
         """The last inventory, with shared devices; None before the first one."""
-        return self.node_sight.inventory
+        return self.node_view.inventory
 
     def why_unknown(self) -> str:
         """Why there is no inventory yet, as a sentence."""
@@ -199,7 +199,7 @@ class NodeCluster:
 
     async def _start_stores(self) -> None:
         stores: list[Store[Any]] = [self.configurations, self._instances.store]
-        self.node_sight.taken = path = await self._node_path.take()
+        self.node_view.taken = path = await self._node_path.take()
         self._instances.claimable = path.is_dra
         if path.features is not None:
             stores.append(self.pools.slices)
@@ -215,15 +215,15 @@ class NodeCluster:
     def _configuration_changed(self, change: Change[Verdict]) -> None:
         """Reconcile, unless only entries of nodes in the status changed."""
         if not isinstance(change, Modified) or concerns_devices(change.old, change.new):
-            self._look()
+            self._requeue()
 
     def on_instance(self, change: Change[StoredInstance]) -> None:
         """Reconcile when slots were taken or released, which changes what claims may have."""
         if any(stored.is_shared for stored in old_and_new(change)):
-            self.node_sight.forget_shared()
+            self.node_view.forget_shared()
         is_waited_for = isinstance(change, Deleted) and self._problems.waits_for(change.old)
-        if is_waited_for or (self.node_sight.path.is_dra and changes_holders(change)):
-            self._look()
+        if is_waited_for or (self.node_view.path.is_dra and changes_holders(change)):
+            self._requeue()
 
     async def _first_answers_or_time(self) -> None:
         self._follow()
@@ -247,11 +247,11 @@ class NodeCluster:
         self._answers += 1
         if self.discoveries.complete:
             self._first_answers.set()
-        self.node_sight.forget_where()
-        self._seen()
-        self._look()
+        self.node_view.forget_where()
+        self._moved()
+        self._requeue()
 
-    def _look(self) -> None:
+    def _requeue(self) -> None:
         """Reconcile, since the inventory may have changed."""
         self.queue.add(ALL)
 
@@ -261,10 +261,10 @@ class NodeCluster:
         answers, see = self._answers, self._seeing()
         inventory = await in_thread_if_many(self._many, see)
         self._problems.log_collisions(inventory)
-        self.node_sight.decided(inventory, is_current=answers == self._answers)
-        self._seen()
+        self.node_view.decided(inventory, is_current=answers == self._answers)
+        self._moved()
         self._decided.set()
-        if self.node_sight.path.features is not None:
+        if self.node_view.path.features is not None:
             self.pools.use(await self._supplies(inventory))
         self._instances.decide(inventory)
         for listener in self._listeners:
@@ -283,7 +283,7 @@ class NodeCluster:
         If a pool begins meanwhile to show a device that had no home, the supplies are decided
         again: otherwise two pools would show the device.
         """
-        is_dra = self.node_sight.path.is_dra
+        is_dra = self.node_view.path.is_dra
         offered = inventory if is_dra else withdrawn(inventory)
         held = held_slots(self._instances.store) if is_dra else {}
         known: KnownPools | None = None

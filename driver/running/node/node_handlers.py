@@ -141,7 +141,10 @@ class NodeHandlers:
             left_out=self._reporter.unnamed(verdict.name),
         )
         marks = {PROPERTIES_READ: unread, DEVICES_DISTINCT: rivals}
-        entry = entry and {**entry, **{name: False for name, told in marks.items() if told}}
+        entry = entry and {
+            **entry,
+            **{name: False for name, sentences in marks.items() if sentences},
+        }
         without = LATE_FIELDS if self._is_plain() else frozenset()
         return entry and {name: value for name, value in entry.items() if name not in without}
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from driver.api import DRIVER_NAME
-from driver.device_plugin.node_leftovers import NodePlace, free_leftovers
+from driver.device_plugin.node_remaining_slots import NodePlace, release_remaining_slots
 from driver.discovery.handlers import Handlers
 from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.node_sources import NodeSources
@@ -39,7 +39,7 @@ from driver.running.monitoring.prometheus_figures import (
     handler_figures,
     inventory_figures,
     node_slot_figures,
-    tell,
+    serve_metrics,
 )
 from driver.running.monitoring.ready_main import socket_name
 from driver.running.node.node_cluster import NodeCluster
@@ -71,34 +71,34 @@ async def run_node(settings: NodeSettings) -> None:
         claims = _claims(settings, node, client, cluster)
         events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node_name)
         node_claims = NodeClaims(client, settings.node_name, claims, events.record)
-        cluster.on_seen(node_claims.devices_changed)
+        cluster.on_moved(node_claims.devices_changed)
         for runs in (events.run(), cluster.run(), external.run(), keep_warm(client)):
             tasks.create_task(runs)
         for socket in _registration_sockets(settings, external):
             tasks.create_task(socket.serve())
-        standing = Standing(cluster, path, node, paths.data)
-        tasks.create_task(_offer_slots(client, settings, standing, events.record))
+        readiness = Readiness(cluster, path, node, paths.data)
+        tasks.create_task(_offer_slots(client, settings, readiness, events.record))
         tasks.create_task(
-            ready_socket.serve(paths.data / socket_name(settings.pod_uid), standing.why_not)
+            ready_socket.serve(paths.data / socket_name(settings.pod_uid), readiness.why_not)
         )
         tasks.create_task(
-            tell(
+            serve_metrics(
                 settings.metrics_address,
-                standing.why_not,
+                readiness.why_not,
                 lambda: handler_figures(sources.standings()),
                 lambda: inventory_figures(cluster.inventory),
                 lambda: claim_figures(node.prepared, node.doubtful),
             )
         )
         if await _has_claims(settings, node, path):
-            keepers = (
+            reconcilers = (
                 node_claims,
                 ClaimStatuses(client, settings.node_name, claims),
                 LostClaims(client, settings.node_name, claims),
                 _stale(settings, claims, client, events.record),
             )
-            async with serve(paths, claims, cluster) as standing.registration:
-                await asyncio.gather(*(keeper.run() for keeper in keepers))
+            async with serve(paths, claims, cluster) as readiness.registration:
+                await asyncio.gather(*(reconciler.run() for reconciler in reconcilers))
 
 
 def _stale(
@@ -187,7 +187,7 @@ async def _has_claims(settings: NodeSettings, node: Node, path: NodePath) -> boo
 
 
 @dataclass
-class Standing:
+class Readiness:
     """The readiness of this process. An update ends its predecessor only when it is ready.
 
     Attributes:
@@ -206,7 +206,7 @@ class Standing:
 
     def why_not(self) -> str:
         """Why it is not ready, as a sentence; "" if it is."""
-        if self.path.awaits_turn:
+        if self.path.waits_for_others:
             return ""
         if self.cluster.inventory is None:
             return self.cluster.why_unknown()
@@ -260,21 +260,21 @@ def _newer(claim: PreparedClaim) -> str:
 async def _offer_slots(
     client: ApiClient,
     settings: NodeSettings,
-    standing: Standing,
+    readiness: Readiness,
     record: Callable[[Event], None],
 ) -> None:
     """Offer devices through device plugins; on the path DRA release remaining slots instead."""
-    cluster, path = standing.cluster, standing.path
+    cluster, path = readiness.cluster, readiness.path
     place = NodePlace(
         settings.node_name, settings.kubelet_root, settings.cdi_root, settings.dev.resolve
     )
     if (await path.taken()).is_dra:
         await cluster.decided()
-        await free_leftovers(client, place, cluster.stored_instances, record, cluster)
+        await release_remaining_slots(client, place, cluster.stored_instances, record, cluster)
     # Imported late: the gRPC stubs take memory that the path DRA does not need.
     from driver.device_plugin.node_slots import NodeSlots
 
     slots = NodeSlots(client, place, cluster, record)
-    standing.introduced = lambda: slots.are_introduced
+    readiness.introduced = lambda: slots.are_introduced
     with SNAPSHOTS.reading(lambda: node_slot_figures(slots.views(), settings.node_name)):
         await slots.run()

@@ -11,7 +11,7 @@ from driver.discovery.handlers import check_details
 from driver.environment import BUILT_IN, EnvironmentRules
 from driver.plumbing.disk_dev import HostDev
 from driver.publishing.apiserver_path import NodePath
-from driver.publishing.shown.local_pools import Homes
+from driver.publishing.desired.local_pools import Homes
 from kube.api import JsonObject
 
 

@@ -28,7 +28,7 @@ from driver.configurations.configurations import Verdict, holders, judge
 from driver.discovery.handlers import HANDLER_NAMES, check_details
 from driver.handlers.reports import without_lost_nodes
 from driver.instances.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
-from driver.instances.unseen import InstanceSight
+from driver.instances.unseen import ObservedInstance
 from driver.models import configuration_problems
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from kube.api import (
@@ -116,14 +116,14 @@ class ClusterConfigurations:
             self._configurations.subscribe(lambda _: self._queue.add(ALL))
             self._instances.nodes.subscribe(lambda _: self._queue.add(ALL))
             self._instances.store.subscribe(self._instance_changed)
-            tasks.create_task(self._ask_when_instances_are_known())
+            tasks.create_task(self._requeue_when_instances_are_known())
             await self._queue.run()
 
-    def _instance_changed(self, change: Change[InstanceSight]) -> None:
+    def _instance_changed(self, change: Change[ObservedInstance]) -> None:
         if self._settings.of_instances and not isinstance(change, Modified):
             self._queue.add_after(ALL, GATHER_SECONDS)
 
-    async def _ask_when_instances_are_known(self) -> None:
+    async def _requeue_when_instances_are_known(self) -> None:
         """Reconcile once all Instances are known, which removes classes of deleted Instances."""
         await self._instances.store.synced.wait()
         self._queue.add(ALL)
@@ -201,8 +201,8 @@ class ClusterConfigurations:
         return wanted.with_instances(names, extended_resources=extended)
 
     def _instances_of(self, holder: Verdict) -> Iterable[InstanceName]:
-        sights = self._instances.store.by_index(BY_CONFIGURATION, holder.name)
-        return (s.slots.name for s in sights if s.slots.namespace == holder.namespace)
+        observed_instances = self._instances.store.by_index(BY_CONFIGURATION, holder.name)
+        return (s.slots.name for s in observed_instances if s.slots.namespace == holder.namespace)
 
     def _classes_taken(self, holder: Verdict) -> tuple[str, ...]:
         if self._settings.extended_resources is None:

@@ -24,8 +24,8 @@ from driver.plumbing.apiserver import until_done
 from driver.publishing.apiserver_slices import probe_features
 from driver.publishing.cluster_pools import (
     ClusterPools,
+    SharedInputs,
     SharedOffer,
-    SharedWorld,
 )
 from driver.running.settings import SharedSettings
 from driver.running.shared.cluster_configurations import (
@@ -39,13 +39,13 @@ from kube.api import CONFIGURATIONS, ApiClient, Change, Event, Modified, Store
 logger = logging.getLogger(__name__)
 
 
-def _ask_if_concerned(change: Change[Judged], pools: ClusterPools) -> None:
+def _requeue_if_concerned(change: Change[Judged], pools: ClusterPools) -> None:
     """Publish again, unless only the status of a Configuration changed."""
     if isinstance(change, Modified) and not concerns_devices(
         change.old.verdict, change.new.verdict
     ):
         return
-    pools.ask()
+    pools.requeue()
 
 
 class SharedCluster:
@@ -72,7 +72,7 @@ class SharedCluster:
 
     def slots(self) -> Iterable[InstanceSlots]:
         """The slots of all known Instances."""
-        return (sight.slots for sight in self._instances.store)
+        return (observed.slots for observed in self._instances.store)
 
     async def run(self) -> None:
         """Write until cancelled; failures are logged and retried without a limit."""
@@ -80,7 +80,7 @@ class SharedCluster:
         offer = await self._probe_slices(extended_resources)
         self._tasks.create_task(self._configurations.run())
         await self._configurations.synced.wait()
-        self._configurations.subscribe(lambda _: self._instances.ask())
+        self._configurations.subscribe(lambda _: self._instances.requeue())
         self._publish_shared(offer)
         self._tasks.create_task(self._instances.run())
         settings = ClassSettings(
@@ -127,10 +127,10 @@ class SharedCluster:
         if offer is None:
             self._instances.claimed = frozenset
             return
-        world = SharedWorld(self._held, self._instances.store, self._instances.nodes)
-        pools = ClusterPools(self._client, offer, world, self._tasks, self._instances.ask)
+        inputs = SharedInputs(self._held, self._instances.store, self._instances.nodes)
+        pools = ClusterPools(self._client, offer, inputs, self._tasks, self._instances.requeue)
         self._instances.claimed = lambda: pools.claimed
-        self._configurations.subscribe(lambda change: _ask_if_concerned(change, pools))
+        self._configurations.subscribe(lambda change: _requeue_if_concerned(change, pools))
         self._tasks.create_task(pools.run())
 
     def _held(self) -> Mapping[ConfigurationName, Verdict]:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from driver.plumbing.prometheus import LEADER
-from driver.running.monitoring.prometheus_figures import cluster_slot_figures, tell
+from driver.running.monitoring.prometheus_figures import cluster_slot_figures, serve_metrics
 from driver.running.settings import SharedSettings
 from driver.running.shared.shared_cluster import SharedCluster
 from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect
@@ -31,7 +31,7 @@ async def run_shared(settings: SharedSettings) -> None:
         asyncio.TaskGroup() as tasks,
     ):
         # A replica that waits for the Lease is ready, too.
-        tasks.create_task(tell(settings.metrics_address, str, *reads))
+        tasks.create_task(serve_metrics(settings.metrics_address, str, *reads))
         elector = LeaderElector(client, LEASE, settings.namespace, settings.holder)
         while True:
             try:

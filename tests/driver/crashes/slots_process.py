@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from driver.device_plugin import node_slots
-from driver.device_plugin.node_leftovers import NodePlace
+from driver.device_plugin.node_remaining_slots import NodePlace
 from driver.device_plugin.node_slots import NodeSlots
 from driver.devices import DeviceSpec
 from driver.instances.inventory import Inventory
@@ -71,7 +71,7 @@ class OneCamera:
 
     def on_gone(self, listener: Callable[[], None]) -> None: ...
 
-    def on_seen(self, listener: Callable[[], None]) -> None:
+    def on_moved(self, listener: Callable[[], None]) -> None:
         listener()
 
 

@@ -15,7 +15,7 @@ import grpc
 import pytest
 
 from driver.device_plugin import node_slots
-from driver.device_plugin.node_leftovers import NodePlace
+from driver.device_plugin.node_remaining_slots import NodePlace
 from driver.device_plugin.node_slots import NodeSlots
 from driver.instances.inventory import Inventory
 from driver.instances.slots.node_pods import Listing
@@ -65,7 +65,7 @@ class FakeDevices:
     def on_gone(self, listener: Callable[[], None]) -> None:
         self.gone.append(listener)
 
-    def on_seen(self, listener: Callable[[], None]) -> None:
+    def on_moved(self, listener: Callable[[], None]) -> None:
         self.listeners.append(lambda _: listener())
 
     def decide(self) -> None:

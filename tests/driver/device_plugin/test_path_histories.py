@@ -25,19 +25,19 @@ from driver.instances.shared_paths import plan_paths
 from driver.instances.slots.slot_writes import slot_write
 from driver.instances.slots.slots import InstanceSlots, instance_slots
 from driver.instances.stored.objects import stored_instance
-from driver.instances.unseen import instance_sight
+from driver.instances.unseen import observed_instance
 from driver.names import attribute_value
 from driver.offer_paths import OfferPath
-from driver.publishing.shown.deductions import held_slots
-from driver.publishing.shown.next_publication import publish
-from driver.publishing.shown.publication import (
+from driver.publishing.desired.deductions import held_slots
+from driver.publishing.desired.next_publication import publish
+from driver.publishing.desired.publication import (
     Supply,
     claimable_instances,
     local_supply,
     publication_of,
 )
-from driver.publishing.shown.shared_pools import Nodes, shared_devices, shared_supply
-from driver.publishing.shown.slices import Features
+from driver.publishing.desired.shared_pools import Nodes, shared_devices, shared_supply
+from driver.publishing.desired.slices import Features
 from tests.driver.builders import NOW, a_configuration
 from tests.driver.slot_builders import (
     CAMERA_1,
@@ -292,7 +292,7 @@ class SharedCamera(Camera):
     @rule()
     def turn(self) -> None:
         """A pass over the Instances; somebody may have written first."""
-        for decision in plan_paths([instance_sight(self.view)], self.path, self.claimed):
+        for decision in plan_paths([observed_instance(self.view)], self.path, self.claimed):
             metadata = decision.patch["metadata"]
             current = self.body["metadata"]
             if metadata["resourceVersion"] == current["resourceVersion"]:
@@ -305,7 +305,7 @@ class SharedCamera(Camera):
         if self.path is not DRA:
             return Supply()
         configuration = self.inventory.configurations[CONFIGURATION]
-        return shared_supply(configuration, [instance_sight(self.view)], PLACES)
+        return shared_supply(configuration, [observed_instance(self.view)], PLACES)
 
     def preparable(self) -> Collection[str]:
         known = shared_devices(self.inventory, [stored_instance(self.body)], self.features)
@@ -333,7 +333,7 @@ class LocalCamera(Camera):
         assert self.give(NODE_A, index, self._offered()), "nobody else writes"
 
     def _offered(self) -> InstanceSlots:
-        kept = replace(self.written, offers=self.written.away)
+        kept = replace(self.written, offers=self.written.absent)
         claimed = attribute_value(CAMERA_1) in kept.shown_instances
         return replace(self.slots, claimable=claimed)
 

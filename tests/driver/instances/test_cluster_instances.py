@@ -9,17 +9,17 @@ import pytest
 
 from driver.api import NODE_LABEL
 from driver.instances.cluster_instances import ClusterInstances, LostNodeSettings
-from driver.instances.unseen import InstanceSight, instance_sight
+from driver.instances.unseen import ObservedInstance, observed_instance
 from kube.api import Added, ApiClient, Change, Deleted, Modified, ObjectKey
 from tests.driver.builders import NOW
 
 KEY = ObjectKey("default", "camera-000001")
 
 
-def a_sight(**spec: Any) -> InstanceSight:
+def an_observed_instance(**spec: Any) -> ObservedInstance:
     metadata = {"name": KEY.name, "namespace": KEY.namespace, "labels": {NODE_LABEL: ""}}
     times = {"uid": "uid", "resourceVersion": "1", "creationTimestamp": NOW.isoformat()}
-    return instance_sight(
+    return observed_instance(
         {
             "metadata": {**metadata, **times},
             "spec": {"configurationName": "camera", "capacity": 1, **spec},
@@ -27,19 +27,19 @@ def a_sight(**spec: Any) -> InstanceSight:
     )
 
 
-def looks(change: Change[InstanceSight], monkeypatch: pytest.MonkeyPatch) -> int:
+def looks(change: Change[ObservedInstance], monkeypatch: pytest.MonkeyPatch) -> int:
     """How often all Instances are looked at for this."""
     settings = LostNodeSettings(timedelta(minutes=5), lambda _: None)
     cluster = ClusterInstances(cast("ApiClient", None), dict, settings)
     asked: list[bool] = []
-    monkeypatch.setattr(cluster, "ask", lambda: asked.append(True))
+    monkeypatch.setattr(cluster, "requeue", lambda: asked.append(True))
     cluster.on_instance(change)
     return len(asked)
 
 
 def test_what_is_deleted_leaves_nothing_to_clear_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done about an Instance follows from it and from nodes, never from another."""
-    seen, unseen = a_sight(nodes=["node-a"]), a_sight()
+    seen, unseen = an_observed_instance(nodes=["node-a"]), an_observed_instance()
 
     assert looks(Added(KEY, seen), monkeypatch) == 1
     assert looks(Modified(KEY, seen, unseen), monkeypatch) == 1

@@ -12,7 +12,7 @@ import msgspec
 from driver.api import ConfigurationName, InstanceName
 from driver.devices import device_hash
 from driver.instances.instances import instance_of, instances_of
-from driver.instances.local import Keeping, plan_instances
+from driver.instances.local import Retention, plan_instances
 from driver.instances.stored.objects import (
     ApplyInstance,
     DeleteInstance,
@@ -39,7 +39,7 @@ def as_stored(body: Mapping[str, Any], **spec: Any) -> StoredInstance:
 
 def plan(*wanted: Mapping[str, Any], stored: tuple[StoredInstance, ...], **options: Any) -> Any:
     arguments: dict[str, Any] = {"graces": {}, "now": NOW, **options}
-    return plan_instances(wanted, stored, Keeping(**arguments)).decisions
+    return plan_instances(wanted, stored, Retention(**arguments)).decisions
 
 
 def test_a_local_device_is_named_with_akris_hash_of_device_and_node() -> None:

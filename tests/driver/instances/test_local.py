@@ -10,7 +10,7 @@ from typing import Any
 
 from driver.api import OFFLINE_SINCE, ConfigurationName, InstanceName
 from driver.instances.instances import instance_of
-from driver.instances.local import InstancePlan, Keeping, plan_instances
+from driver.instances.local import InstancePlan, Retention, plan_instances
 from driver.instances.stored.objects import (
     ApplyInstance,
     DeleteInstance,
@@ -44,7 +44,7 @@ def plan(
     held: Collection[InstanceName] = (),
     grace: timedelta = GRACE,
 ) -> InstancePlan:
-    return plan_instances(wanted, [stored], Keeping(held=held, graces={LOOP: grace}, now=now))
+    return plan_instances(wanted, [stored], Retention(held=held, graces={LOOP: grace}, now=now))
 
 
 def away() -> StoredInstance:

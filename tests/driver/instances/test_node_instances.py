@@ -99,7 +99,7 @@ async def test_few_of_one_are_written_among_the_first_beside_many_of_another(
 async def test_what_is_new_is_written_before_the_rest_of_what_was_decided_before(
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_instances, "TIMES", Times(shortest_turn=0.0))
+    monkeypatch.setattr(node_instances, "TIMES", Times(shortest_write=0.0))
     instances.decide(an_inventory(many=300))
 
     def one_comes() -> None:
@@ -119,7 +119,7 @@ async def test_what_is_new_is_written_before_the_rest_of_what_was_decided_before
 async def test_decisions_that_never_end_keep_nobody_from_being_written(
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_instances, "TIMES", Times(shortest_turn=0.0))
+    monkeypatch.setattr(node_instances, "TIMES", Times(shortest_write=0.0))
     server.after = lambda: instances.decide(an_inventory(many=300))
     instances.decide(an_inventory(many=300))
 
@@ -189,7 +189,7 @@ async def test_what_comes_while_many_are_planned_does_not_wait_for_their_writes(
     server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many are planned in a thread, so that anything may come meanwhile."""
-    monkeypatch.setattr(node_instances, "TIMES", Times(shortest_turn=0.0))
+    monkeypatch.setattr(node_instances, "TIMES", Times(shortest_write=0.0))
     planned: list[int] = []
 
     async def worked_out(many: int, function: Callable[..., Any], *values: Any) -> Any:

@@ -25,7 +25,7 @@ from driver.instances.stored.objects import DeleteInstance, stored_instance
 from driver.instances.unseen import (
     PatchInstance,
     Surroundings,
-    instance_sight,
+    observed_instance,
     plan_unseen,
 )
 from kube.api import INSTANCES, ApiClient, ConflictError, NotFoundError, WriteOptions
@@ -131,7 +131,7 @@ class Histories(RuleBasedStateMachine):
 
     async def _clear_up(self) -> None:
         plan = plan_unseen(
-            map(instance_sight, self.shared_view),
+            map(observed_instance, self.shared_view),
             Surroundings(
                 configurations={self.configuration.name: self.configuration},
                 existing=NODES,

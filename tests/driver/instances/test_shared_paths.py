@@ -9,7 +9,7 @@ import pytest
 from driver.api import NODE_LABEL, OFFERED_THROUGH
 from driver.instances.shared_paths import offer_through, plan_paths
 from driver.instances.slots.slots import full_sentence
-from driver.instances.unseen import InstanceSight, instance_sight
+from driver.instances.unseen import ObservedInstance, observed_instance
 from driver.offer_paths import OfferPath
 from tests.driver.builders import NOW
 from tests.driver.slot_builders import CAMERA_1, NODE_A, an_instance_object
@@ -17,57 +17,57 @@ from tests.driver.slot_builders import CAMERA_1, NODE_A, an_instance_object
 DRA, DEVICE_PLUGIN = OfferPath.DRA, OfferPath.DEVICE_PLUGIN
 
 
-def a_sight(says: str | None = None, label: str | None = "") -> InstanceSight:
+def an_observed_instance(says: str | None = None, label: str | None = "") -> ObservedInstance:
     body = an_instance_object(CAMERA_1, {f"{CAMERA_1}-0": NODE_A})
     metadata = {**body["metadata"], "creationTimestamp": NOW.isoformat()}
     if says is not None:
         metadata["annotations"] = {OFFERED_THROUGH: says}
     if label is not None:
         metadata["labels"] = {NODE_LABEL: label}
-    return instance_sight({**body, "metadata": metadata})
+    return observed_instance({**body, "metadata": metadata})
 
 
 def test_what_is_for_claims_from_now_on_says_so_whoever_holds_slots() -> None:
-    sight = a_sight()
+    observed = an_observed_instance()
 
-    assert plan_paths([sight], DRA, None) == (offer_through(sight.slots, DRA),)
+    assert plan_paths([observed], DRA, None) == (offer_through(observed.slots, DRA),)
 
 
 @pytest.mark.parametrize("claimed", [None, {CAMERA_1}])
 def test_what_a_claim_has_or_may_have_is_not_for_the_device_plugin_yet(
     claimed: set[str] | None,
 ) -> None:
-    assert plan_paths([a_sight("dra")], DEVICE_PLUGIN, claimed) == ()
+    assert plan_paths([an_observed_instance("dra")], DEVICE_PLUGIN, claimed) == ()
 
 
 def test_what_no_claim_has_is_for_the_device_plugin() -> None:
-    sight = a_sight("dra")
+    observed = an_observed_instance("dra")
 
-    assert plan_paths([sight], DEVICE_PLUGIN, frozenset()) == (
-        offer_through(sight.slots, DEVICE_PLUGIN),
+    assert plan_paths([observed], DEVICE_PLUGIN, frozenset()) == (
+        offer_through(observed.slots, DEVICE_PLUGIN),
     )
 
 
 @pytest.mark.parametrize(("says", "wanted"), [("dra", DRA), (None, DEVICE_PLUGIN)])
 def test_what_says_so_already_is_left_alone(says: str | None, wanted: OfferPath) -> None:
-    assert plan_paths([a_sight(says)], wanted, frozenset()) == ()
+    assert plan_paths([an_observed_instance(says)], wanted, frozenset()) == ()
 
 
 @pytest.mark.parametrize("label", [NODE_A, None])
 def test_devices_of_one_node_are_that_node_s_to_offer(label: str | None) -> None:
-    assert plan_paths([a_sight(label=label)], DRA, frozenset()) == ()
+    assert plan_paths([an_observed_instance(label=label)], DRA, frozenset()) == ()
 
 
 def test_an_instance_that_is_being_deleted_says_nothing_more() -> None:
-    sight = a_sight()
-    deleted = replace(sight, slots=replace(sight.slots, deleted=True))
+    observed = an_observed_instance()
+    deleted = replace(observed, slots=replace(observed.slots, deleted=True))
 
     assert plan_paths([deleted], DRA, frozenset()) == ()
 
 
 @pytest.mark.parametrize(("path", "value"), [(DRA, "dra"), (DEVICE_PLUGIN, None)])
 def test_the_write_is_refused_if_a_slot_was_taken_since(path: OfferPath, value: str | None) -> None:
-    assert offer_through(a_sight().slots, path).patch == {
+    assert offer_through(an_observed_instance().slots, path).patch == {
         "metadata": {
             "uid": f"uid-of-{CAMERA_1}",
             "resourceVersion": "1",
@@ -77,7 +77,7 @@ def test_the_write_is_refused_if_a_slot_was_taken_since(path: OfferPath, value: 
 
 
 def test_no_slot_is_given_of_what_is_for_claims() -> None:
-    slots = a_sight("dra").slots
+    slots = an_observed_instance("dra").slots
 
     assert slots.free == (1,)
     assert slots.available == ()
@@ -85,4 +85,4 @@ def test_no_slot_is_given_of_what_is_for_claims() -> None:
 
 
 def test_another_word_in_the_annotation_says_nothing() -> None:
-    assert a_sight("by hand").slots.available == (1,)
+    assert an_observed_instance("by hand").slots.available == (1,)

@@ -11,7 +11,7 @@ from driver.instances.unusable_properties import (
     denied_properties,
     unusable_sentences,
 )
-from driver.publishing.shown.attributes import attributes
+from driver.publishing.desired.attributes import attributes
 from tests.driver.builders import NODE, a_configuration, a_device
 from tests.driver.claim_builders import an_instance
 from tests.driver.instances.test_inventory import a_verdict

@@ -11,10 +11,10 @@ from driver.api import NODE_LABEL, OFFERED_THROUGH, ConfigurationName
 from driver.instances.instances import Instance, instance_of
 from driver.instances.inventory import Inventory
 from driver.instances.stored.objects import stored_instance
-from driver.instances.unseen import instance_sight
+from driver.instances.unseen import observed_instance
 from driver.names import shared_pool
-from driver.publishing.shown.shared_pools import Nodes, shared_devices, shared_supply
-from driver.publishing.shown.slices import Features, published
+from driver.publishing.desired.shared_pools import Nodes, shared_devices, shared_supply
+from driver.publishing.desired.slices import Features, published
 from tests.driver.builders import NODE, NOW, a_configuration, a_device
 
 NODES = Nodes({NODE: "host-a"})
@@ -60,8 +60,8 @@ def test_node_and_shared_driver_give_a_device_the_same_names(
     instances = [instance_of(device, configuration, None) for device in devices]
     mine = tuple(instances[index] for index in sorted(seen))
 
-    sights = [instance_sight(an_object(instance)) for instance in instances]
-    supply = shared_supply(configuration, sights, NODES)
+    observed_instances = [observed_instance(an_object(instance)) for instance in instances]
+    supply = shared_supply(configuration, observed_instances, NODES)
     shown = {d.name: d.instance.name for d in published(supply.instances, features)}
     inventory = Inventory({configuration.name: configuration}, mine, frozenset())
     stored = [stored_instance(an_object(instance)) for instance in instances]

@@ -9,8 +9,8 @@ import pytest
 
 from driver.plumbing.apiserver import WRITES_AT_ONCE
 from driver.publishing.apiserver_slices import probe_features, write_pool
-from driver.publishing.shown.slices import Features
-from driver.publishing.written.pools import PoolPlan, plan_pool
+from driver.publishing.apply.pools import PoolPlan, plan_pool
+from driver.publishing.desired.slices import Features
 from kube.api import (
     ApiClient,
     InvalidError,
@@ -20,7 +20,7 @@ from kube.api import (
     WriteOptions,
 )
 from tests.driver.builders import NODE
-from tests.driver.publishing.written.test_pools import a_pool, many
+from tests.driver.publishing.apply.test_pools import a_pool, many
 from tests.fakes.slices import FakeSliceServer
 
 

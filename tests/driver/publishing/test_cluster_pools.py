@@ -13,12 +13,12 @@ from driver.api import NODE_LABEL, OFFERED_THROUGH, ConfigurationName
 from driver.configurations.configurations import Verdict
 from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import node_state
-from driver.instances.unseen import instance_sight
+from driver.instances.unseen import observed_instance
 from driver.publishing import cluster_pools
-from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
-from driver.publishing.shown.next_publication import publish
-from driver.publishing.shown.publication import Publication
-from driver.publishing.shown.slices import Features
+from driver.publishing.cluster_pools import ClusterPools, SharedInputs, SharedOffer
+from driver.publishing.desired.next_publication import publish
+from driver.publishing.desired.publication import Publication
+from driver.publishing.desired.slices import Features
 from kube.api import INSTANCES, NODES, ApiClient, JsonObject, ObjectPath, Resource, Store
 from tests.driver.builders import NOW
 from tests.driver.instances.test_inventory import a_verdict
@@ -65,8 +65,8 @@ class World:
         self.instances = Store(
             client,
             INSTANCES.select(),
-            instance_sight,
-            indexes={BY_CONFIGURATION: lambda sight: (sight.slots.configuration,)},
+            observed_instance,
+            indexes={BY_CONFIGURATION: lambda observed: (observed.slots.configuration,)},
         )
         self.nodes = Store(client, NODES.select(), node_state)
         labels = {"kubernetes.io/hostname": "host-a"}
@@ -104,7 +104,7 @@ class World:
     async def published(self) -> AsyncIterator[ClusterPools]:
         """Publish as long as the block lasts."""
         async with asyncio.TaskGroup() as tasks:
-            world = SharedWorld(self.held, self.instances, self.nodes)
+            world = SharedInputs(self.held, self.instances, self.nodes)
             offer = SharedOffer(FEATURES, is_dra=True)
             pools = ClusterPools(cast("ApiClient", self.server), offer, world, tasks, lambda: None)
             pools.start()
@@ -167,7 +167,7 @@ async def test_a_pool_that_changes_once_more_while_it_ends_ends_in_peace(
 
         def changed_meanwhile(*args: Any, **options: Any) -> Publication:
             monkeypatch.undo()
-            pools.ask()
+            pools.requeue()
             return publish(*args, **options)
 
         monkeypatch.setattr(cluster_pools, "publish", changed_meanwhile)

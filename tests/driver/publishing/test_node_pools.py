@@ -26,17 +26,17 @@ from driver.plumbing.prometheus import CHANGES_HELD_BACK, PUBLISHED_SECONDS
 from driver.publishing import node_pools
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_pools import PoolListeners, PublishedPool
-from driver.publishing.node_pools import NodePools
-from driver.publishing.shown.flapping import STEADY_SECONDS
-from driver.publishing.shown.local_pools import (
+from driver.publishing.desired.flapping import STEADY_SECONDS
+from driver.publishing.desired.local_pools import (
     Homes,
     KnownPools,
     local_supplies,
     traces_of_instance,
 )
-from driver.publishing.shown.pace import A_SECOND, BURST
-from driver.publishing.shown.publication import local_supply
-from driver.publishing.shown.slices import Features
+from driver.publishing.desired.pace import A_SECOND, BURST
+from driver.publishing.desired.publication import local_supply
+from driver.publishing.desired.slices import Features
+from driver.publishing.node_pools import NodePools
 from kube.api import ApiClient, ApiError, ObjectKey, ObjectPath
 from tests.driver.builders import NODE, a_configuration, a_device
 from tests.driver.instances.test_inventory import a_verdict

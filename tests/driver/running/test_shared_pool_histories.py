@@ -22,12 +22,12 @@ from driver.configurations.configurations import Verdict
 from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import node_state
 from driver.instances.stored.objects import DeleteInstance
-from driver.instances.unseen import PatchInstance, Surroundings, instance_sight, plan_unseen
+from driver.instances.unseen import PatchInstance, Surroundings, observed_instance, plan_unseen
 from driver.publishing.apiserver_allocations import AllocationWatch
-from driver.publishing.cluster_pools import ClusterPools, SharedOffer, SharedWorld
-from driver.publishing.shown.publication import stored_devices
-from driver.publishing.shown.slices import Features
-from driver.publishing.written.resource_slices import stored_slice
+from driver.publishing.apply.resource_slices import stored_slice
+from driver.publishing.cluster_pools import ClusterPools, SharedInputs, SharedOffer
+from driver.publishing.desired.publication import stored_devices
+from driver.publishing.desired.slices import Features
 from kube.api import INSTANCES, NODES, ApiClient, ApiError, ObjectKey, Store
 from tests.driver.builders import NOW, a_configuration
 from tests.driver.publishing.test_node_pools import FakeTasks
@@ -103,11 +103,11 @@ class SharedPool(RuleBasedStateMachine):
 
     def start(self) -> None:
         """A process that knows nothing yet but what the API server has."""
-        sights = Store(
+        observed_instances = Store(
             self.client,
             INSTANCES.select(),
-            instance_sight,
-            indexes={BY_CONFIGURATION: lambda sight: (sight.slots.configuration,)},
+            observed_instance,
+            indexes={BY_CONFIGURATION: lambda observed: (observed.slots.configuration,)},
         )
         nodes = Store(self.client, NODES.select(), node_state)
         for name, hostname in HOSTS.items():
@@ -115,12 +115,12 @@ class SharedPool(RuleBasedStateMachine):
             times = {"uid": name, "resourceVersion": "1", "creationTimestamp": NOW.isoformat()}
             nodes.note({"metadata": {"name": name, "labels": labels, **times}})
         offer = SharedOffer(self.features, is_dra=True)
-        world = SharedWorld(self.held, sights, nodes, lambda: self.now.timestamp())
+        world = SharedInputs(self.held, observed_instances, nodes, lambda: self.now.timestamp())
         tasks = cast("asyncio.TaskGroup", FakeTasks())
         self.pools = ClusterPools(self.client, offer, world, tasks, lambda: None)
         self.allocations = FakeAllocations(self.claims)
         self.pools.allocations = cast("AllocationWatch", self.allocations)
-        self.sights = sights
+        self.observed_instances = observed_instances
         self.watch()
         self.loop.run(self.started())
 
@@ -143,7 +143,7 @@ class SharedPool(RuleBasedStateMachine):
     @rule()
     def watch(self) -> None:
         """All Instances and slices are seen."""
-        _listed(self.sights, self.instances, self.version)
+        _listed(self.observed_instances, self.instances, self.version)
         _listed(self.pools.slices, self.server.objects, self.server.version)
 
     @rule()
@@ -201,7 +201,7 @@ class SharedPool(RuleBasedStateMachine):
         self.server.kill_after, self.server.lose_after = kill, lose
         self.now += timedelta(seconds=30)
         try:
-            self.pools.ask()
+            self.pools.requeue()
             for pool in list(self.pools.pools.values()):
                 with suppress(ApiError):
                     self.loop.run(pool.reconcile())
@@ -247,7 +247,7 @@ class SharedPool(RuleBasedStateMachine):
             gone=[],
             claimed=self.pools.claimed,
         )
-        for decision in plan_unseen(self.sights, surroundings, now=self.now).decisions:
+        for decision in plan_unseen(self.observed_instances, surroundings, now=self.now).decisions:
             match decision:
                 case PatchInstance(_, name, {"metadata": metadata}) if self.is_current(
                     name, metadata["resourceVersion"]

@@ -80,7 +80,7 @@ class FakeFollower:
     def opened(self, resource: str) -> None:
         self.news.append(("opened", resource, None))
 
-    def told(self, resource: str, healthy: int) -> None:
+    def sent(self, resource: str, healthy: int) -> None:
         self.news.append(("told", resource, healthy))
 
     def closed(self, resource: str) -> None:
@@ -307,9 +307,9 @@ async def test_follower_hears_of_lists_that_were_sent_and_of_no_others(world: Wo
         await kubelet.until(lambda: not kubelet.clients[resource])
         await until(lambda: len(world.follower.news) == 5)
 
-    opened, *told, closed = world.follower.news
+    opened, *sent, closed = world.follower.news
     assert (opened, closed) == (("opened", resource, None), ("closed", resource, None))
-    assert told == [("told", resource, healthy) for healthy in (2, 1, 0)]
+    assert sent == [("told", resource, healthy) for healthy in (2, 1, 0)]
 
 
 async def test_plugin_that_comes_back_is_registered_again(world: World) -> None:

@@ -68,7 +68,7 @@ class World:
     async def _usage(self) -> Listing | None:
         return self.answers.pop(0) if self.answers else self.listing
 
-    async def told(self, *cameras: Instance) -> list[str]:
+    async def sent(self, *cameras: Instance) -> list[str]:
         """The reasons of Events, after these are where the cameras are."""
         self.events.clear()
         await self.given.keep(DeviceLocator(cameras))
@@ -91,15 +91,15 @@ def world(tmp_path: Path) -> World:
 
 async def test_a_device_that_is_held_is_followed_and_its_pods_hear_of_it(world: World) -> None:
     world.stored.by_hand(SLOT, NODE_A)
-    assert await world.told(at("/dev/a")) == []
+    assert await world.sent(at("/dev/a")) == []
 
-    assert await world.told(at("/dev/b")) == ["DeviceMoved"]
+    assert await world.sent(at("/dev/b")) == ["DeviceMoved"]
     (event,) = world.events
     assert (event.regarding.name, event.regarding.uid) == ("user", "uid-of-user")
-    assert await world.told(at("/dev/b"), at("/dev/a", CAMERA_2)) == ["DevicePathTaken"]
-    assert await world.told(at("/dev/a", CAMERA_2)) == ["DeviceAway"]
+    assert await world.sent(at("/dev/b"), at("/dev/a", CAMERA_2)) == ["DevicePathTaken"]
+    assert await world.sent(at("/dev/a", CAMERA_2)) == ["DeviceAway"]
     assert world.leads().startswith("/dev/moorage.dev: ")
-    assert await world.told(at("/dev/c"), at("/dev/a", CAMERA_2)) == ["DeviceBack"]
+    assert await world.sent(at("/dev/c"), at("/dev/a", CAMERA_2)) == ["DeviceBack"]
     assert world.leads() == "/dev/c"
 
 
@@ -107,17 +107,17 @@ async def test_a_path_that_is_taken_while_pods_are_still_to_hear_of_the_device_i
     world: World,
 ) -> None:
     world.stored.by_hand(SLOT, NODE_A)
-    await world.told(at("/dev/a"))
+    await world.sent(at("/dev/a"))
 
     await world.given.keep(DeviceLocator(()))
 
-    assert await world.told(at("/dev/a", CAMERA_2)) == ["DeviceAway", "DevicePathTaken"]
+    assert await world.sent(at("/dev/a", CAMERA_2)) == ["DeviceAway", "DevicePathTaken"]
 
 
 async def test_a_device_that_another_node_holds_is_not_written(world: World) -> None:
     world.stored.by_hand(SLOT, NODE_B)
 
-    assert await world.told(at("/dev/a")) == []
+    assert await world.sent(at("/dev/a")) == []
     assert not (world.root / "moorage.dev").exists()
 
 
@@ -126,10 +126,10 @@ async def test_a_kubelet_that_does_not_answer_is_asked_again(
 ) -> None:
     monkeypatch.setattr(kubelet_given_devices, "TIMES", Times(retry=0.01))
     world.stored.by_hand(SLOT, NODE_A)
-    await world.told(at("/dev/a"))
+    await world.sent(at("/dev/a"))
     world.answers = [None]
 
-    assert await world.told(at("/dev/b")) == ["DeviceMoved"]
+    assert await world.sent(at("/dev/b")) == ["DeviceMoved"]
 
 
 async def test_a_file_that_another_process_removed_is_back_though_no_device_changed(

@@ -13,7 +13,7 @@ import pytest
 from driver.device_ids import DeviceKey
 from driver.device_plugin.kubelet import usage as kubelet_usage
 from driver.device_plugin.kubelet.allocations import Given
-from driver.device_plugin.kubelet.usage import SlotKeeper, Times
+from driver.device_plugin.kubelet.usage import SlotReconciler, Times
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
 from driver.instances.slots.slot_writes import SlotWrite
 from driver.instances.slots.slots import instance_slots
@@ -77,7 +77,7 @@ class FakeNodeSide:
         self.asked = 0
         self.events: list[Event] = []
         self.given = Given(asyncio.get_running_loop().time)
-        self.keeper = SlotKeeper(
+        self.keeper = SlotReconciler(
             NODE_A, self.slots, self.pods, self._usage, self.given, self.events.append
         )
 

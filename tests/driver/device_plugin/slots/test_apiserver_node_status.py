@@ -56,8 +56,8 @@ async def running(api: FakeApi) -> AsyncIterator[NodeStatus]:
 async def test_lists_that_are_sent_together_are_one_patch() -> None:
     api = FakeApi()
     async with running(api) as status:
-        status.told(ONE, 2)
-        status.told(OTHER, 3)
+        status.sent(ONE, 2)
+        status.sent(OTHER, 3)
         await status.says(ONE, 2)
 
     assert api.patches == [{ONE: 2, OTHER: 3}]
@@ -66,9 +66,9 @@ async def test_lists_that_are_sent_together_are_one_patch() -> None:
 async def test_who_waits_is_served_at_once_and_again_with_what_comes_meanwhile() -> None:
     api = FakeApi()
     async with running(api) as status:
-        status.told(ONE, 2)
+        status.sent(ONE, 2)
         await status.says(ONE, 2)
-        api.before = lambda: status.told(ONE, 1)
+        api.before = lambda: status.sent(ONE, 1)
 
         async with asyncio.timeout(0.8):
             await status.says(ONE, 1)
@@ -82,10 +82,10 @@ async def test_what_changes_back_while_it_is_written_is_written_again(
     monkeypatch.setattr("driver.device_plugin.slots.apiserver_node_status.PACE_SECONDS", 0.01)
     api = FakeApi()
     async with running(api) as status:
-        status.told(ONE, 2)
+        status.sent(ONE, 2)
         await status.says(ONE, 2)
-        api.before = lambda: status.told(ONE, 2)
-        status.told(ONE, 1)
+        api.before = lambda: status.sent(ONE, 2)
+        status.sent(ONE, 1)
 
         async with asyncio.timeout(10):
             while len(api.patches) < 3:  # noqa: ASYNC110  Nobody says when.
@@ -97,10 +97,10 @@ async def test_what_changes_back_while_it_is_written_is_written_again(
 async def test_a_list_that_says_the_same_again_is_no_patch() -> None:
     api = FakeApi()
     async with running(api) as status:
-        status.told(ONE, 2)
+        status.sent(ONE, 2)
         await status.says(ONE, 2)
-        status.told(ONE, 2)
-        status.told(OTHER, 1)
+        status.sent(ONE, 2)
+        status.sent(OTHER, 1)
         await status.says(OTHER, 1)
 
     assert api.patches == [{ONE: 2}, {OTHER: 1}]
@@ -119,7 +119,7 @@ async def test_nobody_waits_for_a_kubelet_that_does_not_watch() -> None:
 async def test_nobody_waits_for_ever_for_a_kubelet_that_does_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("driver.device_plugin.slots.apiserver_node_status.SAY_SECONDS", 0.01)
+    monkeypatch.setattr("driver.device_plugin.slots.apiserver_node_status.URGENT_SECONDS", 0.01)
     api = FakeApi()
     async with running(api) as status:
         await status.says(ONE, 1)
@@ -134,10 +134,10 @@ async def test_what_is_refused_is_left_to_the_kubelet_and_logged_once(
     api = FakeApi(refuses=True)
     async with running(api) as status:
         for healthy in (1, 2):
-            status.told(ONE, healthy)
+            status.sent(ONE, healthy)
             await status.says(ONE, healthy)
         api.refuses = False
-        status.told(ONE, 3)
+        status.sent(ONE, 3)
         await status.says(ONE, 3)
 
     assert api.patches == [{ONE: 3}]

@@ -225,8 +225,8 @@ def test_the_kubelet_is_told_which_numa_node_a_device_is_near_to() -> None:
 
     plugins = PluginListing(NODE_A).lists(two_cameras(), found)
 
-    told = {(str(p), device.id): device.numa_node for p, all_ in plugins.items() for device in all_}
-    assert told == {
+    sent = {(str(p), device.id): device.numa_node for p, all_ in plugins.items() for device in all_}
+    assert sent == {
         (IL_1, f"{CAMERA_1}-0"): 1,
         (IL_1, f"{CAMERA_1}-1"): 1,
         (IL_2, f"{CAMERA_2}-0"): None,

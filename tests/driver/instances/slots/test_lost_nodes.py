@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from driver.api import NodeName
 from driver.instances.slots.lost_nodes import (
-    NOBODY,
+    NOTHING_IN_USE,
     Absences,
     NodeState,
     absences,
@@ -20,8 +20,8 @@ from driver.instances.slots.lost_nodes import (
     holding_nodes,
     lost_sentence,
     node_state,
+    plan_foreign_holders,
     plan_lost_nodes,
-    plan_strangers,
 )
 from driver.instances.slots.node_pods import NodePod, node_pod
 from driver.instances.slots.slot_writes import SlotWrite
@@ -121,7 +121,7 @@ def test_pods_that_ended_ask_for_nothing_and_those_that_are_being_deleted_do() -
     pods = [a_pod("Running"), a_pod("Pending", "akri.sh/b"), a_pod("Failed", "akri.sh/c")]
 
     assert asked_for(pods) == {RESOURCE, "akri.sh/b"}
-    assert asked_for([a_pod("Succeeded")]) == asked_for([a_pod("Running", "cpu")]) == NOBODY
+    assert asked_for([a_pod("Succeeded")]) == asked_for([a_pod("Running", "cpu")]) == NOTHING_IN_USE
 
 
 @given(
@@ -142,7 +142,7 @@ def test_no_slot_is_free_while_anybody_may_be_using_it(
     camera = {"a": RESOURCE, "b": f"akri.sh/{CAMERA_1}", "c": "akri.sh/other"}
     asked = asked_for(a_pod(phase, camera[what]) for phase, what in pods)
 
-    lost = dict.fromkeys(absent.lost(grace=GRACE, now=NOW), NOBODY)
+    lost = dict.fromkeys(absent.lost(grace=GRACE, now=NOW), NOTHING_IN_USE)
     lost |= dict.fromkeys(absent.doubtful(grace=GRACE, now=NOW), asked)
     writes = plan_lost_nodes(stored.views(), lost)
 
@@ -279,7 +279,7 @@ def test_what_others_hold_of_a_device_that_one_node_has_for_itself_is_released()
     stored = used()
     labelled = [(view, label_value(NODE_A)) for view in stored.views()]
 
-    stored.write(plan_strangers(labelled))
+    stored.write(plan_foreign_holders(labelled))
 
     assert stored.usage() == {f"{CAMERA_1}-0": NODE_A}
 
@@ -288,4 +288,4 @@ def test_the_node_itself_holds_by_a_long_name_too() -> None:
     name = "node." * 30 + "a"
     slots = some_slots(CAMERA_1, {f"{CAMERA_1}-0": name})
 
-    assert plan_strangers([(slots, label_value(name))]) == ()
+    assert plan_foreign_holders([(slots, label_value(name))]) == ()

@@ -51,7 +51,7 @@ def test_keys_that_name_no_slot_take_none(key: str) -> None:
     slots = some_slots(usage={key: NODE_B})
 
     assert slots.free == (0, 1)
-    assert slots.strays == (key,)
+    assert slots.unknown_keys == (key,)
     assert usage_problems(slots, NODE_A) == (f"key {key!r} names no slot of Instance {CAMERA_1}",)
 
 

@@ -95,7 +95,7 @@ def test_what_a_handler_tells_apart_in_one_configuration_is_apart() -> None:
         ({"capacity": 2, "shareID": SHARE}, {}, True),
         ({}, {"capacity": 2, "shareID": SHARE}, True),
         ({"capacity": 2, "shareID": SHARE}, {"capacity": 2, "shareID": SHARE}, False),
-        # The slots that a device keeps of more, see `publishing.shown.slices`.
+        # The slots that a device keeps of more, see `publishing.desired.slices`.
         ({"capacity": 2, "shareID": SHARE}, {"shareID": SHARE}, True),
         ({"shareID": SHARE}, {"capacity": 2, "shareID": SHARE}, True),
         # A device for each slot, as on Kubernetes 1.34.

@@ -16,7 +16,7 @@ from driver.api import ClaimUid
 from driver.preparing.files.prepared import PreparedClaim, lost_claim
 from driver.preparing.kubelet_plugin import Registration
 from driver.running.monitoring import ready_main, ready_socket
-from driver.running.node.node_main import Standing
+from driver.running.node.node_main import Readiness
 from tests.driver.claim_builders import BOOT, a_reference, prepared
 from tests.driver.tasks import running, until
 
@@ -70,8 +70,8 @@ def cluster(inventory: object) -> Any:
     return SimpleNamespace(inventory=inventory, why_unknown=lambda: "not known yet which devices")
 
 
-def path(*, is_dra: bool = True, awaits_turn: bool = False) -> Any:
-    return SimpleNamespace(is_dra=is_dra, awaits_turn=awaits_turn)
+def path(*, is_dra: bool = True, waits_for_others: bool = False) -> Any:
+    return SimpleNamespace(is_dra=is_dra, waits_for_others=waits_for_others)
 
 
 def node(*doubtful: PreparedClaim, **problems: str) -> Any:
@@ -95,13 +95,13 @@ def registered(problem: str) -> Registration:
         (object(), path(), registered("the kubelet refused"), "the kubelet refused"),
         (object(), path(), registered(""), ""),
         (object(), path(is_dra=False), None, "does not know all devices yet"),
-        (None, path(awaits_turn=True), None, ""),
+        (None, path(waits_for_others=True), None, ""),
     ],
 )
 def test_it_is_ready_when_the_kubelet_has_accepted_this_very_process(
     inventory: object, node_path: Any, registration: Registration | None, why: str
 ) -> None:
-    said = Standing(cluster(inventory), node_path, node(), DATA, registration).why_not()
+    said = Readiness(cluster(inventory), node_path, node(), DATA, registration).why_not()
 
     assert said == "" if not why else why in said
 
@@ -110,7 +110,7 @@ def test_it_is_not_ready_beside_what_a_newer_driver_prepared() -> None:
     newer, lost = replace(prepared(a_reference(1)), version=2), lost_claim(ClaimUid("u-2"), BOOT)
 
     def why_not(claim: PreparedClaim) -> str:
-        return Standing(cluster(object()), path(), node(claim), DATA, registered("")).why_not()
+        return Readiness(cluster(object()), path(), node(claim), DATA, registered("")).why_not()
 
     assert "claim-1" in why_not(newer)
     assert "is of version 2, and this driver reads 1: a newer driver prepared it" in why_not(newer)
@@ -120,7 +120,7 @@ def test_it_is_not_ready_beside_what_a_newer_driver_prepared() -> None:
 def test_it_is_not_ready_while_cdi_files_cannot_be_written() -> None:
     unwritable = node(folder_problem="/var/run/cdi was removed on the node")
 
-    why = Standing(cluster(object()), path(), unwritable, DATA, registered("")).why_not()
+    why = Readiness(cluster(object()), path(), unwritable, DATA, registered("")).why_not()
 
     assert why.startswith(
         "CDI files cannot be written: /var/run/cdi was removed on the node. The driver prepares no"
@@ -130,7 +130,7 @@ def test_it_is_not_ready_while_cdi_files_cannot_be_written() -> None:
 def test_device_metadata_that_cannot_be_written_has_a_sentence_of_its_own() -> None:
     unwritable = node(metadata_problem="/metadata: No space left on device")
 
-    why = Standing(cluster(object()), path(), unwritable, DATA, registered("")).why_not()
+    why = Readiness(cluster(object()), path(), unwritable, DATA, registered("")).why_not()
 
     assert why.startswith("Device metadata cannot be written: /metadata: No space left on device.")
 
@@ -138,16 +138,16 @@ def test_device_metadata_that_cannot_be_written_has_a_sentence_of_its_own() -> N
 def test_it_is_not_ready_while_it_is_not_known_which_claims_are_prepared() -> None:
     unread = node(rescue_problem="x.json was no list of claims in JSON")
 
-    why = Standing(cluster(object()), path(), unread, DATA, registered("")).why_not()
+    why = Readiness(cluster(object()), path(), unread, DATA, registered("")).why_not()
 
     assert "in /plugins/moorage.dev, x.json was no list of claims in JSON. The driver" in why
     assert "Drain the node before you remove it" in why
 
 
 def test_beside_device_plugins_it_is_ready_once_the_kubelet_was_told_of_all() -> None:
-    standing = Standing(cluster(object()), path(is_dra=False), node(), DATA)
-    standing.introduced = lambda: True
-    assert standing.why_not() == ""
+    readiness = Readiness(cluster(object()), path(is_dra=False), node(), DATA)
+    readiness.introduced = lambda: True
+    assert readiness.why_not() == ""
 
-    standing.introduced = lambda: False  # A device that has just been plugged.
-    assert standing.why_not() == ""
+    readiness.introduced = lambda: False  # A device that has just been plugged.
+    assert readiness.why_not() == ""

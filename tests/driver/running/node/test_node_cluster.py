@@ -32,10 +32,10 @@ from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_path import NodePath, TakenPath
+from driver.publishing.desired import local_pools
+from driver.publishing.desired.publication import Supply
+from driver.publishing.desired.slices import Features
 from driver.publishing.node_pools import NodePools
-from driver.publishing.shown import local_pools
-from driver.publishing.shown.publication import Supply
-from driver.publishing.shown.slices import Features
 from driver.running.node import node_cluster
 from driver.running.node.node_cluster import NodeCluster
 from driver.running.node.node_place import OfferPlace
@@ -111,7 +111,7 @@ class World:
         place = OfferPlace(NODE, cast("NodePath", None), unique_devices_default=True)
         tasks = cast("asyncio.TaskGroup", FakeTasks())
         self.cluster = NodeCluster(cast("ApiClient", self.server), place, sources, tasks)
-        self.cluster.node_sight.taken = TakenPath(OfferPath.DRA, FEATURES)
+        self.cluster.node_view.taken = TakenPath(OfferPath.DRA, FEATURES)
         self.cluster.discoveries = cast("Discoveries", self.said)
         pools = self.cluster.pools
         pools.allocations = cast("AllocationWatch", self.allocations)
@@ -180,7 +180,7 @@ async def test_where_devices_are_is_known_before_any_pass_and_without_the_api_se
     world = World(tmp_path)
     assert world.cluster.where is None
     seen: list[bool] = []
-    world.cluster.on_seen(lambda: seen.append(True))
+    world.cluster.on_moved(lambda: seen.append(True))
     await world.passes("one")
     inventory = world.cluster.inventory
     assert inventory is not None
@@ -290,7 +290,7 @@ async def test_a_name_that_is_free_again_is_looked_at_if_a_device_waits_for_it(
     inventory = world.cluster.inventory
     assert inventory is not None
     waiting = {LOOP: (Collision("two", InstanceName(KEY.name)),)}
-    world.cluster.node_sight.decided(replace(inventory, collisions=waiting))
+    world.cluster.node_view.decided(replace(inventory, collisions=waiting))
     asked: list[str] = []
     monkeypatch.setattr(world.cluster.queue, "add", lambda _: asked.append("pass"))
 
