@@ -59,10 +59,10 @@ class StatusSettings:
         write_seconds: How long one write may take.
         gather_seconds: How long changes are collected: each binding touches a few Queues several
             times.
-        rest: The least time between two writes of one status, by the number of writes in a row. A
-            single change is written at once. Under load all figures change all the time, and
-            without this limit their writes were a tenth of the API server's work. A merge patch of
-            one figure costs the API server as much as an apply of all.
+        rest: The least time between two writes of one status, by the number of writes in a
+            row. A single change is written at once. Under load all figures change all the time,
+            and without this limit their writes were a tenth of the API server's work. A merge
+            patch of one figure costs the API server as much as an apply of all.
         recount_seconds: How often the number of waiting pods is compared with the one in the
             status.
         excess_seconds: How often quotas are compared with the published devices.

@@ -91,7 +91,7 @@ class Assumptions(AssumptionsView):
     def assume(
         self, pod: AssumedPod, claims: Iterable[AssumedClaim], requests: Charges, now: datetime
     ) -> None:
-        """Assume for `LAPSE` that the pod is bound. A repetition keeps its place in the order.
+        """Assume for `LAPSE` that the pod is bound; a repetition keeps its place in order.
 
         Args:
             pod: The admitted pod.

@@ -62,7 +62,7 @@ class Hold:
 
 @dataclass(slots=True)
 class _Tables:
-    """The holds; those in `resting` are suspended, since their pod is assumed to be bound."""
+    """The holds; those of the pods in `resting` do not count."""
 
     holds: MutableMapping[PodUid, Hold] = field(default_factory=dict)
     resting: MutableMapping[PodUid, None] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Holds:
         return tuple(self._tables.of_devices.values())
 
     def put(self, hold: Hold, *, rests: bool) -> None:
-        """Add a hold; `rests` says whether it is suspended, as its pod is assumed to be bound."""
+        """Add a hold; `rests` says whether its pod is assumed to be bound."""
         self.end(hold.pod)
         self._tables.holds[hold.pod] = hold
         self._tables.turns += 1

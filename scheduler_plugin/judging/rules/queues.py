@@ -72,8 +72,8 @@ class QueueNotFound(Rule):
                 )
             elif going := _going(case, name):
                 yield (
-                    f'Queue "{going}" is being deleted, and removed once nothing is charged to it:'
-                    " use another queue."
+                    f'Queue "{going}" is being deleted, and removed once nothing is'
+                    " charged to it: use another queue."
                 )
 
 
