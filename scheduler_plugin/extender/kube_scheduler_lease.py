@@ -1,8 +1,8 @@
 """Follows kube-scheduler's Lease, so that this process writes only while it may.
 
 The Lease is read every second. A kube-scheduler that calls while nothing may be written may have
-acquired the Lease a moment ago. Then the Lease is read at once and the call waits (`settle`): after
-a failed call kube-scheduler would not try its pods for a second or more.
+acquired the Lease a moment ago. Then the Lease is read at once and the call waits (`settle`):
+after a failed call kube-scheduler would not try its pods for a second or more.
 """
 
 from __future__ import annotations
