@@ -34,7 +34,7 @@ def test_the_pages_tell_every_reason_and_state() -> None:
     assert "| `ClaimSharingDenied` | The owner of the claim does not share" in reasons
     for state in PodState:
         assert f"\n| `{state}` | " in states
-    assert "| `Queued` | `Assumed` | it is its turn, and it fits |" in states
+    assert "| `Queued` | `Assumed` | it is the head, and it fits |" in states
 
 
 def test_the_site_is_made_without_a_warning(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class _AtWork:
     """What was computed once for the present head.
 
     Attributes:
-        turns: The number of changes of holds at that time.
+        turns: How often holds had changed at that time.
         seekers: The demands of its pods, or why they are not modelled.
         looking: The search, with the holds of that time.
     """

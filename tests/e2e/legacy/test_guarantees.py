@@ -79,7 +79,7 @@ def test_the_higher_priority_goes_first_once_the_least_time_is_over(story: Legac
 
     story.user("w", vision, priorityClassName=story.name, **WAITS)
 
-    story.until("the queue says so", lambda: "the least time" in unmet(story, vision))
+    story.until("the queue says so", lambda: "the minimum runtime" in unmet(story, vision))
     assert story.is_running("low")
     story.change_queue(root, {"preemptMinRuntime": "1s"})
     story.wait_running("w")

@@ -114,7 +114,7 @@ def test_the_higher_priority_goes_first_once_the_least_time_of_the_parent_is_ove
 
     ask(story, vision, priorityClassName=story.name)
 
-    story.until("the queue says so", lambda: "the least time" in unmet(story, vision))
+    story.until("the queue says so", lambda: "the minimum runtime" in unmet(story, vision))
     assert story.is_running("low")
     story.change_queue(root, {"preemptMinRuntime": "1s"})
     story.wait_running("w")
@@ -134,7 +134,7 @@ def test_another_branch_gives_once_the_least_time_is_over_where_the_branches_par
 
     ask(story, mine)
 
-    story.until("the queue says so", lambda: "the least time" in unmet(story, mine))
+    story.until("the queue says so", lambda: "the minimum runtime" in unmet(story, mine))
     assert story.is_running("owner")
     story.change_queue(branch, {"reclaimMinRuntime": "1s"})
     story.wait_running("w")

@@ -210,7 +210,7 @@ def test_whoever_has_not_run_for_the_least_time_stays_until_then(story: Story) -
     story.claim("w")
     story.pod("w", mine, "w", schedulingGates=[GATE])
 
-    story.until("the queue says so", lambda: "the least time" in unmet(story, mine))
+    story.until("the queue says so", lambda: "the minimum runtime" in unmet(story, mine))
     assert story.bound() == {"r1", "r2"}
     story.change_queue(robots, {"reclaimMinRuntime": "1s"})
 

@@ -138,7 +138,7 @@ def test_who_leaves_the_line_leaves_no_trace(story: Story) -> None:
     story.wait_refused("freed", "OverLimit")
     story.until("it says nothing of the gate", lambda: not told(story, "freed"))
     place = json.loads(story.plugin.page(f"/waiting/{story.namespace}/last"))
-    assert (place["place"], place["waiting"]) == (2, 2), "who was refused stands in line, too"
+    assert (place["place"], place["waiting"]) == (2, 2), "a refused pod is in the queue, too"
     story.delete("pod", "freed")
     story.delete("pod", "first")
     story.wait_bound("last")
@@ -219,7 +219,7 @@ def test_a_pod_waits_until_the_claim_that_is_being_deleted_is_made_again(story: 
     story.pod("late", vision, schedulingGates=[GATE])
 
     sentence = wait_told(story, "late", "ClaimNotFound: ")
-    assert f"ResourceClaim {story.namespace}/{CLAIM}, which is being deleted" in sentence
+    assert f"ResourceClaim {story.namespace}/{CLAIM}, which is terminating" in sentence
     assert is_gated(story, "late")
     story.wait_figures({vision: 1})
     story.delete("pod", "user")

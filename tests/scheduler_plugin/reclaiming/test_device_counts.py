@@ -43,7 +43,7 @@ def test_devices_of_all_nodes_count() -> None:
 def test_what_is_in_use_is_not_free() -> None:
     cluster = a_cluster(*heads(2), use("robots", "r1", on="d1"), slices=TWO)
 
-    assert "ask for 2 of onvif, and 1 that would do" in missing(cluster, "w0", "w1")
+    assert "request 2 of onvif, and 1 matching" in missing(cluster, "w0", "w1")
 
 
 @pytest.mark.parametrize(("slots", "enough"), [(4, True), (3, False)])
@@ -62,7 +62,7 @@ def test_what_selectors_refuse_does_not_count() -> None:
     cluster.request = {"selectors": [cel]}
 
     assert missing(cluster, "w0") == ""
-    assert "and 1 that would do" in missing(cluster, "w0", "w1")
+    assert "and 1 matching" in missing(cluster, "w0", "w1")
 
 
 def test_of_who_wants_all_devices_of_a_node_nothing_is_said() -> None:
@@ -86,7 +86,7 @@ def test_devices_are_looked_at_a_few_at_a_time_and_again_when_they_change(
     found = [too_few_for(pods, cluster.world, accepted) for _ in range(4)]
 
     assert found[:2] == ["", ""]
-    assert all("and 0 that would do" in each for each in found[2:])
+    assert all("and 0 matching" in each for each in found[2:])
     news = a_slice_object(a_device("e1", model="new"), a_device("e2", model="new"), node="n1")
     stock.devices.put_slice(published_slice({**news, "metadata": {"name": "slice-1"}}))
     assert too_few_for(pods, cluster.world, accepted) == ""

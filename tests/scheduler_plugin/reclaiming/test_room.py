@@ -199,7 +199,9 @@ def test_users_stay_for_the_least_time_of_their_queue() -> None:
 
     decision = decided(world)
     assert isinstance(decision, Nobody)
-    assert "3 claims or pods have users that have not run for the least time" in decision.sentence
+    assert (
+        "3 claims or pods have users that have not run for the minimum runtime" in decision.sentence
+    )
 
 
 def test_nobody_goes_where_not_enough_can() -> None:
