@@ -39,7 +39,7 @@ from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queu
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.queue_objects import parse_queue
-from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
 
 FULL = "full"
 """A queue whose limit is reached."""
@@ -62,7 +62,7 @@ class KnownWorld:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.stock = Stock()
+        self.inventory = Inventory()
         self.settings: AccountingSettings = world.facts.settings
 
     def why_not_ready(self) -> str:

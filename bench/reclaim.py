@@ -23,13 +23,13 @@ from scheduler_plugin.judging.verdicts import judge
 from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.cycles import Cycle
-from scheduler_plugin.reclaiming.decisions import Decision, Take
 from scheduler_plugin.reclaiming.missed_nodes import LeftOut, MissedNodes
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
-from scheduler_plugin.reclaiming.places.stock import Stock
-from scheduler_plugin.reclaiming.places.supply import NodeSupply
-from scheduler_plugin.reclaiming.supplies import LimitsAlone, Supply
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
+from scheduler_plugin.reclaiming.placement.node_placements import NodePlacements
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
+from scheduler_plugin.reclaiming.placements import LimitsOnly, Placements
+from scheduler_plugin.reclaiming.targets import Decision, Targets
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -72,23 +72,23 @@ def those_who_wait(world: World, count: int) -> list[PodView]:
     return pods
 
 
-def a_stock(world: World, nodes: int, each: int) -> Stock:
+def a_stock(world: World, nodes: int, each: int) -> Inventory:
     """All nodes, each with some devices, and what runs there."""
-    stock = Stock()
+    inventory = Inventory()
     for number in range(nodes):
         name = f"n{number}"
-        stock.nodes.put_node(node_view(a_node_object(name, allocatable={"pods": "110"})))
+        inventory.nodes.put_node(node_view(a_node_object(name, allocatable={"pods": "110"})))
         devices = [f"d{d}" for d in range(each)]
         found = a_slice_object(*devices, node=name, metadata={"name": name})
-        stock.devices.put_slice(published_slice(found))
+        inventory.devices.put_slice(published_slice(found))
     for pod in world.facts.pods():
         if pod.on_node is not None:
-            stock.nodes.put_pod(pod.on_node)
-    return stock
+            inventory.nodes.put_pod(pod.on_node)
+    return inventory
 
 
-def a_supply(world: World, stock: Stock) -> Supply:
-    return NodeSupply(world, stock, NOBODY_AWAY, LeftOut(world, MissedNodes(), NOW))
+def a_supply(world: World, inventory: Inventory) -> Placements:
+    return NodePlacements(world, inventory, NONE_EXCLUDED, LeftOut(world, MissedNodes(), NOW))
 
 
 @dataclass
@@ -113,17 +113,19 @@ class Times:
             found = step
 
 
-def measure(name: str, world: World, pods: list[PodView], supply: Callable[[], Supply]) -> None:
+def measure(
+    name: str, world: World, pods: list[PodView], placements: Callable[[], Placements]
+) -> None:
     times, taken = Times(), 0
     for _ in range(ROUNDS):
         gc.collect()
         began = time.process_time()
-        cycle = Cycle(world, NOW, NOBODY_AWAY, supply())
+        cycle = Cycle(world, NOW, NONE_EXCLUDED, placements())
         begin = 1000 * (time.process_time() - began)
         times.begins.append(begin + times.timed(cycle.prepare(pods))[1])
         for number, pod in enumerate(pods[:SERVED]):
             found, took = times.timed(cycle.steps(pod))
-            taken += isinstance(found, Take)
+            taken += isinstance(found, Targets)
             (times.nexts if number else times.firsts).append(took)
     print(
         f"{name:8} begin {median(times.begins):6.2f} ms   first {median(times.firsts):6.2f} ms"
@@ -148,14 +150,14 @@ def main() -> None:
     options = parser.parse_args()
     world = a_busy_world(options.nodes, options.each)
     pods = those_who_wait(world, WAITING)
-    stock = a_stock(world, options.nodes, options.each)
+    inventory = a_stock(world, options.nodes, options.each)
     gc.collect()
     gc.freeze()
     gc.disable()
     print(f"{options.nodes} nodes x {options.each} devices, {CLAIMS} claims, {WAITING} pods wait")
     baseline(world, pods[0])
-    measure("limits", world, pods, LimitsAlone)
-    measure("devices", world, pods, lambda: a_supply(world, stock))
+    measure("limits", world, pods, LimitsOnly)
+    measure("devices", world, pods, lambda: a_supply(world, inventory))
 
 
 if __name__ == "__main__":

@@ -50,10 +50,10 @@ from scheduler_plugin.objects.names import (
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.queue_objects import parse_queue
-from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
+from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
-from scheduler_plugin.waiting.turns.aging import FIRST_TURN
+from scheduler_plugin.waiting.order.aging import FIRST_PERIOD
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 QUIET_SECONDS = 0.5
@@ -72,7 +72,7 @@ class KnownPods:
     """A world that nothing is read into, and nothing written from: no pod fits."""
 
     world: World
-    stock: Stock = field(default_factory=Stock)
+    inventory: Inventory = field(default_factory=Inventory)
 
 
 def full_queue(number: int, limit: int = 0) -> Queue:
@@ -205,7 +205,7 @@ class Holds:
 async def measure(scene: Scene, rounds: int) -> dict[str, list[float]]:
     holds = Holds()
     tasks = [asyncio.create_task(scene.writer.run()), asyncio.create_task(holds.watch())]
-    while scene.writer.why_not_told():  # noqa: ASYNC110  The next turns begin the shift.
+    while scene.writer.why_unknown():  # noqa: ASYNC110  The next turns begin the shift.
         await asyncio.sleep(0)
     await holds.quiet()
     changes: dict[str, Callable[[int], None]] = {
@@ -225,7 +225,7 @@ async def measure(scene: Scene, rounds: int) -> dict[str, list[float]]:
 
 
 def in_one_go(scene: Scene) -> dict[str, float]:
-    keeper = GateKeeper(scene.world, scene.refusals, first_turn=FIRST_TURN)
+    keeper = GateKeeper(scene.world, scene.refusals, first_period=FIRST_PERIOD)
     keeper.decide(NOW, 0.0)
 
     def timed(act: Callable[[], Any]) -> float:

@@ -17,9 +17,9 @@ from binder.evictions.apiserver_evictions import Evictor
 from binder.keeping.apiserver_gangs import GangController
 from binder.keeping.apiserver_keeper import ClaimController
 from binder.keeping.apiserver_steps import Steps
+from binder.reclaiming.apiserver_context import ReclaimContext
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from binder.reclaiming.apiserver_reclaims import ReclaimConfig, Reclaimer
-from binder.reclaiming.apiserver_surroundings import Surroundings
 from kube.api import (
     PODS,
     ApiClient,
@@ -114,14 +114,14 @@ class Binder:
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  As in any shell.
     ) -> Reclaimer:
         """The preemptor for queues below their quota; arguments as for `claim_controller`."""
-        around = Surroundings(
+        context = ReclaimContext(
             writes=self._reclaim_writes(),
             world=world,
             record=record,
             clock=clock,
             monotonic=monotonic,
         )
-        return Reclaimer(around, config)
+        return Reclaimer(context, config)
 
     def gang_controller(
         self,

@@ -27,7 +27,7 @@ from scheduler_plugin.api import (
     QueueName,
     QueueTree,
     Sides,
-    Take,
+    Targets,
 )
 
 logger = logging.getLogger(__name__)
@@ -81,22 +81,26 @@ def pod_evicted(pod: PodToEvict, found: EvictForeign) -> Event:
     return replace(event, related=_reference(found))
 
 
-def reclaimed(take: Take, tree: QueueTree) -> Iterator[Event]:
+def reclaimed(targets: Targets, tree: QueueTree) -> Iterator[Event]:
     """Events on the pending pod, each claim and the queues of both, all with the same note."""
-    reason = DEVICE_RECLAIMED if take.is_device else "RoomReclaimed"
-    yield Event.normal(_pod_reference(take.pod), reason, "Evict", take.sentence)
-    yield Event.normal(_queue_reference(take.hold.queue, tree), reason, "Evict", take.sentence)
-    for victim in take.victims:
+    reason = DEVICE_RECLAIMED if targets.is_device else "RoomReclaimed"
+    yield Event.normal(_pod_reference(targets.pod), reason, "Evict", targets.sentence)
+    yield Event.normal(
+        _queue_reference(targets.hold.queue, tree), reason, "Evict", targets.sentence
+    )
+    for victim in targets.victims:
         for claim in victim.claims:
-            yield Event.normal(_reference(claim), "ClaimReclaimed", "Evict", take.sentence)
-    for owner in dict.fromkeys(victim.owner for victim in take.victims):
-        yield Event.normal(_queue_reference(owner, tree), "ClaimsReclaimed", "Evict", take.sentence)
+            yield Event.normal(_reference(claim), "ClaimReclaimed", "Evict", targets.sentence)
+    for owner in dict.fromkeys(victim.owner for victim in targets.victims):
+        yield Event.normal(
+            _queue_reference(owner, tree), "ClaimsReclaimed", "Evict", targets.sentence
+        )
 
 
-def pod_reclaimed(pod: PodToEvict, take: Take) -> Event:
+def pod_reclaimed(pod: PodToEvict, targets: Targets) -> Event:
     """An Event on an evicted pod; the related object is the pod that it is evicted for."""
-    event = Event.normal(_pod_reference(pod), "Reclaimed", "Evict", take.sentence)
-    return replace(event, related=_pod_reference(take.pod))
+    event = Event.normal(_pod_reference(pod), "Reclaimed", "Evict", targets.sentence)
+    return replace(event, related=_pod_reference(targets.pod))
 
 
 def gang_stale(sides: Sides, sentence: str, tree: QueueTree) -> Iterator[Event]:
@@ -130,9 +134,9 @@ def pod_given_up(pod: PodToEvict, sentence: str) -> Event:
     return Event.normal(_pod_reference(pod), "PodGroupGivenUp", "Evict", sentence)
 
 
-def reclaim_held_back(take: Take, why: str) -> Event:
-    note = f"{take.sentence} The eviction is held back: {why}"
-    return Event.warning(_pod_reference(take.pod), "ReclaimHeldBack", "Evict", note)
+def reclaim_held_back(targets: Targets, why: str) -> Event:
+    note = f"{targets.sentence} The eviction is held back: {why}"
+    return Event.warning(_pod_reference(targets.pod), "ReclaimHeldBack", "Evict", note)
 
 
 def reclaim_missed(pod: PodView, nodes: Sequence[str]) -> Event:

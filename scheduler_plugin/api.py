@@ -93,32 +93,37 @@ from scheduler_plugin.objects.pods import NamespaceView, PodClaim, PodView
 from scheduler_plugin.objects.queue_objects import parse_queue
 from scheduler_plugin.objects.selectors import LabelSelector, selector_of
 from scheduler_plugin.objects.steps import STRIDE
-from scheduler_plugin.reclaiming.cycles import Cycle, PutOff
-from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
-from scheduler_plugin.reclaiming.due_takes import is_due
-from scheduler_plugin.reclaiming.held_places import Outlook, hold_of, outlook
+from scheduler_plugin.reclaiming.cycles import Cycle, EvictionLimit
+from scheduler_plugin.reclaiming.due_targets import is_due
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates, gang_of
+from scheduler_plugin.reclaiming.held_placements import Outlook, hold_of, outlook
 from scheduler_plugin.reclaiming.missed_nodes import LeftOut, MissedNodes
-from scheduler_plugin.reclaiming.places.answers import Answers, Expressions, Unanswered, evaluable
-from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
-from scheduler_plugin.reclaiming.places.offers import DeviceRequest, Offer
-from scheduler_plugin.reclaiming.places.seekers import Ask, may_want_device, seekers_of
-from scheduler_plugin.reclaiming.places.stock import Stock
-from scheduler_plugin.reclaiming.places.supply import NodeSupply
+from scheduler_plugin.reclaiming.placement.answers import (
+    Answers,
+    Expressions,
+    Unanswered,
+    evaluable,
+)
+from scheduler_plugin.reclaiming.placement.demands import DeviceRequest, demands_of, may_want_device
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
+from scheduler_plugin.reclaiming.placement.node_placements import NodePlacements
+from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.placement.offers import DeviceCriteria, Offer
+from scheduler_plugin.reclaiming.placements import Placements
 from scheduler_plugin.reclaiming.queue_order import QueueOrder
-from scheduler_plugin.reclaiming.standings import Standings
-from scheduler_plugin.reclaiming.supplies import Supply
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
-from scheduler_plugin.reclaiming.wants import Nobody, together_with
-from scheduler_plugin.waiting.away.untried_pods import believe, untried_pods
-from scheduler_plugin.waiting.decisions import (
+from scheduler_plugin.reclaiming.queue_shares import QueueShares
+from scheduler_plugin.reclaiming.targets import Decision, InProgress, Targets
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED, ExcludedPods
+from scheduler_plugin.waiting.admissions import (
+    Admission,
     GateCondition,
     GateRemoval,
-    LetGo,
     Retry,
     WaitingPod,
     fits_condition,
     has_stale_condition,
 )
+from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
+from scheduler_plugin.waiting.deferred.untried_pods import restore_assumption, untried_pods
 from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.keepers import gate_keeper
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods

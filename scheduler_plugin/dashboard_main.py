@@ -52,7 +52,7 @@ class Dashboard:
             client, settings.accounting, pod_groups=settings.pod_groups, follows_nodes=False
         )
         recent = Recent()
-        self._snapshots = Snapshots(cluster.world, recent, cluster.stock.devices)
+        self._snapshots = Snapshots(cluster.world, recent, cluster.inventory.devices)
         self._snapshots.cluster_events = ClusterEvents(client, recent)
         self._lookups = ClaimLookups(cluster.refresh_claim)
         self._claims = NamedClaims(cluster.world, self._lookups)

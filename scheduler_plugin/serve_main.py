@@ -133,13 +133,13 @@ class Plugin:
             writes, self.extender.refusals, wall_clock, record=self._events.record
         )
         reclaims = ReclaimConfig(
-            lacking=self._gates.lacking_room,
-            stock=self._cluster.stock,
+            short_of_room=self._gates.short_of_room,
+            inventory=self._cluster.inventory,
             is_off=settings.reclaim is ReclaimPolicy.NEVER,
             most_in_a_minute=settings.evictions_per_minute,
         )
         self._reclaimer = binder.reclaimer(world, reclaims, record, wall_clock)
-        self._reclaimer.told = self._statuses.changed
+        self._reclaimer.on_unmet_changed = self._statuses.changed
         self._expiry: Reconciler[str] = Reconciler("expiry", self._expire)
         self._gangs = binder.gang_controller(world, settings.stale_gang_grace, record, wall_clock)
         place, secret = settings.dashboard_address, settings.dashboard_secret

@@ -25,7 +25,7 @@ from scheduler_plugin.judging.rules.table import BY_REASON
 from scheduler_plugin.kubectl import commands as kubectl
 from scheduler_plugin.objects.names import Reason
 from scheduler_plugin.waiting import pod_states
-from scheduler_plugin.waiting.decisions import Wait
+from scheduler_plugin.waiting.admissions import WaitReason
 from tests import generated, time_limits
 from tests.crds import CRDS, structural_schema
 from webhook import settings as webhook
@@ -154,7 +154,7 @@ of [the next page](pod-states.md).
 def reasons_page() -> str:
     """Why a pod waits: each rule of a verdict, and what else there is."""
     refusals = [f"| `{reason}` | {BY_REASON[reason].meaning} |" for reason in Reason]
-    others = [f"| `{wait}` | {wait.meaning} |" for wait in Wait]
+    others = [f"| `{wait}` | {wait.meaning} |" for wait in WaitReason]
     return "\n".join(
         [
             *(NOTE, "# Why a pod waits: reasons\n"),
@@ -176,7 +176,7 @@ def pod_states_page() -> str:
     states = [f"| `{state}` | {pod_states.MEANINGS[state]} |" for state in pod_states.PodState]
     moves = [
         f"| `{before}` | `{after}` | {why} |"
-        for before, moves in pod_states.MOVES.items()
+        for before, moves in pod_states.TRANSITIONS.items()
         for after, why in moves.items()
     ]
     return "\n".join(

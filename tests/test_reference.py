@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from scheduler_plugin.objects.names import Reason
-from scheduler_plugin.waiting.decisions import Wait
+from scheduler_plugin.waiting.admissions import WaitReason
 from scheduler_plugin.waiting.pod_states import PodState
 from tests import reference
 
@@ -29,7 +29,7 @@ def test_the_pages_tell_every_field_and_flag() -> None:
 def test_the_pages_tell_every_reason_and_state() -> None:
     reasons, states = reference.reasons_page(), reference.pod_states_page()
 
-    for reason in (*Reason, *Wait):
+    for reason in (*Reason, *WaitReason):
         assert f"\n| `{reason}` | " in reasons
     assert "| `ClaimSharingDenied` | The owner of the claim does not share" in reasons
     for state in PodState:

@@ -1,6 +1,6 @@
 """Evictions on the API server: all pods of a set, or none of them.
 
-    ask: dry run of each eviction ─► do budgets allow all together? ─► evict each
+    dry_run: dry run of each eviction ─► do budgets allow all together? ─► evict each
 
 The dry run makes a half-evicted set rare and does not rule it out: a budget may change between the
 dry run and the eviction. Then the rest is tried again later.
@@ -62,7 +62,7 @@ class Evictor:
     _: KW_ONLY
     write_seconds: float
 
-    async def ask(self, pods: Sequence[PodToEvict]) -> None:
+    async def dry_run(self, pods: Sequence[PodToEvict]) -> None:
         """Check by a dry run whether all of these pods may be evicted now.
 
         Raises:
@@ -73,9 +73,9 @@ class Evictor:
         for namespace in dict.fromkeys(pod.namespace for pod in there):
             together = [pod for pod in there if pod.namespace == namespace]
             if len(together) > 1:
-                await self._ask_budgets(namespace, together)
+                await self._check_budgets(namespace, together)
 
-    async def _ask_budgets(self, namespace: str, there: Sequence[PodToEvict]) -> None:
+    async def _check_budgets(self, namespace: str, there: Sequence[PodToEvict]) -> None:
         pods = [await self._covered(pod) for pod in there]
         budgets = [b for obj in await self._budgets(namespace) if (b := disruption_budget(obj))]
         if why := too_many(budgets, [pod for pod in pods if pod is not None]):
@@ -92,7 +92,7 @@ class Evictor:
     async def evict(self, pod: PodToEvict, *, dry_run: bool = False) -> bool:
         """Evict a pod; False where it is gone, or another pod has its name.
 
-        Raises as `ask` does.
+        Raises as `dry_run` does.
         """
         check_fence(self.fence, self.write_seconds)
         options = WriteOptions(dry_run=dry_run, timeout_seconds=self.write_seconds)
@@ -102,7 +102,7 @@ class Evictor:
             return False
         except ApiError as error:
             if _is_refusal(error):
-                said = f"Pod {pod.namespace}/{pod.name}: {_said(error)}"
+                said = f"Pod {pod.namespace}/{pod.name}: {_message_of(error)}"
                 raise HeldBackError(said, pod) from error
             raise
         return True
@@ -136,6 +136,6 @@ def _is_refusal(error: ApiError) -> bool:
     return isinstance(error, PermanentError) or (error.status == 500 and not error.reason)
 
 
-def _said(error: ApiError) -> str:
+def _message_of(error: ApiError) -> str:
     causes = (str(cause.get("message", "")) for cause in error.causes)
     return " ".join([error.message, *(cause for cause in causes if cause)])

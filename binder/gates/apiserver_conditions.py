@@ -61,7 +61,7 @@ class ConditionWriter:
     Attributes:
         writes: Writes pods.
         keeper: Knows the conditions to write.
-        must_wait: Whether other writes go first; call `ask` when they are done.
+        must_wait: Whether other writes go first; call `enqueue` when they are done.
         written: Called with each written condition that says what a pod waits for.
     """
 
@@ -93,17 +93,17 @@ class ConditionWriter:
         pod = self._world.facts.pod(uid)
         if pod is not None and has_stale_condition(pod):
             self._stale[uid] = None
-            self.ask()
+            self.enqueue()
         else:
             self._stale.pop(uid, None)
 
-    def ask(self) -> None:
+    def enqueue(self) -> None:
         """Continue: the keeper may have conditions to write, or the first writes are done."""
         if self._has_work():
             self._queue.add(NEXT)
 
     def _has_work(self) -> bool:
-        return bool(self._stale or self.keeper.untold) and not self.must_wait()
+        return bool(self._stale or self.keeper.pending_conditions) and not self.must_wait()
 
     async def run(self) -> NoReturn:
         """Write until cancelled."""
@@ -117,8 +117,8 @@ class ConditionWriter:
         for uid in self._stale:
             del self._stale[uid]
             return await self._remove(uid)
-        for condition in self.keeper.untold.take(1):
-            failed = self.keeper.untold.failed
+        for condition in self.keeper.pending_conditions.take(1):
+            failed = self.keeper.pending_conditions.failed
             return await self._tried(self._write(condition), condition.uid, failed)
         return Done(pause=self.settings.pace_seconds)
 

@@ -35,10 +35,10 @@ from kube.api import (
     naming,
 )
 from scheduler_plugin.api import (
+    Admission,
     FencedError,
     GateKeeper,
     GateRemoval,
-    LetGo,
     PodUid,
     Retry,
     fits_condition,
@@ -84,7 +84,7 @@ class GateRemovals:
     settings: RemovalSettings = RemovalSettings()
 
     def __post_init__(self) -> None:
-        self._decisions: dict[PodUid, LetGo] = {}
+        self._decisions: dict[PodUid, Admission] = {}
         # Pods with a write in flight: it may have been stored.
         self._begun: set[PodUid] = set()
         self._refused_in_a_row = 0
@@ -96,7 +96,7 @@ class GateRemovals:
             backoff=self.settings.backoff,
         )
 
-    def add(self, decisions: Iterable[LetGo]) -> None:
+    def add(self, decisions: Iterable[Admission]) -> None:
         """Write these admissions, after those that are here already."""
         for decision in decisions:
             self._decisions[decision.uid] = decision
@@ -125,7 +125,7 @@ class GateRemovals:
         if decision is None:
             return Done()
         with naming(podUID=uid):
-            result = await self._let_go(decision) if self._still_holds(decision) else Done()
+            result = await self._admit(decision) if self._still_holds(decision) else Done()
         if isinstance(result, Failed):
             return result
         self._begun.discard(uid)
@@ -134,7 +134,7 @@ class GateRemovals:
         self.done()
         return result
 
-    async def _let_go(self, decision: LetGo) -> Result:
+    async def _admit(self, decision: Admission) -> Result:
         self._begun.add(decision.uid)
         try:
             await self._write(decision)
@@ -149,14 +149,14 @@ class GateRemovals:
         logger.info("admitted %s", _named(decision))
         return Done()
 
-    async def _write(self, decision: LetGo) -> None:
+    async def _write(self, decision: Admission) -> None:
         match decision:
             case GateRemoval():
                 await self.writes.remove_gate(decision)
             case Retry(uid=uid):
-                await self._tell(uid)
+                await self._write_fits(uid)
 
-    async def _tell(self, uid: PodUid) -> None:
+    async def _write_fits(self, uid: PodUid) -> None:
         pod = self.writes.cluster.world.facts.pod(uid)
         if pod is None:
             return
@@ -167,12 +167,12 @@ class GateRemovals:
             logger.debug("condition not written, pod is gone uid=%s: %s", uid, error)
             self.keeper.failed(uid, self.monotonic())
 
-    def _still_holds(self, decision: LetGo) -> bool:
+    def _still_holds(self, decision: Admission) -> bool:
         """Whether the pod stays assumed for as long as the write may take."""
         moment = self.monotonic() + self.writes.write_seconds
-        return self.keeper.is_going(decision.uid, moment)
+        return self.keeper.stays_assumed(decision.uid, moment)
 
-    def _put_off(self, decision: LetGo, error: Exception) -> Result:
+    def _put_off(self, decision: Admission, error: Exception) -> Result:
         """Back off the pod. After refused writes in a row, pause all writes as well."""
         self._refused_in_a_row += 1
         is_servers = isinstance(error.__cause__ or error, ServerFaultError)
@@ -182,5 +182,5 @@ class GateRemovals:
         return Done(pause=self.settings.backoff.delay(self._refused_in_a_row, random.random))
 
 
-def _named(decision: LetGo) -> str:
+def _named(decision: Admission) -> str:
     return f"pod={decision.namespace}/{decision.name} queue={decision.queue}"

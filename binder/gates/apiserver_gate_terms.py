@@ -24,15 +24,15 @@ from scheduler_plugin.api import (
     PodUid,
     RefusedPods,
     WorldChange,
-    believe,
     gate_keeper,
+    restore_assumption,
     untried_pods,
 )
 
 DECIDE = "decide"
 """The only key: the next admission depends on all waiting pods."""
 
-IN_ONE_GO = 100
+PODS_BETWEEN_PAUSES = 100
 """The number of assumptions restored between two pauses."""
 
 
@@ -81,7 +81,7 @@ class Term:
     def __post_init__(self) -> None:
         cluster = self.writes.cluster
         self._world = cluster.world
-        self.keeper = gate_keeper(cluster.world, cluster.stock, self.refusals)
+        self.keeper = gate_keeper(cluster.world, cluster.inventory, self.refusals)
         self._removals = GateRemovals(
             self.writes,
             self.keeper,
@@ -102,7 +102,7 @@ class Term:
         )
         self._error: Exception | None = None
         self._assumed: dict[ClaimUid, None] = {}
-        self._has_heard = False
+        self._has_changes = False
         self._needs_review = False
         self._review_began: float | None = None
         self._next_review = 0.0
@@ -115,21 +115,21 @@ class Term:
         else:
             self.keeper.note(change)
         self._conditions.changed(change)
-        self._hear()
+        self._trigger()
 
     def assumed(self, claims: Iterable[ClaimUid]) -> None:
         """Filter or Bind assumed a pod with these claims, or forgot one."""
         self._assumed |= dict.fromkeys(claims)
-        self._hear()
+        self._trigger()
 
     def tried(self, uid: PodUid) -> None:
         """kube-scheduler tried a pod that is refused, or was until now."""
         self.keeper.tried(uid, self.monotonic())
-        self._hear()
+        self._trigger()
 
-    def _hear(self) -> None:
-        if not self._has_heard:
-            self._has_heard = True
+    def _trigger(self) -> None:
+        if not self._has_changes:
+            self._has_changes = True
             self._decisions.add(DECIDE)
 
     def _is_busy(self) -> bool:
@@ -138,9 +138,9 @@ class Term:
 
     def _removed(self) -> None:
         """There is room for more admissions, and perhaps for conditions."""
-        self._has_heard = True
+        self._has_changes = True
         self._decisions.add(DECIDE)
-        self._conditions.ask()
+        self._conditions.enqueue()
 
     # Decisions.
 
@@ -165,8 +165,8 @@ class Term:
     async def _restore(self) -> None:
         """Restore the assumptions of pods that were admitted before and not tried yet."""
         for number, uid in enumerate(untried_pods(self._world), start=1):
-            believe(uid, self._world, self.clock())
-            if number % IN_ONE_GO == 0:
+            restore_assumption(uid, self._world, self.clock())
+            if number % PODS_BETWEEN_PAUSES == 0:
                 await asyncio.sleep(0)
 
     async def _reconcile(self, _: str) -> Result:
@@ -206,13 +206,13 @@ class Term:
         """Decide one step, without a pause: all events until here are known to the keeper."""
         for uid in self._assumed:
             self.keeper.note(ClaimChanged(uid))
-        if self._has_heard:
+        if self._has_changes:
             self.keeper.look_again()
         self._removals.add(self.keeper.decide(self.clock(), self.monotonic(), 1))
         # The keeper knows its own assumptions.
         self._assumed.clear()
-        self._has_heard = False
-        self._conditions.ask()
+        self._has_changes = False
+        self._conditions.enqueue()
 
     def _seconds_to_next_look(self) -> float:
         seconds = self.settings.look_seconds

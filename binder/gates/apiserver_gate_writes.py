@@ -28,8 +28,8 @@ from scheduler_plugin.api import (
     Fence,
     GateCondition,
     GateRemoval,
+    Inventory,
     PodView,
-    Stock,
     World,
     check_fence,
 )
@@ -46,7 +46,7 @@ class KnownCluster(Protocol):
     """The known pods and devices."""
 
     world: World
-    stock: Stock
+    inventory: Inventory
 
     def note_pod(self, obj: JsonObject) -> None:
         """Take the pod in the answer to a write of this process."""
@@ -105,7 +105,7 @@ class GateWrites:
 
     async def write_condition(self, condition: GateCondition) -> None:
         """Write why a pod waits, or that a refused pod fits."""
-        told = {
+        written_condition = {
             "type": ADMITTED_CONDITION,
             "status": "True" if condition.fits else "False",
             "reason": condition.reason,
@@ -113,7 +113,7 @@ class GateWrites:
             "lastTransitionTime": condition.since or None,
         }
         path = PODS.at(condition.name, condition.namespace, subresource="status")
-        await self._patch_condition(path, condition.uid, told)
+        await self._patch_condition(path, condition.uid, written_condition)
 
     async def remove_condition(self, pod: PodView) -> None:
         """Remove the condition of a pod that does not wait any more."""

@@ -84,7 +84,7 @@ class GateWriter:
         if self._term is not None:
             self._term.tried(uid)
 
-    def why_not_told(self) -> str:
+    def why_unknown(self) -> str:
         """Why this process does not know which pods wait; "" where it does."""
         if self._term is not None:
             return ""
@@ -93,16 +93,16 @@ class GateWriter:
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:
         """The state of a waiting pod now; a sentence where the pod does not wait."""
         if self._term is None:
-            return self.why_not_told()
+            return self.why_unknown()
         return self._term.keeper.waiting(namespace, name)
 
     def waiting_pods(self) -> Mapping[QueueName, int]:
         """The number of waiting pods of each queue; empty while this process does not know."""
         return self._term.keeper.waiting_pods() if self._term is not None else {}
 
-    def lacking_room(self) -> list[PodUid]:
+    def short_of_room(self) -> list[PodUid]:
         """The pods that lack room or devices; empty while this process does not know."""
-        return self._term.keeper.lacking_room() if self._term is not None else []
+        return self._term.keeper.short_of_room() if self._term is not None else []
 
     async def run(self) -> NoReturn:
         """Run one term after another until cancelled."""

@@ -125,11 +125,11 @@ class GangController:
         match step:
             case MarkStale(pods, since, sentence, sides):
                 for pod in pods:
-                    await self.writes.tell_stale(pod, since, sentence)
+                    await self.writes.write_stale(pod, since, sentence)
                 self._record(apiserver_events.gang_stale(sides, sentence, self.world.facts.tree))
             case MarkWhole(pods, sentence):
                 for pod in pods:
-                    await self.writes.tell_stale(pod, None, sentence)
+                    await self.writes.write_stale(pod, None, sentence)
             case EvictGang():
                 await self._evict(key, step)
         return After(self.periods.gather)
@@ -138,7 +138,7 @@ class GangController:
         """Evict all or none. If the process is killed in between, the next evicts the rest."""
         evictor: Evictor = self.writes.evictor
         pods = [PodToEvict.of(pod) for pod in step.pods]
-        await evictor.ask(pods)
+        await evictor.dry_run(pods)
         self.world.assumptions.group_backoffs.evicted(key, self.clock())
         self._record(apiserver_events.gang_given_up(step, self.world.facts.tree))
         for pod in pods:

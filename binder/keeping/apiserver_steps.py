@@ -69,7 +69,7 @@ class Steps:
     async def _evict(self, step: EvictForeign) -> None:
         """Evict all or none, as far as budgets are known. A pod of the owner stops the eviction."""
         try:
-            await self.evictor.ask(step.pods)
+            await self.evictor.dry_run(step.pods)
         except HeldBackError as error:
             raise HeldBackError(f"None of them was evicted: {error}") from error
         if not self.cleanup.is_due(step, self.clock()):

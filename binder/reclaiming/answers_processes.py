@@ -9,8 +9,8 @@ from typing import NamedTuple
 from kube.api import CelProcess, TooSlowError, digest_of
 from scheduler_plugin.api import (
     Answers,
+    DeviceCriteria,
     DeviceId,
-    DeviceRequest,
     Expressions,
     OfferedDevices,
     Unanswered,
@@ -54,7 +54,7 @@ class SelectorEvaluator:
 
     async def evaluate(
         self,
-        request: DeviceRequest,
+        criteria: DeviceCriteria,
         devices: Sequence[DeviceId],
         reported: Collection[str] = (),
     ) -> Evaluated:
@@ -64,30 +64,30 @@ class SelectorEvaluator:
         time stay missing, so that the devices may match.
 
         Args:
-            request: The request.
+            criteria: The criteria.
             devices: The devices; those that are not offered any more are left out.
             reported: Digests of expressions that take too long, by the conditions of the pods.
 
         Raises:
             NotEvaluatedError: The process does not run. Earlier results are kept.
         """
-        loop, skipped = asyncio.get_running_loop(), _reported_of(request, reported)
+        loop, skipped = asyncio.get_running_loop(), _reported_of(criteria, reported)
         end, is_complete = loop.time() + self._seconds, True
         for part in _parts(devices):
             if not is_complete:
                 break
-            await self._evaluate(request, part, skipped)
+            await self._evaluate(criteria, part, skipped)
             is_complete = loop.time() < end
             # Without missing results nothing above yields to other tasks.
             await asyncio.sleep(0)
-        return Evaluated(self._too_slow(request, skipped), is_complete)
+        return Evaluated(self._too_slow(criteria, skipped), is_complete)
 
     async def _evaluate(
-        self, request: DeviceRequest, part: Sequence[DeviceId], skipped: Collection[Expressions]
+        self, criteria: DeviceCriteria, part: Sequence[DeviceId], skipped: Collection[Expressions]
     ) -> None:
-        for _ in request.selectors:
+        for _ in criteria.selectors:
             offers = filter(None, map(self._devices.offer, part))
-            missing = self._answers.missing(request, offers, skipped)
+            missing = self._answers.missing(criteria, offers, skipped)
             if missing is None:
                 return
             await self._ask(missing)
@@ -101,17 +101,19 @@ class SelectorEvaluator:
         else:
             self._answers.put(missing, found)
 
-    def _too_slow(self, request: DeviceRequest, skipped: Collection[Expressions]) -> frozenset[str]:
+    def _too_slow(
+        self, criteria: DeviceCriteria, skipped: Collection[Expressions]
+    ) -> frozenset[str]:
         return frozenset(
             digest_of(expressions)
-            for expressions in evaluable(request)
+            for expressions in evaluable(criteria)
             if expressions in skipped or self._answers.is_too_slow(expressions)
         )
 
 
-def _reported_of(request: DeviceRequest, reported: Collection[str]) -> frozenset[Expressions]:
+def _reported_of(criteria: DeviceCriteria, reported: Collection[str]) -> frozenset[Expressions]:
     return frozenset(
-        each for each in evaluable(request) if reported and digest_of(each) in reported
+        each for each in evaluable(criteria) if reported and digest_of(each) in reported
     )
 
 

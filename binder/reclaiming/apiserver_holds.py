@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import NoReturn
 
+from binder.reclaiming.apiserver_context import ReclaimContext
 from binder.reclaiming.apiserver_misses import FREE_SECONDS, MissKeeper
-from binder.reclaiming.apiserver_surroundings import Surroundings
 from kube.api import After, Done, Reconciler, Result
 from scheduler_plugin.api import (
     Hold,
@@ -38,14 +38,14 @@ class HoldKeeper:
 
     def __init__(
         self,
-        around: Surroundings,
+        context: ReclaimContext,
         missed: MissedNodes,
         misses: MissKeeper,
         stuck: Callable[[], Collection[PodUid]],
     ) -> None:
         """`stuck` returns the pods that are terminating and do not end."""
-        self._around = around
-        self._world = around.world
+        self._context = context
+        self._world = context.world
         self._missed = missed
         self._misses = misses
         self._stuck = stuck
@@ -53,11 +53,11 @@ class HoldKeeper:
         self._deadlines: dict[PodUid, tuple[float, float]] = {}
         # The placement classes of pods with holds: a bound pod does not show its class any more.
         self._kinds: dict[PodUid, Hashable] = {}
-        self._being_told: frozenset[PodUid] = frozenset()
+        self._being_written: frozenset[PodUid] = frozenset()
         # Pods with a hold on what is free, which no condition states.
-        self._untold: set[PodUid] = set()
+        self._unstated: set[PodUid] = set()
         self._queue: Reconciler[PodUid] = Reconciler(
-            "holds", self._reconcile, why_not=around.why_not
+            "holds", self._reconcile, why_not=context.why_not
         )
 
     async def run(self) -> NoReturn:
@@ -65,10 +65,10 @@ class HoldKeeper:
         await self._queue.run()
 
     def begin(self, holds: Collection[Hold]) -> None:
-        """Begin these holds; their conditions are written before `told` is called."""
-        self._being_told |= frozenset(hold.pod for hold in holds)
+        """Begin these holds; their conditions are written before `conditions_written` is called."""
+        self._being_written |= frozenset(hold.pod for hold in holds)
         for hold in holds:
-            self._untold.discard(hold.pod)
+            self._unstated.discard(hold.pod)
             self._hold(hold)
 
     def keep_free(self, holds: Iterable[Hold]) -> None:
@@ -79,14 +79,14 @@ class HoldKeeper:
         """
         stuck = self._stuck()
         for hold in holds:
-            is_there = outlook(hold, self._world, stuck) is Outlook.IS_THERE
+            is_there = outlook(hold, self._world, stuck) is Outlook.IS_FREE
             if hold.is_device and is_there and hold.pod not in self._world.assumptions.holds:
-                self._untold.add(hold.pod)
+                self._unstated.add(hold.pod)
                 self._hold(hold)
 
-    def told(self, holds: Collection[Hold]) -> None:
+    def conditions_written(self, holds: Collection[Hold]) -> None:
         """The writes of the conditions have ended: holds follow the conditions from now on."""
-        self._being_told -= frozenset(hold.pod for hold in holds)
+        self._being_written -= frozenset(hold.pod for hold in holds)
         for hold in holds:
             self.follow(hold.pod)
 
@@ -96,17 +96,17 @@ class HoldKeeper:
         if pod is not None and pod.missed:
             self._misses.read(pod)
         if pod is None or not pod.may_be_bound:
-            self._over(uid, pod)
-        elif uid in self._being_told or uid in self._untold:
+            self._end(uid, pod)
+        elif uid in self._being_written or uid in self._unstated:
             return
         elif not pod.reclaiming:
-            self._over(uid, pod)
+            self._end(uid, pod)
         elif uid not in self._world.assumptions.holds and (hold := hold_of(pod, self._world)):
             self._hold(hold)
 
-    def _over(self, uid: PodUid, pod: PodView | None) -> None:
+    def _end(self, uid: PodUid, pod: PodView | None) -> None:
         """End a pod's hold. The node of a bound pod proves that pods of its class fit there."""
-        self._untold.discard(uid)
+        self._unstated.discard(uid)
         kind = self._kinds.pop(uid, None)
         if pod is not None and pod.is_bound and kind is not None:
             self._missed.bound(kind, pod.node)
@@ -127,41 +127,43 @@ class HoldKeeper:
     async def _reconcile(self, uid: PodUid) -> Result:
         pod, hold = self._world.facts.pod(uid), self._world.assumptions.holds.get(uid)
         if pod is not None and pod.reclaiming and pod.is_bound:
-            await self._tell_over(pod, "Bound", "The pod is bound.")
+            await self._write_ended(pod, "Bound", "The pod is bound.")
         if pod is None or hold is None:
             self._deadlines.pop(uid, None)
             return Done()
         found = outlook(hold, self._world, self._stuck())
-        if (left := self._left(uid, found)) > 0:
-            return After(min(left, LOOK_SECONDS))
-        await self._late(pod, hold, found)
+        if (seconds_left := self._seconds_left(uid, found)) > 0:
+            return After(min(seconds_left, LOOK_SECONDS))
+        await self._end_expired(pod, hold, found)
         return Done()
 
-    def _left(self, uid: PodUid, found: Outlook) -> float:
+    def _seconds_left(self, uid: PodUid, found: Outlook) -> float:
         """The seconds until the deadline of a hold.
 
         The time begins when what is held is free, and anew in each leading process: without a
         leader no pod is bound.
         """
-        now = self._around.monotonic()
+        now = self._context.monotonic()
         deadline, looked = self._deadlines.get(uid, (now, float("-inf")))
-        if found is Outlook.COMES or now - looked > 3 * LOOK_SECONDS:
+        if found is Outlook.BEING_RELEASED or now - looked > 3 * LOOK_SECONDS:
             deadline = now + FREE_SECONDS
         self._deadlines[uid] = deadline, now
         return deadline - now
 
-    async def _late(self, pod: PodView, hold: Hold, found: Outlook) -> None:
-        if pod.uid in self._untold:
-            self._untold.remove(pod.uid)
+    async def _end_expired(self, pod: PodView, hold: Hold, found: Outlook) -> None:
+        if pod.uid in self._unstated:
+            self._unstated.remove(pod.uid)
             self._world.end_hold(pod.uid)
             return
         why = "What is held for it is still in use: its users were not evicted, or do not end."
-        if found is Outlook.IS_THERE:
+        if found is Outlook.IS_FREE:
             why = f"It was held for {FREE_SECONDS:.0f} s, and the pod was not bound."
             await self._misses.miss(pod, [hold.node])
         # The condition first: if its write fails, it would restore an ended hold.
-        await self._tell_over(pod, "TimeOver", why)
+        await self._write_ended(pod, "TimeOver", why)
         self._world.end_hold(pod.uid)
 
-    async def _tell_over(self, pod: PodView, reason: str, message: str) -> None:
-        await self._around.writes.tell(pod, holds=False, reason=reason, message=message)
+    async def _write_ended(self, pod: PodView, reason: str, message: str) -> None:
+        await self._context.writes.write_reclaiming(
+            pod, holds=False, reason=reason, message=message
+        )

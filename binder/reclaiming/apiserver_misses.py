@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import NoReturn
 
 from binder import apiserver_events
-from binder.reclaiming.apiserver_surroundings import Surroundings
+from binder.reclaiming.apiserver_context import ReclaimContext
 from kube.api import Done, PermanentError, Reconciler, Result
 from scheduler_plugin.api import (
     Hold,
@@ -39,15 +39,15 @@ FreeNodes = Callable[[PodView], Awaitable[Collection[str]]]
 class MissKeeper:
     """Writes the missed nodes of pods; `run` finds missed nodes of pods without holds."""
 
-    def __init__(self, around: Surroundings, missed: MissedNodes, free_nodes: FreeNodes) -> None:
-        self._around = around
-        self._world = around.world
+    def __init__(self, context: ReclaimContext, missed: MissedNodes, free_nodes: FreeNodes) -> None:
+        self._context = context
+        self._world = context.world
         self._missed = missed
         self._free_nodes = free_nodes
         # For pods without holds, since when something is free for them.
         self._free: dict[PodUid, float] = {}
         self._queue: Reconciler[PodUid] = Reconciler(
-            "misses", self._reconcile, why_not=around.why_not
+            "misses", self._reconcile, why_not=context.why_not
         )
 
     async def run(self) -> NoReturn:
@@ -63,10 +63,10 @@ class MissKeeper:
     def note_free(self, holds: Iterable[Hold], stuck: Collection[PodUid]) -> None:
         """Take what is free for pods that kube-scheduler tried and did not bind."""
         before, self._free = self._free, {}
-        self._missed.forget_old(self._around.clock())
-        kept, now = self._kept_nodes(), self._around.monotonic()
+        self._missed.forget_old(self._context.clock())
+        kept, now = self._kept_nodes(), self._context.monotonic()
         for hold in holds:
-            is_there = outlook(hold, self._world, stuck) is Outlook.IS_THERE
+            is_there = outlook(hold, self._world, stuck) is Outlook.IS_FREE
             if hold.node and is_there and kept.get(hold.node, {hold.pod}) <= {hold.pod}:
                 since = self._free[hold.pod] = before.get(hold.pod, now)
                 self._queue.add_after(hold.pod, since + FREE_SECONDS - now)
@@ -84,7 +84,7 @@ class MissKeeper:
         kube-scheduler tries a pod on all nodes in one attempt: so it fits none of them.
         """
         pod, since = self._world.facts.pod(uid), self._free.get(uid)
-        if pod is None or since is None or self._around.monotonic() < since + FREE_SECONDS:
+        if pod is None or since is None or self._context.monotonic() < since + FREE_SECONDS:
             return Done()
         if pod.may_be_bound:
             kept, free = self._kept_nodes(), await self._free_nodes(pod)
@@ -100,13 +100,13 @@ class MissKeeper:
         Raises:
             ApiError, FencedError: The condition was not written.
         """
-        now = self._around.clock()
+        now = self._context.clock()
         told = {node for node, until in read_missed(pod.missed) if now < until}
         if told.issuperset(nodes):
             return
         found = self._missed.miss(placement_class(pod, self._world.facts), nodes, now)
         try:
-            await self._around.writes.tell_missed(pod, dict([*found.items()][-MOST_NAMED:]))
+            await self._context.writes.write_missed(pod, dict([*found.items()][-MOST_NAMED:]))
         except PermanentError as error:
             logger.warning("condition of missed nodes not written pod=%s: %s", pod, error)
-        self._around.tell(apiserver_events.reclaim_missed(pod, sorted(nodes)))
+        self._context.report(apiserver_events.reclaim_missed(pod, sorted(nodes)))

@@ -40,24 +40,26 @@ class ReclaimWrites:
     note_pod: Callable[[JsonObject], None]
     write_seconds: float
 
-    async def tell(self, pod: PodView, *, holds: bool, reason: str, message: str) -> None:
+    async def write_reclaiming(
+        self, pod: PodView, *, holds: bool, reason: str, message: str
+    ) -> None:
         """Write the condition `moorage.dev/Reclaiming`. Raises ApiError or FencedError."""
         fields = {"status": str(holds), "reason": reason, "message": message}
         await self._write(pod, {"type": RECLAIMING_CONDITION, **fields})
 
-    async def tell_missed(self, pod: PodView, nodes: Mapping[str, datetime]) -> None:
+    async def write_missed(self, pod: PodView, nodes: Mapping[str, datetime]) -> None:
         """Write the missed nodes of a pod, each with its end. Raises as above."""
         fields = {"status": "True", "reason": "NotBound", "message": missed_text(nodes)}
         await self._write(pod, {"type": MISSED_CONDITION, **fields})
 
-    async def tell_stale(self, pod: PodView, since: str | None, message: str) -> None:
+    async def write_stale(self, pod: PodView, since: str | None, message: str) -> None:
         """Write since when a PodGroup has too few pods; None for complete. Raises as above."""
         fields = {"status": "False", "reason": "Complete", "message": message}
         if since is not None:
             fields |= {"status": "True", "reason": "TooFewPods", "lastTransitionTime": since}
         await self._write(pod, {"type": STALE_CONDITION, **fields})
 
-    async def tell_slow(self, pod: PodView, digests: Sequence[str]) -> None:
+    async def write_slow(self, pod: PodView, digests: Sequence[str]) -> None:
         """Write which selectors of a waiting pod take too long, for the next leader.
 
         A failed write is logged; the next leader then finds it out anew.

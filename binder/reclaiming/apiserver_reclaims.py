@@ -4,7 +4,7 @@
         └───────────────── again after a change, or after a while ◄──────────────┘
 
 A cycle is computed in small steps, so that kube-scheduler is answered in between. Each decision is
-checked again right before it is carried out (`apiserver_takes`). `apiserver_holds` keeps and ends
+checked again right before it is carried out (`apiserver_targets`). `apiserver_holds` keeps and ends
 the holds.
 """
 
@@ -17,27 +17,27 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NoReturn
 
+from binder.reclaiming.apiserver_context import ReclaimContext
 from binder.reclaiming.apiserver_holds import HoldKeeper
 from binder.reclaiming.apiserver_misses import MissKeeper
-from binder.reclaiming.apiserver_supplies import StockSupplies
-from binder.reclaiming.apiserver_surroundings import Surroundings
-from binder.reclaiming.apiserver_takes import Taker
+from binder.reclaiming.apiserver_placements import PlacementSource
+from binder.reclaiming.apiserver_targets import TargetEvictor
 from kube.api import After, Reconciler, Result
 from kube.shapes.times import time_of
 from scheduler_plugin.api import (
     Cycle,
     Decision,
     Hold,
+    InProgress,
+    Inventory,
     MissedNodes,
-    Nobody,
-    OnItsWay,
+    NoCandidates,
     PodChanged,
     PodUid,
     PodView,
     QueueName,
     QueueOrder,
-    Stock,
-    Take,
+    Targets,
     WorldChange,
     may_want_device,
 )
@@ -59,7 +59,7 @@ RECHECK_SECONDS = 5.0
 SLICE_SECONDS = 0.001
 """How long a cycle computes before it sleeps for the same time."""
 
-MOST_TAKES = 256
+MOST_TARGET_SETS = 256
 """The largest number of heads with targets in a cycle; the next cycle serves the rest."""
 
 MOST_EVICTIONS = 600
@@ -74,14 +74,14 @@ class ReclaimConfig:
     """The inputs and limits of preemption.
 
     Attributes:
-        lacking: Returns the pods that lack room below a limit.
-        stock: Nodes and devices.
+        short_of_room: Returns the pods that lack room below a limit.
+        inventory: Nodes and devices.
         is_off: Whether preemption for quota is off.
         most_in_a_minute: The largest number of pods to evict for one queue within a minute.
     """
 
-    lacking: Callable[[], Sequence[PodUid]]
-    stock: Stock
+    short_of_room: Callable[[], Sequence[PodUid]]
+    inventory: Inventory
     is_off: bool = False
     most_in_a_minute: int = MOST_EVICTIONS
 
@@ -89,23 +89,23 @@ class ReclaimConfig:
 class Reclaimer:
     """Evicts pods for guaranteed quota while `run` runs; to be run once the world is in sync."""
 
-    def __init__(self, around: Surroundings, config: ReclaimConfig) -> None:
-        self.told: Callable[[], None] = lambda: None
+    def __init__(self, context: ReclaimContext, config: ReclaimConfig) -> None:
+        self.on_unmet_changed: Callable[[], None] = lambda: None
         """Called when the condition `QuotaUnmet` of a Queue changed."""
-        self._around = around
-        self._world = around.world
+        self._context = context
+        self._world = context.world
         self._config = config
         missed = MissedNodes()
-        self._supplies = StockSupplies(around, config.stock, missed)
-        self._misses = MissKeeper(around, missed, self._supplies.free_nodes)
-        self.holds = HoldKeeper(around, missed, self._misses, self._now_stuck)
-        self._taker = Taker(around, self.holds, self._now_stuck, config.most_in_a_minute)
+        self._placement_source = PlacementSource(context, config.inventory, missed)
+        self._misses = MissKeeper(context, missed, self._placement_source.free_nodes)
+        self.holds = HoldKeeper(context, missed, self._misses, self._now_stuck)
+        self._evictor = TargetEvictor(context, self.holds, self._now_stuck, config.most_in_a_minute)
         # Pods that were tried and not bound; and the end of the grace period of terminating pods.
         self._tried: dict[PodUid, None] = {}
         self._leaving: dict[PodUid, datetime] = {}
         self._not_before = 0.0
         self._queue: Reconciler[str] = Reconciler(
-            "reclaim", self._reconcile, why_not=self._around.why_not
+            "reclaim", self._reconcile, why_not=self._context.why_not
         )
 
     # Events.
@@ -127,7 +127,7 @@ class Reclaimer:
             self._queue.add_after(CYCLE, seconds)
 
     def _tick(self) -> float:
-        return max(TICK_SECONDS, self._not_before - self._around.monotonic())
+        return max(TICK_SECONDS, self._not_before - self._context.monotonic())
 
     def _follow(self, uid: PodUid) -> None:
         pod = self._world.facts.pod(uid)
@@ -141,7 +141,7 @@ class Reclaimer:
 
     def _now_stuck(self) -> frozenset[PodUid]:
         """Terminating pods whose grace period ended more than `STUCK` ago."""
-        last = self._around.clock() - STUCK
+        last = self._context.clock() - STUCK
         return frozenset(uid for uid, moment in self._leaving.items() if moment < last)
 
     # The cycle.
@@ -151,36 +151,38 @@ class Reclaimer:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.holds.run())
             if not self._config.is_off:
-                tasks.create_task(self._supplies.run())
+                tasks.create_task(self._placement_source.run())
                 tasks.create_task(self._misses.run())
                 tasks.create_task(self._queue.run())
         raise AssertionError("reconcilers never end")
 
     async def _reconcile(self, _: str) -> Result:
-        began = self._around.monotonic()
+        began = self._context.monotonic()
         waiting = self._waiting()
-        away, rations = self._taker.away(), self._taker.rations()
-        supply = self._supplies.supply(away)
-        cycle = Cycle(self._world, self._around.clock(), away, supply, rations)
-        await self._stepped(cycle.prepare(waiting))
-        takes, unmet = await self._decided(cycle, iter(QueueOrder(waiting, cycle.standings)))
-        self._not_before = self._around.monotonic() + REST * (self._around.monotonic() - began)
-        self._tell_unmet(unmet)
-        await self._taker.carry_out(takes, cycle.standings)
+        excluded, eviction_limits = self._evictor.excluded(), self._evictor.eviction_limits()
+        placements = self._placement_source.placements(excluded)
+        cycle = Cycle(self._world, self._context.clock(), excluded, placements, eviction_limits)
+        await self._run_steps(cycle.prepare(waiting))
+        target_sets, unmet = await self._decided(
+            cycle, iter(QueueOrder(waiting, cycle.queue_shares))
+        )
+        self._not_before = self._context.monotonic() + REST * (self._context.monotonic() - began)
+        self._report_unmet(unmet)
+        await self._evictor.carry_out(target_sets, cycle.queue_shares)
         # A waiting pod may become known without a change.
-        return After(self._tick() if takes else RECHECK_SECONDS)
+        return After(self._tick() if target_sets else RECHECK_SECONDS)
 
     def _waiting(self) -> list[PodView]:
         """The pods that lack room, and those that were tried and not bound."""
-        uids = dict.fromkeys((*self._config.lacking(), *self._tried))
+        uids = dict.fromkeys((*self._config.short_of_room(), *self._tried))
         found = (self._world.facts.pod(uid) for uid in uids)
         return [pod for pod in found if pod is not None and pod.may_be_bound]
 
     async def _decided(
         self, cycle: Cycle, order: Iterator[PodView]
-    ) -> tuple[list[Take], dict[QueueName, str]]:
+    ) -> tuple[list[Targets], dict[QueueName, str]]:
         """The targets, and for queues with unmet quota the reason."""
-        takes: list[Take] = []
+        target_sets: list[Targets] = []
         free: list[Hold] = []
         guaranteed: list[Hold] = []
         unmet: dict[QueueName, str] = {}
@@ -189,21 +191,21 @@ class Reclaimer:
             if pod.uid in served:
                 continue
             found = await self._found(cycle, pod)
-            if isinstance(found, Take):
+            if isinstance(found, Targets):
                 served |= {hold.pod for hold in found.holds}
-                takes.append(found)
-            elif isinstance(found, OnItsWay):
+                target_sets.append(found)
+            elif isinstance(found, InProgress):
                 tried = [hold for hold in found.holds if hold.pod in self._tried]
                 free += tried
                 guaranteed += tried if found.is_guaranteed else ()
             elif found.unmet is not None:
                 unmet.setdefault(found.unmet, found.sentence)
-            if len(takes) >= MOST_TAKES:
+            if len(target_sets) >= MOST_TARGET_SETS:
                 unmet |= self._still_unmet(order, unmet)
                 break
         self._misses.note_free(free, self._now_stuck())
         self.holds.keep_free(guaranteed)
-        return takes, unmet
+        return target_sets, unmet
 
     def _still_unmet(
         self, left: Iterable[PodView], unmet: Mapping[QueueName, str]
@@ -216,32 +218,32 @@ class Reclaimer:
     async def _found(self, cycle: Cycle, pod: PodView) -> Decision:
         """Decide about a pod; an unexpected error must not stop the cycle for other pods."""
         try:
-            return await self._stepped(self._steps(cycle, pod))
+            return await self._run_steps(self._steps(cycle, pod))
         except Exception as error:
             logger.exception("reclaim failed pod=%s", pod)
-            return Nobody(f"{pod} waits: the decision about it failed: {error!r}.")
+            return NoCandidates(f"{pod} waits: the decision about it failed: {error!r}.")
 
     def _steps(self, cycle: Cycle, pod: PodView) -> Iterator[Decision | None]:
         queue = self._world.facts.queue_of(pod)
-        if self._taker.backs_off(pod.uid):
+        if self._evictor.backs_off(pod.uid):
             failed = "the API server failed at evictions for it a moment ago"
-            return iter([Nobody(f"{pod} waits: {failed}; they are tried again.", queue)])
-        if (why := self._supplies.why_not_known(pod)) is not None:
-            return iter([Nobody(why, queue if why else None)])
+            return iter([NoCandidates(f"{pod} waits: {failed}; they are tried again.", queue)])
+        if (why := self._placement_source.why_not_known(pod)) is not None:
+            return iter([NoCandidates(why, queue if why else None)])
         return cycle.steps(pod)
 
-    async def _stepped(self, steps: Iterator[Decision | None]) -> Decision:
+    async def _run_steps(self, steps: Iterator[Decision | None]) -> Decision:
         """Run steps that yield, and sleep in between for the time that they took."""
-        began = self._around.monotonic()
+        began = self._context.monotonic()
         for step in steps:
             if step is not None:
                 return step
-            if (took := self._around.monotonic() - began) > SLICE_SECONDS:
+            if (took := self._context.monotonic() - began) > SLICE_SECONDS:
                 await asyncio.sleep(took)
-                began = self._around.monotonic()
-        return OnItsWay()
+                began = self._context.monotonic()
+        return InProgress()
 
-    def _tell_unmet(self, unmet: dict[QueueName, str]) -> None:
+    def _report_unmet(self, unmet: dict[QueueName, str]) -> None:
         if unmet != self._world.unmet:
             self._world.tell_unmet(unmet)
-            self.told()
+            self.on_unmet_changed()

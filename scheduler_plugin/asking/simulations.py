@@ -22,11 +22,11 @@ from scheduler_plugin.judging.verdicts import Admitted, Refused, assume
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.decisions import Take
+from scheduler_plugin.reclaiming.targets import Targets
 from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
 from scheduler_plugin.viewing.queue_rows import QueueRow, queue_rows
 from scheduler_plugin.viewing.why import ADMITTED, NEEDS_NOTHING, decision, without_refusal
-from scheduler_plugin.waiting.decisions import Wait
+from scheduler_plugin.waiting.admissions import WaitReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ def _simulated(pod: PodView, world: World, free: FreeDevices, now: datetime) -> 
         return _refused(pod, found, world, now)
     if (short := free.take([other for other, _ in found.admitted])) is not None:
         sentence = f"All queue rules pass. {short.sentence}"
-        return SimulatedPod(pod=name, reason=Wait.NO_DEVICE_FREE, sentence=sentence)
+        return SimulatedPod(pod=name, reason=WaitReason.NO_DEVICE_FREE, sentence=sentence)
     charged: list[Charged] = []
     for other, admitted in found.admitted:
         charged.extend(_charged(other, admitted))
@@ -138,7 +138,7 @@ def _simulated(pod: PodView, world: World, free: FreeDevices, now: datetime) -> 
 def _refused(pod: PodView, found: Refused, world: World, now: datetime) -> SimulatedPod:
     going, sentence = decision(world, pod, now), found.sentence
     evicted: tuple[str, ...] = ()
-    if isinstance(going, Take):
+    if isinstance(going, Targets):
         sentence, evicted = f"{sentence} {going.sentence}", tuple(map(_named, going.pods))
     return SimulatedPod(
         pod=_named(pod), reason=str(found.reason), sentence=sentence, evicted=evicted
@@ -180,7 +180,7 @@ def _told(
     if refused is None:
         return (*without_refusal(pod, free), ())
     going = decision(world, pod, now)
-    evicted = tuple(map(_named, going.pods)) if isinstance(going, Take) else ()
+    evicted = tuple(map(_named, going.pods)) if isinstance(going, Targets) else ()
     return str(refused.reason), refused.sentence, evicted
 
 

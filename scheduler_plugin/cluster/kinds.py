@@ -56,7 +56,7 @@ from scheduler_plugin.objects.projections import (
     project_configuration,
 )
 from scheduler_plugin.objects.queue_objects import parse_queue
-from scheduler_plugin.reclaiming.places.published_slices import PublishedSlice, published_slice
+from scheduler_plugin.reclaiming.placement.published_slices import PublishedSlice, published_slice
 from scheduler_plugin.shapes import QueueFields
 
 T = TypeVar("T")

@@ -28,7 +28,7 @@ from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.projections import is_kept
-from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
 
 logger = logging.getLogger(__name__)
 
@@ -53,10 +53,10 @@ class ClusterWorld:
         """Without `follows_nodes` a user without the right to list nodes may run it."""
         self.settings = settings
         self.world = World(settings)
-        self.stock = Stock()
+        self.inventory = Inventory()
         self._client = client
-        nodes = self.stock.nodes if follows_nodes else None
-        tables = Tables(self.world, nodes, self.stock.devices)
+        nodes = self.inventory.nodes if follows_nodes else None
+        tables = Tables(self.world, nodes, self.inventory.devices)
         self.kinds = Kinds(client, watch or WatchSettings(), tables, self._changed, pod_groups)
         self._unknown = list(self.kinds)
         self._listeners: tuple[Listener, ...] = ()
@@ -170,7 +170,7 @@ class ClusterWorld:
                 kind.feed()
             self._fed.set()
             claims, pods = len(self.kinds.claims.store), len(self.kinds.pods.store)
-            nodes = sum(1 for _ in self.stock.nodes)
+            nodes = sum(1 for _ in self.inventory.nodes)
             logger.info("in sync claims=%d pods=%d nodes=%d", claims, pods, nodes)
         raise AssertionError("the stores run until cancelled")
 

@@ -15,9 +15,9 @@ from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.nodes import NodeView
 from scheduler_plugin.objects.pod_needs import PodOnNode
 from scheduler_plugin.objects.projections import StoredPod, project_pod, project_stored_pod
-from scheduler_plugin.reclaiming.places.nodes import Nodes
-from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
-from scheduler_plugin.reclaiming.places.published_slices import PublishedSlice
+from scheduler_plugin.reclaiming.placement.nodes import Nodes
+from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.placement.published_slices import PublishedSlice
 
 
 @dataclass(frozen=True, slots=True)

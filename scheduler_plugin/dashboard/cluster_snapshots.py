@@ -25,7 +25,7 @@ from scheduler_plugin.dashboard.lines import (
 from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.snapshots import Line, Snapshot
 from scheduler_plugin.dashboard.told_events import Recent
-from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
 from scheduler_plugin.viewing.free_devices import FreeDevices
 from scheduler_plugin.viewing.queue_rows import queue_rows
 

@@ -16,7 +16,7 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.dashboard.snapshots import Line
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
-from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
 from scheduler_plugin.viewing.free_devices import FreeDevices, free_devices
 from scheduler_plugin.viewing.instance_rows import InstanceRow, instance_rows
 from scheduler_plugin.viewing.pod_rows import pod_row

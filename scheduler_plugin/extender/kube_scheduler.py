@@ -23,7 +23,7 @@ from scheduler_plugin.objects.bindings import CarriesOut
 from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.held_devices import HeldDevices
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
+from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 
 PATIENCE_SECONDS = 5.0
 """How long a call waits until the plugin sees that its kube-scheduler holds the Lease, which it may
@@ -53,7 +53,7 @@ class Extender:
         self._cluster = cluster
         self._lease = lease
         self._clock = clock
-        self._held = HeldDevices(cluster.world, cluster.stock)
+        self._held = HeldDevices(cluster.world, cluster.inventory)
         self._binds = Binds(cluster, binder, self._held, clock, monotonic)
         self.refusals = RefusedPods()
         self.lookups = ClaimLookups(cluster.refresh_claim)

@@ -41,7 +41,7 @@ from scheduler_plugin.objects.bindings import (
 from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.held_devices import HeldDevices
-from scheduler_plugin.waiting.away.resting_pods import RestingPods
+from scheduler_plugin.waiting.deferred.pod_backoffs import PodBackoffs
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Binds:
         self._monotonic = monotonic
         self._reads = FreshReads(cluster, monotonic)
         self._writing: KeyLocks[ClaimUid] = KeyLocks()
-        self._failures = RestingPods()
+        self._failures = PodBackoffs()
         # How often Filter passed each pod since its last binding.
         self._passes: dict[PodUid, int] = {}
         self.unknown = UnknownBinds(cluster, monotonic)

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from kube.api import is_loopback
 from scheduler_plugin.pages.http_figures import FiguresPage
-from scheduler_plugin.waiting.decisions import KnownWaits, WaitingPod
+from scheduler_plugin.waiting.admissions import WaitingPod, WaitingPodQueries
 
 
 class WaitingPodPage(BaseModel):
@@ -52,7 +52,7 @@ class WaitingPodPage(BaseModel):
 
 def pages_app(
     why_not_ready: Callable[[], str],
-    waiting: KnownWaits,
+    waiting: WaitingPodQueries,
     figures: FiguresPage,
 ) -> FastAPI:
     """The application; errors are answered with a sentence of plain text.
@@ -79,7 +79,7 @@ def pages_app(
 
     @app.get("/waiting/{namespace}/{name}", dependencies=[Depends(_from_within)])
     async def waiting_pod(namespace: str, name: str) -> WaitingPodPage:
-        if why := waiting.why_not_told():
+        if why := waiting.why_unknown():
             raise HTTPException(503, why)
         found = waiting.waiting(namespace, name)
         if isinstance(found, str):

@@ -1,8 +1,8 @@
 """One preemption cycle over all pods that wait, head by head.
 
-    head ──► lacks nothing ──► `OnItsWay`
-       └───► candidates in order, until they are enough ──► `Take`, without unneeded targets
-                                    └── not enough ───────► `Nobody`, with the reason
+    head ──► lacks nothing ──► `InProgress`
+       └───► candidates in order, until they are enough ──► `Targets`, without unneeded targets
+                                    └── not enough ───────► `NoCandidates`, with the reason
 
 The targets of one head, and what it will be charged, count for all heads after it: so one cycle
 serves all pods of a queue. The search is greedy and does not find the smallest set. Afterwards
@@ -23,21 +23,26 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.steps import Steps
-from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
-from scheduler_plugin.reclaiming.errands import Errand
+from scheduler_plugin.reclaiming.candidate_order import CandidateOrder
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
+from scheduler_plugin.reclaiming.fill_back import fill_back
 from scheduler_plugin.reclaiming.heads import Head, head_of
-from scheduler_plugin.reclaiming.held_places import with_places
-from scheduler_plugin.reclaiming.orders import Order
-from scheduler_plugin.reclaiming.places.places import Place
-from scheduler_plugin.reclaiming.sentences import InVain, Unserved, nobody, taken
-from scheduler_plugin.reclaiming.sparing import spare
-from scheduler_plugin.reclaiming.standings import Standings
-from scheduler_plugin.reclaiming.supplies import Supply
-from scheduler_plugin.reclaiming.takings import Takings
-from scheduler_plugin.reclaiming.victims.victims import Away
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.held_placements import with_placements
+from scheduler_plugin.reclaiming.messages import (
+    KnownNoCandidates,
+    Unserved,
+    no_candidates_text,
+    taken,
+)
+from scheduler_plugin.reclaiming.placement.node_fit import Placement
+from scheduler_plugin.reclaiming.placements import Placements
+from scheduler_plugin.reclaiming.queue_shares import QueueShares
+from scheduler_plugin.reclaiming.simulated_evictions import SimulatedEvictions
+from scheduler_plugin.reclaiming.target_searches import TargetSearch
+from scheduler_plugin.reclaiming.targets import Decision, InProgress, Targets
+from scheduler_plugin.reclaiming.victims.victims import ExcludedPods
 
-PutOff = Callable[[QueueName, int], str]
+EvictionLimit = Callable[[QueueName, int], str]
 """Takes a queue and a number of pods: why these are not evicted now; "" where they may be."""
 
 
@@ -49,40 +54,42 @@ class Cycle:
     """Decisions for all pods that wait, in the order of the calls.
 
     The world may change while `steps` pauses: its sums are read each time. Each decision is checked
-    again before it is carried out (`due_takes`).
+    again before it is carried out (`due_targets`).
     """
 
     def __init__(
         self,
         world: WorldView,
         now: datetime,
-        away: Away,
-        supply: Supply,
-        put_off: PutOff = lambda queue, pods: "",
+        excluded: ExcludedPods,
+        placements: Placements,
+        eviction_limit: EvictionLimit = lambda queue, pods: "",
     ) -> None:
         """Create.
 
         Args:
             world: The known objects.
             now: The wall-clock time.
-            away: Pods that are no candidates.
-            supply: Finds nodes and devices.
-            put_off: Says whether evictions for a queue have to wait.
+            excluded: Pods that are no candidates.
+            placements: Finds nodes and devices.
+            eviction_limit: Says whether evictions for a queue have to wait.
         """
-        self._put_off = put_off
+        self._eviction_limit = eviction_limit
         self._world = world.trial()
-        self._away = away
-        self._supply = supply
-        self._standings = Standings(self._world, away)
-        self._takings = Takings(self._world, now, away, supply, self._standings)
-        self._in_vain: dict[object, InVain] = {}
+        self._excluded = excluded
+        self._placements = placements
+        self._queue_shares = QueueShares(self._world, excluded)
+        self._evictions = SimulatedEvictions(
+            self._world, now, excluded, placements, self._queue_shares
+        )
+        self._known_results: dict[object, KnownNoCandidates] = {}
         # The pods that have what they need by a decision of this cycle.
         self._served_pods: set[PodUid] = set()
 
     @property
-    def standings(self) -> Standings:
+    def queue_shares(self) -> QueueShares:
         """The usage and shares of each queue, with the decisions of this cycle."""
-        return self._standings
+        return self._queue_shares
 
     def prepare(self, pods: Iterable[PodView]) -> Iterator[None]:
         """Compute the shares of the requested resources in steps, before the pods are ordered."""
@@ -91,7 +98,7 @@ class Cycle:
             keys |= {key: None for key, _ in asked(pod, self._world.facts)}
             if not number % FEW:
                 yield
-        yield from self._standings.prepare(keys)
+        yield from self._queue_shares.prepare(keys)
 
     def serve(self, pod: PodView) -> Decision:
         """As `steps`, without pauses."""
@@ -103,62 +110,62 @@ class Cycle:
         It yields None at each pause, and the decision last.
         """
         if pod.uid in self._served_pods:
-            yield OnItsWay()
+            yield InProgress()
             return
         head = head_of(pod, self._world, self._served_pods)
-        if isinstance(head, Nobody):
+        if isinstance(head, NoCandidates):
             yield head
-        elif (before := self._in_vain.get(head.kind)) is not None:
+        elif (before := self._known_results.get(head.kind)) is not None:
             yield before.of(head)
         else:
-            yield from self._standings.prepare(key for key, _ in head.adds)
-            yield from self._served(pod, self._takings.errand(head))
+            yield from self._queue_shares.prepare(key for key, _ in head.adds)
+            yield from self._served(pod, self._evictions.search(head))
 
-    def _served(self, pod: PodView, errand: Errand) -> Iterator[Decision | None]:
-        head = errand.head
-        yield from self._supply.look(head, self._takings.gone)
-        if doubt := self._supply.doubt(head, self._takings.gone):
+    def _served(self, pod: PodView, search: TargetSearch) -> Iterator[Decision | None]:
+        head = search.head
+        yield from self._placements.look(head, self._evictions.gone)
+        if why_not_modelled := self._placements.why_not_modelled(head, self._evictions.gone):
             what = "room below a limit" if head.lacks_room else "a device"
-            unmet = head.queue if self._standings.is_below_quota(head) else None
-            yield Nobody(f"{head} waits for {what}, and {doubt}.", unmet)
-        elif (found := (yield from self._take_enough(errand))) is not None:
+            unmet = head.queue if self._queue_shares.is_below_quota(head) else None
+            yield NoCandidates(f"{head} waits for {what}, and {why_not_modelled}.", unmet)
+        elif (found := (yield from self._take_enough(search))) is not None:
             yield found
         else:
-            yield from spare(errand, self._takings, self._supply)
-            yield self._decided(pod, errand)
+            yield from fill_back(search, self._evictions, self._placements)
+            yield self._decided(pod, search)
 
-    def _take_enough(self, errand: Errand) -> Steps[Nobody | None]:
+    def _take_enough(self, search: TargetSearch) -> Steps[NoCandidates | None]:
         """Take targets until nothing is lacking; else put all back and return the reason."""
-        takings = self._takings
+        evictions = self._evictions
         while True:
-            yield from self._supply.look(errand.head, takings.gone)
-            if not (lacking := takings.lacking(errand)):
+            yield from self._placements.look(search.head, evictions.gone)
+            if not (short_of := evictions.short_of(search)):
                 return None
-            victim = yield from takings.next(errand, lacking)
+            victim = yield from evictions.next(search, short_of)
             if victim is not None:
-                takings.take(errand, victim)
-            elif not takings.goes_further(errand):
-                found = self._nobody(errand, lacking)
-                takings.give_back(errand)
+                evictions.take(search, victim)
+            elif not evictions.extends_reach(search):
+                found = self._no_candidates(search, short_of)
+                evictions.put_back(search)
                 return found
 
-    def _decided(self, pod: PodView, errand: Errand) -> Decision:
-        head = errand.head
-        if errand.taken and (why := self._put_off(head.queue, len(errand.to_evict))):
-            self._takings.give_back(errand)
-            return Nobody(f"{head} waits: {why}", head.queue)
-        is_guaranteed = self._standings.is_below_quota(head)
+    def _decided(self, pod: PodView, search: TargetSearch) -> Decision:
+        head = search.head
+        if search.taken and (why := self._eviction_limit(head.queue, len(search.to_evict))):
+            self._evictions.put_back(search)
+            return NoCandidates(f"{head} waits: {why}", head.queue)
+        is_guaranteed = self._queue_shares.is_below_quota(head)
         places = self._keep(head)
-        holds = with_places(head.holds, places, errand.victims, self._world)
-        if not errand.taken:
-            return OnItsWay(() if head.lacks_room else holds, is_guaranteed)
-        said = taken(head, errand.victims, places)
-        return Take(pod, holds, errand.victims, said, places, is_device=not head.lacks_room)
+        holds = with_placements(head.holds, places, search.victims, self._world)
+        if not search.taken:
+            return InProgress(() if head.lacks_room else holds, is_guaranteed)
+        said = taken(head, search.victims, places)
+        return Targets(pod, holds, search.victims, said, places, is_device=not head.lacks_room)
 
-    def _keep(self, head: Head) -> tuple[Place, ...]:
+    def _keep(self, head: Head) -> tuple[Placement, ...]:
         """Assume the head, and reserve for it what it finds."""
         self._served_pods |= head.uids
-        places = tuple(self._supply.keep(head, self._takings.gone))
+        places = tuple(self._placements.keep(head, self._evictions.gone))
         for case in head.cases:
             admitted = Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
             assume(case.pod, admitted, self._world, AT_ONCE)
@@ -166,21 +173,23 @@ class Cycle:
 
     # Messages.
 
-    def _nobody(self, errand: Errand, lacking: tuple[ResourceKey, ...]) -> Nobody:
-        head, orders = errand.head, self._takings.orders(errand, lacking)
+    def _no_candidates(
+        self, search: TargetSearch, short_of: tuple[ResourceKey, ...]
+    ) -> NoCandidates:
+        head, orders = search.head, self._evictions.orders(search, short_of)
         stay = Counter(why for order in orders for why in order.protected.values())
-        is_within = errand.reach > 0 and any(map(errand.is_guaranteed, lacking))
-        is_below = is_within or self._standings.is_below_quota(head)
+        is_within = search.reach > 0 and any(map(search.is_guaranteed, short_of))
+        is_below = is_within or self._queue_shares.is_below_quota(head)
         unmet = head.queue if is_below else None
-        lacks = next(self._takings.shortages(errand), None)
-        why_not = self._supply.why_not(head) if lacks is None else ""
-        said = Unserved(lacking, lacks, stay, self._held_back_by(orders), why_not)
-        found = Nobody(nobody(head, said, is_within, is_below), unmet)
+        lacks = next(self._evictions.shortfalls(search), None)
+        why_not = self._placements.why_not(head) if lacks is None else ""
+        said = Unserved(short_of, lacks, stay, self._held_back_by(orders), why_not)
+        found = NoCandidates(no_candidates_text(head, said, is_within, is_below), unmet)
         if head.kind is not None:
-            self._in_vain[head.kind] = InVain(str(head), found)
+            self._known_results[head.kind] = KnownNoCandidates(str(head), found)
         return found
 
-    def _held_back_by(self, orders: Iterable[Order]) -> str:
+    def _held_back_by(self, orders: Iterable[CandidateOrder]) -> str:
         """Why one of the pods may not be evicted now; "" where there is none."""
         uids = (uid for order in orders for uid in order.held_back)
-        return next((self._away.held_back[uid] for uid in uids), "")
+        return next((self._excluded.held_back[uid] for uid in uids), "")

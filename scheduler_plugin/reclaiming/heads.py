@@ -11,13 +11,13 @@ from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, summed
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.kinds import kind_of
-from scheduler_plugin.reclaiming.wants import (
-    Nobody,
+from scheduler_plugin.reclaiming.equivalent_heads import kind_of
+from scheduler_plugin.reclaiming.expected_charges import (
+    NoCandidates,
+    gang_of,
     holds_of,
     names_of,
     served_with_another,
-    together_with,
     tried_cases,
 )
 
@@ -67,22 +67,24 @@ class Head:
         return names_of(self.pods)
 
 
-def head_of(pod: PodView, world: WorldView, served: Collection[PodUid] = ()) -> Head | Nobody:
+def head_of(pod: PodView, world: WorldView, served: Collection[PodUid] = ()) -> Head | NoCandidates:
     """The head of a waiting pod and its gang; or why nothing is evicted for them.
 
-    `served` is as for `together_with`.
+    `served` is as for `gang_of`.
     """
-    pods = together_with(pod, world, served)
-    if isinstance(pods, Nobody):
+    pods = gang_of(pod, world, served)
+    if isinstance(pods, NoCandidates):
         return pods
     cases = tried_cases(pods, world)
-    if isinstance(cases, Nobody):
+    if isinstance(cases, NoCandidates):
         return cases
     if why := served_with_another(pods, world):
-        return Nobody(why)
+        return NoCandidates(why)
     holds = holds_of([case for case, _ in cases])
     if not holds:
-        return Nobody(f"{names_of(pods)} would be charged to several queues; one is supported.")
+        return NoCandidates(
+            f"{names_of(pods)} would be charged to several queues; one is supported."
+        )
     return Head(
         pods=tuple(pods),
         holds=holds,

@@ -14,18 +14,18 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.places.device_use import DeviceUse
-from scheduler_plugin.reclaiming.places.places import InDoubtError, Place, Places
-from scheduler_plugin.reclaiming.places.seekers import Seeker, seekers_of
-from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.placement.demands import PodDemand, demands_of
+from scheduler_plugin.reclaiming.placement.device_use import DeviceUse
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
+from scheduler_plugin.reclaiming.placement.node_fit import NodeFit, NotModelledError, Placement
 
 
 class HeldDevices:
     """The nodes that are refused to a pod because of holds."""
 
-    def __init__(self, world: WorldView, stock: Stock) -> None:
+    def __init__(self, world: WorldView, inventory: Inventory) -> None:
         self._world = world
-        self._stock = stock
+        self._inventory = inventory
         # By pod, the nodes where kube-scheduler picked a held device for it.
         self._picked: dict[PodUid, dict[str, Hold]] = {}
 
@@ -36,11 +36,11 @@ class HeldDevices:
             self._picked.pop(pod.uid, None)
             return {}
         found = self._picked_before(pod, holds)
-        seekers = seekers_of([pod], self._world)
-        if isinstance(seekers, str):
+        demands = demands_of([pod], self._world)
+        if isinstance(demands, str):
             return found
-        wanted = [hold for hold in holds if self._is_wanted(hold, seekers[0])]
-        return self._refusals(seekers[0], wanted) | found if wanted else found
+        wanted = [hold for hold in holds if self._is_wanted(hold, demands[0])]
+        return self._refusals(demands[0], wanted) | found if wanted else found
 
     def why_taken(self, pod: PodView, claims: Sequence[ClaimView], node: str) -> str:
         """Why a pod may not have the devices that kube-scheduler picked; "" where it may.
@@ -72,17 +72,17 @@ class HeldDevices:
     def _may_have(self, uid: PodUid, hold: Hold) -> bool:
         """Whether a pod could use everything of another pod's hold."""
         pod = self._world.facts.pod(uid)
-        seekers = seekers_of([pod], self._world) if pod is not None else ""
-        if isinstance(seekers, str):
+        demands = demands_of([pod], self._world) if pod is not None else ""
+        if isinstance(demands, str):
             return False
-        return all(self._accepts(seekers[0], device) for device, _ in hold.devices)
+        return all(self._accepts(demands[0], device) for device, _ in hold.devices)
 
-    def _accepts(self, seeker: Seeker, device: DeviceId) -> bool:
-        return any(self._stock.accepts(ask, device) for ask in seeker.asks)
+    def _accepts(self, demand: PodDemand, device: DeviceId) -> bool:
+        return any(self._inventory.accepts(request, device) for request in demand.device_requests)
 
-    def _is_wanted(self, hold: Hold, seeker: Seeker) -> bool:
-        names = {ask.alternative.name for ask in seeker.resources}
-        return any(self._accepts(seeker, device) for device, _ in hold.devices) or any(
+    def _is_wanted(self, hold: Hold, demand: PodDemand) -> bool:
+        names = {request.alternative.name for request in demand.resources}
+        return any(self._accepts(demand, device) for device, _ in hold.devices) or any(
             name in names for name, _ in hold.resources
         )
 
@@ -100,52 +100,54 @@ class HeldDevices:
 
     # Nodes where too little is free beside what is held.
 
-    def _refusals(self, seeker: Seeker, holds: Sequence[Hold]) -> dict[str, str]:
-        places = Places(self._stock, DeviceUse(self._world, (), ()), ())
+    def _refusals(self, demand: PodDemand, holds: Sequence[Hold]) -> dict[str, str]:
+        places = NodeFit(self._inventory, DeviceUse(self._world, (), ()), ())
         answers: dict[object, Hold | None] = {}
         found = {}
         for node in self._nodes_with(holds):
-            alike, fits = self._alike(seeker, node, holds, places)
+            alike, fits = self._alike(demand, node, holds, places)
             if alike not in answers:
                 answers[alike] = self._kept(fits, node, holds)
             if (hold := answers[alike]) is not None:
-                found[node] = _refusal(seeker.pod, hold)
+                found[node] = _refusal(demand.pod, hold)
         return found
 
     def _nodes_with(self, holds: Sequence[Hold]) -> dict[str, None]:
         """The nodes that can use any held device."""
         devices = dict.fromkeys(device for hold in holds for device, _ in hold.devices)
         own = {hold.node: None for hold in holds if hold.resources}
-        return self._stock.nodes_of(devices) | own
+        return self._inventory.nodes_of(devices) | own
 
     def _alike(
-        self, seeker: Seeker, node: str, holds: Sequence[Hold], places: Places
-    ) -> tuple[object, Callable[[Sequence[Place]], bool]]:
+        self, demand: PodDemand, node: str, holds: Sequence[Hold], places: NodeFit
+    ) -> tuple[object, Callable[[Sequence[Placement]], bool]]:
         """A key that is equal for nodes with the same answer, and a test of one such node.
 
         For a node without matching devices of its own only devices count that several nodes can
         use. Its other resources do not count: kube-scheduler asks only about nodes that have them.
         """
-        has_own = any(self._accepts(seeker, device) for device in self._stock.devices.on(node))
+        has_own = any(self._accepts(demand, device) for device in self._inventory.devices.on(node))
         if has_own or any(hold.node == node and hold.resources for hold in holds):
-            return node, lambda before: isinstance(places.fit(seeker, node, None, before), Place)
-        reached = self._stock.selectors_of(node)
-        return reached, lambda before: places.has_devices(seeker, node, None, before)
+            return node, lambda before: isinstance(
+                places.fit(demand, node, None, before), Placement
+            )
+        reached = self._inventory.selectors_of(node)
+        return reached, lambda before: places.has_devices(demand, node, None, before)
 
     def _kept(
-        self, fits: Callable[[Sequence[Place]], bool], node: str, holds: Sequence[Hold]
+        self, fits: Callable[[Sequence[Placement]], bool], node: str, holds: Sequence[Hold]
     ) -> Hold | None:
         """The hold because of which a pod does not fit a node; None where there is none."""
         before = [_place(hold, node) for hold in holds]
         try:
             # Without holds it has to fit: otherwise kube-scheduler refuses the node itself.
             is_kept = fits(()) and not fits(before)
-        except InDoubtError:
+        except NotModelledError:
             return None
         return self._first(node, holds) if is_kept else None
 
     def _first(self, node: str, holds: Sequence[Hold]) -> Hold | None:
-        reachable = frozenset(self._stock.reachable(node))
+        reachable = frozenset(self._inventory.reachable(node))
         for hold in holds:
             has_own = hold.node == node and hold.resources
             if has_own or any(device in reachable for device, _ in hold.devices):
@@ -164,7 +166,7 @@ class HeldDevices:
         results = [r for claim in claims for r in claim.results or () if r.device_id == device]
         if not any(not result.admin_access for result in results):
             return False
-        offer = self._stock.devices.offer(device)
+        offer = self._inventory.devices.offer(device)
         if offer is None or offer.slots is None:
             return True
         return self._used(device, offer.slots, hold) + slots > offer.slots
@@ -180,10 +182,10 @@ class HeldDevices:
         )
 
 
-def _place(hold: Hold, node: str) -> Place:
+def _place(hold: Hold, node: str) -> Placement:
     """The hold as a placement on a node that can use it."""
     own = hold.resources if hold.node == node else ()
-    return Place(hold.pod, node, hold.devices, own, {name: 1000 * n for name, n in own})
+    return Placement(hold.pod, node, hold.devices, own, {name: 1000 * n for name, n in own})
 
 
 def _refusal(pod: PodView, hold: Hold, device: DeviceId | None = None) -> str:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from scheduler_plugin.judging.turns import Turn, asked, turn_of
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.standings import Standings
+from scheduler_plugin.reclaiming.queue_shares import QueueShares
 
 Rank: TypeAlias = tuple[int, Turn]
 """The negative amount below the queue's share, and the sort key of its head."""
@@ -22,16 +22,16 @@ Rank: TypeAlias = tuple[int, Turn]
 class QueueOrder:
     """An iterator over waiting pods; each is yielded once."""
 
-    def __init__(self, pods: Iterable[PodView], standings: Standings) -> None:
-        self._standings = standings
-        self._facts = standings.world.facts
-        self._lines: dict[QueueName, list[tuple[Turn, PodView]]] = {}
+    def __init__(self, pods: Iterable[PodView], queue_shares: QueueShares) -> None:
+        self._queue_shares = queue_shares
+        self._facts = queue_shares.world.facts
+        self._queued: dict[QueueName, list[tuple[Turn, PodView]]] = {}
         for pod in pods:
-            line = self._lines.setdefault(self._facts.queue_of(pod), [])
-            line.append((turn_of(pod), pod))
-        for line in self._lines.values():
-            line.sort(key=lambda entry: entry[0], reverse=True)
-        self._heap = [(self._rank(queue), queue) for queue in self._lines]
+            queued = self._queued.setdefault(self._facts.queue_of(pod), [])
+            queued.append((turn_of(pod), pod))
+        for queued in self._queued.values():
+            queued.sort(key=lambda entry: entry[0], reverse=True)
+        self._heap = [(self._rank(queue), queue) for queue in self._queued]
         heapify(self._heap)
 
     def __iter__(self) -> Iterator[PodView]:
@@ -40,19 +40,19 @@ class QueueOrder:
             if (now := self._rank(queue)) != rank:
                 heapreplace(self._heap, (now, queue))
                 continue
-            _, pod = self._lines[queue].pop()
-            if self._lines[queue]:
+            _, pod = self._queued[queue].pop()
+            if self._queued[queue]:
                 heapreplace(self._heap, (self._rank(queue), queue))
             else:
                 heappop(self._heap)
             yield pod
 
     def _rank(self, queue: QueueName) -> Rank:
-        turn, pod = self._lines[queue][-1]
+        turn, pod = self._queued[queue][-1]
         return -sum(self._below(queue, pod)), turn
 
     def _below(self, queue: QueueName, pod: PodView) -> Iterator[int]:
         """The free part of the queue's share, for each resource that the pod requests."""
         for key, _ in asked(pod, self._facts):
-            has = self._standings.has(queue, key) + self._standings.comes(queue, key)
-            yield max(0, self._standings.share(queue, key) - has)
+            has = self._queue_shares.has(queue, key) + self._queue_shares.assumed(queue, key)
+            yield max(0, self._queue_shares.share(queue, key) - has)

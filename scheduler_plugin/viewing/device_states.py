@@ -9,9 +9,9 @@ from driver.api import ATTRIBUTE_INSTANCE, DRIVER_NAME, OFFLINE_TAINT
 from kube.shapes.selection import Taint
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import InstanceView
-from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
-from scheduler_plugin.reclaiming.places.offers import Offer
-from scheduler_plugin.reclaiming.places.published_slices import PublishedDevice, seen_in
+from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.placement.offers import Offer
+from scheduler_plugin.reclaiming.placement.published_slices import PublishedDevice, seen_in
 from scheduler_plugin.viewing.device_rows import OFFLINE, READY, TAINTED
 
 WITHHELD = "Withheld"

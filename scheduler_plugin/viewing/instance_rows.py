@@ -9,7 +9,7 @@ from driver.api import DRIVER_NAME
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import InstanceView
-from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
 from scheduler_plugin.viewing.device_rows import READY
 from scheduler_plugin.viewing.device_states import DeviceState, ShownDevices
 

@@ -10,7 +10,7 @@ from scheduler_plugin.objects.names import QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.viewing.free_devices import FreeDevices
 from scheduler_plugin.viewing.why import ADMITTED, without_refusal
-from scheduler_plugin.waiting.decisions import waiting_pod
+from scheduler_plugin.waiting.admissions import waiting_pod
 
 FITS = "Fits"
 

@@ -19,15 +19,15 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.cycles import Cycle
-from scheduler_plugin.reclaiming.decisions import Decision, Take
-from scheduler_plugin.reclaiming.supplies import LimitsAlone
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
+from scheduler_plugin.reclaiming.placements import LimitsOnly
+from scheduler_plugin.reclaiming.targets import Decision, Targets
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED
 from scheduler_plugin.viewing.device_remedies import device_remedies
 from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
 from scheduler_plugin.viewing.instance_rows import instance_of
 from scheduler_plugin.viewing.rules import RuleRow, rule_rows
-from scheduler_plugin.waiting.decisions import Wait
+from scheduler_plugin.waiting.admissions import WaitReason
 
 RUNNING, ENDED, ADMITTED = "Running", "Ended", "Admitted"
 
@@ -183,7 +183,7 @@ def _unrefused(asked: _Asked, pod: PodView) -> tuple[str, str, tuple[str, ...]]:
     if why_not := why_not_ours(pod, world.facts.settings):
         ours = " or ".join(sorted(world.facts.settings.scheduler_names))
         way = f"Delete the pod and create it with spec.schedulerName: {ours}."
-        return Wait.OTHER_SCHEDULER, f"All queue rules pass. {why_not}", (way,)
+        return WaitReason.OTHER_SCHEDULER, f"All queue rules pass. {why_not}", (way,)
     free = asked.viewer.free or free_now(world)
     reason, sentence = without_refusal(pod, free)
     short = free.shortage(pod)
@@ -197,21 +197,21 @@ def without_refusal(pod: PodView, free: FreeDevices) -> tuple[str, str]:
     """Reason and sentence of a pod for which all queue rules pass, by the devices that are free."""
     short = free.shortage(pod)
     if short is not None:
-        return Wait.NO_DEVICE_FREE, f"All queue rules pass. {short.sentence}"
+        return WaitReason.NO_DEVICE_FREE, f"All queue rules pass. {short.sentence}"
     if pod.unschedulable and not pod.gates:
-        return Wait.UNSCHEDULABLE, f"All queue rules pass. {NO_NODE}"
+        return WaitReason.UNSCHEDULABLE, f"All queue rules pass. {NO_NODE}"
     return ADMITTED, _admitted(pod)
 
 
 def decision(world: WorldView, pod: PodView, now: datetime) -> Decision:
     """The victims for a waiting pod, by the limits of its queues alone."""
-    return Cycle(world, now, NOBODY_AWAY, LimitsAlone()).serve(pod)
+    return Cycle(world, now, NONE_EXCLUDED, LimitsOnly()).serve(pod)
 
 
 def _reclaim(world: WorldView, pod: PodView, refused: Refused, now: datetime) -> str:
     """The sentence about evictions; "" if it is that of the refusal."""
     found = decision(world, pod, now)
-    if isinstance(found, Take | Nobody):
+    if isinstance(found, Targets | NoCandidates):
         return "" if found.sentence == refused.sentence else found.sentence
     return "No eviction is needed: the pods that use the missing devices are terminating."
 

@@ -37,21 +37,21 @@ from scheduler_plugin.accounting.world_changes import (
 from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.asked_pods import asked_pod
-from scheduler_plugin.waiting.away.away_pods import AwayPods
-from scheduler_plugin.waiting.decisions import LetGo, Place, WaitingPod
-from scheduler_plugin.waiting.judged_lines import JudgedLines, TooFew
-from scheduler_plugin.waiting.kept_lines import KeptLines
-from scheduler_plugin.waiting.lines.blockades import Blockades, Bottleneck
-from scheduler_plugin.waiting.lines.lines import Line, Signature
-from scheduler_plugin.waiting.lines.refused_pods import as_it_waits
-from scheduler_plugin.waiting.lines.soon_lines import SoonLines
-from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
-from scheduler_plugin.waiting.moved_pods import MovedPods
+from scheduler_plugin.waiting.admissions import Admission, Position, WaitingPod
+from scheduler_plugin.waiting.blocked_classes import BlockedClasses
+from scheduler_plugin.waiting.class_verdicts import ClassVerdicts, TooFew
+from scheduler_plugin.waiting.classes.inadmissible import InadmissibleClasses, LimitingQuota
+from scheduler_plugin.waiting.classes.pod_classes import ClassKey, EquivalenceClass
+from scheduler_plugin.waiting.classes.polled import PolledClasses
+from scheduler_plugin.waiting.classes.refused_pods import as_it_waits
+from scheduler_plugin.waiting.classes.waiting_pods import WaitingPods
+from scheduler_plugin.waiting.deferred.deferred_pods import DeferredPods
+from scheduler_plugin.waiting.order.aging import AgedPods
+from scheduler_plugin.waiting.order.fair_order import FairOrder
+from scheduler_plugin.waiting.pending_conditions import PendingConditions
+from scheduler_plugin.waiting.pod_queries import query_pod
 from scheduler_plugin.waiting.pod_states import PodState
-from scheduler_plugin.waiting.turns.aging import AgedPods
-from scheduler_plugin.waiting.turns.rounds import Round
-from scheduler_plugin.waiting.untold_pods import UntoldPods
+from scheduler_plugin.waiting.pod_transitions import PodTransitions
 
 RECHECK_SECONDS = 60.0
 """How often each class is judged anew without a change that concerns it."""
@@ -76,7 +76,7 @@ class GateKeeper:
         refused: Container[PodUid] = (),
         *,
         look_seconds: float = LOOK_SECONDS,
-        first_turn: timedelta = timedelta.max,
+        first_period: timedelta = timedelta.max,
         too_few: TooFew = lambda _: "",
     ) -> None:
         """Create a keeper that has decided nothing.
@@ -85,31 +85,35 @@ class GateKeeper:
             world: The known objects.
             refused: The waiting pods without a gate; call `tried` when one comes or goes.
             look_seconds: How long classes are judged before changes are processed.
-            first_turn: The waiting time until room is left for a pod for the first time.
+            first_period: The waiting time until room is left for a pod for the first time.
             too_few: Says whether a gang lacks devices.
         """
         self._world = world
         self._as_it_waits = partial(as_it_waits, world, refused)
         self._look_seconds = look_seconds
         self._waiting = WaitingPods(world, self._as_it_waits)
-        self._blockades = Blockades()
-        self._round = Round(self._waiting.lines, world)
+        self._inadmissible = InadmissibleClasses()
+        self._order = FairOrder(self._waiting.pod_classes, world)
         # Pods, classes and limiting quotas to process; and whether there may be more.
         self._unseen = OrderedDict[PodUid, None]((pod.uid, None) for pod in world.facts.pods())
-        self._rechecked, self._stale = list[Signature](), list[Signature]()
-        self._bottlenecks: list[Bottleneck] = []
+        self._rechecked, self._stale = list[ClassKey](), list[ClassKey]()
+        self._limiting_quotas: list[LimitingQuota] = []
         self._again, self._next_look = False, float("-inf")
-        self._has_judged, self.away = False, AwayPods()
-        self.untold = UntoldPods(world, self._waiting)
-        places = (self._waiting, self.away, self.untold)
-        self._moved = MovedPods(
-            world, places, self._as_it_waits, lambda line: self._round.moved_up(line)
+        self._has_judged, self.deferred = False, DeferredPods()
+        self.pending_conditions = PendingConditions(world, self._waiting)
+        places = (self._waiting, self.deferred, self.pending_conditions)
+        self._transitions = PodTransitions(
+            world, places, self._as_it_waits, lambda pod_class: self._order.head_changed(pod_class)
         )
-        aged = AgedPods(world, self._waiting.lines, first_turn)
-        self._kept = KeptLines(self._waiting, self.untold, self._blockades, aged)
-        self._recheck_at, self._soon = float("-inf"), SoonLines()
-        lines = (self._waiting, self._kept, self._soon)
-        self._judged = JudgedLines(world, lines, self._as_it_waits, self._moved.may_come, too_few)
+        aged = AgedPods(world, self._waiting.pod_classes, first_period)
+        self._blocked = BlockedClasses(
+            self._waiting, self.pending_conditions, self._inadmissible, aged
+        )
+        self._recheck_at, self._polled = float("-inf"), PolledClasses()
+        pod_classes = (self._waiting, self._blocked, self._polled)
+        self._judged = ClassVerdicts(
+            world, pod_classes, self._as_it_waits, self._transitions.may_come, too_few
+        )
         self.waiting_pods = self._waiting.counts
 
     def __len__(self) -> int:
@@ -127,13 +131,13 @@ class GateKeeper:
         facts = self._world.facts
         match change:
             case PodChanged(uid):
-                self._moved.note(uid)
+                self._transitions.note(uid)
             case ClaimChanged(uid):
                 self._waiting.note_claim(uid)
-                self._soon.hurry()
+                self._polled.poll_now()
             case QueueChanged():
-                self._stale = list(self._waiting.lines)
-                self._round = Round(self._waiting.lines, self._world)
+                self._stale = list(self._waiting.pod_classes)
+                self._order = FairOrder(self._waiting.pod_classes, self._world)
             case NamespaceChanged(name):
                 self._unseen |= dict.fromkeys(facts.pods_in_namespace(name))
             case GroupChanged(namespace, name):
@@ -148,15 +152,15 @@ class GateKeeper:
     def tried(self, uid: PodUid, moment: float) -> None:
         """kube-scheduler tried a pod without a gate: the decision about it has ended."""
         self._again = True
-        self._moved.tried(uid, moment)
+        self._transitions.tried(uid, moment)
 
-    def is_going(self, uid: PodUid, moment: float) -> bool:
+    def stays_assumed(self, uid: PodUid, moment: float) -> bool:
         """Whether the pod is admitted, and stays assumed until `moment`."""
-        return self.away.is_going(uid, moment)
+        return self.deferred.stays_assumed(uid, moment)
 
     def failed(self, uid: PodUid, moment: float, *, is_servers: bool = False) -> None:
         """The write for an admitted pod failed: the pod is forgotten, and backs off."""
-        self._again |= self._moved.failed(uid, moment, is_servers=is_servers)
+        self._again |= self._transitions.failed(uid, moment, is_servers=is_servers)
 
     @property
     def has_more(self) -> bool:
@@ -166,8 +170,8 @@ class GateKeeper:
     @property
     def is_busy(self) -> bool:
         """Whether a pod, class or limiting quota is known to need processing."""
-        found = self._unseen or self._rechecked or self._stale or self._bottlenecks
-        return bool(found or self._waiting.woken or self._round)
+        found = self._unseen or self._rechecked or self._stale or self._limiting_quotas
+        return bool(found or self._waiting.requeued or self._order)
 
     @property
     def is_reviewing(self) -> bool:
@@ -176,13 +180,15 @@ class GateKeeper:
 
     def next_look(self) -> float | None:
         """The moment to decide again without a change; None where no pod waits."""
-        back, soon = self.away.next_moment(), self._soon.next_moment
+        back, soon = self.deferred.next_moment(), self._polled.next_moment
         if not len(self._waiting):
             return back
         ours = self._recheck_at if soon is None else soon
         return ours if back is None else min(back, ours)
 
-    def decide(self, now: datetime, moment: float, most: int | None = None) -> tuple[LetGo, ...]:
+    def decide(
+        self, now: datetime, moment: float, most: int | None = None
+    ) -> tuple[Admission, ...]:
         """The pods to admit now, in order; each is assumed to be bound.
 
         Args:
@@ -191,14 +197,14 @@ class GateKeeper:
             most: The largest number of steps, of about 0.1 ms each; None for all.
         """
         for pod in self._world.assumptions.expire(now):
-            self._moved.wake_claims_of(pod)
+            self._transitions.requeue_claims_of(pod)
             self._again = True
-        self._again |= self._moved.come_back(moment)
-        self._again |= self._soon.are_due(moment)
+        self._again |= self._transitions.come_back(moment)
+        self._again |= self._polled.are_due(moment)
         if moment >= self._recheck_at:
             self._recheck_at = moment + RECHECK_SECONDS
-            self._rechecked = list(self._waiting.lines)
-        if not self.is_busy or (self._again and not self._round and moment >= self._next_look):
+            self._rechecked = list(self._waiting.pod_classes)
+        if not self.is_busy or (self._again and not self._order and moment >= self._next_look):
             self._look(moment)
         return tuple(chain.from_iterable(islice(self._steps(now, moment), most)))
 
@@ -206,24 +212,24 @@ class GateKeeper:
         """Begin to process the changes: quotas that have room by now, and a new order."""
         self._again = self._has_judged = False
         self._next_look = moment + PATIENCE * self._look_seconds
-        self._bottlenecks = self._blockades.bottlenecks()
-        self._waiting.wake_lines(self._soon.take(moment))
-        self._stale += self._round.rest()
-        self._waiting.wake_held()
-        self._round = Round(self._waiting.lines, self._world)
+        self._limiting_quotas = self._inadmissible.limiting_quotas()
+        self._waiting.requeue(self._polled.take(moment))
+        self._stale += self._order.remaining()
+        self._waiting.requeue_held()
+        self._order = FairOrder(self._waiting.pod_classes, self._world)
 
-    def _steps(self, now: datetime, moment: float) -> Iterator[tuple[LetGo, ...]]:
+    def _steps(self, now: datetime, moment: float) -> Iterator[tuple[Admission, ...]]:
         """Process the changes, then judge one class after another."""
         while True:
             if self._takes_in(now):
                 yield ()
-            elif self._again and (moment >= self._next_look or not self._round):
+            elif self._again and (moment >= self._next_look or not self._order):
                 self._look(moment)
-            elif (line := self._round.next()) is not None:
+            elif (pod_class := self._order.next()) is not None:
                 if not self._has_judged:
                     self._has_judged = True
                     self._next_look = moment + self._look_seconds
-                yield self._judge(line, now, moment)
+                yield self._judge(pod_class, now, moment)
             else:
                 self._next_look = float("-inf")
                 return
@@ -234,12 +240,14 @@ class GateKeeper:
             self._look_at_pod(self._unseen.popitem(last=False)[0])
         elif self._rechecked:
             self._recheck(self._rechecked.pop(), now)
-        elif self._bottlenecks:
-            self._waiting.wake_lines(self._blockades.opened(self._bottlenecks.pop(), self._world))
+        elif self._limiting_quotas:
+            self._waiting.requeue(
+                self._inadmissible.with_room(self._limiting_quotas.pop(), self._world)
+            )
         elif self._stale:
             self._take_in(self._stale.pop())
-        elif (signature := self._waiting.take_woken()) is not None:
-            self._take_in(signature)
+        elif (class_key := self._waiting.next_requeued()) is not None:
+            self._take_in(class_key)
         else:
             return False
         return True
@@ -249,42 +257,44 @@ class GateKeeper:
             self._waiting.review(uid)
             self._waiting.note_group(uid)
         else:
-            self._moved.note(uid)
+            self._transitions.note(uid)
 
-    def _take_in(self, signature: Signature) -> None:
-        self._blockades.remove(signature)
-        if self._waiting.line_to_judge(signature) is not None:
-            self._round.add((signature,))
+    def _take_in(self, class_key: ClassKey) -> None:
+        self._inadmissible.remove(class_key)
+        if self._waiting.class_to_judge(class_key) is not None:
+            self._order.add((class_key,))
         else:
-            self._kept.free(signature)
+            self._blocked.free(class_key)
 
-    def _judge(self, line: Line, now: datetime, moment: float) -> tuple[LetGo, ...]:
-        going = self._judged.judge(line, now)
-        return tuple(self._let_go(pod, verdict, now, moment) for pod, verdict in going)
+    def _judge(
+        self, pod_class: EquivalenceClass, now: datetime, moment: float
+    ) -> tuple[Admission, ...]:
+        admitted_pods = self._judged.judge(pod_class, now)
+        return tuple(self._admit(pod, verdict, now, moment) for pod, verdict in admitted_pods)
 
-    def _let_go(self, pod: PodView, admitted: Admitted, now: datetime, moment: float) -> LetGo:
-        found = self._moved.let_go(pod, admitted, now, moment)
-        self._round.charged({admitted.queue, *(claim.owner for claim in admitted.claims)})
+    def _admit(self, pod: PodView, admitted: Admitted, now: datetime, moment: float) -> Admission:
+        found = self._transitions.admit(pod, admitted, now, moment)
+        self._order.charged({admitted.queue, *(claim.owner for claim in admitted.claims)})
         return found
 
-    def _recheck(self, signature: Signature, now: datetime) -> None:
-        line = self._waiting.lines.get(signature)
-        first = self._as_it_waits(line.turns[0][-1]) if line is not None else None
-        if self._kept.is_due(signature, first, now):
-            self._waiting.wake_lines((signature,))
+    def _recheck(self, class_key: ClassKey, now: datetime) -> None:
+        pod_class = self._waiting.pod_classes.get(class_key)
+        first = self._as_it_waits(pod_class.sort_keys[0][-1]) if pod_class is not None else None
+        if self._blocked.is_due(class_key, first, now):
+            self._waiting.requeue((class_key,))
 
     def state(self, uid: PodUid) -> PodState:
-        """The state of a pod; `MOVES` lists the transitions."""
-        return self._moved.state(uid)
+        """The state of a pod; `TRANSITIONS` lists the transitions."""
+        return self._transitions.state(uid)
 
-    def place(self, uid: PodUid) -> Place | None:
+    def place(self, uid: PodUid) -> Position | None:
         """A pod's position in its queue; None for a pod that is in no queue."""
         return self._waiting.place(uid)
 
-    def lacking_room(self) -> list[PodUid]:
+    def short_of_room(self) -> list[PodUid]:
         """The pods of classes that a limit or a lack of devices refused; one for each gang."""
-        return self._waiting.lacking_room()
+        return self._waiting.short_of_room()
 
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:
         """The state of a waiting pod now; a sentence where the pod does not wait."""
-        return asked_pod((namespace, name), self._world, self._waiting, self._as_it_waits)
+        return query_pod((namespace, name), self._world, self._waiting, self._as_it_waits)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from functools import partial
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.reclaiming.places.accepted_devices import AcceptedDevices
-from scheduler_plugin.reclaiming.places.device_counts import too_few_for
-from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.placement.accepted_devices import AcceptedDevices
+from scheduler_plugin.reclaiming.placement.device_counts import too_few_for
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
+from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
-from scheduler_plugin.waiting.turns.aging import FIRST_TURN
+from scheduler_plugin.waiting.order.aging import FIRST_PERIOD
 
 
-def gate_keeper(world: World, stock: Stock, refusals: RefusedPods) -> GateKeeper:
+def gate_keeper(world: World, inventory: Inventory, refusals: RefusedPods) -> GateKeeper:
     """Create a keeper that has decided nothing.
 
     Args:
         world: The known objects.
-        stock: Nodes and devices: a gang that needs more devices than are free waits.
+        inventory: Nodes and devices: a gang that needs more devices than are free waits.
         refusals: The pods without a gate that Filter or Bind refused.
     """
-    too_few = partial(too_few_for, world=world, accepted=AcceptedDevices(stock))
-    return GateKeeper(world, refusals, first_turn=FIRST_TURN, too_few=too_few)
+    too_few = partial(too_few_for, world=world, accepted=AcceptedDevices(inventory))
+    return GateKeeper(world, refusals, first_period=FIRST_PERIOD, too_few=too_few)

@@ -1,6 +1,6 @@
 """The states of a waiting pod, and each transition with its cause.
 
-`MOVES` lists every transition that the gate keeper makes. `docs/reference/pod-states.md` is
+`TRANSITIONS` lists every transition that the gate keeper makes. `docs/reference/pod-states.md` is
 generated from it, and tests compare it with what the keeper does. No field stores a pod's state:
 it follows from the collection that holds the pod.
 
@@ -15,8 +15,8 @@ from enum import StrEnum
 
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.away.away_pods import TRIED_SECONDS, AwayPods
-from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
+from scheduler_plugin.waiting.classes.waiting_pods import WaitingPods
+from scheduler_plugin.waiting.deferred.deferred_pods import TRIED_SECONDS, DeferredPods
 
 
 class PodState(StrEnum):
@@ -59,7 +59,7 @@ _LIKE_OTHERS = "it can be judged, and its equivalence class was refused"
 _STAYED = f"its gate is still there after {LAPSE.total_seconds():.0f} seconds"
 _RESTED = "the back-off is over"
 
-MOVES: Mapping[PodState, Mapping[PodState, str]] = {
+TRANSITIONS: Mapping[PodState, Mapping[PodState, str]] = {
     PodState.NOT_WAITING: {
         PodState.NOT_READY: "it appears, and cannot be judged yet",
         PodState.QUEUED: "it appears, or kube-scheduler tried it and it was refused",
@@ -102,15 +102,15 @@ MOVES: Mapping[PodState, Mapping[PodState, str]] = {
 """The cause of each transition, by the states before and after. No other transition happens."""
 
 
-def state_of(uid: PodUid, waiting: WaitingPods, away: AwayPods) -> PodState:
+def state_of(uid: PodUid, waiting: WaitingPods, deferred: DeferredPods) -> PodState:
     """The state of a pod, by the collections of queued, assumed and backed-off pods."""
-    if uid in away.going:
+    if uid in deferred.assumed:
         return PodState.ASSUMED
-    if uid in away.resting:
+    if uid in deferred.backoff:
         return PodState.BACKOFF
     if uid not in waiting:
         return PodState.NOT_WAITING
-    line = waiting.line_of(uid)
-    if line is None:
+    pod_class = waiting.class_of(uid)
+    if pod_class is None:
         return PodState.NOT_READY
-    return PodState.INADMISSIBLE if line.reason else PodState.QUEUED
+    return PodState.INADMISSIBLE if pod_class.reason else PodState.QUEUED

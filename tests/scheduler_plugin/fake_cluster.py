@@ -25,7 +25,7 @@ from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, AccountingSettings,
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.projections import is_kept
-from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from tests.scheduler_plugin.builders import SETTINGS, a_world, put
 
 Step = Callable[[], Awaitable[None]]
@@ -37,7 +37,7 @@ class FakeCluster:
 
     world: World = field(default_factory=a_world)
     settings: AccountingSettings = SETTINGS
-    stock: Stock = field(default_factory=Stock)
+    inventory: Inventory = field(default_factory=Inventory)
     pods: dict[str, PodView] = field(default_factory=dict)
     claims: dict[str, ClaimView] = field(default_factory=dict)
     not_ready: str = ""

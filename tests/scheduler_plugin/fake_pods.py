@@ -25,7 +25,7 @@ from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.objects.names import ADMITTED_CONDITION
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from tests.binder.fake_apiserver import Answer
 from tests.scheduler_plugin.builders import SETTINGS
 
@@ -92,7 +92,7 @@ class FakePods:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.stock = Stock()
+        self.inventory = Inventory()
         self.objects: dict[str, dict[str, Any]] = {}
         self.faults: dict[str, deque[Fault]] = defaultdict(deque)
         self.asked: list[str] = []

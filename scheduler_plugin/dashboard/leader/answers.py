@@ -8,7 +8,7 @@ import msgspec
 
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.held_texts import held_text
-from scheduler_plugin.waiting.decisions import WaitingPod
+from scheduler_plugin.waiting.admissions import WaitingPod
 
 
 class PodAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from scheduler_plugin.dashboard.leader.apiserver_credentials import CredentialKe
 from scheduler_plugin.dashboard.leader.credentials import CLIENT
 from scheduler_plugin.extender.http_server import named_clients
 from scheduler_plugin.objects.bindings import Fence
-from scheduler_plugin.waiting.decisions import KnownWaits
+from scheduler_plugin.waiting.admissions import WaitingPodQueries
 
 logger = logging.getLogger(__name__)
 
@@ -36,15 +36,15 @@ RETRY_SECONDS = 30.0
 """How soon the plugin tries again to listen at an address that was in use."""
 
 
-def answers_app(world: WorldView, waiting: KnownWaits) -> Starlette:
+def answers_app(world: WorldView, waiting: WaitingPodQueries) -> Starlette:
     """The application."""
 
     async def healthz(_request: Request) -> Response:
-        why_not = waiting.why_not_told()
+        why_not = waiting.why_unknown()
         return PlainTextResponse(why_not or "ok", 503 if why_not else 200)
 
     async def pod(request: Request) -> Response:
-        if why_not := waiting.why_not_told():
+        if why_not := waiting.why_unknown():
             return PlainTextResponse(why_not, 503)
         named = request.path_params
         found = pod_answer(world, waiting.waiting, named["namespace"], named["name"])

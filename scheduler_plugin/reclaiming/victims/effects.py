@@ -10,7 +10,7 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 
-def ends_with(
+def released_by(
     pods: Collection[PodUid],
     gone: Collection[PodUid],
     world: WorldView,
@@ -31,12 +31,14 @@ def ends_with(
         claim, charged = world.facts.claim(name), world.ledger.claim(name)
         if claim is None or charged is None or not charged.is_charged or charged.leaving:
             continue
-        is_left = is_left_without(claim, all_of_them, world, stuck)
-        if is_left and not is_left_without(claim, gone, world, stuck):
+        is_left = has_no_user_without(claim, all_of_them, world, stuck)
+        if is_left and not has_no_user_without(claim, gone, world, stuck):
             yield charged.owner, charged.cost
 
 
-def stays_with(stuck: Collection[PodUid], world: WorldView) -> Iterator[tuple[QueueName, Charges]]:
+def used_by_stuck(
+    stuck: Collection[PodUid], world: WorldView
+) -> Iterator[tuple[QueueName, Charges]]:
     """What stuck pods use, by queue: the ledger counts it as being released, and it is not."""
     claims = {name: None for uid in stuck for name in world.facts.claims_consumed_by(uid)}
     for charged in (world.ledger.claim(name) for name in claims):
@@ -47,7 +49,7 @@ def stays_with(stuck: Collection[PodUid], world: WorldView) -> Iterator[tuple[Qu
             yield entry.queue, entry.cost
 
 
-def is_left_without(
+def has_no_user_without(
     claim: ClaimView,
     pods: Collection[PodUid],
     world: WorldView,
@@ -58,18 +60,18 @@ def is_left_without(
     A pod that is not bound is no user: it cannot join what is held for another pod.
     """
     return not claim.other_consumers and all(
-        uid in pods or _is_going(uid, world, stuck) for uid in claim.reserved_for
+        uid in pods or _is_terminating(uid, world, stuck) for uid in claim.reserved_for
     )
 
 
-def _is_going(uid: PodUid, world: WorldView, stuck: Collection[PodUid]) -> bool:
+def _is_terminating(uid: PodUid, world: WorldView, stuck: Collection[PodUid]) -> bool:
     pod = world.facts.pod(uid)
     if pod is None:
         return not world.may_be_bound(uid)
     return not pod.is_bound or pod.ended or (pod.deleting and uid not in stuck)
 
 
-def on_its_way(
+def being_released(
     keys: Collection[ResourceKey], world: WorldView
 ) -> tuple[tuple[ClaimUid, ...], tuple[PodUid, ...]]:
     """The claims, and the pods with slots, that terminating pods release."""

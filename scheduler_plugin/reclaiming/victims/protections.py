@@ -9,45 +9,49 @@ from kube.shapes.times import read_time
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.gangs import is_of_gang, living_members
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.victims.victims import Asker, Protection, Victim
+from scheduler_plugin.reclaiming.victims.victims import Preemptor, Protection, Victim
 
 
-def protection(victim: Victim, asker: Asker, world: WorldView, now: datetime) -> Protection | None:
+def protection(
+    victim: Victim, preemptor: Preemptor, world: WorldView, now: datetime
+) -> Protection | None:
     """Why these users are protected from this preemptor now; None where they may be evicted."""
-    away = asker.away
-    if any(pod.uid in away.stuck for pod in victim.users):
+    excluded = preemptor.excluded
+    if any(pod.uid in excluded.stuck for pod in victim.users):
         return Protection.STUCK
-    going = [pod for pod in victim.users if not pod.deleting and pod.uid not in away.evicted]
-    if not going:
+    evictable = [
+        pod for pod in victim.users if not pod.deleting and pod.uid not in excluded.evicted
+    ]
+    if not evictable:
         return Protection.UNUSED
-    if any(_is_its_own(pod, victim) for pod in asker.pods):
+    if any(_is_its_own(pod, victim) for pod in preemptor.pods):
         return Protection.ITS_OWN
-    if why := _is_as_urgent(victim, going, asker, world):
+    if why := _why_as_urgent(victim, evictable, preemptor, world):
         return why
-    least = _min_runtime(victim, asker, world)
-    if least and any(_is_young(_started_at(pod, world), least, now) for pod in going):
+    least = _min_runtime(victim, preemptor, world)
+    if least and any(_is_young(_started_at(pod, world), least, now) for pod in evictable):
         return Protection.YOUNG
-    if any(pod.uid in away.held_back for pod in going):
+    if any(pod.uid in excluded.held_back for pod in evictable):
         return Protection.HELD_BACK
     return None
 
 
-def _is_as_urgent(
-    victim: Victim, going: Collection[PodView], asker: Asker, world: WorldView
+def _why_as_urgent(
+    victim: Victim, evictable: Collection[PodView], preemptor: Preemptor, world: WorldView
 ) -> Protection | None:
     """Why users in the preemptor's own queue are protected: they have no lower priority."""
-    if _was_left_to_others(victim, asker, world):
+    if _was_left_to_others(victim, preemptor, world):
         return None
-    within = asker.queue in world.facts.tree.path(victim.owner)
-    if within and any(pod.priority >= asker.priority for pod in going):
+    within = preemptor.queue in world.facts.tree.path(victim.owner)
+    if within and any(pod.priority >= preemptor.priority for pod in evictable):
         return Protection.PRIORITY
-    before = any(_goes_before(pod, asker, world) for pod in going)
+    before = any(_goes_before(pod, preemptor, world) for pod in evictable)
     return Protection.ITS_OWN if before else None
 
 
-def _was_left_to_others(victim: Victim, asker: Asker, world: WorldView) -> bool:
+def _was_left_to_others(victim: Victim, preemptor: Preemptor, world: WorldView) -> bool:
     """Whether the preemptor's queue owns a claim that no pod of it uses or is assumed to use."""
-    if victim.claim is None or victim.owner != asker.queue:
+    if victim.claim is None or victim.owner != preemptor.queue:
         return False
     uids = {*victim.claim.reserved_for, *world.assumptions.pods(victim.claim.uid)}
     pods = [pod for uid in uids if (pod := world.facts.pod(uid)) is not None]
@@ -55,11 +59,11 @@ def _was_left_to_others(victim: Victim, asker: Asker, world: WorldView) -> bool:
     return all(pod.ended or pod.deleting for pod in own)
 
 
-def _min_runtime(victim: Victim, asker: Asker, world: WorldView) -> timedelta:
+def _min_runtime(victim: Victim, preemptor: Preemptor, world: WorldView) -> timedelta:
     tree = world.facts.tree
-    if asker.queue in tree.path(victim.owner):
+    if preemptor.queue in tree.path(victim.owner):
         return tree.preempt_min_runtime(victim.owner)
-    return tree.reclaim_min_runtime(victim.owner, asker.queue)
+    return tree.reclaim_min_runtime(victim.owner, preemptor.queue)
 
 
 def _started_at(pod: PodView, world: WorldView) -> str:
@@ -90,6 +94,6 @@ def _is_its_own(pod: PodView, victim: Victim) -> bool:
     return bool(pod.group) and any((user.namespace, user.group) == group for user in victim.users)
 
 
-def _goes_before(pod: PodView, asker: Asker, world: WorldView) -> bool:
+def _goes_before(pod: PodView, preemptor: Preemptor, world: WorldView) -> bool:
     """Whether a user is of the preemptor's queue, and has no lower priority."""
-    return pod.priority >= asker.priority and world.facts.queue_of(pod) == asker.queue
+    return pod.priority >= preemptor.priority and world.facts.queue_of(pod) == preemptor.queue

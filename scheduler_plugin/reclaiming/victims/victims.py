@@ -15,7 +15,7 @@ from scheduler_plugin.judging.gangs import is_of_gang, living_members
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.victims.effects import is_left_without
+from scheduler_plugin.reclaiming.victims.effects import has_no_user_without
 
 
 class Protection(StrEnum):
@@ -42,7 +42,7 @@ class Victim:
         claims: All claims that end with these users.
         users: All pods that use it and have not ended, terminating ones included; and the rest of
             their gangs, where too few pods of a PodGroup would be left.
-        is_begun: Whether some users are terminating already.
+        is_terminating: Whether some users are terminating already.
         priority: The highest priority of the users.
         since: When the last user began, as the API writes it.
     """
@@ -52,7 +52,7 @@ class Victim:
     claim: ClaimView | None
     claims: tuple[ClaimView, ...]
     users: tuple[PodView, ...]
-    is_begun: bool
+    is_terminating: bool
     priority: int
     since: str
 
@@ -67,7 +67,7 @@ class Victim:
 
 
 @dataclass(frozen=True, slots=True)
-class Away:
+class ExcludedPods:
     """Pods that are no candidates.
 
     Attributes:
@@ -81,22 +81,22 @@ class Away:
     stuck: Collection[PodUid] = frozenset()
 
 
-NOBODY_AWAY = Away()
+NONE_EXCLUDED = ExcludedPods()
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Preemptor:
     """The preemptor: the pods for which targets are evicted.
 
     Attributes:
         pods: A pod and its gang, which are bound together or not at all.
-        away: Pods that are no candidates.
+        excluded: Pods that are no candidates.
         priority: The lowest priority of the pods.
     """
 
     pods: tuple[PodView, ...]
     queue: QueueName
-    away: Away
+    excluded: ExcludedPods
     priority: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -144,13 +144,13 @@ def _victim(
         claim=claim,
         claims=() if claim is None else (claim,),
         users=users,
-        is_begun=any(pod.deleting for pod in users),
+        is_terminating=any(pod.deleting for pod in users),
         priority=max(pod.priority for pod in users),
         since=max(pod.arrived_at for pod in users),
     )
 
 
-def whole(
+def with_whole_gangs(
     victim: Victim, gone: Collection[PodUid], evicted: Collection[PodUid], world: WorldView
 ) -> Victim | Protection:
     """The victim, extended by the whole gangs of which too few pods would be left.
@@ -197,7 +197,7 @@ def _as_one(
     uids = dict.fromkeys(uid for pod in pods for uid in world.facts.claims_consumed_by(pod.uid))
     known = (claim for uid in uids if (claim := world.facts.claim(uid)) is not None)
     gone = {*gone, *users}
-    claims = tuple(claim for claim in known if is_left_without(claim, gone, world))
+    claims = tuple(claim for claim in known if has_no_user_without(claim, gone, world))
     return replace(found, claims=claims)
 
 
@@ -208,7 +208,7 @@ def in_order(victims: Collection[Victim]) -> Iterator[Victim]:
     """
     smallest = sorted(victims, key=_size)
     youngest = sorted(smallest, key=lambda victim: victim.since, reverse=True)
-    return iter(sorted(youngest, key=lambda victim: (not victim.is_begun, victim.priority)))
+    return iter(sorted(youngest, key=lambda victim: (not victim.is_terminating, victim.priority)))
 
 
 def _size(victim: Victim) -> tuple[int, int]:

@@ -22,10 +22,10 @@ from kube.reconciling import reconcilers
 from scheduler_plugin.accounting.assumptions import LAPSE
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
-from scheduler_plugin.waiting.decisions import WaitingPod
+from scheduler_plugin.waiting.admissions import WaitingPod
+from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
+from scheduler_plugin.waiting.classes.waiting_pods import WaitingPods
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
-from scheduler_plugin.waiting.lines.waiting_pods import WaitingPods
 from tests.scheduler_plugin.builders import (
     NOW,
     a_pod_object,
@@ -364,12 +364,12 @@ async def test_nothing_is_written_or_told_until_the_lease_is_ours(scene: Scene) 
         await settled()
         assert scene.pods.asked == []
         assert scene.assumed == 0
-        assert scene.writer.why_not_told() == "Another holds it."
+        assert scene.writer.why_unknown() == "Another holds it."
 
         scene.fence.closed = ""
 
         await until(lambda: scene.pods.told("p1"))
-        assert scene.writer.why_not_told() == ""
+        assert scene.writer.why_unknown() == ""
     assert scene.pods.gated() == ["p1"]
 
 
@@ -380,7 +380,7 @@ async def test_who_loses_the_lease_begins_no_write_and_believes_in_none(scene: S
     async with scene.running():
         await until(lambda: scene.pods.most_at_once == AT_ONCE)
         scene.fence.closed = "Another holds it."
-        await until(lambda: scene.writer.why_not_told())
+        await until(lambda: scene.writer.why_unknown())
         scene.pods.held.set()
         await settled()
 

@@ -22,8 +22,8 @@ from kube.api import ApiClient, Event, EventRecorder
 from kube.calls.apiserver_transport import Transport
 from scheduler_plugin.accounting.world_changes import QueueChanged
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
-from scheduler_plugin.waiting.decisions import GateCondition, Wait
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
+from scheduler_plugin.waiting.admissions import GateCondition, WaitReason
+from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from tests.binder.fake_apiserver import Answer
 from tests.binder.virtual_time import in_virtual_time
 from tests.scheduler_plugin.builders import NOW, a_pod_object, a_queue, a_world, moment
@@ -107,7 +107,7 @@ async def test_a_pod_that_waits_is_told_by_a_warning_what_it_waits_for(told: Tol
 @in_virtual_time
 async def test_a_reason_that_does_not_last_is_not_told(told: Told) -> None:
     """A claim of a template is made moments after the pod."""
-    told.written("p0", Wait.CLAIM_NOT_FOUND)
+    told.written("p0", WaitReason.CLAIM_NOT_FOUND)
     assert await told.after(SETTLED / 2) == []
 
     told.written("p0", Reason.OVER_LIMIT)
@@ -121,7 +121,7 @@ async def test_another_reason_is_told_anew(told: Told) -> None:
     told.written("p0", Reason.OVER_LIMIT)
     assert await told.after(SETTLED) == ["p0 OverLimit"]
 
-    told.written("p0", Wait.ROOM_IS_LEFT)
+    told.written("p0", WaitReason.ROOM_IS_LEFT)
 
     assert await told.after(SETTLED) == ["p0 RoomIsLeft"]
 

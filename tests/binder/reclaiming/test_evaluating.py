@@ -13,8 +13,8 @@ from binder.reclaiming.answers_processes import SelectorEvaluator
 from driver.api import DRIVER_NAME
 from kube.api import CelProcess, NotEvaluatedError, TooSlowError, digest_of
 from kube.cel import processes
-from scheduler_plugin.api import Answers, DeviceRequest, OfferedDevices
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
+from scheduler_plugin.api import Answers, DeviceCriteria, OfferedDevices
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from tests.scheduler_plugin.reclaiming.devices_builders import a_device, a_slice_object
 
 CLASS, FINE = ("a class",), ("device.attributes['moorage.dev'].model == 'fine'",)
@@ -57,31 +57,31 @@ class Scene:
             self.devices.put_slice(published_slice({"metadata": {"name": f"s{number}"}, **found}))
 
     async def evaluate(
-        self, *requests: DeviceRequest, reported: Sequence[str] = ()
+        self, *requests: DeviceCriteria, reported: Sequence[str] = ()
     ) -> list[frozenset[str]]:
         everything = self.devices.of_driver(DRIVER_NAME)
         found = [await self.evaluator.evaluate(each, everything, reported) for each in requests]
         return [each.too_slow for each in found]
 
-    def accepted(self, request: DeviceRequest) -> list[str]:
+    def accepted(self, criteria: DeviceCriteria) -> list[str]:
         """Names of devices that may fit."""
         found = map(self.devices.offer, self.devices.of_driver(DRIVER_NAME))
         offers = [offer for offer in found if offer is not None]
-        return [each.device.name for each in offers if self.answers.accepts(request, each)]
+        return [each.device.name for each in offers if self.answers.accepts(criteria, each)]
 
 
-def a_request(*selectors: tuple[str | None, ...]) -> DeviceRequest:
-    return DeviceRequest(selectors=selectors, slots=1, names_slots=False, tolerations=())
+def a_request(*selectors: tuple[str | None, ...]) -> DeviceCriteria:
+    return DeviceCriteria(selectors=selectors, slots=1, names_slots=False, tolerations=())
 
 
 async def test_a_request_is_evaluated_for_what_its_class_does_not_refuse_and_once() -> None:
-    scene, request = Scene(nodes=3), a_request(CLASS, FINE)
+    scene, criteria = Scene(nodes=3), a_request(CLASS, FINE)
 
-    assert await scene.evaluate(request) == [frozenset()]
+    assert await scene.evaluate(criteria) == [frozenset()]
 
     assert scene.fake.asked == [(CLASS, MODELS), (FINE, ["plain", "fine"])]
-    assert scene.accepted(request) == ["fine"] * 3
-    await scene.evaluate(request)
+    assert scene.accepted(criteria) == ["fine"] * 3
+    await scene.evaluate(criteria)
     assert len(scene.fake.asked) == 2
 
 
@@ -89,67 +89,67 @@ async def test_no_call_is_about_more_devices_than_may_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(answers_processes, "IN_ONE_CALL", 2)
-    scene, request = Scene(), a_request(FINE)
+    scene, criteria = Scene(), a_request(FINE)
 
-    await scene.evaluate(request)
+    await scene.evaluate(criteria)
 
     assert scene.fake.asked == [(FINE, ["plain", "fine"]), (FINE, ["rare"])]
 
 
 async def test_what_takes_too_long_is_told_and_not_evaluated_again() -> None:
-    scene, request, plain = Scene(), a_request(CLASS, SLOW), a_request(CLASS, FINE)
+    scene, criteria, plain = Scene(), a_request(CLASS, SLOW), a_request(CLASS, FINE)
 
-    found = await scene.evaluate(request, plain)
+    found = await scene.evaluate(criteria, plain)
 
     assert found == [{digest_of(SLOW)}, frozenset()]
-    assert scene.accepted(request) == ["plain", "fine"]
+    assert scene.accepted(criteria) == ["plain", "fine"]
     asked = len(scene.fake.asked)
-    assert await scene.evaluate(request, plain) == found
+    assert await scene.evaluate(criteria, plain) == found
     assert len(scene.fake.asked) == asked
 
 
 async def test_what_pods_say_of_expressions_is_believed_of_their_requests_alone() -> None:
-    scene, request = Scene(), a_request(CLASS, FINE)
+    scene, criteria = Scene(), a_request(CLASS, FINE)
 
-    found = await scene.evaluate(request, reported=[digest_of(FINE)])
+    found = await scene.evaluate(criteria, reported=[digest_of(FINE)])
 
     assert found == [{digest_of(FINE)}]
-    assert scene.accepted(request) == ["plain", "fine"]
-    assert await scene.evaluate(request) == [frozenset()]
-    assert scene.accepted(request) == ["fine"]
+    assert scene.accepted(criteria) == ["plain", "fine"]
+    assert await scene.evaluate(criteria) == [frozenset()]
+    assert scene.accepted(criteria) == ["fine"]
 
 
 async def test_what_is_not_evaluated_in_time_may_fit_and_is_evaluated_the_next_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(answers_processes, "IN_ONE_CALL", 1)
-    scene, request = Scene(seconds=0.0), a_request(FINE)
+    scene, criteria = Scene(seconds=0.0), a_request(FINE)
 
     everything = scene.devices.of_driver(DRIVER_NAME)
-    assert not (await scene.evaluator.evaluate(request, everything)).is_complete
-    assert scene.accepted(request) == ["fine", "rare"]
+    assert not (await scene.evaluator.evaluate(criteria, everything)).is_complete
+    assert scene.accepted(criteria) == ["fine", "rare"]
 
     scene.evaluator = SelectorEvaluator(scene.fake, scene.devices, scene.answers)
-    assert (await scene.evaluator.evaluate(request, everything)).is_complete
-    assert scene.accepted(request) == ["fine"]
+    assert (await scene.evaluator.evaluate(criteria, everything)).is_complete
+    assert scene.accepted(criteria) == ["fine"]
     assert [models for _, models in scene.fake.asked] == [["plain"], ["fine"], ["rare"]]
 
 
 async def test_where_nothing_can_be_evaluated_what_was_answered_is_kept() -> None:
-    scene, request = Scene(), a_request(CLASS, FAILS)
+    scene, criteria = Scene(), a_request(CLASS, FAILS)
 
     with pytest.raises(NotEvaluatedError):
-        await scene.evaluate(request)
+        await scene.evaluate(criteria)
 
-    assert scene.accepted(request) == ["plain", "fine"]
+    assert scene.accepted(criteria) == ["plain", "fine"]
 
 
 async def test_others_go_on_though_everything_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers_processes, "IN_ONE_CALL", 1)
-    scene, request, turns = Scene(), a_request(FINE), 0
-    await scene.evaluate(request)
+    scene, criteria, turns = Scene(), a_request(FINE), 0
+    await scene.evaluate(criteria)
 
-    task = asyncio.ensure_future(scene.evaluate(request))
+    task = asyncio.ensure_future(scene.evaluate(criteria))
     while not task.done():
         turns += 1
         await asyncio.sleep(0)
@@ -158,12 +158,12 @@ async def test_others_go_on_though_everything_is_answered(monkeypatch: pytest.Mo
 
 
 async def test_devices_that_go_meanwhile_are_left_out() -> None:
-    scene, request = Scene(nodes=2), a_request(FINE)
+    scene, criteria = Scene(nodes=2), a_request(FINE)
     everything = scene.devices.of_driver(DRIVER_NAME)
     scene.devices.delete_slice("s0")
     scene.devices.delete_slice("s1")
 
-    await scene.evaluator.evaluate(request, everything)
+    await scene.evaluator.evaluate(criteria, everything)
 
     assert scene.fake.asked == []
 
@@ -174,11 +174,11 @@ async def test_the_process_evaluates_what_devices_say_of_themselves(
     monkeypatch.setattr(processes, "WAIT_SECONDS", 600.0)
     cel = CelProcess()
     scene, by_class = Scene(nodes=2, cel=cel), (f"device.driver == '{DRIVER_NAME}'",)
-    request, broken = a_request(by_class, FINE), a_request(("no such language",))
+    criteria, broken = a_request(by_class, FINE), a_request(("no such language",))
 
-    assert await scene.evaluate(request, broken) == [frozenset(), frozenset()]
+    assert await scene.evaluate(criteria, broken) == [frozenset(), frozenset()]
     await cel.close()
 
-    assert scene.accepted(request) == ["fine"] * 2
+    assert scene.accepted(criteria) == ["fine"] * 2
     assert scene.accepted(broken) == MODELS * 2
     assert cel.started == 1

@@ -122,7 +122,7 @@ async def test_what_is_free_goes_first_to_who_is_below_its_quota_and_nothing_is_
         assert (scene.evicted, scene.condition()) == ([], ("", ""))
         borrower = scene.world.facts.pod(pod_uid("borrower"))
         assert borrower is not None
-        assert set(HeldDevices(scene.world, scene.stock).kept_off(borrower)) == {"n"}
+        assert set(HeldDevices(scene.world, scene.inventory).kept_off(borrower)) == {"n"}
         scene.put_pod("w", "mine", node="n", phase="Running")
         assert scene.held == []
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from binder.api import ReclaimConfig, Reclaimer
-from binder.reclaiming.apiserver_takes import by_namespaces
+from binder.reclaiming.apiserver_targets import by_namespaces
 from kube.api import Event, JsonObject
 from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
@@ -20,9 +20,9 @@ from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, Queue
 from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodGroupView
-from scheduler_plugin.reclaiming.decisions import Take
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
-from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
+from scheduler_plugin.reclaiming.targets import Targets
 from tests.binder.builders import FakeFence, a_binder
 from tests.binder.evictions.test_disruption_budgets import a_budget
 from tests.binder.fake_apiserver import QUEUE, FakeApiServer, RefusedError
@@ -57,10 +57,10 @@ class Scene:
             a_queue("robots", parent="root", onvif=(0, 2)),
         )
         self.waiting = [pod_uid("w")]
-        self.stock = Stock()
-        self.stock.nodes.put_node(node_view(a_node_object(allocatable={"pods": "110"})))
+        self.inventory = Inventory()
+        self.inventory.nodes.put_node(node_view(a_node_object(allocatable={"pods": "110"})))
         self.offer("d1", "d2", "d3", "d4")
-        self.config = ReclaimConfig(lacking=lambda: self.waiting, stock=self.stock)
+        self.config = ReclaimConfig(short_of_room=lambda: self.waiting, inventory=self.inventory)
         self.reclaimer = self._reclaimer()
 
     def _reclaimer(self) -> Reclaimer:
@@ -83,7 +83,7 @@ class Scene:
     def offer(self, *devices: str | JsonObject) -> None:
         """These are all devices there are."""
         found = a_slice_object(*devices, metadata={"name": "all"})
-        self.stock.devices.put_slice(published_slice(found))
+        self.inventory.devices.put_slice(published_slice(found))
 
     def note_claim(self, claim: JsonObject) -> None:
         put(self.world, claim_view(claim, queue_label=QUEUE))
@@ -92,9 +92,9 @@ class Scene:
         view = pod_view(pod, SETTINGS)
         put(self.world, view)
         if view.on_node is not None:
-            self.stock.nodes.put_pod(view.on_node)
+            self.inventory.nodes.put_pod(view.on_node)
         else:
-            self.stock.nodes.delete_pod(view.uid)
+            self.inventory.nodes.delete_pod(view.uid)
         self.reclaimer.changed(PodChanged(pod_uid(pod["metadata"]["name"])))
 
     def put_pod(self, name: str, queue: str, **fields: Any) -> None:
@@ -131,7 +131,7 @@ class Scene:
 
     def remove(self, name: str) -> None:
         self.world.delete_pod(pod_uid(name))
-        self.stock.nodes.delete_pod(pod_uid(name))
+        self.inventory.nodes.delete_pod(pod_uid(name))
         self.world.delete_claim(claim_view(self.server.claim(name), queue_label=QUEUE).uid)
         self.reclaimer.changed(PodChanged(pod_uid(name)))
 
@@ -440,7 +440,7 @@ async def test_an_api_server_that_fails_at_evictions_is_asked_less_and_less_ofte
     scene.wait()
 
     said: set[str] = set()
-    scene.reclaimer.told = lambda: said.update(scene.world.unmet.values())
+    scene.reclaimer.on_unmet_changed = lambda: said.update(scene.world.unmet.values())
 
     async with scene.running():
         await scene.at(60)
@@ -466,9 +466,9 @@ async def test_who_is_known_to_wait_a_moment_after_a_start_is_not_forgotten() ->
 
 
 def test_sets_that_have_any_namespace_in_common_go_one_after_the_other() -> None:
-    def a_take(*namespaces: str) -> Take:
+    def a_take(*namespaces: str) -> Targets:
         pods = [a_pod(f"of-{name}", namespace=name) for name in namespaces]
-        return cast(Take, SimpleNamespace(pods=pods))
+        return cast(Targets, SimpleNamespace(pods=pods))
 
     one, other, both, alone = a_take("a"), a_take("b"), a_take("a", "b"), a_take("c")
 

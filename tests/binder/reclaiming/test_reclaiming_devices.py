@@ -12,7 +12,7 @@ from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.held_texts import names_of
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.nodes import node_view
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from tests.binder.fake_apiserver import FakeApiServer
 from tests.binder.reclaiming.test_reclaiming import Scene, now
 from tests.binder.virtual_time import in_virtual_time
@@ -64,9 +64,9 @@ class DeviceScene(Scene):
 
     def offer_at(self, node: str, *devices: str) -> None:
         """Another node, with these devices."""
-        self.stock.nodes.put_node(node_view(a_node_object(node)))
+        self.inventory.nodes.put_node(node_view(a_node_object(node)))
         found = a_slice_object(*devices, node=node, metadata={"name": node})
-        self.stock.devices.put_slice(published_slice(found))
+        self.inventory.devices.put_slice(published_slice(found))
 
     def end(self, name: str) -> None:
         """It is gone, and its device is free."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from binder.reclaiming import apiserver_reclaims, apiserver_supplies
+from binder.reclaiming import apiserver_placements, apiserver_reclaims
 from kube.api import CelProcess, JsonObject, NotEvaluatedError, digest_of
 from kube.cel import processes
 from tests.binder.fake_apiserver import FakeApiServer, RefusedError
@@ -89,7 +89,7 @@ class CountingCel(CelProcess):
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
     """What was to be evaluated."""
-    monkeypatch.setattr(apiserver_supplies, "CelProcess", CountingCel)
+    monkeypatch.setattr(apiserver_placements, "CelProcess", CountingCel)
     monkeypatch.setattr(CountingCel, "asked", [])
     return CountingCel.asked
 

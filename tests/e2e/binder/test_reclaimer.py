@@ -16,8 +16,8 @@ from binder.reclaiming import apiserver_holds
 from kube.api import NODES, PODS, SLICES, ApiClient, Event, JsonObject
 from scheduler_plugin.api import PodChanged, PodUid
 from scheduler_plugin.objects.nodes import node_view
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
-from scheduler_plugin.reclaiming.places.stock import Stock
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from tests.e2e.binder.test_binds import Open
 from tests.e2e.binder.test_keeper import know
 from tests.e2e.binder.world import (
@@ -54,11 +54,11 @@ class Scene:
             a_queue("robots", parent="root", onvif=(0, 2)),
             namespaces=[NAMESPACE],
         )
-        self.stock = Stock()
+        self.inventory = Inventory()
         binder = Binder(account, Open(), queue_label=QUEUE, note_claim=self.see, note_pod=self.see)
         self.reclaimer = binder.reclaimer(
             self.world,
-            ReclaimConfig(lacking=lambda: self.waiting, stock=self.stock),
+            ReclaimConfig(short_of_room=lambda: self.waiting, inventory=self.inventory),
             self.events.append,
             lambda: datetime.now(UTC) + timedelta(seconds=self.passed),
             lambda: time.monotonic() + self.passed,
@@ -155,8 +155,8 @@ async def a_scene(account: ApiClient, admin: ApiClient) -> AsyncIterator[Scene]:
     kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
     found = await admin.create(SLICES, {**kind, "metadata": {"name": node}, "spec": spec})
     scene = Scene(account, admin, node)
-    scene.stock.nodes.put_node(node_view(made))
-    scene.stock.devices.put_slice(published_slice(found))
+    scene.inventory.nodes.put_node(node_view(made))
+    scene.inventory.devices.put_slice(published_slice(found))
     task = asyncio.create_task(scene.reclaimer.run())
     try:
         yield scene

@@ -59,14 +59,14 @@ def test_a_bystander_takes_of_its_node_and_nobody_hears(
 ) -> None:
     cluster.note_pod(versioned(a_bystander(), 5))
 
-    assert cluster.stock.nodes.used("n") == ASKED
+    assert cluster.inventory.nodes.used("n") == ASKED
     assert list(cluster.world.facts.pods()) == []
     leaving = a_bystander()
     leaving["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
     cluster.note_pod(versioned(leaving, 6))
-    assert cluster.stock.nodes.leaving("n") == {pod_uid("b")}
+    assert cluster.inventory.nodes.leaving("n") == {pod_uid("b")}
     cluster.kinds.pods.store.take_deletion(versioned(leaving, 7))
-    assert cluster.stock.nodes.used("n") == {}
+    assert cluster.inventory.nodes.used("n") == {}
     assert heard == []
 
 
@@ -76,7 +76,7 @@ def test_a_bystander_that_ended_takes_nothing_any_more(
     cluster.note_pod(versioned(a_bystander(), 5))
     cluster.note_pod(versioned(a_bystander(phase="Succeeded"), 6))
 
-    assert cluster.stock.nodes.used("n") == {}
+    assert cluster.inventory.nodes.used("n") == {}
     assert heard == []
 
 
@@ -84,14 +84,14 @@ def test_a_pod_that_matters_is_in_the_world_and_on_its_node(
     cluster: ClusterWorld, heard: list[WorldChange]
 ) -> None:
     cluster.note_pod(versioned(a_pod_object(claims=["cam"], requests=CPU), 5))
-    assert cluster.stock.nodes.used("n") == {}
+    assert cluster.inventory.nodes.used("n") == {}
     cluster.note_pod(versioned(a_pod_object(claims=["cam"], requests=CPU, node="n"), 6))
 
-    assert cluster.stock.nodes.used("n") == ASKED
+    assert cluster.inventory.nodes.used("n") == ASKED
     assert heard == [PodChanged(pod_uid("a"))] * 2
     ended = a_pod_object(claims=["cam"], requests=CPU, node="n", phase="Failed")
     cluster.note_pod(versioned(ended, 7))
-    assert cluster.stock.nodes.used("n") == {}
+    assert cluster.inventory.nodes.used("n") == {}
     assert len(heard) == 3
 
 
@@ -103,10 +103,10 @@ def test_a_pod_that_is_bound_and_matters_no_more_becomes_a_bystander(
 
     assert list(cluster.world.facts.pods()) == []
     assert heard == [PodChanged(pod_uid("a"))] * 2
-    assert cluster.stock.nodes.used("n") == ASKED
+    assert cluster.inventory.nodes.used("n") == ASKED
     resized = a_pod_object(requests={"cpu": "2"}, node="n")
     cluster.note_pod(versioned(resized, 7))
-    assert cluster.stock.nodes.used("n") == {"cpu": 2000, "pods": 1000}
+    assert cluster.inventory.nodes.used("n") == {"cpu": 2000, "pods": 1000}
     assert len(heard) == 2
 
 
@@ -116,7 +116,7 @@ def test_a_bystander_may_come_to_matter(cluster: ClusterWorld, heard: list[World
     cluster.note_pod(versioned(a_pod_object(requests=CPU, node="n", labels=grouped), 6))
 
     assert [pod.group for pod in cluster.world.facts.pods()] == ["g"]
-    assert cluster.stock.nodes.used("n") == ASKED
+    assert cluster.inventory.nodes.used("n") == ASKED
     assert heard == [PodChanged(pod_uid("a"))]
 
 
@@ -150,16 +150,16 @@ def test_only_the_newest_version_of_each_pod_counts(history: list[tuple[str, str
     there = [pod_view(body, SETTINGS).on_node for body in newest.values()]
     for node in ("n", "m"):
         on_node = {pod.uid for pod in there if pod is not None and pod.node == node}
-        assert set(cluster.stock.nodes.pods_on(node)) == on_node
-        assert cluster.stock.nodes.used(node).get("cpu", 0) == 1000 * len(on_node)
+        assert set(cluster.inventory.nodes.pods_on(node)) == on_node
+        assert cluster.inventory.nodes.used(node).get("cpu", 0) == 1000 * len(on_node)
 
 
 def test_a_bystander_of_another_uid_takes_the_place_of_the_first(cluster: ClusterWorld) -> None:
     cluster.note_pod(versioned(a_bystander(), 5))
     cluster.note_pod(versioned(a_bystander(uid="other", requests={"cpu": "2"}), 6))
 
-    assert list(cluster.stock.nodes.pods_on("n")) == ["other"]
-    assert cluster.stock.nodes.used("n") == {"cpu": 2000, "pods": 1000}
+    assert list(cluster.inventory.nodes.pods_on("n")) == ["other"]
+    assert cluster.inventory.nodes.used("n") == {"cpu": 2000, "pods": 1000}
 
 
 async def test_a_bystander_that_is_sent_or_read_is_read_whole() -> None:
@@ -179,19 +179,19 @@ def test_nodes_are_known_and_nobody_hears_of_them(
     cluster: ClusterWorld, heard: list[WorldChange]
 ) -> None:
     note_node(cluster, 5)
-    view = cluster.stock.nodes.get("n")
+    view = cluster.inventory.nodes.get("n")
     assert view is not None
     assert not view.closed
     note_node(cluster, 6)
-    assert cluster.stock.nodes.get("n") == view
+    assert cluster.inventory.nodes.get("n") == view
 
     note_node(cluster, 7, unschedulable=True)
-    view = cluster.stock.nodes.get("n")
+    view = cluster.inventory.nodes.get("n")
     assert view is not None
     assert view.closed
     (kind,) = (kind for kind in cluster.kinds if str(kind) == "nodes of v1")
     kind.store.take_deletion(versioned(a_node_object("n"), 8))
-    assert cluster.stock.nodes.get("n") is None
+    assert cluster.inventory.nodes.get("n") is None
     assert heard == []
 
 
@@ -202,6 +202,6 @@ def test_without_nodes_neither_they_nor_bystanders_are_kept() -> None:
 
     assert "nodes of v1" not in map(str, cluster.kinds)
     assert len(cluster.kinds.pods.store) == 1
-    assert list(cluster.stock.nodes) == []
-    assert cluster.stock.nodes.used("n") == {}
+    assert list(cluster.inventory.nodes) == []
+    assert cluster.inventory.nodes.used("n") == {}
     assert len(list(cluster.world.facts.pods())) == 1

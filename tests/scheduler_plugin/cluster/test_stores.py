@@ -322,16 +322,16 @@ def test_slices_tell_the_world_what_counts_and_the_table_of_devices_all(
     found["metadata"]["uid"] = "uid-of-s"
 
     slices.note(versioned(found, 5))
-    offer = cluster.stock.devices.offer(device)
-    changes = cluster.stock.devices.changes
+    offer = cluster.inventory.devices.offer(device)
+    changes = cluster.inventory.devices.changes
     slices.note(versioned(found, 6))
-    assert cluster.stock.devices.changes == changes, "the same slice is no change"
+    assert cluster.inventory.devices.changes == changes, "the same slice is no change"
     body = {**found["spec"]["devices"][0], "taints": tainted}
     slices.note(versioned({**found, "spec": {**found["spec"], "devices": [body]}}, 7))
-    later = cluster.stock.devices.offer(device)
+    later = cluster.inventory.devices.offer(device)
 
     assert cluster.world.facts.catalog.configuration_of(device) == "onvif"
-    assert cluster.stock.devices.on("n") == (device,)
+    assert cluster.inventory.devices.on("n") == (device,)
     assert offer is not None
     assert later is not None
     assert (offer.taints, later.taints) == ((), (Taint("x", effect="NoSchedule"),))

@@ -20,8 +20,8 @@ from scheduler_plugin.dashboard.snapshots import Line
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.pods import NamespaceView
-from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
+from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim,

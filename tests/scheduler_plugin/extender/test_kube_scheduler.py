@@ -25,7 +25,7 @@ from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import NamespaceView, PodClaim
 from scheduler_plugin.objects.projections import is_kept
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -964,9 +964,9 @@ async def test_who_reserved_a_claim_is_bound_though_another_was_admitted_before(
 
 def held_for_another(scene: Scene) -> dict[str, Any]:
     """Node n has one device, which is held for somebody; pod `a` asks for one."""
-    scene.cluster.stock.nodes.put_node(node_view(a_ready_node()))
+    scene.cluster.inventory.nodes.put_node(node_view(a_ready_node()))
     slice_object = {"metadata": {"name": "all"}, **a_slice_object("d1")}
-    scene.cluster.stock.devices.put_slice(published_slice(slice_object))
+    scene.cluster.inventory.devices.put_slice(published_slice(slice_object))
     other = QueueName("robots")
     device = DeviceId("moorage.dev", "n", "d1")
     hold = Hold(pod_uid("w"), "Pod default/w", other, amounts(onvif=1), NO_CHARGES)

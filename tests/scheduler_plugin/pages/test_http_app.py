@@ -14,11 +14,11 @@ from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.http_figures import KEPT_SECONDS, FiguresPage
 from scheduler_plugin.pages.prometheus import Figures
-from scheduler_plugin.waiting.decisions import KnownWaits, Place, WaitingPod
+from scheduler_plugin.waiting.admissions import Position, WaitingPod, WaitingPodQueries
 from tests.asgi import status_and_body, status_and_text
 from tests.scheduler_plugin.builders import a_world, amounts
 
-PLACE = Place(QueueName("vision"), 2, 7)
+PLACE = Position(QueueName("vision"), 2, 7)
 
 
 class FakePlugin:
@@ -27,14 +27,14 @@ class FakePlugin:
     not_ready = ""
     not_told = ""
     failure: Exception | None = None
-    place: Place | None = PLACE
+    place: Position | None = PLACE
 
     def why_not_ready(self) -> str:
         if self.failure:
             raise self.failure
         return self.not_ready
 
-    def why_not_told(self) -> str:
+    def why_unknown(self) -> str:
         return self.not_told
 
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:
@@ -63,7 +63,7 @@ def world() -> World:
 @pytest.fixture
 def app(plugin: FakePlugin, world: World) -> FastAPI:
     figures = Figures(world, dict, str, dict, [])
-    gates = cast(KnownWaits, plugin)
+    gates = cast(WaitingPodQueries, plugin)
     # Each time somebody looks at the clock, a page is too old.
     page = FiguresPage(figures.page, count(step=KEPT_SECONDS).__next__)
     return pages_app(plugin.why_not_ready, gates, page)

@@ -11,10 +11,10 @@ from scheduler_plugin.objects.names import PodUid, Queue
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.cycles import Cycle
-from scheduler_plugin.reclaiming.decisions import Decision, Take
-from scheduler_plugin.reclaiming.due_takes import is_due
-from scheduler_plugin.reclaiming.supplies import LimitsAlone
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
+from scheduler_plugin.reclaiming.due_targets import is_due
+from scheduler_plugin.reclaiming.placements import LimitsOnly
+from scheduler_plugin.reclaiming.targets import Decision, Targets
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED, ExcludedPods
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -79,20 +79,20 @@ def decided(world: World, name: str = "w", held_back: Collection[PodUid] = froze
     """What a cycle decides of a pod alone, by limits alone."""
     pod = world.facts.pod(pod_uid(name))
     assert pod is not None
-    away = Away(held_back=dict.fromkeys(held_back, "A budget needs it."))
-    return Cycle(world, NOW, away, LimitsAlone()).serve(pod)
+    excluded = ExcludedPods(held_back=dict.fromkeys(held_back, "A budget needs it."))
+    return Cycle(world, NOW, excluded, LimitsOnly()).serve(pod)
 
 
 def taken(world: World, name: str = "w", held_back: Collection[PodUid] = frozenset()) -> list[str]:
     """Who has to go, by name."""
     decision = decided(world, name, held_back)
-    return sorted(pod.name for pod in decision.pods) if isinstance(decision, Take) else []
+    return sorted(pod.name for pod in decision.pods) if isinstance(decision, Targets) else []
 
 
-def is_still_due(take: Take, world: World) -> bool:
+def is_still_due(take: Targets, world: World) -> bool:
     """Whether it would be carried out now."""
-    standings = Cycle(world, NOW, NOBODY_AWAY, LimitsAlone()).standings
-    return is_due(take, world, NOW, NOBODY_AWAY, standings)
+    queue_shares = Cycle(world, NOW, NONE_EXCLUDED, LimitsOnly()).queue_shares
+    return is_due(take, world, NOW, NONE_EXCLUDED, queue_shares)
 
 
 FULL = [use("robots", "r1"), use("robots", "r2"), use("robots", "r3")]

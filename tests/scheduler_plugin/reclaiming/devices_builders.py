@@ -20,14 +20,14 @@ from scheduler_plugin.objects.pod_needs import PodNeeds, PodOnNode
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.cycles import Cycle
-from scheduler_plugin.reclaiming.decisions import Decision, Take
-from scheduler_plugin.reclaiming.due_takes import is_due
+from scheduler_plugin.reclaiming.due_targets import is_due
 from scheduler_plugin.reclaiming.missed_nodes import LeftOut, MissedNodes
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
-from scheduler_plugin.reclaiming.places.seekers import Ask, Seeker, seekers_of
-from scheduler_plugin.reclaiming.places.stock import Stock
-from scheduler_plugin.reclaiming.places.supply import NodeSupply
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
+from scheduler_plugin.reclaiming.placement.demands import DeviceRequest, PodDemand, demands_of
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
+from scheduler_plugin.reclaiming.placement.node_placements import NodePlacements
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
+from scheduler_plugin.reclaiming.targets import Decision, Targets
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED, ExcludedPods
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -102,25 +102,25 @@ class Cluster:
         self.keeps_needs = False
         self.cycle: Cycle | None = None
 
-    def stock(self) -> Stock:
+    def inventory(self) -> Inventory:
         """All of it as the watches bring it, with all selectors evaluated."""
-        stock = Stock()
+        inventory = Inventory()
         for number, obj in enumerate(self.slices):
             metadata = {"name": f"slice-{number}", **obj.get("metadata", {})}
-            stock.devices.put_slice(published_slice({**obj, "metadata": metadata}))
+            inventory.devices.put_slice(published_slice({**obj, "metadata": metadata}))
         for name, obj in self.nodes.items():
-            stock.nodes.put_node(node_view(obj))
+            inventory.nodes.put_node(node_view(obj))
             for there in self._pods_on(name):
-                stock.nodes.put_pod(there)
+                inventory.nodes.put_pod(there)
         self._prepare()
         for pod in self._all_waiting():
-            for seeker in self._seekers(pod):
-                for ask in seeker.asks:
-                    _evaluate(stock, ask)
-        return stock
+            for demand in self._demands(pod):
+                for ask in demand.device_requests:
+                    _evaluate(inventory, ask)
+        return inventory
 
-    def _seekers(self, pod: PodView) -> tuple[Seeker, ...]:
-        found = seekers_of([pod], self.world)
+    def _demands(self, pod: PodView) -> tuple[PodDemand, ...]:
+        found = demands_of([pod], self.world)
         return found if not isinstance(found, str) else ()
 
     def _all_waiting(self) -> list[PodView]:
@@ -153,26 +153,26 @@ class Cluster:
         view = claim_view(obj, queue_label=QUEUE_LABEL)
         return replace(claim, requests=view.requests, constraints=view.constraints)
 
-    def supply(self, away: Away) -> NodeSupply:
-        stock, missed = self.stock(), MissedNodes()
+    def placements(self, excluded: ExcludedPods) -> NodePlacements:
+        inventory, missed = self.inventory(), MissedNodes()
         for pod in self._all_waiting():
             for node in self.left_out:
                 missed.miss(placement_class(pod, self.world.facts), [node], NOW)
-        return NodeSupply(self.world, stock, away, LeftOut(self.world, missed, NOW))
+        return NodePlacements(self.world, inventory, excluded, LeftOut(self.world, missed, NOW))
 
-    def decide(self, name: str = "w", away: Away | None = None) -> Decision:
+    def decide(self, name: str = "w", excluded: ExcludedPods | None = None) -> Decision:
         """The decision about a pod that waits, alone in its cycle."""
-        away = away or Away()
-        supply = self.supply(away)
+        excluded = excluded or ExcludedPods()
+        placements = self.placements(excluded)
         pod = self.world.facts.pod(pod_uid(name))
         assert pod is not None
-        self.cycle = Cycle(self.world, NOW, away, supply)
+        self.cycle = Cycle(self.world, NOW, excluded, placements)
         return self.cycle.serve(pod)
 
-    def is_due(self, take: Take) -> bool:
+    def is_due(self, take: Targets) -> bool:
         """Whether the last decision is still to be carried out."""
         assert self.cycle is not None
-        return is_due(take, self.world, NOW, NOBODY_AWAY, self.cycle.standings)
+        return is_due(take, self.world, NOW, NONE_EXCLUDED, self.cycle.queue_shares)
 
     def _pods_on(self, node: str) -> Iterator[PodOnNode]:
         """Those of the world, which ask for nothing, and what else is said to be there."""
@@ -184,18 +184,20 @@ class Cluster:
             if pod.on_node is not None:
                 yield pod.on_node
 
-    def taken(self, name: str = "w", away: Away | None = None) -> list[str]:
-        decision = self.decide(name, away)
-        return sorted(pod.name for pod in decision.pods) if isinstance(decision, Take) else []
+    def taken(self, name: str = "w", excluded: ExcludedPods | None = None) -> list[str]:
+        decision = self.decide(name, excluded)
+        return sorted(pod.name for pod in decision.pods) if isinstance(decision, Targets) else []
 
 
 def a_pod_view(obj: Any) -> PodView:
     return pod_view(obj, SETTINGS)
 
 
-def _evaluate(stock: Stock, ask: Ask) -> None:
+def _evaluate(inventory: Inventory, ask: DeviceRequest) -> None:
     """What the process that evaluates CEL would say, by the same library."""
-    offers = [*filter(None, map(stock.devices.offer, stock.devices.of_drivers(ask.drivers)))]
-    while (missing := stock.answers.missing(ask.request, offers)) is not None:
+    offers = [
+        *filter(None, map(inventory.devices.offer, inventory.devices.of_drivers(ask.drivers)))
+    ]
+    while (missing := inventory.answers.missing(ask.criteria, offers)) is not None:
         answers = evaluated(list(missing.expressions), [offer.body for offer in missing.offers])
-        stock.answers.put(missing, [{TRUE: True, FALSE: False}.get(each) for each in answers])
+        inventory.answers.put(missing, [{TRUE: True, FALSE: False}.get(each) for each in answers])

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kube.shapes.selection import Toleration
-from scheduler_plugin.reclaiming.places.answers import Answers, Unanswered, evaluable
-from scheduler_plugin.reclaiming.places.offers import DeviceRequest, Offer
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
+from scheduler_plugin.reclaiming.placement.answers import Answers, Unanswered, evaluable
+from scheduler_plugin.reclaiming.placement.offers import DeviceCriteria, Offer
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from tests.scheduler_plugin.reclaiming.devices_builders import a_device, a_slice_object
 
 CLASS, OWN, OTHER = ("device.driver == 'x'",), ("true", "1 == 1"), ("false",)
@@ -22,43 +22,47 @@ def an_offer(name: str = "d", *, is_complete: bool = True, **fields: Any) -> Off
     return Offer(device, is_complete)
 
 
-def a_request(*selectors: tuple[str | None, ...], **fields: Any) -> DeviceRequest:
+def a_request(*selectors: tuple[str | None, ...], **fields: Any) -> DeviceCriteria:
     values = {"slots": 1, "names_slots": False, "tolerations": (), **fields}
-    return DeviceRequest(selectors=selectors, **values)
+    return DeviceCriteria(selectors=selectors, **values)
 
 
 PLAIN, FINE = an_offer("plain"), an_offer("fine", model="fine")
 ALIKE = an_offer("other-name")
 
 
-def answered(answers: Answers, request: DeviceRequest, *offers: Offer, says: bool | None) -> None:
-    missing = answers.missing(request, offers)
+def answered(answers: Answers, criteria: DeviceCriteria, *offers: Offer, says: bool | None) -> None:
+    missing = answers.missing(criteria, offers)
     assert missing is not None
     answers.put(missing, [says] * len(missing.offers))
 
 
 @pytest.mark.parametrize(("says", "fits"), [(True, True), (None, True), (False, False)])
 def test_a_device_fits_unless_an_answer_refuses_it(says: bool | None, fits: bool) -> None:
-    answers, request = Answers(), a_request(OWN)
-    assert answers.accepts(request, PLAIN)
+    answers, criteria = Answers(), a_request(OWN)
+    assert answers.accepts(criteria, PLAIN)
 
-    answered(answers, request, PLAIN, says=says)
+    answered(answers, criteria, PLAIN, says=says)
 
-    assert answers.accepts(request, PLAIN) is fits
+    assert answers.accepts(criteria, PLAIN) is fits
     assert answers.answer(OWN, PLAIN) is says
-    assert answers.missing(request, [PLAIN]) is None
-    assert answers.accepts(request, FINE), "it is another one"
+    assert answers.missing(criteria, [PLAIN]) is None
+    assert answers.accepts(criteria, FINE), "it is another one"
 
 
 def test_devices_that_look_alike_share_an_answer() -> None:
-    answers, request = Answers(), a_request(OWN)
+    answers, criteria = Answers(), a_request(OWN)
 
-    missing = answers.missing(request, [PLAIN, FINE, ALIKE])
+    missing = answers.missing(criteria, [PLAIN, FINE, ALIKE])
     assert missing is not None
     answers.put(missing, [offer.digest != PLAIN.digest for offer in missing.offers])
 
     assert len(missing.offers) == len(answers) == 2
-    assert [answers.accepts(request, each) for each in (PLAIN, ALIKE, FINE)] == [False, False, True]
+    assert [answers.accepts(criteria, each) for each in (PLAIN, ALIKE, FINE)] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_requests_share_what_their_class_says_and_not_what_they_say_themselves() -> None:
@@ -72,39 +76,39 @@ def test_requests_share_what_their_class_says_and_not_what_they_say_themselves()
 
 
 def test_a_request_is_not_asked_about_what_its_class_refuses() -> None:
-    answers, request = Answers(), a_request(CLASS, OWN)
-    first = answers.missing(request, [PLAIN, FINE])
+    answers, criteria = Answers(), a_request(CLASS, OWN)
+    first = answers.missing(criteria, [PLAIN, FINE])
     assert first == Unanswered(CLASS, (PLAIN, FINE))
 
     answers.put(first, [False, True])
 
-    assert answers.missing(request, [PLAIN, FINE]) == Unanswered(OWN, (FINE,))
+    assert answers.missing(criteria, [PLAIN, FINE]) == Unanswered(OWN, (FINE,))
 
 
 def test_what_takes_too_long_counts_as_satisfied_and_is_missing_no_more() -> None:
-    answers, request = Answers(), a_request(CLASS, OWN)
+    answers, criteria = Answers(), a_request(CLASS, OWN)
 
     answers.put_too_slow(CLASS)
 
     assert answers.is_too_slow(CLASS)
     assert not answers.is_too_slow(OWN)
-    assert answers.accepts(request, PLAIN)
-    assert answers.missing(request, [PLAIN]) == Unanswered(OWN, (PLAIN,))
+    assert answers.accepts(criteria, PLAIN)
+    assert answers.missing(criteria, [PLAIN]) == Unanswered(OWN, (PLAIN,))
 
 
 def test_what_is_to_be_skipped_for_a_request_is_asked_for_another() -> None:
-    answers, request = Answers(), a_request(CLASS, OWN)
+    answers, criteria = Answers(), a_request(CLASS, OWN)
 
-    assert answers.missing(request, [PLAIN], {CLASS}) == Unanswered(OWN, (PLAIN,))
-    assert answers.missing(request, [PLAIN], {CLASS, OWN}) is None
-    assert answers.missing(request, [PLAIN]) == Unanswered(CLASS, (PLAIN,))
+    assert answers.missing(criteria, [PLAIN], {CLASS}) == Unanswered(OWN, (PLAIN,))
+    assert answers.missing(criteria, [PLAIN], {CLASS, OWN}) is None
+    assert answers.missing(criteria, [PLAIN]) == Unanswered(CLASS, (PLAIN,))
 
 
 def test_what_is_no_cel_counts_as_satisfied() -> None:
-    answers, request = Answers(), a_request((None, "true"), (), OWN)
+    answers, criteria = Answers(), a_request((None, "true"), (), OWN)
 
-    assert list(evaluable(request)) == [OWN]
-    assert answers.accepts(request, PLAIN)
+    assert list(evaluable(criteria)) == [OWN]
+    assert answers.accepts(criteria, PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -118,10 +122,10 @@ def test_what_is_no_cel_counts_as_satisfied() -> None:
 def test_a_device_that_no_such_request_gets_is_refused_without_cel(
     offer: Offer, fields: Any
 ) -> None:
-    answers, request = Answers(), a_request(OWN, **fields)
+    answers, criteria = Answers(), a_request(OWN, **fields)
 
-    assert not answers.accepts(request, offer)
-    assert answers.missing(request, [offer]) is None
+    assert not answers.accepts(criteria, offer)
+    assert answers.missing(criteria, [offer]) is None
 
 
 def test_a_taint_that_is_tolerated_keeps_no_device_away() -> None:
@@ -139,8 +143,8 @@ def many(count: int, first: int = 0) -> list[Offer]:
 def test_answers_that_were_not_needed_for_longest_go_first() -> None:
     answers = Answers(most=10)
     requests = [a_request((text,)) for text in "abc"]
-    for request in requests[:2]:
-        answered(answers, request, *many(4), says=False)
+    for criteria in requests[:2]:
+        answered(answers, criteria, *many(4), says=False)
     answers.missing(requests[0], many(1))
 
     answered(answers, requests[2], *many(4), says=False)

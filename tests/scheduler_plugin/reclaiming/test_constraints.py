@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
-from scheduler_plugin.reclaiming.places.places import MOST_VARIANTS
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
+from scheduler_plugin.reclaiming.placement.node_fit import MOST_VARIANTS
+from scheduler_plugin.reclaiming.targets import Decision, InProgress, Targets
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,
@@ -53,7 +53,7 @@ def wants(
 
 def said(cluster: Cluster) -> str:
     decision: Decision = cluster.decide()
-    assert isinstance(decision, Nobody), decision
+    assert isinstance(decision, NoCandidates), decision
     assert decision.unmet == "mine"
     return decision.sentence
 
@@ -82,7 +82,7 @@ def test_the_one_goes_whose_device_agrees_with_the_one_that_is_free(
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert [pod.name for pod in decision.pods] == ["r2"]
     assert {device.name for device, _ in decision.hold.devices} == {"free", "d2"}
     assert cluster.is_due(decision)
@@ -95,7 +95,7 @@ def test_of_those_that_are_free_two_have_to_agree() -> None:
 
     agree = wants([a_request(count=2)], TWO_USED[0], devices=[*ONE_FREE])
 
-    assert isinstance(agree.decide(), OnItsWay)
+    assert isinstance(agree.decide(), InProgress)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_all_that_would_do_are_taken_on_one_node() -> None:
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert sorted(pod.name for pod in decision.pods) == ["r1", "r2"]
     assert {device.name for device, _ in decision.hold.devices} == {"free", "d1", "d2"}
     assert cluster.is_due(decision)
@@ -213,7 +213,7 @@ def test_where_all_are_free_nobody_goes() -> None:
     cluster = wants(ALL, *TWO_USED, devices=["d1", "d2"], constraints=[], slices=far)
     cluster.nodes["far"] = a_node_object("far")
 
-    assert isinstance(cluster.decide(), OnItsWay)
+    assert isinstance(cluster.decide(), InProgress)
 
 
 def test_one_that_stays_keeps_all_from_the_pod() -> None:
@@ -239,7 +239,7 @@ def test_of_shared_devices_all_that_have_room_are_enough() -> None:
 
     assert len(cluster.taken()) == 1
     free = wants(ALL, used[0], devices=shared, constraints=[])
-    assert isinstance(free.decide(), OnItsWay)
+    assert isinstance(free.decide(), InProgress)
 
 
 def test_all_of_two_requests_are_not_the_same_devices() -> None:

@@ -37,11 +37,11 @@ from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.cycles import Cycle
-from scheduler_plugin.reclaiming.decisions import Decision, Take
-from scheduler_plugin.reclaiming.standings import Standings
-from scheduler_plugin.reclaiming.supplies import LimitsAlone
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
+from scheduler_plugin.reclaiming.placements import LimitsOnly
+from scheduler_plugin.reclaiming.queue_shares import QueueShares
+from scheduler_plugin.reclaiming.targets import Decision, Targets
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -258,16 +258,16 @@ class Cycles(RuleBasedStateMachine):
 
     def _cycle(self) -> bool:
         """All that wait are served; whether anybody goes."""
-        found = Cycle(self.world, NOW, NOBODY_AWAY, LimitsAlone())
+        found = Cycle(self.world, NOW, NONE_EXCLUDED, LimitsOnly())
         waiting = [user for user in self.model.users.values() if not user.runs]
         self.served = []
         for user in sorted(waiting, key=lambda u: (-u.priority, u.name)):
             decision = found.serve(self._pod(user))
-            if isinstance(decision, Take):
+            if isinstance(decision, Targets):
                 self._check(user, decision)
-            if not isinstance(decision, Nobody):
+            if not isinstance(decision, NoCandidates):
                 self.served.append((user, decision))
-        takes = [(user, found) for user, found in self.served if isinstance(found, Take)]
+        takes = [(user, found) for user, found in self.served if isinstance(found, Targets)]
         for user, take in takes:
             self._carry_out(user, take)
         return bool(takes)
@@ -362,7 +362,7 @@ class Cycles(RuleBasedStateMachine):
             )
             assert used <= limit, f"{place} uses {used} of {limit}"
 
-    def _carry_out(self, user: User, take: Take) -> None:
+    def _carry_out(self, user: User, take: Targets) -> None:
         for hold in take.holds:
             self.world.hold(hold)
         for pod in take.pods:
@@ -375,7 +375,7 @@ class Cycles(RuleBasedStateMachine):
 
     # The checker.
 
-    def _check(self, user: User, take: Take) -> None:
+    def _check(self, user: User, take: Targets) -> None:
         gone = {pod.name for pod in take.pods}
         before = self._gone_before()
         assert gone, "somebody is evicted"
@@ -389,7 +389,7 @@ class Cycles(RuleBasedStateMachine):
         self._check_needed(user, take)
         self._check_back_and_forth(user, take)
 
-    def _check_above(self, user: User, take: Take, before: set[str]) -> None:
+    def _check_above(self, user: User, take: Targets, before: set[str]) -> None:
         """Each queue on the way to the common ancestor was above its quota before it was taken."""
         payer, gone = self.model.payer(user), set(before)
         shares = {queue: self.model.share(queue) for queue in PARENTS}
@@ -400,10 +400,10 @@ class Cycles(RuleBasedStateMachine):
             gone |= {pod.name for pod in victim.users}
 
     def _gone_before(self) -> set[str]:
-        takes = (found for _, found in self.served if isinstance(found, Take))
+        takes = (found for _, found in self.served if isinstance(found, Targets))
         return {pod.name for take in takes for pod in take.pods}
 
-    def _promised(self, place: str, user: User) -> int:
+    def _reserved(self, place: str, user: User) -> int:
         """What is held for others below a queue, and what those served before will be charged."""
         served = {other.name: other for other, _ in self.served}
         own = {pod_uid(name) for name in (user.name, *served)}
@@ -416,7 +416,7 @@ class Cycles(RuleBasedStateMachine):
             self.model.claims[claim].cost for claim, queue in claims.items() if place in path(queue)
         )
 
-    def _check_right(self, user: User, take: Take) -> None:
+    def _check_right(self, user: User, take: Targets) -> None:
         payer, cost = self.model.payer(user), self.model.claims[user.claim].cost
         before = self._gone_before() | {pod.name for pod in take.pods}
         for victim in take.victims:
@@ -427,17 +427,17 @@ class Cycles(RuleBasedStateMachine):
                 assert was_left or all(u.priority < user.priority for u in stay)
                 continue
             for place in [place for place in path(payer) if place not in path(owner)]:
-                promised = self._promised(place, user)
+                promised = self._reserved(place, user)
                 after = self.model.usage(place, before) + promised + cost
                 assert after <= self.model.share(place), (place, after)
 
-    def _check_back_and_forth(self, user: User, take: Take) -> None:
+    def _check_back_and_forth(self, user: User, take: Targets) -> None:
         payer = self.model.payer(user)
         for other in (self.model.users[pod.name] for pod in take.pods):
             lost = (user.origin, payer, other.origin, self.model.claims[other.claim].owner)
             assert lost not in self.lost, f"{user} and {other} go back and forth"
 
-    def _check_needed(self, user: User, take: Take) -> None:
+    def _check_needed(self, user: User, take: Targets) -> None:
         """Without any one of the victims the pod would still be refused at some limit."""
         before = self._gone_before()
         for spared in take.victims:
@@ -450,7 +450,7 @@ class Cycles(RuleBasedStateMachine):
     def _is_short(self, user: User, gone: Collection[str]) -> bool:
         payer, cost = self.model.payer(user), self.model.claims[user.claim].cost
         return any(
-            self.model.usage(place, gone) + self._promised(place, user) + cost
+            self.model.usage(place, gone) + self._reserved(place, user) + cost
             > self.model.limits[place]
             for place in path(payer)
         )
@@ -465,8 +465,8 @@ class Cycles(RuleBasedStateMachine):
         payer = self.model.payer(user)
         used = self.model.usage(payer) + self.model.claims[user.claim].cost
         held = self.world.held(QueueName(payer))[KEY]
-        decision = Cycle(self.world, NOW, NOBODY_AWAY, LimitsAlone()).serve(pod)
-        assert isinstance(decision, Nobody)
+        decision = Cycle(self.world, NOW, NONE_EXCLUDED, LimitsOnly()).serve(pod)
+        assert isinstance(decision, NoCandidates)
         if used + held <= self.model.share(payer) and not user.non_preemptible:
             assert decision.unmet == payer, decision
 
@@ -480,7 +480,7 @@ class Larger(Cycles):
 
     most = 2
 
-    def _check_back_and_forth(self, user: User, take: Take) -> None:
+    def _check_back_and_forth(self, user: User, take: Targets) -> None:
         pass
 
     def teardown(self) -> None:
@@ -495,7 +495,7 @@ TestLarger.settings = settings(max_examples=40, stateful_step_count=25, deadline
 class BackAndForth(Cycles):
     """Knows no other rule than that nobody takes back what was taken from it."""
 
-    def _check(self, user: User, take: Take) -> None:
+    def _check(self, user: User, take: Targets) -> None:
         self._check_back_and_forth(user, take)
 
     def teardown(self) -> None:
@@ -504,8 +504,8 @@ class BackAndForth(Cycles):
 
 
 def test_the_checker_finds_two_that_take_from_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Standings, "above_share", lambda *_: 1)
-    monkeypatch.setattr(Standings, "reach", lambda *_: 9)
+    monkeypatch.setattr(QueueShares, "above_share", lambda *_: 1)
+    monkeypatch.setattr(QueueShares, "reach", lambda *_: 9)
 
     with pytest.raises(AssertionError, match="back and forth"):
         run_state_machine_as_test(BackAndForth, settings=FOUND)

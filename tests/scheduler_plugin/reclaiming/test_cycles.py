@@ -9,10 +9,10 @@ import pytest
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.reclaiming.cycles import Cycle
-from scheduler_plugin.reclaiming.decisions import Decision, OnItsWay, Take
-from scheduler_plugin.reclaiming.supplies import LimitsAlone
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY, Away
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
+from scheduler_plugin.reclaiming.placements import LimitsOnly
+from scheduler_plugin.reclaiming.targets import Decision, InProgress, Targets
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED, ExcludedPods
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -29,9 +29,9 @@ from tests.scheduler_plugin.builders import (
 from tests.scheduler_plugin.reclaiming.builders import a_full_world, a_used_pod, use, waiting
 
 
-def served(world: World, *names: str, away: Away = NOBODY_AWAY) -> list[Decision]:
+def served(world: World, *names: str, excluded: ExcludedPods = NONE_EXCLUDED) -> list[Decision]:
     """One cycle, for these pods in this order."""
-    cycle = Cycle(world, NOW, away, LimitsAlone())
+    cycle = Cycle(world, NOW, excluded, LimitsOnly())
     pods = [world.facts.pod(pod_uid(name)) for name in names or ("w",)]
     return [cycle.serve(pod) for pod in pods if pod is not None]
 
@@ -39,7 +39,7 @@ def served(world: World, *names: str, away: Away = NOBODY_AWAY) -> list[Decision
 def gone(decisions: Sequence[Decision]) -> list[list[str]]:
     """Who goes for each, by name."""
     return [
-        sorted(pod.name for pod in found.pods) if isinstance(found, Take) else []
+        sorted(pod.name for pod in found.pods) if isinstance(found, Targets) else []
         for found in decisions
     ]
 
@@ -68,7 +68,7 @@ def test_who_comes_after_what_the_quota_has_room_for_gets_nothing() -> None:
     first, second = served(world, "w1", "w2")
 
     assert len(gone([first])[0]) == 1
-    assert isinstance(second, Nobody)
+    assert isinstance(second, NoCandidates)
     assert second.unmet is None
 
 
@@ -79,7 +79,7 @@ def test_a_head_that_nobody_could_go_for_is_passed_over() -> None:
 
     first, second = served(world, "w1", "w2")
 
-    assert isinstance(first, Nobody)
+    assert isinstance(first, NoCandidates)
     assert gone([second]) == [["r1"]]
 
 
@@ -172,7 +172,7 @@ def test_what_is_within_the_quota_of_one_class_and_not_of_another_takes_nothing(
 
     (found,) = served(world)
 
-    assert isinstance(found, Nobody)
+    assert isinstance(found, NoCandidates)
 
 
 def test_a_class_of_which_a_queue_has_no_quota_has_to_be_free() -> None:
@@ -195,5 +195,5 @@ def test_whoever_fits_beside_what_goes_for_others_takes_nobody() -> None:
 
     first, second = served(world, "w1", "w2")
 
-    assert isinstance(first, Take)
-    assert isinstance(second, OnItsWay if gone([first]) == [["r1"]] else Take)
+    assert isinstance(first, Targets)
+    assert isinstance(second, InProgress if gone([first]) == [["r1"]] else Targets)

@@ -16,9 +16,9 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.cycles import Cycle
-from scheduler_plugin.reclaiming.decisions import Take
-from scheduler_plugin.reclaiming.supplies import LimitsAlone
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
+from scheduler_plugin.reclaiming.placements import LimitsOnly
+from scheduler_plugin.reclaiming.targets import Targets
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -101,10 +101,10 @@ class Cluster:
                 self.runs.add(pod.name)
                 self.holds.pop(pod.name, None)
         world = self.world()
-        cycle, has_taken = Cycle(world, NOW, NOBODY_AWAY, LimitsAlone()), False
+        cycle, has_taken = Cycle(world, NOW, NONE_EXCLUDED, LimitsOnly()), False
         for pod in self.waiting(world):
             found = cycle.serve(pod)
-            if isinstance(found, Take):
+            if isinstance(found, Targets):
                 self.runs -= {victim.name for victim in found.pods}
                 self.holds[pod.name] = found.holds
                 has_taken = True

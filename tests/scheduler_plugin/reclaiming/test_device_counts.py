@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.places import accepted_devices
-from scheduler_plugin.reclaiming.places.accepted_devices import AcceptedDevices
-from scheduler_plugin.reclaiming.places.device_counts import too_few_for
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
+from scheduler_plugin.reclaiming.placement import accepted_devices
+from scheduler_plugin.reclaiming.placement.accepted_devices import AcceptedDevices
+from scheduler_plugin.reclaiming.placement.device_counts import too_few_for
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from tests.scheduler_plugin.builders import a_request, pod_uid
 from tests.scheduler_plugin.reclaiming.devices_builders import Cluster, a_device, a_slice_object
 from tests.scheduler_plugin.reclaiming.test_devices import a_cluster, use, waiting
@@ -19,7 +19,7 @@ TWO = [a_slice_object("d1"), a_slice_object("d2", node="m")]
 
 
 def missing(cluster: Cluster, *names: str) -> str:
-    accepted = AcceptedDevices(cluster.stock())
+    accepted = AcceptedDevices(cluster.inventory())
     return too_few_for([_pod(cluster, name) for name in names], cluster.world, accepted)
 
 
@@ -80,13 +80,13 @@ def test_devices_are_looked_at_a_few_at_a_time_and_again_when_they_change(
     slices = [a_slice_object(a_device(f"d{n}"), node=f"n{n}") for n in range(5)]
     cluster = a_cluster(*heads(2, requests=[a_request(selectors=[cel])]), slices=slices)
     cluster.request = {"selectors": [cel]}
-    stock, pods = cluster.stock(), [_pod(cluster, "w0"), _pod(cluster, "w1")]
-    accepted = AcceptedDevices(stock)
+    inventory, pods = cluster.inventory(), [_pod(cluster, "w0"), _pod(cluster, "w1")]
+    accepted = AcceptedDevices(inventory)
 
     found = [too_few_for(pods, cluster.world, accepted) for _ in range(4)]
 
     assert found[:2] == ["", ""]
     assert all("and 0 matching" in each for each in found[2:])
     news = a_slice_object(a_device("e1", model="new"), a_device("e2", model="new"), node="n1")
-    stock.devices.put_slice(published_slice({**news, "metadata": {"name": "slice-1"}}))
+    inventory.devices.put_slice(published_slice({**news, "metadata": {"name": "slice-1"}}))
     assert too_few_for(pods, cluster.world, accepted) == ""

@@ -10,10 +10,10 @@ from kube.shapes.selection import Toleration
 from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.claims import Alternative
 from scheduler_plugin.objects.names import QUEUE_LABEL
-from scheduler_plugin.reclaiming.places.offers import (
+from scheduler_plugin.reclaiming.placement.offers import (
     Constraint,
-    DeviceRequest,
-    request_of,
+    DeviceCriteria,
+    criteria_of,
 )
 from tests.scheduler_plugin.builders import a_choice, a_claim_object, a_request
 
@@ -32,24 +32,24 @@ def a_claim_with(requests: list[Any], constraints: list[Any]) -> Any:
     return obj
 
 
-def asked(obj: Any, request: int = 0, choice: int = 0) -> DeviceRequest:
+def asked(obj: Any, request: int = 0, choice: int = 0) -> DeviceCriteria:
     """By the view of a claim."""
     claim = claim_view(obj, queue_label=QUEUE_LABEL)
-    return request_of(claim, claim.requests[request].alternatives[choice], CLASS_SELECTORS)
+    return criteria_of(claim, claim.requests[request].alternatives[choice], CLASS_SELECTORS)
 
 
 def _expressions(exactly: Any) -> tuple[str | None, ...]:
     return tuple(each.get("cel", {}).get("expression") for each in exactly.get("selectors", ()))
 
 
-def device_request(claim: Any, alternative: Alternative) -> DeviceRequest:
+def device_request(claim: Any, alternative: Alternative) -> DeviceCriteria:
     """The same, read from the claim as the API server has it."""
     devices, names = claim["spec"]["devices"], alternative.name.split("/")
     (request,) = (each for each in devices["requests"] if each["name"] == names[0])
     choices = request.get("firstAvailable", ())
     exactly = next((each for each in choices if each["name"] == names[-1]), request.get("exactly"))
     about = {alternative.name, names[0]}
-    return DeviceRequest(
+    return DeviceCriteria(
         selectors=(CLASS_SELECTORS, _expressions(exactly)),
         slots=alternative.slots,
         names_slots="capacity" in exactly,
@@ -82,7 +82,7 @@ def test_it_is_what_the_claim_in_full_says(requests: list[Any], constraints: lis
     claim = claim_view(obj, queue_label=QUEUE_LABEL)
     alternatives = [each for request in claim.requests for each in request.alternatives]
 
-    found = [request_of(claim, each, CLASS_SELECTORS) for each in alternatives]
+    found = [criteria_of(claim, each, CLASS_SELECTORS) for each in alternatives]
 
     assert found == [device_request(obj, each) for each in alternatives]
 

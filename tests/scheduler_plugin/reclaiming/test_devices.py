@@ -12,9 +12,9 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION
 from scheduler_plugin.objects.pods import PodGroupView, PodView
-from scheduler_plugin.reclaiming.decisions import OnItsWay, Take
-from scheduler_plugin.reclaiming.victims.victims import Away
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
+from scheduler_plugin.reclaiming.targets import InProgress, Targets
+from scheduler_plugin.reclaiming.victims.victims import ExcludedPods
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,
@@ -77,7 +77,7 @@ def test_a_queue_within_its_quota_gets_a_device_of_one_that_is_over_it() -> None
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert [pod.name for pod in decision.pods] == ["r1"]
     assert decision.sentence == (
         'Pod default/w of queue "mine" is within the share of onvif that is guaranteed to its'
@@ -92,9 +92,9 @@ def test_of_a_class_that_does_not_exist_no_free_device_would_do() -> None:
     """kube-scheduler tries no such pod, so that what is kept for it is kept in vain."""
     cluster = a_cluster(waiting(requests=[a_request("ghost")]), waiting(name="other"))
     pods = {pod.name: pod for pod in cluster.world.facts.pods()}
-    supply = cluster.supply(Away())
+    placements = cluster.placements(ExcludedPods())
 
-    free = {name: [*filter(None, supply.free_nodes(pod))] for name, pod in pods.items()}
+    free = {name: [*filter(None, placements.free_nodes(pod))] for name, pod in pods.items()}
 
     assert free == {"w": [], "other": ["n"]}
 
@@ -103,7 +103,7 @@ def test_of_a_class_that_does_not_exist_no_free_device_would_do() -> None:
 def test_what_was_decided_is_not_carried_out_once_it_is_wrong(way: str) -> None:
     cluster = a_cluster(*FULL, waiting())
     decision, world = cluster.decide(), cluster.world
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert cluster.is_due(decision)
 
     if way == "spared":
@@ -125,7 +125,7 @@ def test_while_a_device_that_would_do_is_free_nobody_goes() -> None:
 
     decision = cluster.decide()
 
-    assert isinstance(decision, OnItsWay)
+    assert isinstance(decision, InProgress)
 
 
 def test_a_free_device_on_a_node_where_the_pod_does_not_fit_is_none() -> None:
@@ -159,7 +159,7 @@ def test_where_nobody_could_go_it_is_said_why(quota: int, users: Any) -> None:
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert "no matching device is free (onvif)" in decision.sentence
     assert "would be over its quota" in decision.sentence
 
@@ -170,7 +170,7 @@ def test_where_those_beyond_their_quota_are_protected_it_is_said_why() -> None:
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert "no pod of another queue uses more than the queue's share" in decision.sentence
     assert decision.unmet == "mine"
 
@@ -182,7 +182,7 @@ def test_what_is_on_its_way_out_is_looked_for_although_nobody_could_go() -> None
         waiting(),
     )
 
-    assert isinstance(cluster.decide(), OnItsWay)
+    assert isinstance(cluster.decide(), InProgress)
 
 
 def test_selectors_of_class_and_request_say_which_device_would_do() -> None:
@@ -196,7 +196,7 @@ def test_selectors_of_class_and_request_say_which_device_would_do() -> None:
     cluster.class_selectors = ("device.driver == 'another'",)
 
     decision = cluster.decide()
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert decision.unmet == "mine"
 
 
@@ -228,7 +228,7 @@ def test_the_pod_has_to_have_room_on_the_node_once_they_are_gone() -> None:
     cluster.pods["n"].append(a_pod_on_node("more", "2.5"))
 
     decision = cluster.decide()
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert "1 node has too little cpu for it" in decision.sentence
 
 
@@ -268,7 +268,7 @@ def test_where_such_pods_were_not_bound_nothing_is_taken_for_them() -> None:
     cluster.left_out = frozenset({"n", "far"})
 
     decision = cluster.decide()
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert "2 nodes are left out, where such pods were not bound" in decision.sentence
 
 
@@ -303,7 +303,7 @@ def test_a_device_that_is_about_to_be_free_is_waited_for() -> None:
 
     put(cluster.world, a_used_pod("r2", "robots", "r2", deleting=True))
 
-    assert isinstance(cluster.decide(), OnItsWay)
+    assert isinstance(cluster.decide(), InProgress)
 
 
 def test_a_device_whose_node_is_about_to_have_room_is_waited_for() -> None:
@@ -315,18 +315,18 @@ def test_a_device_whose_node_is_about_to_have_room_is_waited_for() -> None:
     cluster.pods["n"] = [leaving, a_pod_on_node("r2", "2")]
     cluster.waiting = {"spec": {"containers": [asking("2")]}}
 
-    assert isinstance(cluster.decide(), OnItsWay)
+    assert isinstance(cluster.decide(), InProgress)
 
 
 def test_what_was_taken_for_one_pod_is_nobody_elses() -> None:
     queues = [a_queue("mine", onvif=(2, -1)), a_queue("robots", onvif=(0, -1))]
     cluster = a_cluster(*FULL, waiting(), waiting(name="w2"), queues=queues)
     first = cluster.decide()
-    assert isinstance(first, Take)
+    assert isinstance(first, Targets)
     cluster.world.hold(first.hold)
     put(cluster.world, a_used_pod("r1", "robots", "r1", deleting=True))
 
-    assert isinstance(cluster.decide(), OnItsWay)
+    assert isinstance(cluster.decide(), InProgress)
     assert cluster.taken("w2") == ["r2"]
 
 
@@ -335,7 +335,7 @@ def test_for_a_claim_that_is_on_its_way_to_one_user_nobody_goes_for_another() ->
     sharer = a_pod("w2", queue="mine", claims=["w"], status=UNSCHEDULABLE)
     cluster = a_cluster(*FULL, waiting(), [sharer], queues=queues)
     first = cluster.decide()
-    assert isinstance(first, Take)
+    assert isinstance(first, Targets)
 
     cluster.world.hold(first.hold)
 
@@ -387,7 +387,7 @@ def test_as_many_devices_are_taken_on_one_node_as_are_asked_for(requests: Any) -
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert sorted(pod.name for pod in decision.pods) == ["r1", "r2"]
     assert {device for device, _ in decision.hold.devices} == {device("d1"), device("d2")}
     assert len(decision.hold.awaits) == 2
@@ -403,7 +403,7 @@ def test_what_is_free_is_used_and_only_the_rest_taken() -> None:
 
     slices = [a_slice_object("d1", "d2", "d3")]
     decision = a_cluster_for([a_request(count=2)], FULL[0], slices=slices).decide()
-    assert isinstance(decision, OnItsWay)
+    assert isinstance(decision, InProgress)
 
 
 def test_what_leaves_one_of_the_devices_anyway_is_waited_for_as_well() -> None:
@@ -411,7 +411,7 @@ def test_what_leaves_one_of_the_devices_anyway_is_waited_for_as_well() -> None:
     unrelated = use("robots", "r3", on="d3", deleting=True, node="far")
     decision = a_cluster_for([a_request(count=2)], leaving, FULL[1], unrelated).decide()
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert [pod.name for pod in decision.pods] == ["r2"]
     assert set(decision.hold.awaits) == {claim_uid("r1"), claim_uid("r2")}
 
@@ -424,7 +424,7 @@ def test_nobody_goes_where_a_node_cannot_have_as_many() -> None:
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert decision.unmet == "mine"
 
 
@@ -500,7 +500,7 @@ def test_each_of_a_group_gets_a_device_or_nobody_goes() -> None:
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert sorted(pod.name for pod in decision.pods) == ["r1", "r2"]
     devices = {hold.name: hold.devices for hold in decision.holds}
     assert set(devices) == {"Pod default/w", "Pod default/v"}
@@ -548,7 +548,7 @@ def test_a_slot_of_the_device_plugin_is_taken_back_with_its_pod() -> None:
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert [pod.name for pod in decision.pods] == ["r1"]
     assert decision.sentence.endswith('which leaves it 1 akri.sh/onvif on node "n".')
     assert decision.hold.awaits_pods == (pod_uid("r1"),)
@@ -559,7 +559,7 @@ def test_slots_that_somebody_leaves_anyway_are_waited_for_as_well() -> None:
     users = [a_slot_user("r1", "robots", deleting=True), a_slot_user("r2", "robots")]
     take = a_cluster_of_slots(*users, slots="2", wants=2).decide()
 
-    assert isinstance(take, Take)
+    assert isinstance(take, Targets)
     assert [pod.name for pod in take.pods] == ["r2"]
     assert set(take.hold.awaits_pods) == {pod_uid("r1"), pod_uid("r2")}
 
@@ -625,7 +625,7 @@ def test_nobody_goes_for_room_that_the_pod_could_not_use() -> None:
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert decision.unmet == "mine"
     assert "has too little cpu" in decision.sentence
 
@@ -636,23 +636,23 @@ def test_nobody_goes_for_room_that_the_pod_could_not_use() -> None:
 def test_a_pod_that_never_ends_is_not_waited_for() -> None:
     cluster = a_cluster(*FULL, waiting())
     put(cluster.world, a_used_pod("r1", "robots", "r1", deleting=True))
-    assert isinstance(cluster.decide(), OnItsWay)
-    stuck = Away(stuck={pod_uid("r1")})
-    assert cluster.taken(away=stuck) == ["r2"]
+    assert isinstance(cluster.decide(), InProgress)
+    stuck = ExcludedPods(stuck={pod_uid("r1")})
+    assert cluster.taken(excluded=stuck) == ["r2"]
 
     put(cluster.world, a_used_pod("r2", "robots", "r2", non_preemptible=True))
 
-    decision = cluster.decide(away=stuck)
-    assert isinstance(decision, Nobody)
+    decision = cluster.decide(excluded=stuck)
+    assert isinstance(decision, NoCandidates)
     assert "1 claims or pods have users that are terminating, and do not end" in decision.sentence
 
 
 def test_nor_is_it_for_room() -> None:
     cluster = a_room(*FULL, slices=[a_slice_object("d1", "d2", "d3")])
     put(cluster.world, a_used_pod("r1", "robots", "r1", deleting=True))
-    assert isinstance(cluster.decide(), OnItsWay)
+    assert isinstance(cluster.decide(), InProgress)
 
-    assert cluster.taken(away=Away(stuck={pod_uid("r1")})) == ["r2"]
+    assert cluster.taken(excluded=ExcludedPods(stuck={pod_uid("r1")})) == ["r2"]
 
 
 def test_nobody_goes_for_a_device_that_a_pod_of_another_scheduler_waits_for() -> None:
@@ -662,5 +662,5 @@ def test_nobody_goes_for_a_device_that_a_pod_of_another_scheduler_waits_for() ->
 
     decision = cluster.decide()
 
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert 'spec.schedulerName: is "kai-scheduler"' in decision.sentence

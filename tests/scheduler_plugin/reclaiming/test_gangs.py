@@ -12,8 +12,8 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION
 from scheduler_plugin.objects.pods import PodGroupView
-from scheduler_plugin.reclaiming.decisions import OnItsWay, Take
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
+from scheduler_plugin.reclaiming.targets import InProgress, Targets
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -62,7 +62,7 @@ def test_what_a_group_lacks_is_freed_for_all_of_it_at_one_time() -> None:
 
     decision = decided(world)
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert len(decision.pods) == 2
     assert [hold.name for hold in decision.holds] == ["Pod default/w", "Pod default/w2"]
     assert decision.sentence.startswith(
@@ -81,7 +81,7 @@ def test_nobody_goes_for_a_part_of_a_group() -> None:
 
     assert [taken(world) for world in (too_few, beyond, not_enough)] == [[], [], []]
     decision = decided(not_enough)
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert decision.unmet == "mine"
 
 
@@ -91,7 +91,7 @@ def test_a_claim_that_a_group_shares_is_wanted_once() -> None:
 
     decision = decided(world)
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert len(decision.pods) == 1
     assert [hold.name for hold in decision.holds] == ["Pod default/w"]
 
@@ -99,13 +99,13 @@ def test_a_claim_that_a_group_shares_is_wanted_once() -> None:
 def test_what_is_held_for_a_group_is_enough_for_it_and_nobody_slips_in() -> None:
     world = a_world_with(*FULL, gang("w", "w2"), groups={"train": 2})
     decision = decided(world)
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     for hold in decision.holds:
         world.hold(hold)
     for name in (pod.name for pod in decision.pods):
         put(world, a_used_pod(name, "robots", name, deleting=True))
-    assert isinstance(decided(world), OnItsWay)
-    assert isinstance(decided(world, "w2"), OnItsWay)
+    assert isinstance(decided(world), InProgress)
+    assert isinstance(decided(world, "w2"), InProgress)
     for name in (pod.name for pod in decision.pods):
         world.delete_pod(pod_uid(name))
         world.delete_claim(claim_uid(name))
@@ -127,7 +127,7 @@ def test_of_a_group_that_needs_them_all_no_one_is_taken_alone() -> None:
 
     decision = decided(world)
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert sorted(pod.name for pod in decision.pods) == ["g1", "g2"]
     (victim,) = decision.victims
     assert {claim.name for claim in victim.claims} == {"g1", "g2"}
@@ -163,7 +163,7 @@ def test_of_a_group_with_one_more_than_it_needs_not_two_are_taken_apart() -> Non
 
     decision = decided(world)
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert sorted(pod.name for pod in decision.pods) == ["g1", "g2", "g3"]
     assert is_still_due(decision, world)
 
@@ -201,7 +201,7 @@ def test_what_was_decided_is_not_carried_out_once_the_group_has_grown() -> None:
         working("g1", "g2"), use("robots", "r1", priority=1), waiting(), groups={"job": None}
     )
     decision = decided(world)
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
 
     put(world, *working("g3"))
 
@@ -236,7 +236,7 @@ def test_groups_are_left_whole_or_gone_and_those_that_wait_get_all_or_nothing(
     assume_that(quota + robots <= 3)
     decision = decided(world)
 
-    if not isinstance(decision, Take):
+    if not isinstance(decision, Targets):
         return
     gone = {pod.name for pod in decision.pods}
     for number, (count, least) in enumerate(sizes):

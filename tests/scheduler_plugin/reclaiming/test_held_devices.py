@@ -8,8 +8,8 @@ import pytest
 
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.reclaiming.decisions import Take
 from scheduler_plugin.reclaiming.held_devices import HeldDevices
+from scheduler_plugin.reclaiming.targets import Targets
 from tests.scheduler_plugin.builders import a_claim, a_pod, a_queue, a_request, pod_uid, put
 from tests.scheduler_plugin.builders import a_result as a_granted
 from tests.scheduler_plugin.builders import an_allocated_claim as an_allocated
@@ -28,7 +28,7 @@ def held(*objects: Any, queues: Any = QUEUES, **options: Any) -> Cluster:
     """What pod w waits for is held for it, and its users are gone."""
     cluster = a_cluster(*(objects or FULL), waiting(), queues=queues, **options)
     take = cluster.decide()
-    assert isinstance(take, Take)
+    assert isinstance(take, Targets)
     cluster.world.hold(take.hold)
     for pod in take.pods:
         cluster.world.delete_pod(pod.uid)
@@ -46,7 +46,7 @@ def asks(cluster: Cluster, name: str = "next", **fields: Any) -> PodView:
 
 
 def kept_off(cluster: Cluster, pod: PodView) -> dict[str, str]:
-    devices = HeldDevices(cluster.world, cluster.stock())
+    devices = HeldDevices(cluster.world, cluster.inventory())
     known = cluster.world.facts.pod(pod.uid)
     assert known is not None
     return dict(devices.kept_off(known))
@@ -83,7 +83,7 @@ def test_other_nodes_are_open() -> None:
     cluster = a_cluster(*FULL, far, waiting(), queues=QUEUES, slices=slices)
     cluster.nodes["far"] = a_node_object("far")
     take = cluster.decide()
-    assert isinstance(take, Take)
+    assert isinstance(take, Targets)
     cluster.world.hold(take.hold)
     for pod in (*take.pods, a_pod("r9")):
         cluster.world.delete_pod(pod.uid)
@@ -114,13 +114,13 @@ def test_of_pods_that_are_alike_each_may_have_what_is_held_for_the_other() -> No
     cluster = a_cluster(*FULL, waiting(), waiting(name="w2"), queues=QUEUES)
     for name in ("w", "w2"):
         take = cluster.decide(name)
-        assert isinstance(take, Take)
+        assert isinstance(take, Targets)
         cluster.world.hold(take.hold)
     for name in ("r1", "r2"):
         cluster.world.delete_pod(pod_uid(name))
         put(cluster.world, a_claim(name))
     devices, pod = (
-        HeldDevices(cluster.world, cluster.stock()),
+        HeldDevices(cluster.world, cluster.inventory()),
         cluster.world.facts.pod(pod_uid("w")),
     )
     assert pod is not None
@@ -134,7 +134,7 @@ def test_bind_refuses_the_held_device_and_filter_keeps_the_pod_off_that_node() -
     cluster = held()
     cluster.slices = (a_slice_object("d1", "d2", "d3"),)
     pod = asks(cluster)
-    devices = HeldDevices(cluster.world, cluster.stock())
+    devices = HeldDevices(cluster.world, cluster.inventory())
     assert devices.kept_off(pod) == {}
 
     why = devices.why_taken(pod, [granted(cluster, "next", "d1")], "n")
@@ -153,7 +153,7 @@ def test_bind_lets_other_devices_pass() -> None:
     cluster = held()
     cluster.slices = (a_slice_object("d1", "d2", "d3"),)
     pod = asks(cluster)
-    devices = HeldDevices(cluster.world, cluster.stock())
+    devices = HeldDevices(cluster.world, cluster.inventory())
 
     assert devices.why_taken(pod, [granted(cluster, "next", "d3")], "n") == ""
 
@@ -166,7 +166,7 @@ def test_of_a_device_with_slots_what_is_not_held_is_for_others(
     cluster = held(use("robots", "r1", on="d1", slots=3), slices=[shared])
     cluster.request = {}
     pod = asks(cluster, slots=slots)
-    devices = HeldDevices(cluster.world, cluster.stock())
+    devices = HeldDevices(cluster.world, cluster.inventory())
     (hold,) = cluster.world.assumptions.holds.of_devices()
     assert [slots for _, slots in hold.devices] == [1]
 
@@ -187,7 +187,7 @@ def test_a_held_device_that_several_nodes_see_is_held_on_all_of_them(
     )
     cluster.nodes |= {"m": a_node_object("m"), "far": a_node_object("far", labels={"zone": "far"})}
     take = cluster.decide()
-    assert isinstance(take, Take)
+    assert isinstance(take, Targets)
     cluster.world.hold(take.hold)
     cluster.world.delete_pod(pod_uid("r1"))
     put(cluster.world, a_claim("r1"))
@@ -203,7 +203,7 @@ def test_whoever_joins_a_claim_that_is_used_gets_nothing_that_is_held() -> None:
     put(cluster.world, used, own)
     joiner = a_pod("joiner", queue="robots", claims=["team"])
     put(cluster.world, joiner)
-    devices = HeldDevices(cluster.world, cluster.stock())
+    devices = HeldDevices(cluster.world, cluster.inventory())
     claims = cluster.world.facts.claims_of(joiner)
 
     assert devices.why_taken(joiner, claims, "n") == ""
@@ -216,9 +216,9 @@ def test_slots_that_are_left_for_the_hold_are_not_counted_beside_it() -> None:
     )
     cluster.request = {"slots": 2}
     take = cluster.decide()
-    assert isinstance(take, Take)
+    assert isinstance(take, Targets)
     cluster.world.hold(take.hold)
-    devices = HeldDevices(cluster.world, cluster.stock())
+    devices = HeldDevices(cluster.world, cluster.inventory())
     pod = asks(cluster, slots=1)
 
     assert devices.why_taken(pod, [granted(cluster, "next", "d1", 1)], "n") == ""

@@ -8,10 +8,10 @@ from scheduler_plugin.judging.verdicts import Admitted, judge
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.reclaiming.cycles import Cycle
-from scheduler_plugin.reclaiming.decisions import Take
-from scheduler_plugin.reclaiming.due_takes import is_due
+from scheduler_plugin.reclaiming.due_targets import is_due
 from scheduler_plugin.reclaiming.held_devices import HeldDevices
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
+from scheduler_plugin.reclaiming.targets import Targets
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED
 from tests.scheduler_plugin.builders import (
     NOW,
     a_pod,
@@ -55,13 +55,13 @@ def a_line() -> Cluster:
 def test_a_whole_line_is_carried_out_in_one_cycle_and_another_node_stays_free_for_all() -> None:
     cluster = a_line()
     world = cluster.world
-    cycle = Cycle(world, NOW, NOBODY_AWAY, cluster.supply(NOBODY_AWAY))
+    cycle = Cycle(world, NOW, NONE_EXCLUDED, cluster.placements(NONE_EXCLUDED))
     pods = [world.facts.pod(pod_uid(f"w{number}")) for number in range(3)]
     takes = [cycle.serve(pod) for pod in pods if pod is not None]
 
     for take in takes:
-        assert isinstance(take, Take)
-        assert is_due(take, world, NOW, NOBODY_AWAY, cycle.standings)
+        assert isinstance(take, Targets)
+        assert is_due(take, world, NOW, NONE_EXCLUDED, cycle.queue_shares)
         for hold in take.holds:
             assert hold.resources == (("akri.sh/onvif", 1),)
             assert not hold.is_of_any
@@ -71,7 +71,7 @@ def test_a_whole_line_is_carried_out_in_one_cycle_and_another_node_stays_free_fo
     other = world.facts.pod(pod_uid("t"))
     assert other is not None
     assert isinstance(judge(other, (), world), Admitted)
-    stock = cluster.stock()
+    inventory = cluster.inventory()
     for node in USED:
-        stock.nodes.delete_pod(pod_uid(f"r-{node}"))
-    assert sorted(HeldDevices(world, stock).kept_off(other)) == sorted(USED)
+        inventory.nodes.delete_pod(pod_uid(f"r-{node}"))
+    assert sorted(HeldDevices(world, inventory).kept_off(other)) == sorted(USED)

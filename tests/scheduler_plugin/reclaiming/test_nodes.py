@@ -9,7 +9,7 @@ from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.node_requests import Thousandths
 from scheduler_plugin.objects.nodes import NodeView
 from scheduler_plugin.objects.pod_needs import PodOnNode
-from scheduler_plugin.reclaiming.places.nodes import Nodes
+from scheduler_plugin.reclaiming.placement.nodes import Nodes
 
 NAMES = ("n", "m")
 UIDS = tuple(map(PodUid, "abcd"))

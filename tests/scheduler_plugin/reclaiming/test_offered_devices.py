@@ -12,9 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from driver.api import DRIVER_NAME
 from kube.shapes.selection import Taint
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.reclaiming.places.offered_devices import SEVERAL, OfferedDevices
-from scheduler_plugin.reclaiming.places.offers import Offer
-from scheduler_plugin.reclaiming.places.published_slices import (
+from scheduler_plugin.reclaiming.placement.offered_devices import SEVERAL, OfferedDevices
+from scheduler_plugin.reclaiming.placement.offers import Offer
+from scheduler_plugin.reclaiming.placement.published_slices import (
     published_slice,
 )
 from tests.left_overs import kept_in

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.reclaiming.cycles import Cycle
+from scheduler_plugin.reclaiming.placements import LimitsOnly
 from scheduler_plugin.reclaiming.queue_order import QueueOrder
-from scheduler_plugin.reclaiming.supplies import LimitsAlone
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED
 from tests.scheduler_plugin.builders import NOW, a_queue, a_world
 from tests.scheduler_plugin.reclaiming.builders import use, waiting
 
 
 def order(world: World, *, serves: bool = False) -> list[str]:
     """The pods that wait, in their order; whether each is served before the next is asked for."""
-    cycle = Cycle(world, NOW, NOBODY_AWAY, LimitsAlone())
+    cycle = Cycle(world, NOW, NONE_EXCLUDED, LimitsOnly())
     found = []
-    for pod in QueueOrder([p for p in world.facts.pods() if not p.is_bound], cycle.standings):
+    for pod in QueueOrder([p for p in world.facts.pods() if not p.is_bound], cycle.queue_shares):
         found.append(pod.name)
         if serves:
             cycle.serve(pod)

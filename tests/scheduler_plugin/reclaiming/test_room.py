@@ -7,9 +7,9 @@ import pytest
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.names import QUOTA_GATE, Reason
-from scheduler_plugin.reclaiming.decisions import OnItsWay, Take
-from scheduler_plugin.reclaiming.held_places import hold_of
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
+from scheduler_plugin.reclaiming.held_placements import hold_of
+from scheduler_plugin.reclaiming.targets import InProgress, Targets
 from tests.scheduler_plugin.builders import (
     a_pod,
     a_queue,
@@ -39,7 +39,7 @@ def test_a_queue_within_its_quota_gets_a_claim_of_one_that_is_over_it() -> None:
 
     decision = decided(world)
 
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert len(decision.pods) == 1
     assert decision.sentence == (
         'Pod default/w of queue "mine" is within the share of onvif that is guaranteed to its'
@@ -65,7 +65,7 @@ def test_a_queue_that_would_be_over_its_quota_gets_nothing() -> None:
 
     decision = decided(world)
 
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert decision.unmet is None
     assert 'queue "mine" would be over its quota with it' in decision.sentence
 
@@ -120,7 +120,7 @@ def test_whoever_is_protected_stays_and_the_sentence_says_why() -> None:
     put(world, an_allocated_claim("r2", "r2", "not-known", queue="robots"))
     decision = decided(world, held_back={pod_uid("w2"), pod_uid("r3")})
 
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert decision.unmet == "mine"
     assert decision.sentence == (
         'Pod default/w waits: queue "root" has no room below its limit for 1 onvif more, and'
@@ -146,7 +146,7 @@ def test_what_is_on_its_way_out_is_counted_on() -> None:
     put(world, a_used_pod("r3", "robots", "r3", deleting=True))
 
     # It is no place where it could be already, and is not.
-    assert decided(world) == OnItsWay(holds=(), is_guaranteed=True)
+    assert decided(world) == InProgress(holds=(), is_guaranteed=True)
 
 
 def test_a_claim_whose_last_user_is_gone_is_on_its_way_until_it_is_cleared() -> None:
@@ -154,7 +154,7 @@ def test_a_claim_whose_last_user_is_gone_is_on_its_way_until_it_is_cleared() -> 
 
     world.delete_pod(pod_uid("r3"))
 
-    assert isinstance(decided(world), OnItsWay)
+    assert isinstance(decided(world), InProgress)
 
 
 def test_a_set_that_was_begun_is_finished_first() -> None:
@@ -198,7 +198,7 @@ def test_users_stay_for_the_least_time_of_their_queue() -> None:
     put(world, a_used_pod("old", "robots", "old", since="2026-11-21T11:30:00Z"))
 
     decision = decided(world)
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert (
         "3 claims or pods have users that have not run for the minimum runtime" in decision.sentence
     )
@@ -209,7 +209,7 @@ def test_nobody_goes_where_not_enough_can() -> None:
 
     decision = decided(world)
 
-    assert isinstance(decision, Nobody)
+    assert isinstance(decision, NoCandidates)
     assert decision.unmet == "mine"
     assert decision.sentence == (
         'Pod default/w waits: queue "root" has no room below its limit for 3 onvif more, queue'
@@ -221,11 +221,11 @@ def test_nobody_goes_where_not_enough_can() -> None:
 def test_what_another_pod_of_the_queue_was_promised_counts_against_its_quota() -> None:
     world = a_full_world(*FULL, waiting(), waiting(name="w2"), **QUOTAS)
     decision = decided(world)
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
 
     world.assumptions.hold(decision.hold)
 
-    assert isinstance(decided(world, "w2"), Nobody)
+    assert isinstance(decided(world, "w2"), NoCandidates)
     assert len(taken(world)) == 1
 
 
@@ -234,7 +234,7 @@ def test_nobody_joins_a_claim_whose_users_leave_it_for_another_pod() -> None:
     successor = a_pod("next", queue="robots", claims=["r1"])
     world = a_full_world(*FULL, waiting(), successor, **QUOTAS)
     decision = decided(world)
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
     assert [pod.name for pod in decision.pods] == ["r1"]
     put(world, a_used_pod("r1", "robots", "r1", deleting=True))
     assert isinstance(verdict(world, successor), Admitted)
@@ -250,7 +250,7 @@ def test_for_a_claim_that_is_on_its_way_to_one_user_nobody_goes_for_another() ->
     sharer = a_pod("w2", queue="mine", claims=["w"], spec={"priority": 0})
     world = a_full_world(*FULL, waiting(), sharer, mine=(3, 3), robots=(0, 3))
     decision = decided(world)
-    assert isinstance(decision, Take)
+    assert isinstance(decision, Targets)
 
     world.assumptions.hold(decision.hold)
 
@@ -342,7 +342,7 @@ class TestInATree:
 def test_a_pod_that_is_admitted_wants_nothing() -> None:
     world = a_full_world(use("robots", "r1"), waiting(), **QUOTAS)
 
-    assert isinstance(decided(world), OnItsWay)
+    assert isinstance(decided(world), InProgress)
 
 
 def test_a_pod_that_is_not_bound_yet_is_no_user() -> None:
@@ -364,7 +364,7 @@ def test_nobody_goes_for_a_pod_of_another_scheduler() -> None:
         other = a_pod("w", queue="mine", claims=["w"], spec=spec)
         decision = decided(a_full_world(*FULL, [claim, other], **QUOTAS))
 
-        assert isinstance(decision, Nobody)
+        assert isinstance(decision, NoCandidates)
         assert decision.sentence == (
             'Pod default/w: spec.schedulerName: is "kai-scheduler", and this is the scheduler'
             ' "moorage".'

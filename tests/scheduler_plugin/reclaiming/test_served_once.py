@@ -10,8 +10,8 @@ import pytest
 from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION
 from scheduler_plugin.objects.pods import PodGroupView
-from scheduler_plugin.reclaiming.decisions import OnItsWay, Take
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
+from scheduler_plugin.reclaiming.targets import InProgress, Targets
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -33,7 +33,7 @@ from tests.scheduler_plugin.reclaiming.devices_builders import (
     device,
 )
 from tests.scheduler_plugin.reclaiming.test_devices import FULL, a_cluster, use, waiting
-from tests.scheduler_plugin.reclaiming.test_supply import (
+from tests.scheduler_plugin.reclaiming.test_node_placements import (
     QUEUES,
     VOLUME,
     full,
@@ -55,7 +55,7 @@ def a_gang(nodes: int, least: int, *members: str, free: int = 0) -> Cluster:
     return cluster
 
 
-def carry_out(cluster: Cluster, take: Take) -> None:
+def carry_out(cluster: Cluster, take: Targets) -> None:
     """What the shell does: hold, and evict; those are on their way out."""
     for hold in take.holds:
         cluster.world.hold(hold)
@@ -71,7 +71,7 @@ def test_for_a_gang_that_was_tried_as_many_go_as_it_has_pods(count: int) -> None
     found = served(cluster, *members)
 
     assert [len(each) for each in gone(found)] == [count, *[0] * (count - 1)]
-    assert isinstance(found[0], Take)
+    assert isinstance(found[0], Targets)
     carry_out(cluster, found[0])
     assert gone(served(cluster, *members)) == [[]] * count
 
@@ -79,7 +79,7 @@ def test_for_a_gang_that_was_tried_as_many_go_as_it_has_pods(count: int) -> None
 def test_nobody_goes_for_a_gang_that_was_tried_and_finds_enough_free() -> None:
     cluster = a_gang(8, 2, "w1", "w2", free=2)
 
-    assert all(isinstance(each, OnItsWay) for each in served(cluster, "w1", "w2"))
+    assert all(isinstance(each, InProgress) for each in served(cluster, "w1", "w2"))
 
 
 def test_one_more_of_a_gang_that_has_enough_goes_by_itself() -> None:
@@ -109,18 +109,18 @@ def test_where_a_pod_is_to_be_bound_is_where_it_goes(spec: dict[str, Any]) -> No
     cluster = with_nodes(a_cluster(*users, waiting(), slices=slices, queues=QUEUES), 3)
     cluster.waiting = {"spec": spec}
     take = cluster.decide()
-    assert isinstance(take, Take)
+    assert isinstance(take, Targets)
 
     carry_out(cluster, take)
 
-    assert isinstance(cluster.decide(), OnItsWay)
+    assert isinstance(cluster.decide(), InProgress)
 
 
 @pytest.mark.parametrize("pods", [("y",), ()], ids=["reserved", "refused by Bind"])
 def test_a_held_device_that_another_was_given_is_not_lost(pods: tuple[str, ...]) -> None:
     cluster = a_cluster(*FULL, waiting(), queues=[*TWO, a_queue("others", onvif=(0, -1))])
     take = cluster.decide()
-    assert isinstance(take, Take)
+    assert isinstance(take, Targets)
     assert [held for held, _ in take.hold.devices] == [device("d1")]
     cluster.world.hold(take.hold)
     cluster.world.delete_pod(pod_uid("r1"))
@@ -129,7 +129,7 @@ def test_a_held_device_that_another_was_given_is_not_lost(pods: tuple[str, ...])
     given = an_allocated_claim("y", *pods, results=[a_result(pool="n", device="d1")])
     put(cluster.world, other, given)
 
-    assert isinstance(cluster.decide(), OnItsWay)
+    assert isinstance(cluster.decide(), InProgress)
 
 
 def test_of_a_shared_device_only_the_slots_are_promised_that_are_held() -> None:
@@ -140,11 +140,11 @@ def test_of_a_shared_device_only_the_slots_are_promised_that_are_held() -> None:
     cluster = a_cluster(*users, *heads, slices=[shared], queues=queues)
     cluster.request = {"slots": 1}
     take = cluster.decide("w1")
-    assert isinstance(take, Take)
+    assert isinstance(take, Targets)
 
     carry_out(cluster, take)
 
-    assert isinstance(cluster.decide("w2"), OnItsWay)
+    assert isinstance(cluster.decide("w2"), InProgress)
 
 
 def test_the_own_queue_s_pods_go_after_those_of_queues_above_their_share() -> None:
@@ -164,7 +164,7 @@ def test_nobody_goes_for_a_pod_that_may_not_borrow_yet() -> None:
     cluster.world.assumptions.backoffs.evicted(equivalence_class(pod, cluster.world.facts), NOW)
 
     found = cluster.decide()
-    assert isinstance(found, Nobody)
+    assert isinstance(found, NoCandidates)
     assert "such pods borrow again from" in found.sentence
 
 
@@ -177,7 +177,7 @@ def test_those_of_a_line_whose_devices_are_free_elsewhere_are_not_in_the_way() -
 
     take = cluster.decide()
 
-    assert isinstance(take, Take)
+    assert isinstance(take, Targets)
     assert len(take.pods) == 4
     assert len({pod.node for pod in take.pods}) == 1
 
@@ -189,7 +189,7 @@ def test_a_queue_without_a_quota_is_not_below_it_however_much_is_asked_for() -> 
 
     found = cluster.decide()
 
-    assert isinstance(found, Nobody)
+    assert isinstance(found, NoCandidates)
     assert found.unmet is None
 
 
@@ -204,12 +204,12 @@ def test_where_nobody_can_say_what_would_do_it_is_not_tried_again_and_again() ->
     offered = a_slice_object(*(f"d{n}" for n in range(10)))
     cluster = a_cluster(*users, waiting(requests=many), slices=[offered], queues=queues)
     cluster.keeps_needs = True
-    assert isinstance(cluster.decide(), Take)
+    assert isinstance(cluster.decide(), Targets)
 
     cluster.left_out = frozenset([""])
 
     found = cluster.decide()
-    assert isinstance(found, Nobody)
+    assert isinstance(found, NoCandidates)
     most = "more than 32 devices or 16 combinations of alternatives"
     assert f"{most} are not looked at" in found.sentence
-    assert replace(found, sentence="") == Nobody("", found.unmet)
+    assert replace(found, sentence="") == NoCandidates("", found.unmet)

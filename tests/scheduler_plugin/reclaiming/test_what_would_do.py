@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler_plugin.objects.devices.devices import class_view
-from scheduler_plugin.reclaiming.decisions import OnItsWay, Take
+from scheduler_plugin.reclaiming.targets import InProgress, Targets
 from tests.scheduler_plugin.builders import (
     a_queue,
     a_request,
@@ -57,4 +57,4 @@ def test_more_values_than_are_looked_at_once_others_are_gone_keep_nobody_from_go
     cluster.request = {"count": 2}
     cluster.nodes["n"] = a_node_object(allocatable={"pods": "700"})
 
-    assert isinstance(cluster.decide(), Take | OnItsWay)
+    assert isinstance(cluster.decide(), Targets | InProgress)

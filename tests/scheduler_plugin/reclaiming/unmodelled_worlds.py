@@ -15,11 +15,11 @@ from random import Random
 from scheduler_plugin.judging.equivalence_classes import placement_class
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.cycles import Cycle
-from scheduler_plugin.reclaiming.decisions import OnItsWay, Take
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
 from scheduler_plugin.reclaiming.missed_nodes import LeftOut, MissedNodes
-from scheduler_plugin.reclaiming.places.supply import NodeSupply
-from scheduler_plugin.reclaiming.victims.victims import NOBODY_AWAY
-from scheduler_plugin.reclaiming.wants import Nobody
+from scheduler_plugin.reclaiming.placement.node_placements import NodePlacements
+from scheduler_plugin.reclaiming.targets import InProgress, Targets
+from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -119,25 +119,27 @@ class UnmodelledWorld:
     def _round(self) -> bool:
         """Whether anything moved: a minute, in which who is evicted ends and nobody comes back."""
         decisions = [*self._decisions()]
-        said = ((name, found.sentence) for name, found in decisions if isinstance(found, Nobody))
+        said = (
+            (name, found.sentence) for name, found in decisions if isinstance(found, NoCandidates)
+        )
         self.told = dict(said)
-        taken = [(name, found) for name, found in decisions if isinstance(found, Take)]
-        free = [(name, found) for name, found in decisions if isinstance(found, OnItsWay)]
+        taken = [(name, found) for name, found in decisions if isinstance(found, Targets)]
+        free = [(name, found) for name, found in decisions if isinstance(found, InProgress)]
         evicted = [pod.name for _, found in taken for pod in found.pods]
         for name in evicted:
             self._end(name)
         for name, found in taken:
             self._give(name, found)
-        for name, on_its_way in free:
-            self._try(name, on_its_way)
+        for name, being_released in free:
+            self._try(name, being_released)
         for _ in evicted:
             self._come_back()
         return bool(taken or free)
 
-    def _decisions(self) -> Iterator[tuple[str, Take | OnItsWay | Nobody]]:
-        stock, left_out = self._cluster.stock(), LeftOut(self._world, self._missed, NOW)
-        supply = NodeSupply(self._world, stock, NOBODY_AWAY, left_out)
-        cycle = Cycle(self._world, NOW, NOBODY_AWAY, supply)
+    def _decisions(self) -> Iterator[tuple[str, Targets | InProgress | NoCandidates]]:
+        inventory, left_out = self._cluster.inventory(), LeftOut(self._world, self._missed, NOW)
+        placements = NodePlacements(self._world, inventory, NONE_EXCLUDED, left_out)
+        cycle = Cycle(self._world, NOW, NONE_EXCLUDED, placements)
         for name in [*self.waiting]:
             yield name, cycle.serve(self._pod(name))
 
@@ -146,7 +148,7 @@ class UnmodelledWorld:
         assert pod is not None
         return pod
 
-    def _give(self, name: str, take: Take) -> None:
+    def _give(self, name: str, take: Targets) -> None:
         """What is held for a pod is its, if it can run there."""
         (hold,) = take.holds
         if hold.node in self._fits[self.waiting[name]]:
@@ -156,7 +158,7 @@ class UnmodelledWorld:
             self.in_vain[self.waiting[name], hold.node] += 1
             self._miss(name, hold.node)
 
-    def _try(self, name: str, found: OnItsWay) -> None:
+    def _try(self, name: str, found: InProgress) -> None:
         """kube-scheduler tries it on all nodes: somebody else may have been faster."""
         (hold,), devices = found.holds, self.waiting[name]
         for node in sorted(self._fits[devices]):

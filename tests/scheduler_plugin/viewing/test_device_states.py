@@ -10,8 +10,8 @@ from driver.api import DRIVER_NAME
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import InstanceView
-from scheduler_plugin.reclaiming.places.offered_devices import OfferedDevices
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
+from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from scheduler_plugin.viewing.device_states import AT_ONCE, DeviceState, ShownDevices
 from tests.scheduler_plugin.builders import a_slice_object
 

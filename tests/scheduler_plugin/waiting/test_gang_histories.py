@@ -26,7 +26,7 @@ from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_worl
 from tests.scheduler_plugin.waiting.watched_keepers import WatchedKeeper
 
 ONVIF = ResourceKey("onvif")
-TAKEN_LATER = {".away.failures._rests._forgotten._heap", ".untold._uids"}
+TAKEN_LATER = {".deferred.failures._rests._forgotten._heap", ".pending_conditions._uids"}
 """Of pods that are gone: let go of when its moment comes, or when somebody asks."""
 GROUPS = ("g", "h", "i")
 
@@ -180,8 +180,8 @@ class Gangs(RuleBasedStateMachine):
         return True
 
     def could_go(self, pod: PodView) -> bool:
-        away = {*self.keeper.away.going, *self.keeper.away.resting}
-        return pod.gates == (QUOTA_GATE,) and pod.uid not in away and not pod.is_bound
+        deferred = {*self.keeper.deferred.assumed, *self.keeper.deferred.backoff}
+        return pod.gates == (QUOTA_GATE,) and pod.uid not in deferred and not pod.is_bound
 
     def teardown(self) -> None:
         """When all pods are gone nothing is left of them."""

@@ -21,14 +21,14 @@ from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
-from scheduler_plugin.reclaiming.places.accepted_devices import AcceptedDevices
-from scheduler_plugin.reclaiming.places.device_counts import too_few_for
-from scheduler_plugin.reclaiming.places.published_slices import published_slice
-from scheduler_plugin.reclaiming.places.stock import Stock
-from scheduler_plugin.reclaiming.wants import hold_of_case
-from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval, Retry, WaitingPod
+from scheduler_plugin.reclaiming.expected_charges import hold_of_case
+from scheduler_plugin.reclaiming.placement.accepted_devices import AcceptedDevices
+from scheduler_plugin.reclaiming.placement.device_counts import too_few_for
+from scheduler_plugin.reclaiming.placement.inventory import Inventory
+from scheduler_plugin.reclaiming.placement.published_slices import published_slice
+from scheduler_plugin.waiting.admissions import GateCondition, GateRemoval, Retry, WaitingPod
+from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
@@ -64,8 +64,8 @@ class Scene:
         self.world = a_world(a_queue("a", onvif=(0, limit)))
         self.now = NOW
         self.refusals = RefusedPods()
-        self.stock = Stock()
-        accepted = AcceptedDevices(self.stock)
+        self.inventory = Inventory()
+        accepted = AcceptedDevices(self.inventory)
         too_few = partial(too_few_for, world=self.world, accepted=accepted)
         self.keeper = GateKeeper(self.world, self.refusals, too_few=too_few)
         self.offer(*(f"d{number}" for number in range(20)))
@@ -88,7 +88,7 @@ class Scene:
     def offer(self, *devices: str) -> None:
         """These are all devices there are."""
         found = a_slice_object(*devices, metadata={"name": "all"})
-        self.stock.devices.put_slice(published_slice(found))
+        self.inventory.devices.put_slice(published_slice(found))
 
     def claim(self, claim: ClaimView) -> None:
         self.world.put_claim(claim)
@@ -165,7 +165,7 @@ def test_too_few_wait_for_the_others_and_say_so() -> None:
     assert scene.gone() == []
     sentence = "PodGroup default/g is admitted as a whole, 3 pods together, and has 2."
     assert scene.why("g0") == ("PodGroupIncomplete", sentence)
-    (first, _) = scene.keeper.untold.take(9)
+    (first, _) = scene.keeper.pending_conditions.take(9)
     assert (first.reason, first.message) == ("PodGroupIncomplete", sentence)
 
     scene.pods(a_member("late"))
@@ -305,7 +305,7 @@ def test_a_group_lacks_room_once_however_many_of_it_wait() -> None:
 
     assert scene.gone() == []
 
-    assert scene.keeper.lacking_room() == [pod_uid("g0"), pod_uid("lone")]
+    assert scene.keeper.short_of_room() == [pod_uid("g0"), pod_uid("lone")]
 
 
 def test_a_group_that_waits_is_judged_once_and_all_its_pods_are_told(
@@ -324,7 +324,7 @@ def test_a_group_that_waits_is_judged_once_and_all_its_pods_are_told(
 
     told: list[GateCondition] = []
     while len(told) < size:
-        told += scene.keeper.untold.take(1)
+        told += scene.keeper.pending_conditions.take(1)
 
     assert len(judged) <= size
     assert {condition.name for condition in told} == {pod.name for pod in members(size)}
@@ -381,7 +381,7 @@ def test_a_group_waits_until_there_are_devices_for_all_of_it() -> None:
     with_claims(scene, 3)
 
     assert scene.gone() == []
-    assert scene.keeper.lacking_room() == [pod_uid("g0")]
+    assert scene.keeper.short_of_room() == [pod_uid("g0")]
     assert scene.why("g1") == (
         "NoDeviceFree",
         "PodGroup default/g goes as a whole: 3 of its pods request 3 of onvif, and 2 matching"

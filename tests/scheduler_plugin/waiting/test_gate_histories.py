@@ -37,8 +37,8 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView, Result
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
-from scheduler_plugin.waiting.decisions import Wait
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
+from scheduler_plugin.waiting.admissions import WaitReason
+from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -51,7 +51,7 @@ from tests.scheduler_plugin.builders import (
 from tests.scheduler_plugin.waiting.watched_keepers import WatchedKeeper
 
 ONVIF = ResourceKey("onvif")
-TAKEN_LATER = {".away.failures._rests._forgotten._heap", ".untold._uids"}
+TAKEN_LATER = {".deferred.failures._rests._forgotten._heap", ".pending_conditions._uids"}
 """Of pods that are gone: let go of when its moment comes, or when somebody asks."""
 PARENTS = {"left": "root", "right": "root", "leaf": "left"}
 CEILINGS = {"root": (4, 6), "left": (3, 5), "right": (2, -1), "leaf": (1, 3)}
@@ -437,21 +437,21 @@ class Waiting(RuleBasedStateMachine):
             reserved = replace(reserved, label=owner, owner_pod=owner_pod)
         self.put_claim(reserved)
 
-    def going(self, number: int) -> PodView | None:
-        going = sorted(self.keeper.away.going)
-        return self.world.facts.pod(going[number % len(going)]) if going else None
+    def assumed(self, number: int) -> PodView | None:
+        assumed = sorted(self.keeper.deferred.assumed)
+        return self.world.facts.pod(assumed[number % len(assumed)]) if assumed else None
 
     @rule(number=numbers)
     def ungate(self, number: int) -> None:
         """The removal of a gate arrives."""
-        pod = self.going(number)
+        pod = self.assumed(number)
         if pod is not None and pod.is_gated:
             self.put_pod(replace(pod, gates=()))
 
     @rule(number=numbers)
     def try_again(self, number: int) -> None:
         """kube-scheduler tries whom it was told to."""
-        pod = self.going(number)
+        pod = self.assumed(number)
         if pod is not None and not pod.gates:
             self.drop_in_flight(pod)
             found = verdict(self.world, pod, self.now)
@@ -462,7 +462,7 @@ class Waiting(RuleBasedStateMachine):
 
     @rule(number=numbers)
     def fail_to_let_go(self, number: int) -> None:
-        pod = self.going(number)
+        pod = self.assumed(number)
         if pod is not None:
             self.keeper.failed(pod.uid, self.moment)
             self.decided(pod)
@@ -505,9 +505,9 @@ class Waiting(RuleBasedStateMachine):
     def decide(self) -> None:
         """Whose turn it is goes, all that fit go, and no ceiling is passed."""
         self.step(0)
-        away = {*self.keeper.away.going, *self.keeper.away.resting}
+        deferred = {*self.keeper.deferred.assumed, *self.keeper.deferred.backoff}
         pods = self.world.facts.pods()
-        waiting = [p.uid for p in pods if self.waits(p) and p.uid not in away]
+        waiting = [p.uid for p in pods if self.waits(p) and p.uid not in deferred]
         copied = deepcopy(self.world)
         before = {name: usage(self.world, QueueName(name)) for name in CEILINGS}
 
@@ -529,12 +529,14 @@ class Waiting(RuleBasedStateMachine):
     def tell(self) -> None:
         """Each pod is told why it waits, once."""
         # Each time some are looked at, and there are more pods than that.
-        for condition in [found for _ in range(3) for found in self.keeper.untold.take(100)]:
+        for condition in [
+            found for _ in range(3) for found in self.keeper.pending_conditions.take(100)
+        ]:
             pod = self.world.facts.pod(condition.uid)
             assert pod is not None
             assert condition.reason != pod.admission
             self.put_pod(replace(pod, admission=condition.reason))
-        assert self.keeper.untold.take(100) == ()
+        assert self.keeper.pending_conditions.take(100) == ()
         waiting = set(self.keeper)
         for pod in list(self.world.facts.pods()):
             if pod.is_gated and pod.uid in waiting:
@@ -542,9 +544,9 @@ class Waiting(RuleBasedStateMachine):
 
     def why(self, pod: PodView) -> str:
         if OTHER_GATE in pod.gates:
-            return Wait.OTHER_GATES
+            return WaitReason.OTHER_GATES
         if missing_claims(pod, self.world.facts):
-            return Wait.CLAIM_NOT_FOUND
+            return WaitReason.CLAIM_NOT_FOUND
         found = verdict(self.world, pod, self.now)
         assert isinstance(found, Refused)
         return found.reason
@@ -552,11 +554,11 @@ class Waiting(RuleBasedStateMachine):
     @invariant()
     def each_that_waits_is_in_line_or_away(self) -> None:
         waiting = {pod.uid for pod in self.world.facts.pods() if self.waits(pod)}
-        away = {*self.keeper.away.going, *self.keeper.away.resting}
+        deferred = {*self.keeper.deferred.assumed, *self.keeper.deferred.backoff}
         members = set(self.keeper)
-        assert self.keeper.is_reviewing or members >= waiting - away
-        assert members <= waiting - away
-        assert away <= waiting
+        assert self.keeper.is_reviewing or members >= waiting - deferred
+        assert members <= waiting - deferred
+        assert deferred <= waiting
 
     def teardown(self) -> None:
         """When all pods are gone nothing is left of them."""
@@ -584,4 +586,4 @@ def test_who_was_let_go_in_vain_leaves_its_room_though_clocks_were_set_back() ->
 
     cluster.change_group(queue="leaf", then=True)
 
-    assert cluster.keeper.away.going
+    assert cluster.keeper.deferred.assumed

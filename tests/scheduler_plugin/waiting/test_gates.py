@@ -26,9 +26,9 @@ from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName, Reas
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodGroupView, PodView
 from scheduler_plugin.objects.projections import project_pod
-from scheduler_plugin.waiting import judged_lines
-from scheduler_plugin.waiting.away.away_pods import TRIED_SECONDS
-from scheduler_plugin.waiting.decisions import GateCondition, GateRemoval, LetGo, Wait
+from scheduler_plugin.waiting import class_verdicts
+from scheduler_plugin.waiting.admissions import Admission, GateCondition, GateRemoval, WaitReason
+from scheduler_plugin.waiting.deferred.deferred_pods import TRIED_SECONDS
 from scheduler_plugin.waiting.gates import RECHECK_SECONDS, GateKeeper
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -57,11 +57,11 @@ def a_gated_pod(name: str = "a", **overrides: Any) -> PodView:
     return a_pod(name, **{"queue": "a", "spec": spec, **wanted, **overrides})
 
 
-def decide(keeper: GateKeeper, now: datetime, most: int | None = None) -> tuple[LetGo, ...]:
+def decide(keeper: GateKeeper, now: datetime, most: int | None = None) -> tuple[Admission, ...]:
     return keeper.decide(now, moment(now), most)
 
 
-def names(decisions: tuple[LetGo, ...]) -> list[str]:
+def names(decisions: tuple[Admission, ...]) -> list[str]:
     return [decision.name for decision in decisions]
 
 
@@ -506,7 +506,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         judged.append(pod.name)
         return judge(pod, *rest)
 
-    monkeypatch.setattr(judged_lines, "judge", counted)
+    monkeypatch.setattr(class_verdicts, "judge", counted)
     return judged
 
 
@@ -557,7 +557,7 @@ def test_a_waiting_pod_is_told_why_it_waits() -> None:
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 0)), pod))
     decide(keeper, NOW)
 
-    assert keeper.untold.take(10) == (
+    assert keeper.pending_conditions.take(10) == (
         GateCondition(
             namespace="default",
             name="a",
@@ -568,14 +568,14 @@ def test_a_waiting_pod_is_told_why_it_waits() -> None:
             " limit of 0.",
         ),
     )
-    assert keeper.untold.take(10) == ()
+    assert keeper.pending_conditions.take(10) == ()
 
 
 def test_a_pod_that_goes_at_once_is_told_nothing() -> None:
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), a_gated_pod("a")))
     decide(keeper, NOW)
 
-    assert keeper.untold.take(10) == ()
+    assert keeper.pending_conditions.take(10) == ()
 
 
 def test_a_pod_that_was_told_before_a_restart_is_not_told_again() -> None:
@@ -583,7 +583,7 @@ def test_a_pod_that_was_told_before_a_restart_is_not_told_again() -> None:
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 0)), pod))
     decide(keeper, NOW)
 
-    assert keeper.untold.take(10) == ()
+    assert keeper.pending_conditions.take(10) == ()
 
 
 def test_numbers_that_change_are_no_news_and_another_reason_is() -> None:
@@ -591,17 +591,17 @@ def test_numbers_that_change_are_no_news_and_another_reason_is() -> None:
     world = a_world(a_queue("a", onvif=(0, 1)), pod)
     keeper = GateKeeper(world)
     decide(keeper, NOW)
-    told(world, keeper, replace(pod, admission=keeper.untold.take(1)[0].reason))
+    told(world, keeper, replace(pod, admission=keeper.pending_conditions.take(1)[0].reason))
 
     put(world, a_queue("a", onvif=(0, 2)))
     keeper.note(QueueChanged(QueueName("a")))
     decide(keeper, NOW)
-    assert keeper.untold.take(10) == ()
+    assert keeper.pending_conditions.take(10) == ()
 
     world.delete_queue(QueueName("a"))
     keeper.note(QueueChanged(QueueName("a")))
     decide(keeper, NOW)
-    assert [c.reason for c in keeper.untold.take(10)] == [Reason.QUEUE_NOT_FOUND]
+    assert [c.reason for c in keeper.pending_conditions.take(10)] == [Reason.QUEUE_NOT_FOUND]
 
 
 def test_conditions_are_taken_in_portions_and_told_again_where_they_failed() -> None:
@@ -609,9 +609,9 @@ def test_conditions_are_taken_in_portions_and_told_again_where_they_failed() -> 
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 0)), *pods))
     decide(keeper, NOW)
 
-    assert [c.name for c in keeper.untold.take(3)] == ["p0", "p1", "p2"]
-    keeper.untold.failed(pod_uid("p1"))
-    assert [c.name for c in keeper.untold.take(9)] == ["p3", "p4", "p1"]
+    assert [c.name for c in keeper.pending_conditions.take(3)] == ["p0", "p1", "p2"]
+    keeper.pending_conditions.failed(pod_uid("p1"))
+    assert [c.name for c in keeper.pending_conditions.take(9)] == ["p3", "p4", "p1"]
 
 
 def test_who_would_have_fitted_before_others_got_the_room_is_told() -> None:
@@ -619,13 +619,13 @@ def test_who_would_have_fitted_before_others_got_the_room_is_told() -> None:
     put(world, a_queue("a", onvif=(0, 1)))
     keeper.note(QueueChanged(QueueName("a")))
     assert decide(keeper, NOW, most=3) == ()
-    assert keeper.untold.take(9) == ()
-    assert keeper.untold
+    assert keeper.pending_conditions.take(9) == ()
+    assert keeper.pending_conditions
 
     assert names(decide(keeper, NOW)) == ["p0"]
 
-    assert [c.name for c in keeper.untold.take(9)] == ["p1", "p2"]
-    assert not keeper.untold
+    assert [c.name for c in keeper.pending_conditions.take(9)] == ["p1", "p2"]
+    assert not keeper.pending_conditions
 
 
 def test_other_gates_and_missing_claims_are_told() -> None:
@@ -635,10 +635,10 @@ def test_other_gates_and_missing_claims_are_told() -> None:
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), held, lacking))
     decide(keeper, NOW)
 
-    found = {c.name: (c.reason, c.message) for c in keeper.untold.take(9)}
-    assert found["p0"][0] == Wait.OTHER_GATES
+    found = {c.name: (c.reason, c.message) for c in keeper.pending_conditions.take(9)}
+    assert found["p0"][0] == WaitReason.OTHER_GATES
     assert '"example.com/hold"' in found["p0"][1]
-    assert found["p1"][0] == Wait.CLAIM_NOT_FOUND
+    assert found["p1"][0] == WaitReason.CLAIM_NOT_FOUND
     assert "default/cams" in found["p1"][1]
 
 
@@ -649,8 +649,8 @@ def test_who_names_a_claim_that_is_being_deleted_is_told_and_goes_once_it_is_mad
 
     assert names(decide(keeper, NOW)) == []
 
-    (told,) = keeper.untold.take(9)
-    assert told.reason == Wait.CLAIM_NOT_FOUND
+    (told,) = keeper.pending_conditions.take(9)
+    assert told.reason == WaitReason.CLAIM_NOT_FOUND
     assert told.message == (
         "The pod waits until ResourceClaim default/p, which is terminating, is gone and created"
         " again."
@@ -674,7 +674,9 @@ def test_a_claim_that_begins_to_be_deleted_takes_who_names_it_out_of_line(count:
 
     assert names(decide(keeper, NOW)) == []
     assert [keeper.place(pod.uid) for pod in pods] == [None] * count
-    assert [told.reason for told in keeper.untold.take(9)] == [Wait.CLAIM_NOT_FOUND] * count
+    assert [told.reason for told in keeper.pending_conditions.take(9)] == [
+        WaitReason.CLAIM_NOT_FOUND
+    ] * count
 
 
 # What is read of pods.
@@ -762,10 +764,10 @@ def test_a_pod_of_another_scheduler_takes_nobodys_turn_and_is_told_why_it_waits(
     told(world, keeper, a_gated_pod("mine"))
 
     assert names(decide(keeper, NOW)) == ["mine"]
-    assert keeper.lacking_room() == []
+    assert keeper.short_of_room() == []
     assert keeper.place(pod_uid("other")) is None
-    (condition,) = keeper.untold.take(9)
-    assert (condition.name, condition.reason) == ("other", Wait.OTHER_SCHEDULER)
+    (condition,) = keeper.pending_conditions.take(9)
+    assert (condition.name, condition.reason) == ("other", WaitReason.OTHER_SCHEDULER)
     assert condition.message == (
         'The pod is in no queue. Pod default/other: spec.schedulerName: is "kai-scheduler", and'
         ' this is the scheduler "moorage". Create the pod anew.'

@@ -14,9 +14,9 @@ import pytest
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.waiting.away.away_pods import TRIED_SECONDS
-from scheduler_plugin.waiting.lines.refused_pods import RefusedPods
-from scheduler_plugin.waiting.pod_states import MEANINGS, MOVES, PodState
+from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
+from scheduler_plugin.waiting.deferred.deferred_pods import TRIED_SECONDS
+from scheduler_plugin.waiting.pod_states import MEANINGS, TRANSITIONS, PodState
 from tests.scheduler_plugin.builders import NOW, a_pod, a_queue, a_world, moment, pod_uid
 from tests.scheduler_plugin.waiting.watched_keepers import WatchedKeeper
 
@@ -159,8 +159,8 @@ SCENES: dict[tuple[PodState, PodState], tuple[Act, tuple[Act, ...]]] = {
 
 
 def test_each_move_of_the_table_has_a_scene() -> None:
-    assert SCENES.keys() == {(a, b) for a, moves in MOVES.items() for b in moves}
-    assert MEANINGS.keys() == set(PodState) == MOVES.keys()
+    assert SCENES.keys() == {(a, b) for a, moves in TRANSITIONS.items() for b in moves}
+    assert MEANINGS.keys() == set(PodState) == TRANSITIONS.keys()
 
 
 @pytest.mark.parametrize(("before", "after"), SCENES, ids=" to ".join)

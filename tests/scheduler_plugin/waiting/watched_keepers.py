@@ -8,9 +8,9 @@ from typing import Any
 
 from scheduler_plugin.accounting.world_changes import WorldChange
 from scheduler_plugin.objects.names import PodUid
-from scheduler_plugin.waiting.decisions import LetGo
+from scheduler_plugin.waiting.admissions import Admission
 from scheduler_plugin.waiting.gates import GateKeeper
-from scheduler_plugin.waiting.pod_states import MOVES, PodState
+from scheduler_plugin.waiting.pod_states import TRANSITIONS, PodState
 
 
 class WatchedKeeper(GateKeeper):
@@ -34,21 +34,25 @@ class WatchedKeeper(GateKeeper):
         super().failed(uid, moment, is_servers=is_servers)
         self._check()
 
-    def decide(self, now: datetime, moment: float, most: int | None = None) -> tuple[LetGo, ...]:
+    def decide(
+        self, now: datetime, moment: float, most: int | None = None
+    ) -> tuple[Admission, ...]:
         found = super().decide(now, moment, most)
         self._check()
         return found
 
-    def _steps(self, now: datetime, moment: float) -> Iterator[tuple[LetGo, ...]]:
+    def _steps(self, now: datetime, moment: float) -> Iterator[tuple[Admission, ...]]:
         self._check()  # Pods came back.
         for step in super()._steps(now, moment):
             self._check()
             yield step
 
     def _check(self) -> None:
-        found = {uid: self.state(uid) for uid in {*self, *self.away.going, *self.away.resting}}
+        found = {
+            uid: self.state(uid) for uid in {*self, *self.deferred.assumed, *self.deferred.backoff}
+        }
         for uid in {*found, *self._seen}:
             before = self._seen.get(uid, PodState.NOT_WAITING)
             after = found.get(uid, PodState.NOT_WAITING)
-            assert before is after or after in MOVES[before], (uid, before, after)
+            assert before is after or after in TRANSITIONS[before], (uid, before, after)
         self._seen = found

@@ -30,7 +30,7 @@ from scheduler_plugin.dashboard.leader.http_answers import LeaderAnswers, answer
 from scheduler_plugin.dashboard.leader.http_leader import CannotAskError, Leader, LeaderSettings
 from scheduler_plugin.extender.mutual_certificates import mutual_certificates
 from scheduler_plugin.objects.names import PodUid, QueueName
-from scheduler_plugin.waiting.decisions import KnownWaits, Place, WaitingPod
+from scheduler_plugin.waiting.admissions import Position, WaitingPod, WaitingPodQueries
 from tests.scheduler_plugin.builders import a_pod, a_world, amounts, put
 from tests.scheduler_plugin.dashboard.leader.fake_secrets import LEASE, SECRET, FakeCluster
 
@@ -54,7 +54,7 @@ class FakePlugin:
     def why_not(self, _seconds: float) -> str:
         return ""
 
-    def why_not_told(self) -> str:
+    def why_unknown(self) -> str:
         return self.not_told
 
     def waiting(self, namespace: str, name: str) -> WaitingPod | str:
@@ -64,7 +64,7 @@ class FakePlugin:
             namespace=namespace,
             name=name,
             queue=VISION,
-            place=Place(VISION, 2, 7),
+            place=Position(VISION, 2, 7),
             reason="OverLimit",
             message="It does not fit.",
         )
@@ -104,7 +104,7 @@ def free_port() -> int:
 async def running() -> AsyncIterator[Running]:
     cluster, plugin, world, port = FakeCluster(), FakePlugin(), a_world(), free_port()
     answers = LeaderAnswers(cast(ApiClient, cluster), ("127.0.0.1", port), SECRET, plugin)
-    serving = asyncio.create_task(answers.run(answers_app(world, cast(KnownWaits, plugin))))
+    serving = asyncio.create_task(answers.run(answers_app(world, cast(WaitingPodQueries, plugin))))
     found = Running(cluster, plugin, world, port)
     async with asyncio.timeout(10):
         while await found.asker().why_not():  # noqa: ASYNC110  Nothing tells of it.
@@ -173,7 +173,7 @@ async def test_a_name_that_the_authority_signed_and_nobody_hears_is_refused() ->
     names = msgspec.convert({**msgspec.to_builtins(NAMES), "client": "other"}, type(NAMES))
     cluster.data = dict(secret_data(mutual_certificates(names, LIFE, datetime.now(UTC))))
     answers = LeaderAnswers(cast(ApiClient, cluster), ("127.0.0.1", port), SECRET, plugin)
-    app = answers_app(a_world(), cast(KnownWaits, plugin))
+    app = answers_app(a_world(), cast(WaitingPodQueries, plugin))
     serving = asyncio.create_task(answers.run(app))
     found = Running(cluster, plugin, a_world(), port)
     async with asyncio.timeout(10):
@@ -243,7 +243,9 @@ async def test_a_port_that_is_taken_is_tried_again_and_ends_nothing(
     with socket.create_server(("127.0.0.1", 0)) as other:
         place = other.getsockname()
         answers = LeaderAnswers(cast(ApiClient, cluster), place, SECRET, plugin)
-        serving = asyncio.create_task(answers.run(answers_app(a_world(), cast(KnownWaits, plugin))))
+        serving = asyncio.create_task(
+            answers.run(answers_app(a_world(), cast(WaitingPodQueries, plugin)))
+        )
         async with asyncio.timeout(10):
             while "the dashboard is not answered" not in caplog.text:  # noqa: ASYNC110  A log.
                 await asyncio.sleep(0.02)

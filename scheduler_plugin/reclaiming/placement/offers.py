@@ -1,0 +1,203 @@
+"""Devices as ResourceSlices offer them, and what a request asks of one device.
+
+Only the slices of a pool's newest generation count, and only when all of them are known, as in
+kube-scheduler. A request for all devices waits until they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kube.shapes.reading import JsonObject
+from kube.shapes.selection import Taint, Toleration
+from scheduler_plugin.objects.claims import Alternative, ClaimView, DeviceId
+from scheduler_plugin.objects.node_selection import (
+    EVERYWHERE,
+    NodeTerms,
+    node_terms,
+    on_node,
+    untolerated,
+)
+from scheduler_plugin.reclaiming.placement.published_slices import (
+    PublishedDevice,
+    Seen,
+    seen_in,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A device of a slice, with the state of its pool. It costs little: nothing is decoded.
+
+    Attributes:
+        is_complete: Whether all slices of its pool are known.
+    """
+
+    published: PublishedDevice
+    is_complete: bool
+
+    @property
+    def device(self) -> DeviceId:
+        return self.published.device
+
+    @property
+    def node(self) -> str:
+        """The only node that can use it; "" where several nodes can."""
+        return self.published.node
+
+    @property
+    def nodes(self) -> NodeTerms:
+        """The nodes that can use it."""
+        published = self.published
+        return on_node(published.node) if published.node else selected_nodes(published.selector)
+
+    @property
+    def slots(self) -> int | None:
+        """The number of slots that requests share; None where one request gets the whole device."""
+        return self.published.slots
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        return self.published.taints
+
+    @property
+    def digest(self) -> int:
+        """Equal for devices that look equal to CEL, in this process only.
+
+        Python seeds the hash in each process, so no user can construct a collision.
+        """
+        return hash(self.published.text)
+
+    @property
+    def attributes(self) -> Mapping[str, JsonObject]:
+        """The attributes as in the slice; read-only."""
+        return seen_in(self.published.text).attributes
+
+    @property
+    def body(self) -> Mapping[str, Any]:
+        """The device as CEL sees it."""
+        return _body(seen_in(self.published.text))
+
+    def value_of(self, attribute: str) -> tuple[str, object] | None:
+        """The type and value of an attribute, for `matchAttribute`; None where it has none.
+
+        A name without a domain belongs to the driver's domain.
+        """
+        domain, _, name = attribute.partition("/")
+        attributes = self.attributes
+        found = attributes.get(attribute)
+        if found is None and domain == self.device.driver:
+            found = attributes.get(name)
+        kinds = (kind for kind in ("string", "int", "bool", "version") if kind in (found or ()))
+        return next(((kind, found[kind]) for kind in kinds), None) if found else None
+
+
+class Constraint(NamedTuple):
+    """A `matchAttribute` constraint of a claim: its index in the claim, and the attribute."""
+
+    number: int
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceCriteria:
+    """The criteria that one device has to meet.
+
+    Attributes:
+        selectors: The CEL expressions of the class, and those of the request. They are evaluated
+            apart, so that one user's request does not make another's slower. None stands for a
+            selector of another kind.
+        slots: The number of slots of a device with slots.
+        names_slots: Whether the request names slots; only a device with slots can satisfy that.
+        tolerations: The taints that the request tolerates.
+        constraints: The `matchAttribute` constraints, shared with other requests of the claim.
+    """
+
+    selectors: tuple[tuple[str | None, ...], ...]
+    slots: int
+    names_slots: bool
+    tolerations: tuple[Toleration, ...]
+    constraints: tuple[Constraint, ...] = ()
+
+    def may_have(self, offer: Offer) -> bool:
+        """Whether a device meets the criteria, apart from the selectors."""
+        if offer.slots is None and self.names_slots:
+            return False
+        return offer.is_complete and not untolerated(offer.taints, self.tolerations)
+
+
+def criteria_of(
+    claim: ClaimView, alternative: Alternative, class_selectors: tuple[str | None, ...]
+) -> DeviceCriteria:
+    """The criteria of one alternative of a claim's request.
+
+    What is not modelled is assumed to fit: other capacity than slots, constraints of other kinds
+    than `matchAttribute`, and constraints of requests for all devices.
+    """
+    return DeviceCriteria(
+        selectors=(class_selectors, alternative.selectors),
+        slots=alternative.slots,
+        # A device that shares other capacity too counts as one without slots.
+        names_slots=alternative.names_slots and not alternative.odd_capacity,
+        tolerations=alternative.tolerations,
+        constraints=_agreements(claim, alternative) if claim.constraints else (),
+    )
+
+
+def _agreements(claim: ClaimView, alternative: Alternative) -> tuple[Constraint, ...]:
+    """The constraints of a claim that concern an alternative, or its request."""
+    if alternative.count is None:
+        return ()
+    names = {alternative.name, alternative.name.partition("/")[0]}
+    return tuple(
+        Constraint(number, found.attribute)
+        for number, found in enumerate(claim.constraints)
+        if found.attribute and (not found.requests or names.intersection(found.requests))
+    )
+
+
+def class_criteria(class_selectors: tuple[str | None, ...]) -> DeviceCriteria:
+    """The criteria for a device that provides an extended resource."""
+    return DeviceCriteria(selectors=(class_selectors,), slots=1, names_slots=False, tolerations=())
+
+
+@lru_cache(maxsize=4_096)
+def selected_nodes(selector: str | None) -> NodeTerms:
+    """The nodes of a node selector, given as text; None for all nodes."""
+    return EVERYWHERE if selector is None else node_terms(msgspec.json.decode(selector))
+
+
+def _body(seen: Seen) -> dict[str, Any]:
+    driver = seen.driver
+    return {
+        "driver": driver,
+        "attributes": _by_domain(driver, {k: _value(v) for k, v in seen.attributes.items()}),
+        "capacity": _by_domain(driver, {k: _opaque(v) for k, v in seen.capacity.items()}),
+        "allowMultipleAllocations": seen.is_shared,
+    }
+
+
+def _by_domain(driver: str, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Values by domain; a name without a domain belongs to the driver's domain."""
+    found: dict[str, dict[str, Any]] = {driver: {}}
+    for name, value in values.items():
+        domain, slash, rest = name.partition("/")
+        found.setdefault(domain if slash else driver, {})[rest if slash else name] = value
+    return found
+
+
+def _value(attribute: JsonObject) -> Any:
+    for kind in ("string", "int", "bool"):
+        if attribute.get(kind) is not None:
+            return attribute[kind]
+    return _opaque(attribute)
+
+
+def _opaque(value: object) -> bytes:
+    """A value for which the CEL library has no type: it equals no text and no number."""
+    return repr(value).encode()

@@ -1,5 +1,0 @@
-"""Pods that are not in the queue for a while: assumed pods, and pods that back off.
-
-`away_pods` holds both, `resting_pods` computes the back-off after failures, and `untried_pods`
-restores the assumptions of an earlier process.
-"""

@@ -1,7 +1,0 @@
-"""The order in which classes are judged.
-
-Input: the requeued classes, and the usage of each queue. Output: one class after another, the
-fairest first (`rounds`): at each level of the tree the queue that is farthest below its share
-(`fairness`). Other classes leave room for a pod that has waited long enough (`aging`). Room
-`lines` orders the pods of one queue. Start reading at `rounds`.
-"""
