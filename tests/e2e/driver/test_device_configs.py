@@ -112,7 +112,7 @@ def test_what_no_webhook_refused_the_node_refuses_and_says_why(story: Story) -> 
             "wrong",
             "spec.devices.config[0].opaque.parameters.env[MOORAGE_A]: Variables MOORAGE_* are"
             " denied: they are Moorage's own. spec.devices.config[0].opaque.parameters.mode:"
-            " This is no mode in four octal digits, such as 0660.",
+            " It must be a mode in four octal digits, such as 0660.",
         ),
         ("greedy", "cannot have env[UDEV_DEVNODE] of its DeviceConfig"),
     ):

@@ -130,8 +130,8 @@ def test_all_problems_are_told_at_once_and_each_once() -> None:
     found = allocated_claim(claim, WANTED, {NODE})
 
     assert isinstance(found, Failure)
-    assert found.sentence.count("no mode") == 1
-    assert found.sentence.count("no number") == 1
+    assert found.sentence.count("must be a mode") == 1
+    assert found.sentence.count("must be a number") == 1
 
 
 def test_claim_gives_no_permission_that_its_class_keeps() -> None:
