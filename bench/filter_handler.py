@@ -34,7 +34,7 @@ from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.listening import Listening
 from scheduler_plugin.extender.messages import NotAnswered, decode_filter, encode_filter
-from scheduler_plugin.objects.bindings import CarriesOut
+from scheduler_plugin.objects.bindings import BinderProtocol
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, Queue
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
@@ -88,7 +88,7 @@ def extender(size: Size) -> Extender:
     known = KnownWorld(world)
     clock: Callable[[], datetime] = lambda: verdicts.NOW  # noqa: E731
     cluster, lease = cast(ClusterWorld, known), cast(KubeSchedulerLease, known)
-    return Extender(cluster, cast(CarriesOut, None), lease, clock)
+    return Extender(cluster, cast(BinderProtocol, None), lease, clock)
 
 
 def full_queue() -> Queue:

@@ -1,11 +1,11 @@
 """The only door into the binder."""
 
 from binder.apiserver import Binder
+from binder.cleanup.apiserver_claim_cleanup import ClaimController
+from binder.cleanup.apiserver_gangs import GangController
 from binder.gates.apiserver_gate_writes import GateWrites
 from binder.gates.apiserver_gates import GateWriter
-from binder.keeping.apiserver_gangs import GangController
-from binder.keeping.apiserver_keeper import ClaimController
-from binder.queues.apiserver_finalizers import KeepingBinder, QueueKeeper
+from binder.queues.apiserver_finalizers import FinalizerWriter, FinalizingBinder
 from binder.queues.apiserver_queues import QueueStatusWriter
 from binder.queues.apiserver_warnings import SharingRecorder, WarningRecorder
 from binder.reclaiming.apiserver_reclaims import ReclaimConfig, Reclaimer

@@ -12,11 +12,11 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 
 from binder.bindings.apiserver_claims import ClaimWriter
-from binder.bindings.pod_bindings import Fate, Seen, binding, fate
+from binder.bindings.pod_bindings import BindingState, SeenBinding, binding, binding_state
+from binder.cleanup.apiserver_claim_cleanup import ClaimController
+from binder.cleanup.apiserver_cleanup_steps import Steps
+from binder.cleanup.apiserver_gangs import GangController
 from binder.evictions.apiserver_evictions import Evictor
-from binder.keeping.apiserver_gangs import GangController
-from binder.keeping.apiserver_keeper import ClaimController
-from binder.keeping.apiserver_steps import Steps
 from binder.reclaiming.apiserver_context import ReclaimContext
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from binder.reclaiming.apiserver_reclaims import ReclaimConfig, Reclaimer
@@ -49,13 +49,13 @@ from scheduler_plugin.api import (
 logger = logging.getLogger(__name__)
 
 
-def _unheard(_: JsonObject) -> None:
+def _ignore(_: JsonObject) -> None:
     """Ignore the object."""
 
 
 @dataclass(eq=False)
 class Binder:
-    """Carries out bindings that were admitted (`scheduler_plugin.api.CarriesOut`).
+    """Carries out bindings that were admitted (`scheduler_plugin.api.BinderProtocol`).
 
     It has no state between calls: if the process is killed in between, each claim has its owner or
     not, and the pod is bound or not. `write_owners` and `bind` together take at most 4.5 times
@@ -75,7 +75,7 @@ class Binder:
     _: KW_ONLY
     queue_label: str
     note_claim: Callable[[JsonObject], None]
-    note_pod: Callable[[JsonObject], None] = _unheard
+    note_pod: Callable[[JsonObject], None] = _ignore
     write_seconds: float = 2.0
 
     def __post_init__(self) -> None:
@@ -171,23 +171,23 @@ class Binder:
                 return await self._without(written, request, failure.why)
             return failure
 
-    async def take_back(self, request: BindRequest) -> bool:
-        """Remove owners that were written for a pod that is not bound; see `CarriesOut`."""
+    async def roll_back(self, request: BindRequest) -> bool:
+        """Remove owners that were written for a pod that is not bound; see `BinderProtocol`."""
         with self._working(request):
-            return await self._take_back(_to_be_written(request), request)
+            return await self._roll_back(_to_be_written(request), request)
 
     async def bind(self, request: BindRequest) -> Outcome:
         """Create the binding; if that certainly failed, remove the owners that were written."""
         with self._working(request):
             seen = await self._bind(request)
-            match seen.fate:
-                case Fate.BOUND:
+            match seen.binding_state:
+                case BindingState.BOUND:
                     return Bound()
-                case Fate.UNKNOWN:
+                case BindingState.UNKNOWN:
                     return BindFailed(seen.sentence, is_certain=False)
-                case Fate.ELSEWHERE:
+                case BindingState.ELSEWHERE:
                     return BindFailed(seen.sentence, is_certain=True)
-                case Fate.GONE | Fate.UNBOUND:
+                case BindingState.GONE | BindingState.UNBOUND:
                     return await self._without(_to_be_written(request), request, seen.sentence)
 
     @contextmanager
@@ -213,10 +213,10 @@ class Binder:
             written.append(claim)
         return None
 
-    async def _bind(self, request: BindRequest) -> Seen:
+    async def _bind(self, request: BindRequest) -> SeenBinding:
         """Create the binding; if the answer leaves the outcome open, read the pod."""
         if why := self.fence.why_not(self.write_seconds):
-            return Seen(Fate.UNBOUND, why)
+            return SeenBinding(BindingState.UNBOUND, why)
         options = WriteOptions(timeout_seconds=self.write_seconds)
         try:
             body = binding(request)
@@ -225,40 +225,44 @@ class Binder:
             seen = await self._look(request, str(error))
         except RetryableError as error:
             if not error.may_have_happened:
-                return Seen(Fate.UNBOUND, str(error))
+                return SeenBinding(BindingState.UNBOUND, str(error))
             seen = await self._look(request, str(error))
             # The server got a time limit, but nothing proves that it has given up.
-            return Seen(Fate.UNKNOWN, seen.sentence) if seen.fate is Fate.UNBOUND else seen
+            return (
+                SeenBinding(BindingState.UNKNOWN, seen.sentence)
+                if seen.binding_state is BindingState.UNBOUND
+                else seen
+            )
         except ApiError as error:
-            return Seen(Fate.UNBOUND, str(error))
+            return SeenBinding(BindingState.UNBOUND, str(error))
         else:
-            return Seen(Fate.BOUND)
+            return SeenBinding(BindingState.BOUND)
         return seen
 
-    async def _look(self, request: BindRequest, why: str) -> Seen:
+    async def _look(self, request: BindRequest, why: str) -> SeenBinding:
         """Read the pod after an attempt to bind it failed because of `why`."""
         path = PODS.at(request.name, request.namespace)
         try:
             pod = await self.client.get(path, timeout_seconds=self.write_seconds / 2)
             self.note_pod(pod)
-            seen = fate(pod, request)
+            seen = binding_state(pod, request)
         except NotFoundError:
-            return Seen(Fate.GONE, why)
+            return SeenBinding(BindingState.GONE, why)
         except (ApiError, UnreadableError) as error:
-            return Seen(Fate.UNKNOWN, f"{why}; and {error}")
-        return seen if seen.sentence else Seen(seen.fate, why)
+            return SeenBinding(BindingState.UNKNOWN, f"{why}; and {error}")
+        return seen if seen.sentence else SeenBinding(seen.binding_state, why)
 
     async def _without(
         self, written: Sequence[ClaimOwner], request: BindRequest, why: str
     ) -> BindFailed:
-        return BindFailed(why, is_certain=await self._take_back(written, request))
+        return BindFailed(why, is_certain=await self._roll_back(written, request))
 
-    async def _take_back(self, written: Sequence[ClaimOwner], request: BindRequest) -> bool:
+    async def _roll_back(self, written: Sequence[ClaimOwner], request: BindRequest) -> bool:
         """Remove the owners written for a pod that is not bound; whether all are removed."""
         try:
             async with asyncio.timeout(self.write_seconds):
                 for claim in written:
-                    await self._claims.take_back(claim, request.uid)
+                    await self._claims.roll_back(claim, request.uid)
         except (ApiError, FencedError, TimeoutError) as error:
             # The next verdict, or the controller of claims, finds the stale owner.
             logger.warning(

@@ -18,25 +18,25 @@ from scheduler_plugin.api import (
     ClaimCleared,
     ClaimOwner,
     ClaimView,
+    EventTargets,
     EvictForeign,
     EvictGang,
     LostQueue,
-    OwnerLeftAt,
+    OwnerExitTime,
     PodToEvict,
     PodView,
     QueueName,
     QueueTree,
-    Sides,
     Targets,
 )
 
 logger = logging.getLogger(__name__)
 
 
-_NamesAClaim: TypeAlias = ClaimOwner | OwnerLeftAt | ClaimCleared | EvictForeign | ClaimView
+_NamesAClaim: TypeAlias = ClaimOwner | OwnerExitTime | ClaimCleared | EvictForeign | ClaimView
 
 
-def tell(event: Event, record: Callable[[Event], None]) -> None:
+def report(event: Event, record: Callable[[Event], None]) -> None:
     """Log an Event and pass it to the recorder."""
     about = event.regarding
     logger.info(
@@ -49,7 +49,7 @@ def attributed(found: Attribution) -> Event:
     return Event.normal(_reference(found.owner), "OrphanAttributed", "Attribute", found.sentence)
 
 
-def owner_left(found: OwnerLeftAt) -> Event:
+def owner_exited(found: OwnerExitTime) -> Event:
     return Event.normal(_reference(found), "OwnerLeft", "NoteTime", found.sentence)
 
 
@@ -103,20 +103,20 @@ def pod_reclaimed(pod: PodToEvict, targets: Targets) -> Event:
     return replace(event, related=_pod_reference(targets.pod))
 
 
-def gang_stale(sides: Sides, sentence: str, tree: QueueTree) -> Iterator[Event]:
+def gang_stale(event_targets: EventTargets, sentence: str, tree: QueueTree) -> Iterator[Event]:
     """Events on a PodGroup with too few pods, and on the queues that pay for its pods."""
-    for about in _of_sides(sides, tree):
+    for about in _references_of(event_targets, tree):
         yield Event.warning(about, "PodGroupStale", "Evict", sentence)
 
 
 def gang_given_up(found: EvictGang, tree: QueueTree) -> Iterator[Event]:
     """Events on the PodGroup and the queues, once the grace period is over."""
-    for about in _of_sides(found.sides, tree):
+    for about in _references_of(found.event_targets, tree):
         yield Event.normal(about, "PodGroupGivenUp", "Evict", found.sentence)
 
 
-def _of_sides(sides: Sides, tree: QueueTree) -> Iterator[ObjectReference]:
-    group = sides.group
+def _references_of(event_targets: EventTargets, tree: QueueTree) -> Iterator[ObjectReference]:
+    group = event_targets.group
     if group.api_version:
         yield ObjectReference(
             api_version=group.api_version,
@@ -125,7 +125,7 @@ def _of_sides(sides: Sides, tree: QueueTree) -> Iterator[ObjectReference]:
             namespace=group.namespace,
             uid=group.uid,
         )
-    for queue in sides.queues:
+    for queue in event_targets.queues:
         yield _queue_reference(queue, tree)
 
 

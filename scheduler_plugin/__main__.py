@@ -99,17 +99,19 @@ def _check(settings: CheckSettings) -> int:
     """0 if nothing is wrong, 1 if something is wrong, 2 if the cluster cannot be read."""
     from scheduler_plugin.check_main import run_check
 
-    return _told("check", settings.log_level, run_check(settings), good=True)
+    return _exit_status("check", settings.log_level, run_check(settings), good=True)
 
 
 def _in_use(settings: InUseSettings) -> int:
     """0 if no pod uses a device, 1 if one does, 2 if the cluster cannot be read."""
     from scheduler_plugin.in_use_main import run_in_use
 
-    return _told("in-use", settings.log_level, run_in_use(settings), good=False)
+    return _exit_status("in-use", settings.log_level, run_in_use(settings), good=False)
 
 
-def _told(command: str, log_level: str, run: Coroutine[Any, Any, bool], *, good: bool) -> int:
+def _exit_status(
+    command: str, log_level: str, run: Coroutine[Any, Any, bool], *, good: bool
+) -> int:
     import asyncio
 
     from kube.api import ApiError, KubeconfigError, log_to_stderr

@@ -14,34 +14,39 @@ from scheduler_plugin.accounting.world_changes import (
     PodChanged,
     WorldChange,
 )
-from scheduler_plugin.judging.equivalence_classes import equivalence_class, placement_class
-from scheduler_plugin.keeping.charged_queues import ChargedQueues, Keep, is_charged, unkept
-from scheduler_plugin.keeping.leaving import EvictForeign, OwnerLeftAt, PodToEvict, RequeueAt
-from scheduler_plugin.keeping.leftovers import (
+from scheduler_plugin.cleanup.charged_queues import (
+    ChargedQueues,
+    FinalizerWrite,
+    is_charged,
+    without_finalizer,
+)
+from scheduler_plugin.cleanup.claim_cleanup import ClaimCleanup, Step
+from scheduler_plugin.cleanup.owner_exits import EvictForeign, OwnerExitTime, PodToEvict, RequeueAt
+from scheduler_plugin.cleanup.shared_claims import ForeignPods, SharedClaim, SharedClaims
+from scheduler_plugin.cleanup.stale_claims import (
     Attribution,
     ClaimCleared,
     EndedOwner,
     LostQueue,
     lost_queue,
 )
-from scheduler_plugin.keeping.shared_claims import Guests, SharedClaim, SharedClaims
-from scheduler_plugin.keeping.stale_gangs import (
+from scheduler_plugin.cleanup.stale_gangs import (
+    EventTargets,
     EvictGang,
     GangStep,
     GroupKey,
     MarkStale,
     MarkWhole,
-    Sides,
     gang_step,
 )
-from scheduler_plugin.keeping.unattributed_pods import UnattributedPods
-from scheduler_plugin.keeping.upkeep import ClaimCleanup, Step
+from scheduler_plugin.cleanup.unattributed_pods import UnattributedPods
+from scheduler_plugin.judging.equivalence_classes import equivalence_class, placement_class
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
 from scheduler_plugin.objects.bindings import (
+    BinderProtocol,
     BindFailed,
     BindRequest,
     Bound,
-    CarriesOut,
     ClaimOwner,
     ClaimsChanged,
     Fence,

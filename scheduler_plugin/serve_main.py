@@ -15,10 +15,10 @@ from binder.api import (
     RECLAIM_FIGURES,
     Binder,
     ClaimController,
+    FinalizerWriter,
+    FinalizingBinder,
     GateWriter,
     GateWrites,
-    KeepingBinder,
-    QueueKeeper,
     QueueStatusWriter,
     ReclaimConfig,
     SharingRecorder,
@@ -45,6 +45,7 @@ from scheduler_plugin.accounting.world_changes import (
     QueueChanged,
     WorldChange,
 )
+from scheduler_plugin.cleanup.claim_cleanup import ClaimCleanup
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.dashboard.leader.http_answers import LeaderAnswers, answers_app
 from scheduler_plugin.extender.http_app import ExtenderApp
@@ -52,7 +53,6 @@ from scheduler_plugin.extender.http_server import serving
 from scheduler_plugin.extender.kube_scheduler import Extender
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.prometheus_calls import REGISTRY as CALLS
-from scheduler_plugin.keeping.upkeep import ClaimCleanup
 from scheduler_plugin.objects.names import FIELD_MANAGER, ReclaimPolicy
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.http_figures import FiguresPage
@@ -121,13 +121,13 @@ class Plugin:
         self._events = EventRecorder(client, FIELD_MANAGER, settings.instance)
         cleanup = ClaimCleanup(world, settings.leftover_grace)
         record = counting_evictions(self._events.record)
-        self._keeper = binder.claim_controller(cleanup, record, wall_clock)
+        self._claims = binder.claim_controller(cleanup, record, wall_clock)
         self._statuses = QueueStatusWriter(client, world, self._lease)
         self._warnings = WarningRecorder(world, self._lease, self._events.record)
         self._sharing = SharingRecorder(world, self._lease, self._events.record)
-        self._queue_keeper = QueueKeeper(client, world, self._lease, self._cluster.note_queue)
-        keeping = KeepingBinder(binder, self._queue_keeper)
-        self.extender = Extender(self._cluster, keeping, self._lease, wall_clock)
+        self._finalizers = FinalizerWriter(client, world, self._lease, self._cluster.note_queue)
+        finalizing = FinalizingBinder(binder, self._finalizers)
+        self.extender = Extender(self._cluster, finalizing, self._lease, wall_clock)
         writes = GateWrites(client, self._cluster, self._lease)
         self._gates = GateWriter(
             writes, self.extender.refusals, wall_clock, record=self._events.record
@@ -173,9 +173,9 @@ class Plugin:
             self._reclaimer.changed,
             self._gangs.changed,
             self._statuses.changed,
-            _telling(self._keeper, self._cluster.world),
+            _claims_subscriber(self._claims, self._cluster.world),
             self._gates.changed,
-            self._queue_keeper.changed,
+            self._finalizers.changed,
             self._sharing.changed,
         )
         for listener in listeners:
@@ -184,10 +184,10 @@ class Plugin:
             self._gates.run,
             self.extender.lookups.run,
             self._statuses.run,
-            self._keeper.run,
+            self._claims.run,
             self._reclaimer.run,
             self._gangs.run,
-            self._queue_keeper.run,
+            self._finalizers.run,
             self._warnings.run,
             self._sharing.run,
             self._expiry.run,
@@ -215,18 +215,18 @@ def _collecting_seldom() -> Iterator[None]:
     gc.freeze()
 
 
-def _telling(keeper: ClaimController, world: World) -> Callable[[WorldChange], None]:
+def _claims_subscriber(claims: ClaimController, world: World) -> Callable[[WorldChange], None]:
     """A subscriber that adds the claims that a change concerns to their controller."""
 
     def take(change: WorldChange) -> None:
         match change:
             case ClaimChanged(uid):
-                keeper.changed((uid,))
+                claims.changed((uid,))
             case PodChanged(uid):
-                keeper.changed(world.facts.claims_consumed_by(uid))
-                keeper.changed(world.facts.claims_written_for(uid))
+                claims.changed(world.facts.claims_consumed_by(uid))
+                claims.changed(world.facts.claims_written_for(uid))
             case QueueChanged():
-                keeper.queues_changed()
+                claims.queues_changed()
             case NamespaceChanged() | GroupChanged() | OtherChanged():
                 pass  # The next resync considers it.
 

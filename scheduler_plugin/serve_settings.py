@@ -25,6 +25,7 @@ from kube.api import (
 )
 from scheduler_plugin import settings_texts as texts
 from scheduler_plugin.accounting_arguments import ReleaseSettings
+from scheduler_plugin.cleanup.stale_claims import GRACE as LEFTOVER_GRACE
 from scheduler_plugin.common_arguments import (
     ADDRESS,
     DASHBOARD_SECRET,
@@ -48,7 +49,6 @@ from scheduler_plugin.extender.listening import (
     parse_listening,
     parse_pages_address,
 )
-from scheduler_plugin.keeping.leftovers import GRACE as LEFTOVER_GRACE
 from scheduler_plugin.objects.names import AccountingSettings, ReclaimPolicy
 
 

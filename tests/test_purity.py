@@ -168,7 +168,7 @@ def test_a_decision_that_reaches_outside_is_found(source: str) -> None:
     "name",
     [
         "driver.handlers.tls",
-        "binder.keeping.apiserver_keeper",
+        "binder.cleanup.apiserver_claim_cleanup",
         "driver.device_plugin.kubelet.usage",
     ],
 )

@@ -11,11 +11,11 @@ from binder.bindings.claim_writes import (
     OwnerMarks,
     claim_state,
     cleared_status,
+    exit_time_patch,
     has_users_label,
     is_as_judged,
-    left_patch,
     marks_patch,
-    may_be_taken_back,
+    may_be_rolled_back,
     steps,
 )
 from kube.api import (
@@ -37,7 +37,7 @@ from scheduler_plugin.api import (
     ClaimsChanged,
     Fence,
     FencedError,
-    OwnerLeftAt,
+    OwnerExitTime,
     check_fence,
 )
 
@@ -78,7 +78,7 @@ class ClaimWriter:
             state = await self._mark(claim, marks, version)
             version = state.resource_version
 
-    async def take_back(self, claim: ClaimOwner, pod: str) -> None:
+    async def roll_back(self, claim: ClaimOwner, pod: str) -> None:
         """Remove the owner that was written for a pod that was not bound, unless another uses it.
 
         Raises:
@@ -86,7 +86,7 @@ class ClaimWriter:
         """
         try:
             state = await self._read(claim)
-            if may_be_taken_back(state, claim, pod):
+            if may_be_rolled_back(state, claim, pod):
                 await self.remove_owner(path_of(claim), claim.uid, state.resource_version)
         except NotFoundError:
             return
@@ -100,14 +100,14 @@ class ClaimWriter:
         """
         await self._patch(path, NO_OWNER, Preconditions(uid, version))
 
-    async def note_left(self, left: OwnerLeftAt) -> None:
+    async def write_exit_time(self, exit_time: OwnerExitTime) -> None:
         """Write or remove the time of the owner exit.
 
         Raises as `remove_owner` does.
         """
-        path = CLAIMS.at(left.name, left.namespace)
-        preconditions = Preconditions(left.uid, left.resource_version)
-        await self._send(path, left_patch(left.value), preconditions)
+        path = CLAIMS.at(exit_time.name, exit_time.namespace)
+        preconditions = Preconditions(exit_time.uid, exit_time.resource_version)
+        await self._send(path, exit_time_patch(exit_time.value), preconditions)
 
     async def clear(self, cleared: ClaimCleared) -> None:
         """Remove finished consumers from a claim, and the allocation with the last of them.

@@ -84,7 +84,7 @@ def marks_patch(marks: OwnerMarks, queue_label: str) -> dict[str, Any]:
     }
 
 
-def left_patch(value: str | None) -> dict[str, Any]:
+def exit_time_patch(value: str | None) -> dict[str, Any]:
     """A merge patch of the time of the owner exit; None removes it."""
     return {"metadata": {"annotations": {OWNER_LEFT_AT_ANNOTATION: value}}}
 
@@ -102,7 +102,7 @@ def claim_state(obj: JsonObject | Claim, queue_label: str) -> ClaimState:
     )
 
 
-def may_be_taken_back(state: ClaimState, claim: ClaimOwner, pod: str) -> bool:
+def may_be_rolled_back(state: ClaimState, claim: ClaimOwner, pod: str) -> bool:
     """Whether the marks were written for this pod, and the claim has no other consumer."""
     is_same = state.uid == claim.uid and state.marks == wanted_marks(claim)
     return is_same and state.consumers <= {pod}
@@ -123,5 +123,5 @@ def cleared_status(obj: JsonObject, cleared: ClaimCleared) -> dict[str, Any]:
     if cleared.deallocate:
         return {"status": {"reservedFor": None, "allocation": None}}
     reserved = (obj.get("status") or {}).get("reservedFor") or []
-    left = [consumer for consumer in reserved if consumer.get("uid") not in cleared.gone]
-    return {"status": {"reservedFor": left}}
+    remaining = [consumer for consumer in reserved if consumer.get("uid") not in cleared.gone]
+    return {"status": {"reservedFor": remaining}}

@@ -11,7 +11,7 @@ from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.api import QUEUE_ANNOTATION, BindRequest
 
 
-class Fate(Enum):
+class BindingState(Enum):
     """The outcome of an attempt to bind a pod."""
 
     BOUND = auto()
@@ -26,10 +26,10 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenBinding:
     """The outcome for a pod, and a sentence about it; "" for none."""
 
-    fate: Fate
+    binding_state: BindingState
     sentence: str = ""
 
 
@@ -50,16 +50,18 @@ def binding(request: BindRequest) -> dict[str, Any]:
     }
 
 
-def fate(obj: JsonObject | Pod, request: BindRequest) -> Seen:
+def binding_state(obj: JsonObject | Pod, request: BindRequest) -> SeenBinding:
     """The outcome of an attempt to bind, read from the pod afterwards; raises UnreadableError."""
     pod = read_as(Pod, obj)
     what = f"Pod {request.namespace}/{request.name}"
     if pod.metadata.uid != request.uid:
-        return Seen(Fate.GONE, f"{what} was deleted and replaced by another pod of that name.")
+        return SeenBinding(
+            BindingState.GONE, f"{what} was deleted and replaced by another pod of that name."
+        )
     if node := (pod.spec or NO_SPEC).node_name:
         if node == request.node:
-            return Seen(Fate.BOUND)
-        return Seen(Fate.ELSEWHERE, f'{what} is bound to node "{node}".')
+            return SeenBinding(BindingState.BOUND)
+        return SeenBinding(BindingState.ELSEWHERE, f'{what} is bound to node "{node}".')
     if pod.metadata.deletion_timestamp:
-        return Seen(Fate.GONE, f"{what} is being deleted.")
-    return Seen(Fate.UNBOUND)
+        return SeenBinding(BindingState.GONE, f"{what} is being deleted.")
+    return SeenBinding(BindingState.UNBOUND)

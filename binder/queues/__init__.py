@@ -5,6 +5,6 @@
     World ─changed─► claims, pods ───────────► apiserver_warnings ────► Events
 
 The scheduler plugin decides the content of a status, which Queues carry the finalizer, and which
-Events there are; `status_paces` limits how often a status is written. Start reading at
+Events there are; `status_rate_limits` limits how often a status is written. Start reading at
 `apiserver_queues`.
 """

@@ -34,20 +34,20 @@ from scheduler_plugin.api import (
     CHARGES_FINALIZER,
     NO_QUEUE,
     QUEUE_KIND,
+    BinderProtocol,
     BindFailed,
     BindRequest,
-    CarriesOut,
     ChargedQueues,
     ClaimsChanged,
     Fence,
     FencedError,
-    Keep,
+    FinalizerWrite,
     Outcome,
     QueueName,
     World,
     check_fence,
     is_charged,
-    unkept,
+    without_finalizer,
 )
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class FinalizerSettings:
     backoff: Backoff = Backoff(first_seconds=1.0, cap_seconds=30.0)
 
 
-class QueueKeeper:
+class FinalizerWriter:
     """Adds and removes the finalizer while `run` runs; start it once the world is in sync."""
 
     def __init__(
@@ -119,41 +119,41 @@ class QueueKeeper:
             self._is_asked = True
             self._queue.add_after(ALL, self._settings.tick_seconds)
 
-    async def keep(self, queues: Iterable[QueueName]) -> str:
+    async def ensure(self, queues: Iterable[QueueName]) -> str:
         """Add the finalizer to these queues and their ancestors, where it is missing.
 
         Returns why a queue may lack it, as a sentence; "" if all have it. In most cases all have it
         already, and nothing is awaited.
         """
-        for queue in unkept(queues, self._world, self._releasing):
+        for queue in without_finalizer(queues, self._world, self._releasing):
             if queue.is_deleting:
                 return f'Queue "{queue.name}" is being deleted and takes no new charge.'
             try:
-                await self.write_under_lock(queue.name, kept=True)
+                await self.write_under_lock(queue.name, present=True)
             except (ApiError, FencedError) as error:
                 return f'Queue "{queue.name}": its finalizer could not be added: {error}'
             if queue.name not in self._world.facts.tree:
                 return f'Queue "{queue.name}" was deleted.'
         return ""
 
-    async def write_under_lock(self, name: QueueName, *, kept: bool) -> None:
+    async def write_under_lock(self, name: QueueName, *, present: bool) -> None:
         """Write, unless it is already so, or the queue began or ceased to be charged meanwhile."""
         async with self._locks.of((name,)):
             queue = self._world.facts.tree.get(name)
-            if queue is None or is_charged(name, self._world) != kept:
+            if queue is None or is_charged(name, self._world) != present:
                 return
-            if queue.is_kept == kept and name not in self._releasing:
+            if queue.has_finalizer == present and name not in self._releasing:
                 return
-            if not kept:
+            if not present:
                 self._releasing.add(name)
-            await self._write(Keep(queue, kept=kept))
+            await self._write(FinalizerWrite(queue, present=present))
             self._releasing.discard(name)
 
-    async def _write(self, keep: Keep) -> None:
+    async def _write(self, wanted: FinalizerWrite) -> None:
         seconds = self._settings.write_seconds
         check_fence(self._fence, seconds)
-        name, uid = keep.queue.name, keep.queue.uid
-        finalizers = {"finalizers": [CHARGES_FINALIZER]} if keep.kept else {}
+        name, uid = wanted.queue.name, wanted.queue.uid
+        finalizers = {"finalizers": [CHARGES_FINALIZER]} if wanted.present else {}
         metadata = {"name": name, **finalizers}
         answer = await self._client.apply(
             QUEUES.at(name),
@@ -161,9 +161,9 @@ class QueueKeeper:
             preconditions=Preconditions(uid),
             options=WriteOptions(field_manager=FINALIZER_MANAGER, timeout_seconds=seconds),
         )
-        logger.info("finalizer queue=%s kept=%s", name, keep.kept)
-        self._wrote[name, keep.kept] = _now() + self._settings.look_seconds
-        self._wrote.pop((name, not keep.kept), None)
+        logger.info("finalizer queue=%s present=%s", name, wanted.present)
+        self._wrote[name, wanted.present] = _now() + self._settings.look_seconds
+        self._wrote.pop((name, not wanted.present), None)
         self._note_queue(answer)
 
     async def run(self) -> NoReturn:
@@ -177,7 +177,7 @@ class QueueKeeper:
         self._failing.discard(name)
         if (found := self._wanted(name)) is not None:
             try:
-                await self.write_under_lock(name, kept=found.kept)
+                await self.write_under_lock(name, present=found.present)
             except NotFoundError:
                 return Done()
             except ApiError as error:
@@ -199,39 +199,39 @@ class QueueKeeper:
         seconds = self._settings.look_seconds if due is None else due - _now()
         return After(max(self._settings.tick_seconds, min(seconds, self._settings.look_seconds)))
 
-    def _wanted(self, name: QueueName) -> Keep | None:
+    def _wanted(self, name: QueueName) -> FinalizerWrite | None:
         """The write that a Queue needs now; None if it needs none."""
         found = self._charged.look(name, _now())
-        return None if found is None or (name, found.kept) in self._wrote else found
+        return None if found is None or (name, found.present) in self._wrote else found
 
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-class KeepingBinder:
+class FinalizingBinder:
     """A binder that adds the finalizer to each queue before it charges it."""
 
-    def __init__(self, binder: CarriesOut, keeper: QueueKeeper) -> None:
+    def __init__(self, binder: BinderProtocol, writer: FinalizerWriter) -> None:
         self._binder = binder
-        self._keeper = keeper
+        self._writer = writer
 
     async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
-        """See `CarriesOut`. Writes nothing if a queue may lack the finalizer."""
-        if why := await self._keep(request):
+        """See `BinderProtocol`. Writes nothing if a queue may lack the finalizer."""
+        if why := await self._ensure(request):
             return BindFailed(why, is_certain=True)
         return await self._binder.write_owners(request)
 
-    async def take_back(self, request: BindRequest) -> bool:
-        """See `CarriesOut`."""
-        return await self._binder.take_back(request)
+    async def roll_back(self, request: BindRequest) -> bool:
+        """See `BinderProtocol`."""
+        return await self._binder.roll_back(request)
 
     async def bind(self, request: BindRequest) -> Outcome:
-        """See `CarriesOut`. Binds nothing if a queue may lack the finalizer."""
-        if why := await self._keep(request):
-            return BindFailed(why, is_certain=await self._binder.take_back(request))
+        """See `BinderProtocol`. Binds nothing if a queue may lack the finalizer."""
+        if why := await self._ensure(request):
+            return BindFailed(why, is_certain=await self._binder.roll_back(request))
         return await self._binder.bind(request)
 
-    async def _keep(self, request: BindRequest) -> str:
+    async def _ensure(self, request: BindRequest) -> str:
         owners = {claim.queue for claim in request.claims}
-        return await self._keeper.keep(sorted(owners | {request.queue}))
+        return await self._writer.ensure(sorted(owners | {request.queue}))

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NoReturn
 
-from binder.queues.status_paces import StatusPaces
+from binder.queues.status_rate_limits import StatusRateLimits
 from kube.api import (
     QUEUES,
     After,
@@ -59,7 +59,7 @@ class StatusSettings:
         write_seconds: How long one write may take.
         gather_seconds: How long changes are collected: each binding touches a few Queues several
             times.
-        rest: The least time between two writes of one status, by the number of writes in a
+        interval: The least time between two writes of one status, by the number of writes in a
             row. A single change is written at once. Under load all figures change all the time,
             and without this limit their writes were a tenth of the API server's work. A merge
             patch of one figure costs the API server as much as an apply of all.
@@ -72,7 +72,7 @@ class StatusSettings:
 
     write_seconds: float = 5.0
     gather_seconds: float = 0.1
-    rest: Backoff = Backoff(first_seconds=1.0, cap_seconds=5.0)
+    interval: Backoff = Backoff(first_seconds=1.0, cap_seconds=5.0)
     recount_seconds: float = 5.0
     excess_seconds: float = 30.0
     plain_seconds: float = 600.0
@@ -105,7 +105,7 @@ class QueueStatusWriter:
         self._settings = settings
         self._queues = Store(client, QUEUES.select(), queue_object)
         self._statuses = QueueStatuses(world)
-        self._paces = StatusPaces(settings.rest)
+        self._rate_limits = StatusRateLimits(settings.interval)
         self._is_gathering = False
         self._looks: Reconciler[Look] = Reconciler("queue-status-looks", self._look)
         self._writes: Reconciler[QueueName] = Reconciler(
@@ -165,13 +165,13 @@ class QueueStatusWriter:
         """Add a changed Queue: another client may have written its status."""
         name = QueueName(change.key.name)
         if isinstance(change, Deleted):
-            self._paces.forget(name)
+            self._rate_limits.forget(name)
         self._add((name,))
 
     def _add(self, names: Iterable[QueueName]) -> None:
         """Add these to the write queue: now, or when their interval is over."""
         for name in names:
-            self._writes.add_after(name, self._paces.seconds(name, _now()))
+            self._writes.add_after(name, self._rate_limits.seconds(name, _now()))
 
     # Writes.
 
@@ -181,7 +181,7 @@ class QueueStatusWriter:
         if found is None or status is None:
             return Done()
         # Noted before the write, so that what is added meanwhile waits, too.
-        self._paces.wrote(name, _now())
+        self._rate_limits.wrote(name, _now())
         try:
             self._queues.note(await self._apply(found, status))
         except ApiError as error:
@@ -206,7 +206,7 @@ class QueueStatusWriter:
         if _NO_SUCH_FIELD in error.message and not self._statuses.is_plain(_now()):
             logger.warning("%s; statuses omit it: apply the chart's definitions", error)
             self._statuses.leave_out_late_fields(_now() + self._settings.plain_seconds)
-            self._paces.forget(name)
+            self._rate_limits.forget(name)
             return After(0.0)
         return failed_call(error)
 

@@ -18,7 +18,7 @@ from cachetools import TTLCache
 from kube.api import CLAIMS, PODS, After, Done, Event, ObjectReference, Reconciler, Result
 from scheduler_plugin.api import (
     Fence,
-    Guests,
+    ForeignPods,
     PodChanged,
     Reason,
     SharedClaim,
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 LOOK = "look"
 """The only key: it checks everything."""
 
-MOST_RESTING = 10_000
+MOST_REMEMBERED = 10_000
 """How many claims with a recent Event are remembered."""
 
 
@@ -45,17 +45,17 @@ class WarningSettings:
         write_seconds: How long the Lease must still be held for an Event to be recorded.
         look_seconds: The time between two checks for edited labels and unattributed pods.
         gather_seconds: How long the queues that share a claim are collected.
-        pace_seconds: The time between the Events of two shared claims. Thousands may be shared
+        pause_seconds: The time between the Events of two shared claims. Thousands may be shared
             within seconds: without a limit their Events were a tenth of all writes of binding.
-        rest_seconds: The time between two Events of one claim. A sooner one would count as a
+        interval_seconds: The time between two Events of one claim. A sooner one would count as a
             repetition of the one before, and not be written (`kube.events.event_series`).
     """
 
     write_seconds: float = 5.0
     look_seconds: float = 5.0
     gather_seconds: float = 1.0
-    pace_seconds: float = 0.1
-    rest_seconds: float = 61.0
+    pause_seconds: float = 0.1
+    interval_seconds: float = 61.0
 
 
 class WarningRecorder:
@@ -115,9 +115,11 @@ class SharingRecorder:
         self._settings = settings
         self._claims = SharedClaims(world)
         # Until when no further Event about a claim is recorded.
-        self._rests: TTLCache[Guests, float] = TTLCache(MOST_RESTING, settings.rest_seconds, _now)
+        self._quiet_until: TTLCache[ForeignPods, float] = TTLCache(
+            MOST_REMEMBERED, settings.interval_seconds, _now
+        )
         self._why_not = partial(fence.why_not, settings.write_seconds)
-        self._queue: Reconciler[Guests] = Reconciler(
+        self._queue: Reconciler[ForeignPods] = Reconciler(
             "sharing-events", self._reconcile, why_not=self._why_not
         )
 
@@ -125,20 +127,20 @@ class SharingRecorder:
         """Add the claims that a change concerns; subscribe this to the world."""
         if not isinstance(change, PodChanged) or self._why_not():
             return
-        for guests in self._claims.note(change.uid):
-            rest = self._rests.get(guests, 0.0) - _now()
-            self._queue.add_after(guests, max(rest, self._settings.gather_seconds))
+        for foreign_pods in self._claims.note(change.uid):
+            seconds = self._quiet_until.get(foreign_pods, 0.0) - _now()
+            self._queue.add_after(foreign_pods, max(seconds, self._settings.gather_seconds))
 
     async def run(self) -> NoReturn:
         """Record until cancelled."""
         await self._queue.run()
 
-    async def _reconcile(self, guests: Guests) -> Result:
-        if (found := self._claims.take(guests)) is None:
+    async def _reconcile(self, foreign_pods: ForeignPods) -> Result:
+        if (found := self._claims.take(foreign_pods)) is None:
             return Done()
-        self._rests[guests] = _now() + self._settings.rest_seconds
+        self._quiet_until[foreign_pods] = _now() + self._settings.interval_seconds
         self._record(_event(found))
-        return Done(pause=self._settings.pace_seconds)
+        return Done(pause=self._settings.pause_seconds)
 
 
 def _event(found: SharedClaim) -> Event:

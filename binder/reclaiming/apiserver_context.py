@@ -30,7 +30,7 @@ class ReclaimContext:
 
     def report(self, event: Event) -> None:
         """Log an Event, and pass it to the recorder."""
-        apiserver_events.tell(event, self.record)
+        apiserver_events.report(event, self.record)
 
     def why_not(self) -> str:
         """Why no write may begin now; "" where one may."""

@@ -132,8 +132,8 @@ class Reclaimer:
     def _follow(self, uid: PodUid) -> None:
         pod = self._world.facts.pod(uid)
         self._leaving.pop(uid, None)
-        if pod is not None and pod.leaves_at and not pod.ended:
-            self._leaving[uid] = time_of(pod.leaves_at)
+        if pod is not None and pod.grace_ends_at and not pod.ended:
+            self._leaving[uid] = time_of(pod.grace_ends_at)
         self._tried.pop(uid, None)
         if pod is not None and may_want_device(pod):
             self._tried[uid] = None
@@ -245,5 +245,5 @@ class Reclaimer:
 
     def _report_unmet(self, unmet: dict[QueueName, str]) -> None:
         if unmet != self._world.unmet:
-            self._world.tell_unmet(unmet)
+            self._world.report_unmet(unmet)
             self.on_unmet_changed()

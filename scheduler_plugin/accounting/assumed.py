@@ -74,7 +74,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PodAssumption:
     """The claims and the own requests of an assumed pod."""
 
     claims: tuple[ClaimUid, ...] = ()
@@ -93,13 +93,13 @@ class Tables:
 
     entries: MutableMapping[ClaimUid, Entry] = field(default_factory=dict)
     parts: MutableMapping[ClaimUid, Part] = field(default_factory=dict)
-    held: MutableMapping[PodUid, Held] = field(default_factory=dict)
+    assumed: MutableMapping[PodUid, PodAssumption] = field(default_factory=dict)
     until: MutableMapping[PodUid, datetime] = field(default_factory=dict)
 
     def trial(self) -> Tables:
         """A copy as overlays, with changes of its own."""
         return Tables(
-            Overlay(self.entries), Overlay(self.parts), Overlay(self.held), Overlay(self.until)
+            Overlay(self.entries), Overlay(self.parts), Overlay(self.assumed), Overlay(self.until)
         )
 
 
@@ -135,14 +135,16 @@ class AssumptionsView:
 
     def is_assumed(self, pod: PodUid) -> bool:
         """Whether a decision about the pod is in flight."""
-        return pod in self._tables.held
+        return pod in self._tables.assumed
 
     def admitted(self) -> list[PodUid]:
         """The assumed pods, without those that only decided an owner."""
-        return [uid for uid, held in self._tables.held.items() if held.requests is not None]
+        return [
+            uid for uid, assumed in self._tables.assumed.items() if assumed.requests is not None
+        ]
 
     def __len__(self) -> int:
-        return len(self._tables.held)
+        return len(self._tables.assumed)
 
     def __contains__(self, claim: ClaimUid) -> bool:
         """Whether an assumed pod uses the claim."""
@@ -170,7 +172,7 @@ class AssumptionsView:
 
     def awaits_binding(self, pod: PodUid) -> bool:
         """Whether the pod's binding was requested, and its outcome is not known yet."""
-        return pod in self._tables.held and pod not in self._tables.until
+        return pod in self._tables.assumed and pod not in self._tables.until
 
     def counted_for(
         self,
@@ -185,15 +187,15 @@ class AssumptionsView:
         claims in `non_preemptibly`.
         """
         usage, non_preemptible = Totals(self._path), Totals(self._path)
-        held = self._tables.held.get(pod)
-        if held is not None and held.requests is not None:
-            usage.add(held.requests.queue, held.requests.usage)
-            non_preemptible.add(held.requests.queue, held.requests.non_preemptible)
+        assumed = self._tables.assumed.get(pod)
+        if assumed is not None and assumed.requests is not None:
+            usage.add(assumed.requests.queue, assumed.requests.usage)
+            non_preemptible.add(assumed.requests.queue, assumed.requests.non_preemptible)
         hold = self.holds.counted_for(pod)
         if hold is not None:
             usage.add(hold.queue, hold.usage)
             non_preemptible.add(hold.queue, hold.non_preemptible)
-        claims = held.claims if held is not None else ()
+        claims = assumed.claims if assumed is not None else ()
         only = (claim for claim in claims if not self._is_other_non_preemptible(claim, pod))
         for claim in {*only, *non_preemptibly} & self._tables.entries.keys():
             part = self._tables.parts[claim]

@@ -21,8 +21,8 @@ from scheduler_plugin.accounting.assumed import (
     AssumedPod,
     AssumptionsView,
     Entry,
-    Held,
     Part,
+    PodAssumption,
     Tables,
 )
 from scheduler_plugin.accounting.backoffs import Backoffs
@@ -32,7 +32,7 @@ from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
-LAPSE = timedelta(seconds=60)
+ASSUMED_TTL = timedelta(seconds=60)
 """How long a decision is assumed without a sign of it in the API.
 
 Once the binding was requested, it is assumed until the API shows its outcome, however long the
@@ -84,14 +84,14 @@ class Assumptions(AssumptionsView):
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber)
 
-    def _tell(self, claims: Iterable[ClaimUid]) -> None:
+    def _notify(self, claims: Iterable[ClaimUid]) -> None:
         for subscriber in tuple(self._subscribers):
             subscriber(claims)
 
     def assume(
         self, pod: AssumedPod, claims: Iterable[AssumedClaim], requests: Charges, now: datetime
     ) -> None:
-        """Assume for `LAPSE` that the pod is bound; a repetition keeps its place in order.
+        """Assume for `ASSUMED_TTL` that the pod is bound; a repetition keeps its place in order.
 
         Args:
             pod: The admitted pod.
@@ -100,14 +100,14 @@ class Assumptions(AssumptionsView):
             now: The time of the decision.
         """
         known = [claim for claim in claims if claim.uid]
-        self.holds.rest(pod.uid)
-        self._lapse_at(pod.uid, now + LAPSE)
+        self.holds.suspend(pod.uid)
+        self._expire_at(pod.uid, now + ASSUMED_TTL)
         self._hold(pod.uid, (claim.uid for claim in known))
         preemptible = NO_CHARGES if not pod.non_preemptible else requests
         self._set_requests(pod.uid, Part(pod.queue, requests, preemptible))
         for claim in known:
-            self._enter(pod, claim, now + LAPSE)
-        self._tell(self._tables.held[pod.uid].claims)
+            self._enter(pod, claim, now + ASSUMED_TTL)
+        self._notify(self._tables.assumed[pod.uid].claims)
 
     def _enter(self, pod: AssumedPod, claim: AssumedClaim, until: datetime) -> None:
         before, decider = self._tables.entries.get(claim.uid), claim.decided_by
@@ -115,60 +115,60 @@ class Assumptions(AssumptionsView):
         if decider is not None and decider.uid not in pods:
             # Its own binding may have been requested, and must not expire then.
             if not self.awaits_binding(decider.uid):
-                self._lapse_at(decider.uid, until)
+                self._expire_at(decider.uid, until)
             self._hold(decider.uid, (claim.uid,))
             pods = {decider.uid: decider, **pods}
         self._tables.entries[claim.uid] = Entry(claim.label, claim.cost, {**pods, pod.uid: pod})
         self.recount(claim.uid)
 
     def _hold(self, pod: PodUid, claims: Iterable[ClaimUid]) -> None:
-        held = self._tables.held.get(pod, Held())
-        both = dict.fromkeys((*held.claims, *claims))
-        self._tables.held[pod] = replace(held, claims=tuple(both))
+        assumed = self._tables.assumed.get(pod, PodAssumption())
+        both = dict.fromkeys((*assumed.claims, *claims))
+        self._tables.assumed[pod] = replace(assumed, claims=tuple(both))
 
-    def _lapse_at(self, pod: PodUid, until: datetime) -> None:
+    def _expire_at(self, pod: PodUid, until: datetime) -> None:
         self._tables.until.pop(pod, None)
         self._tables.until[pod] = until
 
-    def binding_asked(self, pod: PodUid) -> None:
+    def binding_requested(self, pod: PodUid) -> None:
         """Note that the pod's binding was requested: it is assumed until its outcome is known."""
         self._tables.until.pop(pod, None)
 
     def _set_requests(self, pod: PodUid, part: Part) -> None:
-        held = self._tables.held[pod]
-        self._tables.held[pod] = replace(held, requests=part)
-        self._add(held.requests, -1)
+        assumed = self._tables.assumed[pod]
+        self._tables.assumed[pod] = replace(assumed, requests=part)
+        self._add(assumed.requests, -1)
         self._add(part, 1)
 
     def forget(self, pod: PodUid) -> None:
         """Forget a pod: it is bound, deleted, refused, or judged again. A hold for it stays."""
         self.holds.resume(pod)
-        was_asked = self.awaits_binding(pod)
-        held = self._tables.held.pop(pod, None)
-        if held is None:
+        was_requested = self.awaits_binding(pod)
+        assumed = self._tables.assumed.pop(pod, None)
+        if assumed is None:
             return
         self._tables.until.pop(pod, None)
-        self._add(held.requests, -1)
-        for claim in held.claims:
-            self._take_out(pod, claim)
-        if was_asked:
-            self._ended(held.claims)
-        self._tell(held.claims)
+        self._add(assumed.requests, -1)
+        for claim in assumed.claims:
+            self._remove(pod, claim)
+        if was_requested:
+            self._ended(assumed.claims)
+        self._notify(assumed.claims)
 
-    def _take_out(self, pod: PodUid, claim: ClaimUid) -> None:
+    def _remove(self, pod: PodUid, claim: ClaimUid) -> None:
         entry = self._tables.entries[claim]
-        left = {uid: other for uid, other in entry.pods.items() if uid != pod}
-        if left:
-            self._tables.entries[claim] = replace(entry, pods=left)
+        remaining = {uid: other for uid, other in entry.pods.items() if uid != pod}
+        if remaining:
+            self._tables.entries[claim] = replace(entry, pods=remaining)
         else:
             del self._tables.entries[claim]
         self.recount(claim)
 
     def hold(self, hold: Hold) -> None:
         """Hold room for a pod until it is bound or deleted, or the hold is ended."""
-        self.holds.put(hold, rests=self.is_assumed(hold.pod))
+        self.holds.put(hold, is_suspended=self.is_assumed(hold.pod))
 
-    def forget_for_good(self, pod: PodUid) -> None:
+    def forget_with_hold(self, pod: PodUid) -> None:
         """Forget a pod that is bound or deleted, and end the hold for it."""
         self.holds.end(pod)
         self.forget(pod)
@@ -177,9 +177,9 @@ class Assumptions(AssumptionsView):
         """Forget a deleted claim; its pods stay assumed."""
         entry = self._tables.entries.pop(claim, None)
         for pod in entry.pods if entry else ():
-            held = self._tables.held[pod]
-            left = tuple(uid for uid in held.claims if uid != claim)
-            self._tables.held[pod] = replace(held, claims=left)
+            assumed = self._tables.assumed[pod]
+            remaining = tuple(uid for uid in assumed.claims if uid != claim)
+            self._tables.assumed[pod] = replace(assumed, claims=remaining)
         self.recount(claim)
 
     def expire(self, now: datetime) -> tuple[PodUid, ...]:
@@ -188,16 +188,16 @@ class Assumptions(AssumptionsView):
         A pod that would expire much later was assumed before the clock was set back, and is
         forgotten, too.
         """
-        lapsed = []
+        expired = []
         self.backoffs.expire(now)
         self.group_backoffs.expire(now)
         for pod, until in self._tables.until.items():
-            if now < until <= now + 2 * LAPSE:
+            if now < until <= now + 2 * ASSUMED_TTL:
                 break
-            lapsed.append(pod)
-        for pod in lapsed:
+            expired.append(pod)
+        for pod in expired:
             self.forget(pod)
-        return tuple(lapsed)
+        return tuple(expired)
 
     def relabel(self, claim: ClaimUid, label: QueueName) -> None:
         """Set the queue of the claim's label; "" for no label."""

@@ -87,7 +87,7 @@ class Books(EntryBooks):
         if before != view:
             with self._naming(self._resources_of(before, view)), self._keying():
                 self.facts.catalog.put_class(view)
-                self._recount_classes(self._classes_told_by(before, view))
+                self._recount_classes(self._classes_decided_by(before, view))
             self._touch_listing(view)
 
     def delete_class(self, name: ClassName) -> None:
@@ -95,7 +95,7 @@ class Books(EntryBooks):
         if before is not None:
             with self._naming(self._resources_of(before)), self._keying():
                 self.facts.catalog.remove_class(name)
-                self._recount_classes(self._classes_told_by(before))
+                self._recount_classes(self._classes_decided_by(before))
             self._touch_listing(before)
 
     def _touch_listing(self, view: ClassView) -> None:
@@ -104,7 +104,7 @@ class Books(EntryBooks):
             key = ResourceKey(view.name)
             self.ledger.touch(queue.name for queue in self.facts.tree if key in queue.shares)
 
-    def _classes_told_by(
+    def _classes_decided_by(
         self, before: ClassView | None, view: ClassView | None = None
     ) -> Iterable[ClassName]:
         """The classes whose claims a class decides about.

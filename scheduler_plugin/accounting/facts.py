@@ -20,7 +20,7 @@ class Facts(FactsView):
         if pod.is_bound and pod.requests and not pod.queue_is_bound:
             self._unjudged[pod.uid] = None
         if pod.is_bound and pod.deleting:
-            self._leaving[pod.uid] = None
+            self._terminating[pod.uid] = None
 
     def remove_pod(self, pod: PodView) -> None:
         """Remove a pod, which must be entered."""
@@ -28,7 +28,7 @@ class Facts(FactsView):
         del self._pod_uids[pod.namespace, pod.name]
         self._refer_pod(pod, -1)
         self._unjudged.pop(pod.uid, None)
-        self._leaving.pop(pod.uid, None)
+        self._terminating.pop(pod.uid, None)
 
     def _refer_pod(self, pod: PodView, sign: int) -> None:
         group = [(pod.namespace, pod.group)] if pod.group else []

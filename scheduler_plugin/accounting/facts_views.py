@@ -51,7 +51,7 @@ class FactsView:
         self._in_group: Index[tuple[str, str], PodUid] = {}
         self._of_resource: Index[str, PodUid] = {}
         self._unjudged: dict[PodUid, None] = {}
-        self._leaving: dict[PodUid, None] = {}
+        self._terminating: dict[PodUid, None] = {}
 
     # Pods.
 
@@ -95,9 +95,9 @@ class FactsView:
         for uid in self._asked_of.get(queue, ()):
             yield from (pod.uid for pod in self.pods_naming(self._claims[uid]))
 
-    def pods_leaving(self) -> Collection[PodUid]:
+    def terminating_pods(self) -> Collection[PodUid]:
         """The terminating pods that have a node."""
-        return self._leaving.keys()
+        return self._terminating.keys()
 
     # Claims.
 
@@ -147,7 +147,7 @@ class FactsView:
         """All devices that are allocated to claims."""
         return self._with_device.keys()
 
-    def drivers_had_through(self, name: ClassName) -> Iterator[str]:
+    def drivers_allocated_through(self, name: ClassName) -> Iterator[str]:
         """The drivers of the devices of claims that ask for this class only."""
         claims = (self._claims[uid] for uid in self._of_class.get(name, ()))
         only = (claim for claim in claims if claim.results and len(claim.classes) == 1)

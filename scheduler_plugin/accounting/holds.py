@@ -62,16 +62,16 @@ class Hold:
 
 @dataclass(slots=True)
 class _Tables:
-    """The holds; those of the pods in `resting` do not count."""
+    """The holds; those of the pods in `suspended` do not count."""
 
     holds: MutableMapping[PodUid, Hold] = field(default_factory=dict)
-    resting: MutableMapping[PodUid, None] = field(default_factory=dict)
+    suspended: MutableMapping[PodUid, None] = field(default_factory=dict)
     of_devices: MutableMapping[PodUid, Hold] = field(default_factory=dict)
-    turns: int = 0
+    revision: int = 0
 
     def trial(self) -> _Tables:
         return _Tables(
-            Overlay(self.holds), Overlay(self.resting), Overlay(self.of_devices), self.turns
+            Overlay(self.holds), Overlay(self.suspended), Overlay(self.of_devices), self.revision
         )
 
 
@@ -91,9 +91,9 @@ class Holds:
         return Holds(usage, non_preemptible, self._tables.trial())
 
     @property
-    def turns(self) -> int:
+    def revision(self) -> int:
         """How often a hold began or ended."""
-        return self._tables.turns
+        return self._tables.revision
 
     def __contains__(self, pod: PodUid) -> bool:
         return pod in self._tables.holds
@@ -110,43 +110,43 @@ class Holds:
         """The holds of devices, the earliest first."""
         return tuple(self._tables.of_devices.values())
 
-    def put(self, hold: Hold, *, rests: bool) -> None:
-        """Add a hold; `rests` says whether its pod is assumed to be bound."""
+    def put(self, hold: Hold, *, is_suspended: bool) -> None:
+        """Add a hold; `is_suspended` says whether its pod is assumed to be bound."""
         self.end(hold.pod)
         self._tables.holds[hold.pod] = hold
-        self._tables.turns += 1
+        self._tables.revision += 1
         if hold.is_device:
             self._tables.of_devices[hold.pod] = hold
-        self._tables.resting[hold.pod] = None
-        if not rests:
+        self._tables.suspended[hold.pod] = None
+        if not is_suspended:
             self.resume(hold.pod)
 
     def end(self, pod: PodUid) -> Hold | None:
         """End the hold for a pod, and return it; None if there was none."""
-        self.rest(pod)
-        self._tables.resting.pop(pod, None)
+        self.suspend(pod)
+        self._tables.suspended.pop(pod, None)
         self._tables.of_devices.pop(pod, None)
         hold = self._tables.holds.pop(pod, None)
         if hold is not None:
-            self._tables.turns += 1
+            self._tables.revision += 1
         return hold
 
-    def rest(self, pod: PodUid) -> None:
+    def suspend(self, pod: PodUid) -> None:
         """Suspend the hold: its pod is assumed to be bound, which counts the same."""
         hold = self._tables.holds.get(pod)
-        if hold is not None and pod not in self._tables.resting:
-            self._tables.resting[pod] = None
+        if hold is not None and pod not in self._tables.suspended:
+            self._tables.suspended[pod] = None
             self._add(hold, -1)
 
     def resume(self, pod: PodUid) -> None:
         """Count the hold again: its pod is not assumed to be bound any more."""
-        if pod in self._tables.resting:
-            del self._tables.resting[pod]
+        if pod in self._tables.suspended:
+            del self._tables.suspended[pod]
             self._add(self._tables.holds[pod], 1)
 
     def counted_for(self, pod: PodUid) -> Hold | None:
         """The hold that counts for a pod now; None if there is none, or it is suspended."""
-        return None if pod in self._tables.resting else self._tables.holds.get(pod)
+        return None if pod in self._tables.suspended else self._tables.holds.get(pod)
 
     def _add(self, hold: Hold, sign: int) -> None:
         self._usage.add(hold.queue, hold.usage, sign)

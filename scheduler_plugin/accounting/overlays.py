@@ -18,13 +18,13 @@ class Overlay(MutableMapping[K, V]):
     def __init__(self, under: Mapping[K, V]) -> None:
         self._under = under
         self._changed: dict[K, V] = {}
-        self._taken_out: set[K] = set()
+        self._deleted: set[K] = set()
         """Deleted keys of `_under`. A key that is set again has the place of a new one."""
 
     def __getitem__(self, key: K) -> V:
         if key in self._changed:
             return self._changed[key]
-        if key in self._taken_out:
+        if key in self._deleted:
             raise KeyError(key)
         return self._under[key]
 
@@ -36,15 +36,15 @@ class Overlay(MutableMapping[K, V]):
             raise KeyError(key)
         self._changed.pop(key, None)
         if key in self._under:
-            self._taken_out.add(key)
+            self._deleted.add(key)
 
     def __iter__(self) -> Iterator[K]:
-        yield from (key for key in self._under if key not in self._taken_out)
+        yield from (key for key in self._under if key not in self._deleted)
         yield from (key for key in self._changed if self._is_new(key))
 
     def __len__(self) -> int:
         new = sum(self._is_new(key) for key in self._changed)
-        return len(self._under) - len(self._taken_out) + new
+        return len(self._under) - len(self._deleted) + new
 
     def _is_new(self, key: K) -> bool:
-        return key in self._taken_out or key not in self._under
+        return key in self._deleted or key not in self._under

@@ -52,11 +52,11 @@ class World(Books, DecidingWorld):
         # A restored backup may contain a deleted pod.
         self._gone.pop(pod.uid, None)
         if not pod.may_be_bound:
-            self.assumptions.forget_for_good(pod.uid)
+            self.assumptions.forget_with_hold(pod.uid)
 
     def _note_gone_pod(self, uid: PodUid) -> None:
         self._gone[uid] = None
-        self.assumptions.forget_for_good(uid)
+        self.assumptions.forget_with_hold(uid)
 
     def put_claim(self, claim: ClaimView) -> None:
         before = self.facts.claim(claim.uid)
@@ -102,7 +102,7 @@ class World(Books, DecidingWorld):
         if (hold := self.assumptions.holds.end(pod)) is not None:
             self.ledger.touch(self.facts.tree.path(hold.queue))
 
-    def tell_unmet(self, unmet: Mapping[QueueName, str]) -> None:
+    def report_unmet(self, unmet: Mapping[QueueName, str]) -> None:
         """Set the queues that are below their quota and cannot be given more, each with why."""
         changed = [n for n in {*unmet, *self.unmet} if unmet.get(n) != self.unmet.get(n)]
         self.unmet = unmet

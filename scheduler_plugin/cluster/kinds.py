@@ -155,8 +155,8 @@ class Kinds:
         def put(queue: Queue) -> bool:
             before = self._world.facts.tree.get(queue.name)
             self._world.put_queue(queue)
-            # `is_kept` changes no verdict.
-            return before is None or replace(before, is_kept=queue.is_kept) != queue
+            # `has_finalizer` changes no verdict.
+            return before is None or replace(before, has_finalizer=queue.has_finalizer) != queue
 
         feed = Feed(
             put=put,

@@ -27,7 +27,7 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.objects.projections import is_kept
+from scheduler_plugin.objects.projections import is_relevant
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 
 logger = logging.getLogger(__name__)
@@ -150,7 +150,7 @@ class ClusterWorld:
             return known
         found = pod_view(obj, self.settings)
         # A pod that matters and is not in the store was deleted during the read.
-        return None if is_kept(found, self.settings) else found
+        return None if is_relevant(found, self.settings) else found
 
     async def _read(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
         try:

@@ -17,9 +17,9 @@ from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.kube_scheduler_binds import Binds
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease
 from scheduler_plugin.extender.messages import Answer, BindArguments, NotAnswered, Passed
-from scheduler_plugin.judging.gangs import Together, could_come, judge_waiting
+from scheduler_plugin.judging.gangs import GangAdmitted, is_schedulable, judge_waiting
 from scheduler_plugin.judging.verdicts import Refused, assume
-from scheduler_plugin.objects.bindings import CarriesOut
+from scheduler_plugin.objects.bindings import BinderProtocol
 from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.held_devices import HeldDevices
@@ -45,7 +45,7 @@ class Extender:
     def __init__(
         self,
         cluster: ClusterWorld,
-        binder: CarriesOut,
+        binder: BinderProtocol,
         lease: KubeSchedulerLease,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
@@ -95,7 +95,7 @@ class Extender:
             # kube-scheduler has not seen the binding yet; Bind answers with the node.
             return Passed()
         found = self._verdict(view)
-        if not isinstance(found, Together):
+        if not isinstance(found, GangAdmitted):
             return found
         for pod, verdict in found.admitted:
             assume(pod, verdict, self._cluster.world, self._clock())
@@ -111,7 +111,7 @@ class Extender:
             self._cluster.world.assumptions.forget(uid)
         self.refusals.answered(uid, refused=everywhere)
 
-    def _verdict(self, view: PodView) -> Together | Refused | NotAnswered:
+    def _verdict(self, view: PodView) -> GangAdmitted | Refused | NotAnswered:
         """The verdict on a pod; `NotAnswered` if the pod is not to be tried now."""
         world, now = self._cluster.world, self._clock()
         if not world.may_be_bound(view.uid):
@@ -121,14 +121,14 @@ class Extender:
         if why := self._binds.why_not_tried(view, now):
             return NotAnswered(why)
         world.assumptions.expire(now)
-        return judge_waiting(view, world, self._may_come)
+        return judge_waiting(view, world, self._as_candidate)
 
-    def _may_come(self, pod: PodView) -> PodView | None:
+    def _as_candidate(self, pod: PodView) -> PodView | None:
         """The pod, if it could be bound with its gang; a gated pod could not.
 
         The gate is removed from a gang as a whole.
         """
-        return pod if could_come(pod, self._cluster.world) else None
+        return pod if is_schedulable(pod, self._cluster.world) else None
 
     async def filter_once_known(self, pod: JsonObject) -> Answer:
         """The verdict, after a wait of `KNOWN_SECONDS` if the watch lacks one of the pod's objects.
@@ -165,7 +165,7 @@ class Extender:
         if not view.may_use_devices:
             return Passed()
         found = self._verdict(view)
-        return Passed() if isinstance(found, Together) else found
+        return Passed() if isinstance(found, GangAdmitted) else found
 
     async def bind(self, arguments: BindArguments) -> str:
         """Bind a pod; returns why it is not bound, "" if it is. The call may be repeated."""

@@ -32,9 +32,9 @@ from scheduler_plugin.judging.verdicts import (
     judge,
 )
 from scheduler_plugin.objects.bindings import (
+    BinderProtocol,
     BindFailed,
     BindRequest,
-    CarriesOut,
     ClaimOwner,
     ClaimsChanged,
 )
@@ -62,7 +62,7 @@ class Binds:
     def __init__(
         self,
         cluster: ClusterWorld,
-        binder: CarriesOut,
+        binder: BinderProtocol,
         held: HeldDevices,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
@@ -118,11 +118,11 @@ class Binds:
         try:
             outcome = await self._write_judged(pod, node, written)
         except ApiError:
-            await self._take_back(pod, node, written)
+            await self._roll_back(pod, node, written)
             raise
         if isinstance(outcome, BindRequest):
             return await self._carry_out(pod, outcome)
-        await self._take_back(pod, node, written)
+        await self._roll_back(pod, node, written)
         return outcome
 
     async def _write_judged(
@@ -185,17 +185,17 @@ class Binds:
             return None
         return await self._binder.write_owners(request)
 
-    async def _take_back(
+    async def _roll_back(
         self, pod: PodView, node: str, written: dict[ClaimUid, ClaimOwner]
     ) -> None:
         """Remove the owners that this Bind wrote: the pod is not bound, so none may be charged."""
         if written:
             request = bind_request(pod, node, Admitted())
-            await self._binder.take_back(replace(request, claims=tuple(written.values())))
+            await self._binder.roll_back(replace(request, claims=tuple(written.values())))
 
     async def _carry_out(self, pod: PodView, request: BindRequest) -> str:
         # Noted before the write: however this call ends, the pod may be bound from here on.
-        self._cluster.world.assumptions.binding_asked(pod.uid)
+        self._cluster.world.assumptions.binding_requested(pod.uid)
         self.unknown.asked(pod)
         outcome = await self._binder.bind(request)
         if isinstance(outcome, BindFailed):

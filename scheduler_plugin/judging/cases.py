@@ -15,7 +15,7 @@ from scheduler_plugin.accounting.charges.entries import ClaimEntry
 from scheduler_plugin.accounting.charges.owners import Owner, awaited_pod, owner_of
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.missing_claims import going_claims, unknown_entries
+from scheduler_plugin.judging.missing_claims import terminating_claims, unknown_entries
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, PodUid, QueueName
@@ -63,7 +63,7 @@ class Case:
         queue: The pod's queue; "" for none.
         claims: Its accounted claims, in the order of its spec.
         unknown: Entries of its spec for which there is no claim.
-        going: Its claims that are terminating.
+        terminating: Its claims that are terminating.
         requests: What its own requests cost, charged to its queue.
         counted_usage: What the sums contain for this pod already; the verdict subtracts it.
         counted_non_preemptible: The same of non-preemptible use.
@@ -74,7 +74,7 @@ class Case:
     queue: QueueName
     claims: tuple[ClaimUse, ...]
     unknown: tuple[PodClaim, ...]
-    going: tuple[ClaimView, ...]
+    terminating: tuple[ClaimView, ...]
     requests: Charges
     counted_usage: Totals
     counted_non_preemptible: Totals
@@ -82,9 +82,9 @@ class Case:
     at_bind: bool = False
 
     @property
-    def asks(self) -> bool:
+    def may_be_charged(self) -> bool:
         """Whether the pod asks for accounted devices, or may: a missing claim may ask for them."""
-        return bool(self.claims or self.requests or self.unknown or self.going)
+        return bool(self.claims or self.requests or self.unknown or self.terminating)
 
     @property
     def what(self) -> str:
@@ -95,20 +95,20 @@ class Case:
 def case_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView, *, at_bind: bool) -> Case:
     """The case of a pod; see `verdicts.judge` for the arguments."""
     unknown = tuple(unknown_entries(pod, {claim.name for claim in claims}))
-    going = tuple(going_claims(pod, claims))
+    terminating = tuple(terminating_claims(pod, claims))
     pod = world.facts.without_lost_claim(pod)
     queue = _queue_of(pod, claims, world)
     catalog = world.facts.catalog
     accounted = [claim for claim in claims if is_accounted(claim, catalog)]
-    asker = _Asker(pod, queue, world, at_bind)
-    uses = tuple(asker.use_of(claim) for claim in accounted)
+    pod_uses = _ClaimUses(pod, queue, world, at_bind)
+    uses = tuple(pod_uses.use_of(claim) for claim in accounted)
     counted_usage, counted_non_preemptible = _counted(pod, uses, world)
     return Case(
         pod=pod,
         queue=queue,
         claims=uses,
         unknown=unknown,
-        going=going,
+        terminating=terminating,
         requests=(granted_cost if at_bind else asked_cost)(pod, catalog),
         counted_usage=counted_usage,
         counted_non_preemptible=counted_non_preemptible,
@@ -141,7 +141,7 @@ def _queue_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView) -> Qu
 
 
 @dataclass(frozen=True, slots=True)
-class _Asker:
+class _ClaimUses:
     """Determines how one pod uses its claims."""
 
     pod: PodView

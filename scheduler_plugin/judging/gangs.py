@@ -24,22 +24,22 @@ from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import QUOTA_GATE
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 
-AT_ONCE = datetime.min.replace(tzinfo=UTC)
+TRIAL_TIME = datetime.min.replace(tzinfo=UTC)
 """The time of decisions in a trial; they never expire, since the trial is discarded."""
 
-MayCome = Callable[[PodView], PodView | None]
+AsCandidate = Callable[[PodView], PodView | None]
 """Returns a pod as it is to be judged; None if it cannot be admitted now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class GangAdmitted:
     """Pods that are all admitted; each verdict includes those before it."""
 
     admitted: tuple[tuple[PodView, Admitted], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NotTogether:
+class GangRefused:
     """Pods that are refused together.
 
     Attributes:
@@ -63,45 +63,45 @@ def is_of_gang(pod: PodView, facts: FactsView) -> bool:
     return group is None or group.min_member != 1
 
 
-def goes_with(pod: PodView, world: WorldView) -> bool:
+def counts_for_gang(pod: PodView, world: WorldView) -> bool:
     """Whether a pod counts for its group: it is bound or assumed, or asks for no devices."""
     return pod.is_bound or not pod.may_use_devices or world.assumptions.is_assumed(pod.uid)
 
 
-def could_come(pod: PodView, world: WorldView, gates: frozenset[str] = frozenset()) -> bool:
+def is_schedulable(pod: PodView, world: WorldView, gates: frozenset[str] = frozenset()) -> bool:
     """Whether a pod lacks only a verdict: its claims exist, and it has no gates but these."""
     is_ours = not why_not_ours(pod, world.facts.settings)
     is_free = is_ours and pod.may_be_bound and set(pod.gates) <= gates
     return is_free and not missing_claims(pod, world.facts)
 
 
-def waits_with(pod: PodView, world: WorldView) -> PodView | None:
+def waiting_candidate(pod: PodView, world: WorldView) -> PodView | None:
     """For readers: each pending pod counts, at Moorage's gate or without one."""
-    return pod if could_come(pod, world, frozenset({QUOTA_GATE})) else None
+    return pod if is_schedulable(pod, world, frozenset({QUOTA_GATE})) else None
 
 
-def tried_together(pod: PodView, trial: Trial, may_come: MayCome) -> Together | NotTogether:
+def try_gang(pod: PodView, trial: Trial, as_candidate: AsCandidate) -> GangAdmitted | GangRefused:
     """The verdict on a pod and the pods that must be admitted with it.
 
     The admitted pods are assumed in the trial.
     """
-    found = who_goes(pod, trial, may_come)
-    return NotTogether(found) if isinstance(found, Refused) else _tried(found, trial)
+    found = gang_candidates(pod, trial, as_candidate)
+    return GangRefused(found) if isinstance(found, Refused) else _try_pods(found, trial)
 
 
 def judge_waiting(
-    pod: PodView, world: WorldView, may_come: MayCome | None = None
-) -> Together | Refused:
+    pod: PodView, world: WorldView, as_candidate: AsCandidate | None = None
+) -> GangAdmitted | Refused:
     """The verdict on a pending pod; a pod of a gang is admitted with its gang or not at all.
 
-    Readers omit `may_come`, see `waits_with`.
+    Readers omit `as_candidate`, see `waiting_candidate`.
     """
-    may_come = may_come or partial(waits_with, world=world)
+    as_candidate = as_candidate or partial(waiting_candidate, world=world)
     if not is_of_gang(pod, world.facts):
         verdict = judge(pod, world.facts.claims_of(pod), world)
-        return verdict if isinstance(verdict, Refused) else Together(((pod, verdict),))
-    found = tried_together(pod, world.trial(), may_come)
-    return found.refused if isinstance(found, NotTogether) else found
+        return verdict if isinstance(verdict, Refused) else GangAdmitted(((pod, verdict),))
+    found = try_gang(pod, world.trial(), as_candidate)
+    return found.refused if isinstance(found, GangRefused) else found
 
 
 def waiting_refusal(pod: PodView, world: WorldView) -> Refused | None:
@@ -110,15 +110,15 @@ def waiting_refusal(pod: PodView, world: WorldView) -> Refused | None:
     return found if isinstance(found, Refused) else None
 
 
-def _tried(pods: list[PodView], trial: Trial) -> Together | NotTogether:
+def _try_pods(pods: list[PodView], trial: Trial) -> GangAdmitted | GangRefused:
     admitted = []
     for pod in pods:
         verdict = judge(pod, trial.facts.claims_of(pod), trial)
         if isinstance(verdict, Refused):
-            return NotTogether(_of_group(verdict, pods), pod, verdict, tuple(pods))
-        assume(pod, verdict, trial, AT_ONCE)
+            return GangRefused(_of_group(verdict, pods), pod, verdict, tuple(pods))
+        assume(pod, verdict, trial, TRIAL_TIME)
         admitted.append((pod, verdict))
-    return Together(tuple(admitted))
+    return GangAdmitted(tuple(admitted))
 
 
 def _of_group(refused: Refused, pods: list[PodView]) -> Refused:
@@ -127,7 +127,9 @@ def _of_group(refused: Refused, pods: list[PodView]) -> Refused:
     return Refused(refused.reason, f"{as_a_whole(pods[0], len(pods))}: {refused.sentence}")
 
 
-def who_goes(pod: PodView, world: WorldView, may_come: MayCome) -> list[PodView] | Refused:
+def gang_candidates(
+    pod: PodView, world: WorldView, as_candidate: AsCandidate
+) -> list[PodView] | Refused:
     """The pod, and as many other members as must be admitted with it, in their order."""
     facts = world.facts
     group = facts.group(pod.namespace, pod.group)
@@ -135,18 +137,20 @@ def who_goes(pod: PodView, world: WorldView, may_come: MayCome) -> list[PodView]
         verdict = judge(pod, facts.claims_of(pod), world)
         lone = _incomplete(POD_GROUP_INCOMPLETE.not_there(pod))
         return verdict if isinstance(verdict, Refused) else lone
-    members = [p for p in living_members(pod, facts) if p.uid != pod.uid]
+    members = [p for p in active_members(pod, facts) if p.uid != pod.uid]
     least = group.min_member or len(members) + 1
-    others = [p for p in members if goes_with(p, world)]
-    lacking = max(0, least - len(others) - 1)
-    waiting = [p for p in members if not goes_with(p, world)] if lacking else []
-    coming = [found for p in sorted(waiting, key=_turn) if (found := may_come(p)) is not None]
-    if lacking and (refused := _backed_off(pod, world)):
+    others = [p for p in members if counts_for_gang(p, world)]
+    missing_pods = max(0, least - len(others) - 1)
+    waiting = [p for p in members if not counts_for_gang(p, world)] if missing_pods else []
+    coming = [
+        found for p in sorted(waiting, key=_sort_key) if (found := as_candidate(p)) is not None
+    ]
+    if missing_pods and (refused := _backed_off(pod, world)):
         return refused
-    if len(coming) < lacking:
+    if len(coming) < missing_pods:
         there = len(others) + len(coming) + 1
         return _incomplete(POD_GROUP_INCOMPLETE.too_few(pod, least, there))
-    return [pod, *coming[:lacking]]
+    return [pod, *coming[:missing_pods]]
 
 
 def _backed_off(pod: PodView, world: WorldView) -> Refused | None:
@@ -161,7 +165,7 @@ def _incomplete(sentence: str) -> Refused:
     return Refused(POD_GROUP_INCOMPLETE.reason, sentence)
 
 
-def living_members(pod: PodView, facts: FactsView) -> Iterator[PodView]:
+def active_members(pod: PodView, facts: FactsView) -> Iterator[PodView]:
     """The active pods of a pod's group: neither ended nor terminating."""
     for uid in facts.pods_in_group((pod.namespace, pod.group)):
         member = facts.pod(uid)
@@ -169,5 +173,5 @@ def living_members(pod: PodView, facts: FactsView) -> Iterator[PodView]:
             yield member
 
 
-def _turn(pod: PodView) -> tuple[int, str, str]:
+def _sort_key(pod: PodView) -> tuple[int, str, str]:
     return (-pod.priority, pod.created, pod.name)

@@ -21,11 +21,11 @@ from scheduler_plugin.objects.pods import PodClaim, PodView
 def missing_claims(pod: PodView, facts: FactsView) -> tuple[str, ...]:
     """Names of the pod's missing or terminating claims, and of templates of claims not made yet."""
     names = [name for name in pod.claim_names if facts.claim_named(pod.namespace, name) is None]
-    going = (claim.name for claim in going_claims(pod, facts.claims_of(pod)))
-    return (*names, *going, *(entry.template for entry in pod.claims if entry.is_to_be_made))
+    terminating = (claim.name for claim in terminating_claims(pod, facts.claims_of(pod)))
+    return (*names, *terminating, *(entry.template for entry in pod.claims if entry.is_to_be_made))
 
 
-def going_claims(pod: PodView, claims: Sequence[ClaimView]) -> Iterator[ClaimView]:
+def terminating_claims(pod: PodView, claims: Sequence[ClaimView]) -> Iterator[ClaimView]:
     """The pod's terminating claims, without the one for extended resources.
 
     kube-scheduler makes that claim, deletes it after each failed attempt, and makes another.

@@ -26,9 +26,9 @@ def named(holders: Sequence[tuple[str, str]], may_name: MayName) -> str:
         holders: Namespace and text of each.
         may_name: Whether the viewer may read a namespace.
     """
-    told = [what for namespace, what in holders if not namespace or may_name(namespace)]
-    hidden = len(holders) - len(told)
-    parts = [some_of(told, NAMED)] if told else []
+    named_here = [what for namespace, what in holders if not namespace or may_name(namespace)]
+    hidden = len(holders) - len(named_here)
+    parts = [some_of(named_here, NAMED)] if named_here else []
     if hidden:
         parts.append(f"{number_of(hidden, 'claim or pod')} in other namespaces")
     return " and ".join(parts)

@@ -74,7 +74,7 @@ def judge(
     if pod.is_bound:
         return Admitted(queue=world.facts.queue_of(pod))
     case = case_of(pod, claims, world, at_bind=at_bind)
-    if not case.asks:
+    if not case.may_be_charged:
         return Admitted()
     refused = _refusal(case)
     if refused is not None:
@@ -85,7 +85,7 @@ def judge(
 def missing_refusal(pod: PodView, claims: Sequence[ClaimView], world: WorldView) -> Refused | None:
     """The refusal of a pod that names a missing or terminating claim; None for any other pod."""
     case = case_of(pod, claims, world, at_bind=True)
-    return _refusal(case) if case.unknown or case.going else None
+    return _refusal(case) if case.unknown or case.terminating else None
 
 
 def _refusal(case: Case) -> Refused | None:

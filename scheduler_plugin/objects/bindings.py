@@ -103,13 +103,13 @@ class BindFailed:
 Outcome = Bound | BindFailed
 
 
-class CarriesOut(Protocol):
+class BinderProtocol(Protocol):
     """The interface of the binder."""
 
     async def write_owners(self, request: BindRequest) -> ClaimsChanged | BindFailed | None:
         """Write the owner on each claim that lacks it; None once all claims have it."""
 
-    async def take_back(self, request: BindRequest) -> bool:
+    async def roll_back(self, request: BindRequest) -> bool:
         """Remove the owners that were written for a pod that will not be bound.
 
         An owner stays if another pod relies on it, or it was changed meanwhile. Returns whether it

@@ -213,7 +213,7 @@ class Queue:
 
     Attributes:
         parent: The parent queue; "" for a root.
-        is_kept: Whether it has the finalizer of charged Queues.
+        has_finalizer: Whether it has the finalizer of charged Queues.
         is_deleting: Whether it is terminating.
         namespaces: Selects the namespaces that may use this queue; None for no namespace.
         priority: The priority among its siblings; larger ones are served first.
@@ -226,7 +226,7 @@ class Queue:
     name: QueueName
     uid: str = ""
     generation: int = 0
-    is_kept: bool = False
+    has_finalizer: bool = False
     is_deleting: bool = False
     parent: QueueName = NO_QUEUE
     namespaces: LabelSelector | None = None

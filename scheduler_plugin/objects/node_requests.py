@@ -83,12 +83,12 @@ def asked_of_node(written: WrittenRequests) -> Thousandths:
     asked |= _read(written.own)
     for name, amount in _read(written.overhead).items():
         asked[name] = asked.get(name, 0) + amount
-    return _kept_once(asked | {PODS: 1000})
+    return _interned(asked | {PODS: 1000})
 
 
 def amounts(quantities: Mapping[str, Any]) -> Thousandths:
     """Amounts from quantities, such as those of a node."""
-    return _kept_once(_read(_written(quantities)))
+    return _interned(_read(_written(quantities)))
 
 
 def _read(written: Written) -> dict[str, int]:
@@ -101,7 +101,7 @@ def _amount(quantity: str) -> int:
     return thousandths(quantity) or 0
 
 
-def _kept_once(found: dict[str, int]) -> Thousandths:
+def _interned(found: dict[str, int]) -> Thousandths:
     return _one_of_equals(tuple(sorted(found.items())))
 
 

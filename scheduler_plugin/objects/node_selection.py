@@ -9,7 +9,7 @@ from functools import lru_cache
 from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.selection import NodeSelector, Requirement, Taint, Term, Toleration
 
-KEEPS_AWAY = ("NoSchedule", "NoExecute")
+REPELLING_EFFECTS = ("NoSchedule", "NoExecute")
 """Effects of taints that keep pods without a toleration from a node."""
 
 NAME_FIELD = "metadata.name"
@@ -103,12 +103,12 @@ def _compares(operator: str, value: str | None, values: Sequence[str]) -> bool:
 def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> str:
     """The key of the first taint that these tolerations do not tolerate; "" for none."""
     for taint in taints:
-        if taint.effect in KEEPS_AWAY and not any(_bears(t, taint) for t in tolerations):
+        if taint.effect in REPELLING_EFFECTS and not any(_tolerates(t, taint) for t in tolerations):
             return str(taint.key)
     return ""
 
 
-def _bears(toleration: Toleration, taint: Taint) -> bool:
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
     if toleration.effect not in (None, "", taint.effect):
         return False
     key = toleration.key or ""

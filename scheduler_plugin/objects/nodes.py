@@ -61,7 +61,7 @@ def node_view(obj: JsonObject | Node) -> NodeView:
         name=intern(node.metadata.name),
         # Interned, since thousands of nodes have the same labels and values.
         labels={intern(k): intern(v) for k, v in (node.metadata.labels or {}).items()},
-        taints=_kept_once(spec.taints or ()),
+        taints=_interned(spec.taints or ()),
         closed=_closed(spec, status, is_deleting=node.metadata.deletion_timestamp is not None),
         allocatable=amounts(status.allocatable or {}),
     )
@@ -77,5 +77,5 @@ def _closed(spec: Spec, status: Status, *, is_deleting: bool) -> str:
 
 
 @lru_cache(1024)
-def _kept_once(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+def _interned(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
     return taints

@@ -54,13 +54,13 @@ class PodOnNode(NamedTuple):
 
     Attributes:
         asked: Its effective requests in thousandths.
-        is_leaving: Whether it is terminating; until it is deleted it takes what it requested.
+        is_terminating: Whether it is terminating; until it is deleted it takes what it requested.
     """
 
     uid: PodUid
     node: str
     asked: Thousandths
-    is_leaving: bool = False
+    is_terminating: bool = False
 
 
 @lru_cache(MOST_REMEMBERED)

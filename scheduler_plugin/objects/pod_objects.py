@@ -109,7 +109,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         succeeded=status.phase == "Succeeded",
         stale_since=(stale.last_transition_time or "") if stale.status == "True" else "",
         deleting=deleting,
-        leaves_at=metadata.deletion_timestamp or "",
+        grace_ends_at=metadata.deletion_timestamp or "",
         scheduler=intern(spec.scheduler_name or DEFAULT_SCHEDULER),
         asked=NOTHING if ended else asked_of_node(written),
         needs=None if node or ended or deleting else _needs(spec, written),

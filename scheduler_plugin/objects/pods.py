@@ -69,7 +69,7 @@ class PodView:
         unschedulable: Whether kube-scheduler tried it and found no node. The attempt may be long
             ago, or may have failed by a refusal of the plugin.
         deleting: Whether it is terminating; until it is deleted it may still run.
-        leaves_at: When its grace period ends then, in the form of `created`; "" if it is not.
+        grace_ends_at: When its grace period ends then, in the form of `created`; "" if it is not.
         scheduler: Its scheduler name.
         asked: Its effective requests of node resources in thousandths; none once it has ended.
         needs: Its other needs of a node, without its claims; None if it cannot be bound any more.
@@ -104,7 +104,7 @@ class PodView:
     succeeded: bool = False
     stale_since: str = ""
     deleting: bool = False
-    leaves_at: str = ""
+    grace_ends_at: str = ""
     scheduler: str = DEFAULT_SCHEDULER
     queue_is_bound: bool = False
     is_mirror: bool = False

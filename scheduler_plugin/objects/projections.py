@@ -39,16 +39,16 @@ StoredPod: TypeAlias = PodView | PodOnNode
 def project_pod(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView | None:
     """A relevant pod; None for any other, as for most pods of a cluster."""
     view = pod_view(obj, settings)
-    return view if is_kept(view, settings) else None
+    return view if is_relevant(view, settings) else None
 
 
 def project_stored_pod(obj: JsonObject | Pod, settings: AccountingSettings) -> StoredPod | None:
     """A relevant pod, or what another pod takes of its node; None if it takes nothing."""
     view = pod_view(obj, settings)
-    return view if is_kept(view, settings) else view.on_node
+    return view if is_relevant(view, settings) else view.on_node
 
 
-def is_kept(pod: PodView, settings: AccountingSettings) -> bool:
+def is_relevant(pod: PodView, settings: AccountingSettings) -> bool:
     """Whether a pod is relevant: it may use devices, waits at the gate, or is scheduled here.
 
     Pending pods of the plugin's scheduler are kept, so that Bind needs neither the pod of the last

@@ -42,7 +42,7 @@ def parse_queue(obj: JsonObject | QueueFields) -> Queue:
         name=QueueName(metadata.name),
         uid=metadata.uid or "",
         generation=metadata.generation or 0,
-        is_kept=CHARGES_FINALIZER in (metadata.finalizers or ()),
+        has_finalizer=CHARGES_FINALIZER in (metadata.finalizers or ()),
         is_deleting=metadata.deletion_timestamp is not None,
         parent=QueueName(spec.parent or ""),
         namespaces=selector_of(spec.namespace_selector),

@@ -12,7 +12,7 @@ STRIDE = 64
 """After how many small items a computation yields."""
 
 
-def at_once(steps: Steps[T]) -> T:
+def run_to_end(steps: Steps[T]) -> T:
     """Run a computation to its end without pauses, and return its result."""
     while True:
         try:

@@ -25,8 +25,8 @@ def enter(index: Index[K, U], keys: Iterable[K], member: U, sign: int = 1) -> No
 
 def count(table: dict[K, int], key: K, by: int) -> None:
     """Add to the count of a key; counts below 1 are removed."""
-    left = table.get(key, 0) + by
-    if left > 0:
-        table[key] = left
+    remaining = table.get(key, 0) + by
+    if remaining > 0:
+        table[key] = remaining
     else:
         table.pop(key, None)

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.gangs import AT_ONCE
-from scheduler_plugin.judging.turns import asked
+from scheduler_plugin.judging.gangs import TRIAL_TIME
+from scheduler_plugin.judging.pod_order import asked
 from scheduler_plugin.judging.verdicts import Admitted, assume
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import PodUid, QueueName
@@ -168,7 +168,7 @@ class Cycle:
         places = tuple(self._placements.keep(head, self._evictions.gone))
         for case in head.cases:
             admitted = Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
-            assume(case.pod, admitted, self._world, AT_ONCE)
+            assume(case.pod, admitted, self._world, TRIAL_TIME)
         return places
 
     # Messages.

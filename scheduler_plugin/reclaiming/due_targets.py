@@ -80,11 +80,12 @@ def _is_above(victim: Victim, head: Head, world: WorldView, queue_shares: QueueS
     path = world.facts.tree.path(head.queue)
     if victim.owner in path:
         return True
-    usage, leaving = world.ledger.usage, world.ledger.leaving
+    usage, terminating = world.ledger.usage, world.ledger.terminating
     below = [p for p in world.facts.tree.path(victim.owner) if p not in path]
     return any(
         all(
-            usage.amount(place, key) - leaving.amount(place, key) > queue_shares.share(place, key)
+            usage.amount(place, key) - terminating.amount(place, key)
+            > queue_shares.share(place, key)
             for place in below
             if place == victim.owner or queue_shares.lists(place, key)
         )

@@ -12,12 +12,12 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case, case_of
 from scheduler_plugin.judging.ceilings import non_preemptible_added, usage_added
 from scheduler_plugin.judging.gangs import (
-    AT_ONCE,
-    could_come,
+    TRIAL_TIME,
+    active_members,
+    gang_candidates,
     is_of_gang,
-    living_members,
-    waits_with,
-    who_goes,
+    is_schedulable,
+    waiting_candidate,
 )
 from scheduler_plugin.judging.rules.table import MAY_BORROW, NON_PREEMPTIBLE_FITS
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
@@ -76,7 +76,7 @@ def gang_of(
         return [pod]
     if pod.unschedulable and not pod.gates:
         return _tried_together(pod, world, served)
-    pods = who_goes(pod, world, partial(waits_with, world=world))
+    pods = gang_candidates(pod, world, partial(waiting_candidate, world=world))
     return NoCandidates(pods.sentence) if isinstance(pods, Refused) else pods
 
 
@@ -93,10 +93,10 @@ def _tried_together(
         return NoCandidates(
             f"{pod} waits for its PodGroup {pod.namespace}/{pod.group} to be created."
         )
-    members, holds = list(living_members(pod, facts)), world.assumptions.holds
+    members, holds = list(active_members(pod, facts)), world.assumptions.holds
     have = {m.uid for m in members if m.is_bound or m.uid in served or m.uid in holds} - {pod.uid}
     least = (group.min_member or len(members)) - len(have)
-    others = [m for m in members if m.uid not in {pod.uid, *have} and could_come(m, world)]
+    others = [m for m in members if m.uid not in {pod.uid, *have} and is_schedulable(m, world)]
     if len(others) + 1 < least:
         goes = f"PodGroup {pod.namespace}/{pod.group} is bound as a whole"
         return NoCandidates(
@@ -125,7 +125,7 @@ def tried_cases(
             return NoCandidates(why)
         found.append((case, isinstance(verdict, Refused)))
         admitted = Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
-        assume(pod, admitted, trial, AT_ONCE)
+        assume(pod, admitted, trial, TRIAL_TIME)
     return found
 
 

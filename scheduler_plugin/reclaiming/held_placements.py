@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.awaited import users_left
+from scheduler_plugin.judging.blocking_pods import remaining_users
 from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.held_texts import Held, names_of, read_held
@@ -44,8 +44,8 @@ def _with_placement(
     if place is None:
         return replace(hold, awaits=tuple(claims))
     awaited = dict.fromkeys((*claims, *_with_users(names_of(place.devices), world)))
-    leaving = _leaving_node(hold, place.node, world) if place.own else ()
-    pods = dict.fromkeys((*hold.awaits_pods, *leaving))
+    terminating = _leaving_node(hold, place.node, world) if place.own else ()
+    pods = dict.fromkeys((*hold.awaits_pods, *terminating))
     return replace(
         hold,
         is_device=bool(place.devices or place.own),
@@ -125,11 +125,11 @@ class Outlook(Enum):
 
 def outlook(hold: Hold, world: WorldView, stuck: Collection[PodUid]) -> Outlook:
     """Whether what is held for a pod is free, or will be."""
-    users = users_left(hold, world.facts)
+    users = remaining_users(hold, world.facts)
     if not users:
         return Outlook.IS_FREE
     found = ((uid, world.facts.pod(uid)) for uid in users - {*stuck})
-    leaving = {uid for uid, pod in found if pod is not None and pod.deleting}
+    terminating = {uid for uid, pod in found if pod is not None and pod.deleting}
     # For a hold of any device each terminating user may release it.
-    comes = bool(leaving) if hold.is_of_any else leaving == users
+    comes = bool(terminating) if hold.is_of_any else terminating == users
     return Outlook.BEING_RELEASED if comes else Outlook.IN_USE

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heapreplace
 from typing import TypeAlias
 
-from scheduler_plugin.judging.turns import Turn, asked, turn_of
+from scheduler_plugin.judging.pod_order import SortKey, asked, sort_key
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.queue_shares import QueueShares
 
-Rank: TypeAlias = tuple[int, Turn]
+Rank: TypeAlias = tuple[int, SortKey]
 """The negative amount below the queue's share, and the sort key of its head."""
 
 
@@ -25,10 +25,10 @@ class QueueOrder:
     def __init__(self, pods: Iterable[PodView], queue_shares: QueueShares) -> None:
         self._queue_shares = queue_shares
         self._facts = queue_shares.world.facts
-        self._queued: dict[QueueName, list[tuple[Turn, PodView]]] = {}
+        self._queued: dict[QueueName, list[tuple[SortKey, PodView]]] = {}
         for pod in pods:
             queued = self._queued.setdefault(self._facts.queue_of(pod), [])
-            queued.append((turn_of(pod), pod))
+            queued.append((sort_key(pod), pod))
         for queued in self._queued.values():
             queued.sort(key=lambda entry: entry[0], reverse=True)
         self._heap = [(self._rank(queue), queue) for queue in self._queued]

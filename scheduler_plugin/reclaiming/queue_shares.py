@@ -14,7 +14,7 @@ from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, QueueName
-from scheduler_plugin.objects.steps import Steps, at_once
+from scheduler_plugin.objects.steps import Steps, run_to_end
 from scheduler_plugin.reclaiming.heads import Head
 from scheduler_plugin.reclaiming.victims.effects import released_by, used_by_stuck
 from scheduler_plugin.reclaiming.victims.victims import ExcludedPods
@@ -49,7 +49,7 @@ class QueueShares:
     def has(self, place: QueueName, key: ResourceKey) -> int:
         """The usage of a queue and the queues below it, without what is being released."""
         ledger = self._world.ledger
-        stays = ledger.usage.amount(place, key) - ledger.leaving.amount(place, key)
+        stays = ledger.usage.amount(place, key) - ledger.terminating.amount(place, key)
         return stays - self._taken.amount(place, key)
 
     def assumed(self, place: QueueName, key: ResourceKey) -> int:
@@ -59,7 +59,7 @@ class QueueShares:
     def share(self, place: QueueName, key: ResourceKey) -> int:
         """The guaranteed part of a queue's share, see `guaranteed_shares`."""
         if key not in self._shares:
-            self._shares[key] = at_once(self._look(key))
+            self._shares[key] = run_to_end(self._look(key))
         return self._shares[key].get(place, 0)
 
     def prepare(self, keys: Iterable[ResourceKey]) -> Steps[None]:
@@ -96,7 +96,7 @@ class QueueShares:
     def _look(self, key: ResourceKey) -> Steps[Mapping[QueueName, int]]:
         ledger = self._world.ledger
         asked = dict(ledger.usage.own_of(key))
-        for name, amount in ledger.leaving.own_of(key).items():
+        for name, amount in ledger.terminating.own_of(key).items():
             asked[name] = asked.get(name, 0) - amount
         for name, amount in ledger.waiting.own_of(key).items():
             asked[name] = asked.get(name, 0) + amount

@@ -39,7 +39,7 @@ def _rows(case: Case, may_name: MayName) -> Iterator[RuleRow]:
     end: Rule | None = None
     for rule in RULES:
         row = _row(rule, end, case, may_name)
-        if end is None and rule.ends and row.holds is False:
+        if end is None and rule.is_final and row.holds is False:
             end = rule
         yield row
 
@@ -54,4 +54,4 @@ def _row(rule: Rule, end: Rule | None, case: Case, may_name: MayName) -> RuleRow
     if end is not None:
         sentence = f"Not checked: {end.reason} comes first."
         return RuleRow(reason=rule.reason, holds=None, sentence=sentence)
-    return RuleRow(reason=rule.reason, holds=True, sentence=rule.passes(case))
+    return RuleRow(reason=rule.reason, holds=True, sentence=rule.why_satisfied(case))

@@ -171,7 +171,7 @@ def _why_waiting(asked: _Asked, pod: PodView, claims: tuple[ClaimView, ...]) -> 
         reason,
         sentence,
         figures=tuple(_figures(world, pod, claims)),
-        rules=rule_rows(case, may_name) if case.asks or refused else (),
+        rules=rule_rows(case, may_name) if case.may_be_charged or refused else (),
         remedies=ways,
         reclaim=_reclaim(world, pod, refused, now) if now is not None and refused else "",
     )

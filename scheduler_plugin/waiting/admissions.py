@@ -10,9 +10,9 @@ from typing import Protocol
 
 from kube.shapes.times import milli_time, timestamp
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.elsewhere import goes_elsewhere
 from scheduler_plugin.judging.gangs import waiting_refusal
-from scheduler_plugin.judging.missing_claims import going_claims, missing_claims
+from scheduler_plugin.judging.missing_claims import missing_claims, terminating_claims
+from scheduler_plugin.judging.other_schedulers import why_other_scheduler
 from scheduler_plugin.objects.names import QUOTA_GATE, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 
@@ -204,7 +204,7 @@ def fits_condition(pod: PodView, now: datetime) -> GateCondition:
 
 
 def _why(pod: PodView, world: WorldView, yields_to: str) -> tuple[str, str]:
-    if why_not := goes_elsewhere(pod, world.facts):
+    if why_not := why_other_scheduler(pod, world.facts):
         return WaitReason.OTHER_SCHEDULER, f"The pod is in no queue. {why_not} Create the pod anew."
     others = [gate for gate in pod.gates if gate != QUOTA_GATE]
     if others:
@@ -222,7 +222,7 @@ def _why(pod: PodView, world: WorldView, yields_to: str) -> tuple[str, str]:
 
 
 def _why_missing(pod: PodView, missing: Sequence[str], world: WorldView) -> str:
-    for terminating in going_claims(pod, world.facts.claims_of(pod)):
+    for terminating in terminating_claims(pod, world.facts.claims_of(pod)):
         return (
             f"The pod waits until {terminating}, which is terminating, is gone and created again."
         )

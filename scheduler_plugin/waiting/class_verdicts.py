@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.gangs import MayCome, NotTogether, Together, tried_together
-from scheduler_plugin.judging.turns import asked_together
+from scheduler_plugin.judging.gangs import AsCandidate, GangAdmitted, GangRefused, try_gang
+from scheduler_plugin.judging.pod_order import asked_together
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
@@ -38,7 +38,7 @@ class ClassVerdicts:
         world: World,
         pod_classes: tuple[WaitingPods, BlockedClasses, PolledClasses],
         find: Callable[[PodUid], PodView | None],
-        may_come: MayCome,
+        as_candidate: AsCandidate,
         too_few: TooFew,
     ) -> None:
         """Create.
@@ -52,7 +52,7 @@ class ClassVerdicts:
         """
         self._world = world
         self._waiting, self._blocked, self._polled = pod_classes
-        self._find, self._may_come, self._too_few = find, may_come, too_few
+        self._find, self._as_candidate, self._too_few = find, as_candidate, too_few
 
     def judge(self, pod_class: EquivalenceClass, now: datetime) -> AdmittedPods:
         """The pods of a class to admit; none where the class is blocked."""
@@ -80,9 +80,9 @@ class ClassVerdicts:
     def _together(self, pod_class: EquivalenceClass, pod: PodView, now: datetime) -> AdmittedPods:
         """The same for a whole gang. Some of its pods may be in no class."""
         trial = self._world.trial()
-        found = tried_together(pod, trial, self._may_come)
+        found = try_gang(pod, trial, self._as_candidate)
         lacks = gang_shortfall(found, trial)
-        if isinstance(found, NotTogether):
+        if isinstance(found, GangRefused):
             self._blocked.block(pod_class, found.refused, gang_need(lacks, self._world))
             self._blocked.update_aging(
                 pod_class, pod, asked_together(found.pods, self._world.facts), now
@@ -96,10 +96,10 @@ class ClassVerdicts:
                 assume(each, verdict, self._world, now)
         return in_line
 
-    def _is_held(self, found: Together) -> bool:
+    def _is_held(self, found: GangAdmitted) -> bool:
         return any(each.uid in self._world.assumptions.holds for each, _ in found.admitted)
 
-    def _is_blocked(self, pod_class: EquivalenceClass, found: Together, now: datetime) -> bool:
+    def _is_blocked(self, pod_class: EquivalenceClass, found: GangAdmitted, now: datetime) -> bool:
         """Whether a gang that fits waits: for devices, or because it leaves room."""
         if why := self._too_few([each for each, _ in found.admitted]):
             self._polled.add(pod_class.class_key)

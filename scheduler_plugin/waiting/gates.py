@@ -112,7 +112,7 @@ class GateKeeper:
         self._recheck_at, self._polled = float("-inf"), PolledClasses()
         pod_classes = (self._waiting, self._blocked, self._polled)
         self._judged = ClassVerdicts(
-            world, pod_classes, self._as_it_waits, self._transitions.may_come, too_few
+            world, pod_classes, self._as_it_waits, self._transitions.as_candidate, too_few
         )
         self.waiting_pods = self._waiting.counts
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.waiting.classes.waiting_pods import WaitingPods
 from scheduler_plugin.waiting.deferred.deferred_pods import TRIED_SECONDS, DeferredPods
@@ -56,7 +56,7 @@ _NOT_READY = "a claim that it names is deleted, or another gate is added"
 _STOPS_WAITING = "it is bound, ends, is deleted, or its gate is removed"
 _CAN_BE_JUDGED = "it can be judged, and its equivalence class was not refused"
 _LIKE_OTHERS = "it can be judged, and its equivalence class was refused"
-_STAYED = f"its gate is still there after {LAPSE.total_seconds():.0f} seconds"
+_STAYED = f"its gate is still there after {ASSUMED_TTL.total_seconds():.0f} seconds"
 _RESTED = "the back-off is over"
 
 TRANSITIONS: Mapping[PodState, Mapping[PodState, str]] = {

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.gangs import could_come
+from scheduler_plugin.judging.gangs import is_schedulable
 from scheduler_plugin.judging.verdicts import Admitted, assume
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
@@ -117,13 +117,13 @@ class PodTransitions:
             self.note(uid)
         return has_room
 
-    def may_come(self, pod: PodView) -> PodView | None:
+    def as_candidate(self, pod: PodView) -> PodView | None:
         """A pod as it would join its gang: it is queued, or it does not wait and could be bound."""
         match self.state(pod.uid):
             case PodState.QUEUED | PodState.INADMISSIBLE:
                 return self._find(pod.uid)
             case PodState.NOT_WAITING:
-                return pod if could_come(pod, self._world) else None
+                return pod if is_schedulable(pod, self._world) else None
             case PodState.NOT_READY | PodState.ASSUMED | PodState.BACKOFF:
                 return None
 

@@ -88,7 +88,7 @@ class Binds(RuleBasedStateMachine):
 
     async def give_up(self, pod: str, binder: Binder, request: BindRequest) -> None:
         """It was refused after all, or its owner could not be written."""
-        is_certain = await binder.take_back(request)
+        is_certain = await binder.roll_back(request)
         if is_certain and not all(owner.is_written for owner in request.claims):
             relied_on = [c["name"] for c in self.consumers() if c["name"] != pod]
             assert relied_on or self.server.owner() != (pod, f"uid-of-{pod}")

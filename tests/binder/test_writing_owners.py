@@ -233,10 +233,10 @@ async def test_a_refusal_takes_back_what_was_written_and_nobody_else_relies_on()
     shared = [{"resource": "pods", "name": pod, "uid": f"uid-of-{pod}"} for pod in "ab"]
     server.change("resourceclaims", "mic", lambda c: c["status"].update(reservedFor=shared))
 
-    assert await binder.take_back(request)
+    assert await binder.roll_back(request)
 
     assert (server.owner(), server.owner("mic")) == (("", ""), WRITTEN)
-    assert await binder.take_back(request), "a second time there is nothing to do"
+    assert await binder.roll_back(request), "a second time there is nothing to do"
 
 
 async def test_what_cannot_be_taken_back_is_said() -> None:
@@ -244,7 +244,7 @@ async def test_what_cannot_be_taken_back_is_said() -> None:
     request = a_bind(server)
     assert await a_binder(server).write_owners(request) is None
 
-    assert not await a_binder(server, FakeFence(open_for=0)).take_back(request)
+    assert not await a_binder(server, FakeFence(open_for=0)).roll_back(request)
 
     assert server.owner() == WRITTEN
 

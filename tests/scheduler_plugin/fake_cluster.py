@@ -24,7 +24,7 @@ from scheduler_plugin.objects.claims import ClaimView, Result
 from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, AccountingSettings, PodUid
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
-from scheduler_plugin.objects.projections import is_kept
+from scheduler_plugin.objects.projections import is_relevant
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from tests.scheduler_plugin.builders import SETTINGS, a_world, put
 
@@ -90,7 +90,7 @@ class FakeCluster:
     async def refresh_pod(self, namespace: str, name: str) -> PodView | None:
         self._read(f"pod {name}")
         found = self.pods.get(name)
-        if found is not None and is_kept(found, self.settings):
+        if found is not None and is_relevant(found, self.settings):
             put(self.world, found)
         return found
 
@@ -151,7 +151,7 @@ class FakeBinder:
         put(self.cluster.world, self.cluster.claims[owner.name])
         return True
 
-    async def take_back(self, request: BindRequest) -> bool:
+    async def roll_back(self, request: BindRequest) -> bool:
         for owner in request.claims:
             found = self.cluster.claims[owner.name]
             marks = (owner.uid, owner.queue, owner.owner_pod)

@@ -77,12 +77,12 @@ def may_be_accounted(pod: NewPod, claims: Sequence[FoundClaim], around: Surround
     """Whether the pod asks for something that is accounted, or may become so."""
     return (
         bool(accounted_uses(pod, claims, around))
-        or any(_may_come(claim, around) for claim in claims)
+        or any(_as_candidate(claim, around) for claim in claims)
         or any(_resource_may_come(name, around) for name, _ in pod.view.requests)
     )
 
 
-def _may_come(claim: FoundClaim, around: Surroundings) -> bool:
+def _as_candidate(claim: FoundClaim, around: Surroundings) -> bool:
     if claim is None:
         return True
     known = claim.claim("", "") if isinstance(claim, ClaimTemplateView) else claim

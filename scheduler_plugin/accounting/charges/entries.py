@@ -33,7 +33,7 @@ class ClaimEntry:
         orphan: Whether the claim is used without an owner.
         orphan_of: The queues whose pods use an orphan; () for any other claim.
         waits_for: The queue whose pods wait for an uncharged claim; "" for none.
-        leaving: Whether all consumers are terminating or ended, so that it is free soon.
+        terminating: Whether all consumers are terminating or ended, so that it is free soon.
     """
 
     owner: QueueName
@@ -43,7 +43,7 @@ class ClaimEntry:
     orphan: bool = False
     orphan_of: tuple[QueueName, ...] = ()
     waits_for: QueueName = NO_QUEUE
-    leaving: bool = False
+    terminating: bool = False
 
     @property
     def is_charged(self) -> bool:
@@ -58,14 +58,14 @@ class PodEntry:
         queue: The queue; "" if the pod is bound and no queue may be charged.
         named: The queue that an uncharged pod names and may not use; "" for none, or while that is
             not known.
-        leaving: Whether the pod is bound and terminating.
+        terminating: Whether the pod is bound and terminating.
     """
 
     queue: QueueName
     cost: Charges
     non_preemptible: bool
     bound: bool
-    leaving: bool = False
+    terminating: bool = False
     named: QueueName = NO_QUEUE
 
 
@@ -106,11 +106,11 @@ def claim_entry(claim: ClaimView, facts: FactsView) -> ClaimEntry | None:
         cost,
         non_preemptible=any(queue == owner and p.non_preemptible for queue, p in consumers),
         shared_out=any(queue != owner for queue, _ in consumers),
-        leaving=_is_left(claim, facts),
+        terminating=_is_terminating(claim, facts),
     )
 
 
-def _is_left(claim: ClaimView, facts: FactsView) -> bool:
+def _is_terminating(claim: ClaimView, facts: FactsView) -> bool:
     """Whether each consumer is terminating, ended or deleted, so that the claim will be cleared."""
     stays = (not (pod.ended or pod.deleting) for pod in facts.consumers(claim))
     return bool(claim.reserved_for) and not claim.other_consumers and not any(stays)
@@ -144,10 +144,10 @@ def pod_entry(pod: PodView, facts: FactsView) -> PodEntry | None:
     queue = facts.charged_queue(pod)
     if not cost or not (queue or pod.is_bound):
         return None
-    leaving = pod.is_bound and pod.deleting
+    terminating = pod.is_bound and pod.deleting
     is_known = bool(queue) or pod.namespace not in facts.namespaces
     named = NO_QUEUE if is_known else facts.queue_of(pod)
-    return PodEntry(queue, cost, pod.non_preemptible, pod.is_bound, leaving, named)
+    return PodEntry(queue, cost, pod.non_preemptible, pod.is_bound, terminating, named)
 
 
 def _pod_cost(pod: PodView, facts: FactsView) -> Charges:

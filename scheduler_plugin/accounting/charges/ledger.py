@@ -33,8 +33,8 @@ class Ledger(LedgerView):
         self._usage = Totals(path, self._touched)
         self._non_preemptible = Totals(path, self._touched)
         self._waiting = Totals(path, self._touched)
-        self._leaving = Totals(path)
-        self._totals = (self._usage, self._non_preemptible, self._waiting, self._leaving)
+        self._terminating = Totals(path)
+        self._totals = (self._usage, self._non_preemptible, self._waiting, self._terminating)
         self._claims = {}
         self._pods = {}
         self._owned = {}
@@ -42,8 +42,8 @@ class Ledger(LedgerView):
         self._shared_out = {}
         self._orphans = {}
         self._orphaned = {}
-        self._nobody = Totals(lambda queue: (queue,))
-        self._shut_out = {}
+        self._uncharged = Totals(lambda queue: (queue,))
+        self._unattributed_of = {}
 
     def touch(self, queues: Iterable[QueueName]) -> None:
         """Note that the status of these queues may have changed."""
@@ -76,7 +76,7 @@ class Ledger(LedgerView):
             self._orphans[uid] = None
         else:
             del self._orphans[uid]
-        self._nobody.add(NO_QUEUE, entry.cost, sign)
+        self._uncharged.add(NO_QUEUE, entry.cost, sign)
         for queue in entry.orphan_of:
             count(self._orphaned, queue, sign)
             self._touched.add(queue)
@@ -99,14 +99,14 @@ class Ledger(LedgerView):
         self._usage.add(queue, entry.cost, sign)
         if entry.non_preemptible:
             self._non_preemptible.add(queue, entry.cost, sign)
-        if entry.leaving:
-            self._leaving.add(queue, entry.cost, sign)
+        if entry.terminating:
+            self._terminating.add(queue, entry.cost, sign)
 
     def _count_unattributed(self, uid: PodUid, entry: PodEntry, sign: int) -> None:
-        self._nobody.add(NO_QUEUE, entry.cost, sign)
+        self._uncharged.add(NO_QUEUE, entry.cost, sign)
         if entry.named:
             self._touched.add(entry.named)
-            enter(self._shut_out, [entry.named], uid, sign)
+            enter(self._unattributed_of, [entry.named], uid, sign)
 
     def follow(self, paths: Mapping[QueueName, tuple[QueueName, ...]]) -> None:
         """Move the sums of these queues from their old paths, the values, to their current ones."""

@@ -18,8 +18,8 @@ class LedgerView:
     _usage: Totals
     _non_preemptible: Totals
     _waiting: Totals
-    _leaving: Totals
-    _nobody: Totals
+    _terminating: Totals
+    _uncharged: Totals
     _touched: set[QueueName]
     _claims: dict[ClaimUid, ClaimEntry]
     _pods: dict[PodUid, PodEntry]
@@ -28,7 +28,7 @@ class LedgerView:
     _shared_out: dict[QueueName, int]
     _orphans: dict[ClaimUid, None]
     _orphaned: dict[QueueName, int]
-    _shut_out: Index[QueueName, PodUid]
+    _unattributed_of: Index[QueueName, PodUid]
 
     @property
     def usage(self) -> TotalsView:
@@ -46,9 +46,9 @@ class LedgerView:
         return self._waiting
 
     @property
-    def leaving(self) -> TotalsView:
+    def terminating(self) -> TotalsView:
         """The part of the usage that is released once terminating pods are deleted."""
-        return self._leaving
+        return self._terminating
 
     def claim(self, uid: ClaimUid) -> ClaimEntry | None:
         return self._claims.get(uid)
@@ -70,11 +70,11 @@ class LedgerView:
 
     def unattributed(self) -> Charges:
         """What is used and charged to no queue: by orphans, and by pods without a verdict."""
-        return self._nobody.of(NO_QUEUE)
+        return self._uncharged.of(NO_QUEUE)
 
-    def shut_out(self, queue: QueueName) -> tuple[PodUid, ...]:
+    def unattributed_of(self, queue: QueueName) -> tuple[PodUid, ...]:
         """The pods that use devices and name the queue, but are not charged to it."""
-        return tuple(sorted(self._shut_out.get(queue, ())))
+        return tuple(sorted(self._unattributed_of.get(queue, ())))
 
     @property
     def is_touched(self) -> bool:

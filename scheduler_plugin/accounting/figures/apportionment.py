@@ -31,7 +31,7 @@ class Claimant:
     wants: int
     name: QueueName
 
-    def turn(self, has: int) -> Fraction:
+    def rank(self, has: int) -> Fraction:
         """The rank of its next device, if it has this many; smaller ranks are served first."""
         return Fraction(2 * has + 1, self.weight)
 
@@ -42,46 +42,46 @@ def divided(amount: int | None, claimants: Iterable[Claimant]) -> dict[QueueName
     in_order = sorted(claimants, key=lambda claimant: claimant.band)
     for _, group in groupby(in_order, key=lambda claimant: claimant.band):
         band = list(group)
-        parts = _dealt(amount, band)
+        parts = _assigned(amount, band)
         for claimant, part in zip(band, parts, strict=True):
             given[claimant.name] = given.get(claimant.name, 0) + part
         amount = None if amount is None else amount - sum(parts)
     return given
 
 
-def _dealt(amount: int | None, band: list[Claimant]) -> list[int]:
+def _assigned(amount: int | None, band: list[Claimant]) -> list[int]:
     wants = [claimant.wants for claimant in band]
     if amount is None or amount >= sum(wants):
         return wants
-    given = _dealt_at_once(amount, band)
-    heap = [(band[n].turn(given[n]), band[n].name, n) for n in range(len(band))]
+    given = _assigned_at_once(amount, band)
+    heap = [(band[n].rank(given[n]), band[n].name, n) for n in range(len(band))]
     heapify(heap)
-    left = amount - sum(given)
-    while left:
+    remaining = amount - sum(given)
+    while remaining:
         _, name, n = heappop(heap)
         if given[n] < wants[n]:
             given[n] += 1
-            left -= 1
-            heappush(heap, (band[n].turn(given[n]), name, n))
+            remaining -= 1
+            heappush(heap, (band[n].rank(given[n]), name, n))
     return given
 
 
-def _dealt_at_once(amount: int, band: list[Claimant]) -> list[int]:
+def _assigned_at_once(amount: int, band: list[Claimant]) -> list[int]:
     """Assign all but the last few devices in one computation, since amounts may be large.
 
     It assigns all devices up to a certain rank. Up to any rank, no claimant has more than half a
     device beyond its part; subtracting these halves gives a rank for which the amount suffices.
     """
     given = [0] * len(band)
-    weights, left = sum(claimant.weight for claimant in band), amount
-    last_turns = sorted((c.turn(c.wants - 1), n) for n, c in enumerate(band))
-    for done, (last_turn, n) in enumerate(last_turns):
-        turn = Fraction(2 * left - (len(band) - done), weights)
-        if last_turn > turn:
-            for _, other in last_turns[done:]:
-                given[other] = max(0, int(turn * band[other].weight + 1) // 2)
+    weights, remaining = sum(claimant.weight for claimant in band), amount
+    last_ranks = sorted((c.rank(c.wants - 1), n) for n, c in enumerate(band))
+    for done, (last_rank, n) in enumerate(last_ranks):
+        rank = Fraction(2 * remaining - (len(band) - done), weights)
+        if last_rank > rank:
+            for _, other in last_ranks[done:]:
+                given[other] = max(0, int(rank * band[other].weight + 1) // 2)
             break
         given[n] = band[n].wants
-        left -= band[n].wants
+        remaining -= band[n].wants
         weights -= band[n].weight
     return given

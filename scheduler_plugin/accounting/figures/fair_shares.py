@@ -25,9 +25,9 @@ from scheduler_plugin.accounting.figures.apportionment import Claimant, divided
 from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, NO_QUEUE, QueueName, Share
-from scheduler_plugin.objects.steps import STRIDE, Steps, at_once
+from scheduler_plugin.objects.steps import STRIDE, Steps, run_to_end
 
-_FIXED, _QUOTA, _ENDLESS_QUOTA, _REST = range(4)
+_FIXED, _QUOTA, _UNLIMITED_QUOTA, _REST = range(4)
 _TOP = NO_QUEUE
 _UNLISTED = Share()
 
@@ -43,8 +43,8 @@ def fair_shares(
         asked: What each queue's own pods have and ask for together, without its descendants.
         total: The number of devices; None if it is unknown, so that only limits count.
     """
-    level = at_once(_levels(tree, key, asked))
-    return at_once(_divided(level, level.claimants, total))
+    level = run_to_end(_levels(tree, key, asked))
+    return run_to_end(_divided(level, level.claimants, total))
 
 
 def guaranteed_shares(
@@ -68,14 +68,14 @@ def guaranteed_shares(
     """
     level = yield from _levels(tree, key, asked)
     claimants = partial(level.guaranteed, fixed=fixed)
-    return (yield from _divided(level, claimants, None, level.passes_on))
+    return (yield from _divided(level, claimants, None, level.to_divide))
 
 
 def _divided(
     level: _Levels,
     claimants: Callable[[QueueName], Iterable[Claimant]],
     total: int | None,
-    passes_on: Callable[[QueueName, int], int] = lambda _, share: share,
+    to_divide: Callable[[QueueName, int], int] = lambda _, share: share,
 ) -> Steps[dict[QueueName, int]]:
     given: dict[QueueName, int] = {}
     shares: dict[QueueName, int | None] = {_TOP: total}
@@ -84,7 +84,7 @@ def _divided(
         found = divided(shares[place], claimants(place))
         for child in children:
             given[child] = found.get(child, 0)
-            shares[child] = passes_on(child, given[child])
+            shares[child] = to_divide(child, given[child])
     return given
 
 
@@ -141,7 +141,7 @@ class _Levels:
         priority = -(queue.priority if queue else DEFAULT_PRIORITY)
         wants, quota = self._wants[child], self._quotas[child]
         if quota is None:
-            yield Claimant((_ENDLESS_QUOTA, priority), max(1, share.weight), wants, child)
+            yield Claimant((_UNLIMITED_QUOTA, priority), max(1, share.weight), wants, child)
             return
         guaranteed = min(quota, wants)
         if guaranteed:
@@ -150,7 +150,7 @@ class _Levels:
         if wants > guaranteed and (share.weight or share.quota.most is None):
             yield Claimant((_REST, priority), max(1, share.weight), wants - guaranteed, child)
 
-    def passes_on(self, place: QueueName, share: int) -> int:
+    def to_divide(self, place: QueueName, share: int) -> int:
         """What a queue divides among its children, given its own guaranteed share."""
         return share if self._quotas[place] != 0 else self._wants[place]
 
@@ -165,7 +165,7 @@ class _Levels:
                 yield Claimant((_FIXED, 0), kept, kept, child)
             more = (wants if quota is None else min(quota, wants)) - kept
             if more > 0:
-                band = _ENDLESS_QUOTA if quota is None else _QUOTA
+                band = _UNLIMITED_QUOTA if quota is None else _QUOTA
                 yield Claimant((band, priority), quota or max(1, share.weight), more, child)
 
 

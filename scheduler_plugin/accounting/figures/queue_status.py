@@ -65,7 +65,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Besides:
+class StatusInputs:
     """The parts of a status that do not follow from the current world alone.
 
     Attributes:
@@ -81,7 +81,7 @@ class Besides:
     without: frozenset[str] = frozenset()
 
 
-NOTHING_BESIDES = Besides()
+NO_STATUS_INPUTS = StatusInputs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def queue_object(obj: JsonObject) -> QueueObject:
 
 
 def queue_status(
-    found: QueueObject, world: WorldView, now: datetime, besides: Besides = NOTHING_BESIDES
+    found: QueueObject, world: WorldView, now: datetime, inputs: StatusInputs = NO_STATUS_INPUTS
 ) -> JsonObject | None:
     """The status that a Queue should have; None if it has it.
 
@@ -116,8 +116,8 @@ def queue_status(
     odd = [*world.facts.tree.conditions(queue.name), *_unattributed(queue.name, world)]
     if queue.name in world.unmet:
         odd.append((QueueCondition.QUOTA_UNMET, world.unmet[queue.name]))
-    odd += _exceeding(besides.excess, before)
-    odd += _stretched(queue, dict(world.ledger.of(queue.name).usage))
+    odd += _excess_condition(inputs.excess, before)
+    odd += _usage_conditions(queue, dict(world.ledger.of(queue.name).usage))
     odd += _unguarded(queue, world)
     conditions = [
         {
@@ -130,14 +130,14 @@ def queue_status(
         }
         for kind, message in ((QueueCondition.ACCEPTED, "The spec is in force."), *odd)
     ]
-    figures = _figures(queue, world, besides)
+    figures = _figures(queue, world, inputs)
     status = {"observedGeneration": generation, **figures, "conditions": conditions}
     return None if _is_stored(status, found.status) else status
 
 
 def _unattributed(name: QueueName, world: WorldView) -> Iterator[tuple[QueueCondition, str]]:
     """The condition about pods that name the queue and are not charged to it."""
-    uids = world.ledger.shut_out(name)
+    uids = world.ledger.unattributed_of(name)
     pods = filter(None, map(world.facts.pod, uids[:PODS_NAMED]))
     sentences = [unattributed_sentence(pod, world.facts) for pod in pods]
     if len(uids) > PODS_NAMED:
@@ -146,7 +146,7 @@ def _unattributed(name: QueueName, world: WorldView) -> Iterator[tuple[QueueCond
         yield QueueCondition.UNATTRIBUTED, " ".join(sentences)
 
 
-def _exceeding(
+def _excess_condition(
     excess: Excess | None, before: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[QueueCondition, str]]:
     """The condition about an excess of quotas; it stays as long as the excess, across leaders."""
@@ -162,12 +162,12 @@ def _unguarded(queue: Queue, world: WorldView) -> Iterator[tuple[QueueCondition,
     for key in sorted(queue.shares):
         view = facts.catalog.class_named(ClassName(key))
         if view is not None:
-            sentences.append(unguarded(view, facts.drivers_had_through(view.name), guarded))
+            sentences.append(unguarded(view, facts.drivers_allocated_through(view.name), guarded))
     if found := " ".join(filter(None, sentences)):
         yield QueueCondition.UNGUARDED, found
 
 
-def _stretched(
+def _usage_conditions(
     queue: Queue, used: Mapping[ResourceKey, int]
 ) -> Iterator[tuple[QueueCondition, str]]:
     """The conditions about usage beyond quotas, and close to limits."""
@@ -185,7 +185,7 @@ def _is_near(used: int, limit: Ceiling) -> bool:
     return bool(limit.most) and 10 * used >= 9 * (limit.most or 0)
 
 
-def _figures(queue: Queue, world: WorldView, besides: Besides) -> dict[str, Any]:
+def _figures(queue: Queue, world: WorldView, inputs: StatusInputs) -> dict[str, Any]:
     """The figures; maps without an entry are omitted.
 
     If an apply empties a map, the API server makes it null, which the definition refuses.
@@ -196,18 +196,18 @@ def _figures(queue: Queue, world: WorldView, besides: Besides) -> dict[str, Any]
         "usage": _amounts(usage.usage, keys),
         "usageNonPreemptible": _amounts(usage.non_preemptible, keys),
         "requested": _amounts(usage.requested, keys),
-        "share": _amounts(besides.share, ()),
+        "share": _amounts(inputs.share, ()),
         "reclaimable": _amounts(reclaimable(queue, world), ()),
         "held": _amounts(world.held(queue.name), ()),
     }
     claims = {"owned": usage.owned, "sharedOut": usage.shared_out}
     if usage.orphans:
         claims["orphans"] = usage.orphans
-    told: dict[str, Any] = {**amounts, "summary": summary(amounts["usage"], queue)}
-    figures = {name: found for name, found in told.items() if found}
-    if besides.waiting is not None:
-        figures["waiting"] = besides.waiting
-    kept = {name: found for name, found in figures.items() if name not in besides.without}
+    shown: dict[str, Any] = {**amounts, "summary": summary(amounts["usage"], queue)}
+    figures = {name: found for name, found in shown.items() if found}
+    if inputs.waiting is not None:
+        figures["waiting"] = inputs.waiting
+    kept = {name: found for name, found in figures.items() if name not in inputs.without}
     return {**kept, "claims": claims}
 
 

@@ -13,8 +13,8 @@ from datetime import datetime
 from kube.shapes.reading import JsonObject
 from scheduler_plugin.accounting.figures.queue_status import (
     LATE_FIELDS,
-    Besides,
     QueueObject,
+    StatusInputs,
     queue_status,
 )
 from scheduler_plugin.accounting.figures.quota_excess import QuotaExcess
@@ -38,18 +38,18 @@ class QueueStatuses:
     def wanted(self, found: QueueObject, now: datetime, moment: float) -> JsonObject | None:
         """The status to write; None if no write is necessary."""
         name = found.queue.name
-        besides = self._besides(name, moment)
-        status = queue_status(found, self._world, now, besides)
+        inputs = self._inputs(name, moment)
+        status = queue_status(found, self._world, now, inputs)
         if name in self._recounted:
             self._recounted.discard(name)
             return status
         if status is None:
             return None
-        as_shown = replace(besides, waiting=found.status.get("waiting"))
+        as_shown = replace(inputs, waiting=found.status.get("waiting"))
         return status if queue_status(found, self._world, now, as_shown) is not None else None
 
-    def _besides(self, name: QueueName, moment: float) -> Besides:
-        return Besides(
+    def _inputs(self, name: QueueName, moment: float) -> StatusInputs:
+        return StatusInputs(
             share=self._shares.of(name, moment),
             waiting=self._waiting_pods(name),
             excess=self._excess.of(name),

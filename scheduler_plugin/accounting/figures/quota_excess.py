@@ -21,7 +21,7 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.names import NO_QUEUE, Queue, QueueName
-from scheduler_plugin.objects.steps import Steps, at_once
+from scheduler_plugin.objects.steps import Steps, run_to_end
 
 LASTING_SECONDS = 300.0
 """How long there are too few devices before it is reported."""
@@ -59,7 +59,7 @@ class QuotaExcess:
 
     def look(self, now: float) -> set[QueueName]:
         """Look at all queues; returns those whose result changed."""
-        return at_once(self.steps(now))
+        return run_to_end(self.steps(now))
 
     def steps(self, now: float) -> Steps[set[QueueName]]:
         """`look` in steps. Changes between the steps are found by the next look."""

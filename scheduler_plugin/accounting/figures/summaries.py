@@ -25,11 +25,11 @@ def summary(usage: Mapping[str, int], queue: Queue) -> str:
     shares = {str(key): share for key, share in queue.shares.items()}
     names = sorted({*usage, *shares}, key=lambda name: (not usage.get(name), name))
     entries = [_entry(name, usage.get(name, 0), shares.get(name, _UNLISTED)) for name in names]
-    told = len(entries)
-    while told > 1 and len(", ".join(entries[:told])) > LONGEST:
-        told -= 1
-    more = [f"+{len(entries) - told} more"] if told < len(entries) else []
-    return ", ".join((*entries[:told], *more))
+    shown = len(entries)
+    while shown > 1 and len(", ".join(entries[:shown])) > LONGEST:
+        shown -= 1
+    more = [f"+{len(entries) - shown} more"] if shown < len(entries) else []
+    return ", ".join((*entries[:shown], *more))
 
 
 def _entry(name: str, used: int, share: Share) -> str:

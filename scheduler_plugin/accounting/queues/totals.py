@@ -119,9 +119,9 @@ class _TriedTotals(Totals):
 def _add(table: dict[QueueName, Amounts], queue: QueueName, more: Charges, sign: int) -> None:
     amounts = table.setdefault(queue, {})
     for key, amount in more.items:
-        left = amounts.get(key, 0) + sign * amount
-        if left:
-            amounts[key] = left
+        remaining = amounts.get(key, 0) + sign * amount
+        if remaining:
+            amounts[key] = remaining
         else:
             del amounts[key]
     if not amounts:

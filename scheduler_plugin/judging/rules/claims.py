@@ -32,7 +32,7 @@ class ClaimInvalid(Rule):
         for claim, problem in _problems(case):
             yield f"{claim} asks for an invalid number of slots: {problem}"
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         return "Its claims ask for whole numbers of slots."
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
@@ -58,7 +58,7 @@ class ClaimFull(Rule):
             if count >= most and case.pod.uid not in claim.reserved_for:
                 yield f"{claim} has {count} consumers; a claim can have at most {most}."
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         most = case.world.facts.settings.max_consumers
 
         def said(claim: ClaimView) -> str:
@@ -95,7 +95,7 @@ class TooManySharers(Rule):
                         f" most {most}."
                     )
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         catalog = case.world.facts.catalog
 
         def said(claim: ClaimView) -> str:
@@ -130,7 +130,7 @@ class ClaimSharingDenied(Rule):
             if not case.world.facts.tree.shares_with(use.owner, case.queue):
                 yield f"{not_shared(use.claim, use.owner, case.queue)}."
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         foreign = [use for use in case.claims if use.owner != case.queue]
         if not foreign:
             return "It uses no claim of another queue."
@@ -166,7 +166,7 @@ class ForeignNonPreemptible(Rule):
                     f' "{case.queue}" is non-preemptible: it could keep the claim from its owner.'
                 )
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         kind = "non-preemptible" if case.pod.non_preemptible else "preemptible"
         foreign = any(use.owner != case.queue for use in case.claims)
         return f"It is {kind}{'' if foreign else ', and uses no claim of another queue'}."

@@ -27,7 +27,7 @@ class DeviceHeld(Rule):
         yield from _devices_held(case)
         yield from _claims_given_up(case)
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         return "No device that it may get is held for another pod."
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:

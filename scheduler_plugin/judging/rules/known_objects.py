@@ -21,7 +21,7 @@ class NotKnownYet(Rule):
         " anything, and an unknown object could name another queue. If it decides the owner of a"
         " claim, all pods of the claim wait."
     )
-    ends = True
+    is_final = True
 
     def refusals(self, case: Case) -> Iterator[str]:
         for entry in case.unknown:
@@ -33,7 +33,7 @@ class NotKnownYet(Rule):
         if not _lacks_for_good(case):
             yield from _unknown_queues(case)
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         names = [str(use.claim) for use in case.claims]
         return f"All that it names is known: {', '.join(names) or 'no accounted claims'}."
 
@@ -60,24 +60,24 @@ class ClaimNotFound(Rule):
         "The API server has no claim of that name; or the claim is being deleted: it is removed"
         " once no pod uses it, and takes no further pod. Until version 0.2 the reason was `Gone`."
     )
-    ends = True
+    is_final = True
 
     def refusals(self, case: Case) -> Iterator[str]:
         for entry in case.unknown:
             if entry.claim and _is_gone(entry, case):
                 yield f"{_claim(entry, case)}, which {case.pod} names, does not exist."
-        for going in case.going:
-            yield f"{going}, which {case.pod} names, is being deleted."
+        for terminating in case.terminating:
+            yield f"{terminating}, which {case.pod} names, is being deleted."
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         return "Each claim that it names exists and is not being deleted."
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
         for entry in case.unknown:
             if entry.claim and _is_gone(entry, case):
                 yield f"Create {_claim(entry, case)}."
-        for going in case.going:
-            yield f"Create {going} again once it is deleted, which is when no pod uses it."
+        for terminating in case.terminating:
+            yield f"Create {terminating} again once it is deleted, which is when no pod uses it."
         yield "Or delete the pod and create one that names a claim that exists."
 
 
@@ -86,14 +86,14 @@ class Gone(Rule):
 
     reason = Reason.GONE
     meaning = "The namespace or PodGroup that decides the pod's queue was deleted."
-    ends = True
+    is_final = True
 
     def refusals(self, case: Case) -> Iterator[str]:
         missing = case.world.facts.pod_queues.missing(case.pod, case.queue)
         if missing is not None and missing.gone:
             yield f"{case.what} needs a queue, and {missing}, which decides it, was deleted."
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         return "The objects that decide its queue were not deleted."
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
@@ -114,7 +114,9 @@ def _is_gone(entry: PodClaim, case: Case) -> bool:
 
 def _lacks_for_good(case: Case) -> bool:
     """Whether `ClaimNotFound` refuses, so that other unknown objects do not matter."""
-    return bool(case.going) or any(entry.claim and _is_gone(entry, case) for entry in case.unknown)
+    return bool(case.terminating) or any(
+        entry.claim and _is_gone(entry, case) for entry in case.unknown
+    )
 
 
 def _unknown_queues(case: Case) -> Iterator[str]:

@@ -44,7 +44,7 @@ class OverLimit(Rule):
                 passed = f"quota of {share.quota}, beyond which it never goes (overQuotaWeight: 0)"
             yield f"{overrun} would pass its {passed}."
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         return (
             "; ".join(_figures(case)) or "It adds nothing to any queue: what it uses is paid for."
         )
@@ -73,7 +73,7 @@ class NonPreemptibleOverQuota(Rule):
         for overrun, share in non_preemptible_overruns(case):
             yield f"{overrun} would pass its quota of {share.quota} for non-preemptible pods."
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         world = case.world
         said = []
         for place, key, more in added_at(case, non_preemptible_added(case)):
@@ -114,7 +114,7 @@ class BorrowingBackoff(Rule):
                     f" evicted: such pods borrow again from {until} on."
                 )
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         return "No pod like it was evicted lately, or it fits its quota."
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:

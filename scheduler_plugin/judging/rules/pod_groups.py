@@ -23,7 +23,7 @@ class PodGroupIncomplete(Rule):
     def refusals(self, case: Case) -> Iterator[str]:
         return iter(())
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         return "It may be admitted alone."
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:

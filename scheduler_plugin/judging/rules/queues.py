@@ -16,7 +16,7 @@ class NoQueue(Rule):
 
     reason = Reason.NO_QUEUE
     meaning = "The pod has no queue."
-    ends = True
+    is_final = True
 
     def refusals(self, case: Case) -> Iterator[str]:
         if not case.queue:
@@ -26,7 +26,7 @@ class NoQueue(Rule):
                 " namespace, and there is no default."
             )
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         return f'Its queue is "{case.queue}".'
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
@@ -43,7 +43,7 @@ class QueueNotFound(Rule):
         "The pod's queue, or that of a claim's label, does not exist; or it, or a queue above it,"
         " is being deleted."
     )
-    ends = True
+    is_final = True
 
     def refusals(self, case: Case) -> Iterator[str]:
         tree = case.world.facts.tree
@@ -52,14 +52,14 @@ class QueueNotFound(Rule):
         for use in case.claims:
             if (use.adds or use.is_users) and use.owner not in tree:
                 yield f'{use.claim} belongs to queue "{use.owner}", which does not exist.'
-        if going := _going(case, case.queue):
-            yield f"{case.what} needs a queue, and {_takes_nothing(going, case.queue)}."
+        if terminating := _terminating_queue(case, case.queue):
+            yield f"{case.what} needs a queue, and {_takes_nothing(terminating, case.queue)}."
         for use in case.claims:
-            if use.adds and (going := _going(case, use.owner)):
-                said = _takes_nothing(going, use.owner)
+            if use.adds and (terminating := _terminating_queue(case, use.owner)):
+                said = _takes_nothing(terminating, use.owner)
                 yield f'{use.claim} belongs to queue "{use.owner}", and {said}.'
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         above = case.world.facts.tree.path(case.queue)[1:]
         return f'Queue "{case.queue}" exists{", below " + " and ".join(above) if above else ""}.'
 
@@ -70,9 +70,9 @@ class QueueNotFound(Rule):
                     f'Create Queue "{name}", or create the pod (or claim) again with a queue that'
                     " exists."
                 )
-            elif going := _going(case, name):
+            elif terminating := _terminating_queue(case, name):
                 yield (
-                    f'Queue "{going}" is being deleted, and removed once nothing is'
+                    f'Queue "{terminating}" is being deleted, and removed once nothing is'
                     " charged to it: use another queue."
                 )
 
@@ -102,7 +102,7 @@ class QueueNotAllowed(Rule):
             if use.is_users:
                 yield from _label_refusals(case, use)
 
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         return f'Namespace "{case.pod.namespace}" may use queue "{case.queue}".'
 
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
@@ -121,7 +121,7 @@ class QueueNotAllowed(Rule):
         yield "Or use a queue that this namespace may use."
 
 
-def _going(case: Case, queue: QueueName) -> QueueName | None:
+def _terminating_queue(case: Case, queue: QueueName) -> QueueName | None:
     """The terminating one of a queue and its ancestors; None for none."""
     tree = case.world.facts.tree
     for place in tree.path(queue):
@@ -131,9 +131,9 @@ def _going(case: Case, queue: QueueName) -> QueueName | None:
     return None
 
 
-def _takes_nothing(going: QueueName, queue: QueueName) -> str:
-    above = f', which is above queue "{queue}",' if going != queue else ""
-    return f'queue "{going}"{above} is being deleted and takes no new charge'
+def _takes_nothing(terminating: QueueName, queue: QueueName) -> str:
+    above = f', which is above queue "{queue}",' if terminating != queue else ""
+    return f'queue "{terminating}"{above} is being deleted and takes no new charge'
 
 
 def _label_refusals(case: Case, use: ClaimUse) -> Iterator[str]:

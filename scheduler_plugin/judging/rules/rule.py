@@ -17,12 +17,12 @@ class Rule(ABC):
     Attributes:
         reason: The reason of its refusals, unique to the rule.
         meaning: When it refuses, in Markdown: a row of the documentation's table.
-        ends: Whether later rules cannot be evaluated if it refuses.
+        is_final: Whether later rules cannot be evaluated if it refuses.
     """
 
     reason: ClassVar[Reason]
     meaning: ClassVar[str]
-    ends: ClassVar[bool] = False
+    is_final: ClassVar[bool] = False
 
     @abstractmethod
     def refusals(self, case: Case) -> Iterator[str]:
@@ -33,7 +33,7 @@ class Rule(ABC):
         """
 
     @abstractmethod
-    def passes(self, case: Case) -> str:
+    def why_satisfied(self, case: Case) -> str:
         """A sentence about a case that it does not refuse, with the figures it depends on."""
 
     @abstractmethod

@@ -49,16 +49,16 @@ class Catalog:
         self._lists = lists
         self._classes: dict[ClassName, ClassView] = {}
         self._by_extended: Index[str, ClassName] = {}
-        self._left = FIFOCache[str, None](MOST_REMEMBERED)
+        self._former_resources = FIFOCache[str, None](MOST_REMEMBERED)
         self._configurations: dict[ResourceKey, int] = {}
         self._instances: dict[str, InstanceView] = {}
         self._with_instances: dict[ResourceKey, int] = {}
         self._slices: dict[str, SliceView] = {}
         self._counts = DeviceCounts()
         # By Instance: how many slices list a device of it for each Configuration.
-        self._published: dict[str, dict[ResourceKey, int]] = {}
+        self._configurations_by_instance: dict[str, dict[ResourceKey, int]] = {}
         # By device: how many slices list it for each Configuration.
-        self._shown: dict[DeviceId, dict[ResourceKey, int]] = {}
+        self._configurations_by_device: dict[DeviceId, dict[ResourceKey, int]] = {}
         # By driver and pool: how many slices there are.
         self._pools: dict[tuple[str, str], int] = {}
 
@@ -72,7 +72,7 @@ class Catalog:
         before = self._classes.pop(name, None)
         if before is not None and before.extended_resource:
             enter(self._by_extended, [before.extended_resource], name, -1)
-            self._left[before.extended_resource] = None
+            self._former_resources[before.extended_resource] = None
 
     def class_named(self, name: ClassName) -> ClassView | None:
         return self._classes.get(name)
@@ -113,9 +113,9 @@ class Catalog:
         self._counts.add(view)
         count(self._pools, (view.driver, view.pool), 1)
         for configuration, instance in instances_of(view):
-            count(self._published.setdefault(instance, {}), configuration, 1)
+            count(self._configurations_by_instance.setdefault(instance, {}), configuration, 1)
         for device, configuration in view.configurations:
-            count(self._shown.setdefault(device, {}), configuration, 1)
+            count(self._configurations_by_device.setdefault(device, {}), configuration, 1)
 
     def remove_slice(self, name: str) -> None:
         before = self._slices.pop(name, None)
@@ -124,9 +124,9 @@ class Catalog:
         self._counts.add(before, -1)
         count(self._pools, (before.driver, before.pool), -1)
         for configuration, instance in instances_of(before):
-            _uncount(self._published, instance, configuration)
+            _uncount(self._configurations_by_instance, instance, configuration)
         for device, configuration in before.configurations:
-            _uncount(self._shown, device, configuration)
+            _uncount(self._configurations_by_device, device, configuration)
 
     def configuration_of(self, device: DeviceId) -> ResourceKey | None:
         """The Configuration of a device of Moorage; None if it is unknown, and for other devices.
@@ -136,7 +136,7 @@ class Catalog:
         """
         if device.driver != DRIVER_NAME:
             return None
-        shown = min(self._shown.get(device, ()), default=None)
+        shown = min(self._configurations_by_device.get(device, ()), default=None)
         if found := shown or _of_pool(device.pool):
             return found
         instance = self._instances.get(device.name)
@@ -154,7 +154,7 @@ class Catalog:
         instance = self._instances.get(name)
         if instance is not None:
             return instance.configuration
-        return min(self._published.get(name, ()), default=None)
+        return min(self._configurations_by_instance.get(name, ()), default=None)
 
     def accounted_key(self, name: ClassName) -> ResourceKey | None:
         """The key of an accounted class; None if it is not accounted.
@@ -218,7 +218,7 @@ class Catalog:
 
     def had_class(self, resource: str) -> bool:
         """Whether an extended resource had a class, and has none now."""
-        return resource in self._left and resource not in self._by_extended
+        return resource in self._former_resources and resource not in self._by_extended
 
     def accounted_resource(self, resource: str) -> ResourceKey | None:
         """The key of an extended resource; None if it is not accounted or unknown."""

@@ -27,13 +27,21 @@ def unguarded(view: ClassView, held: Iterable[str], guarded: Sequence[str]) -> s
     if view.accounted is False or view.configuration:
         return ""
     drivers = view.drivers or tuple(sorted(set(held)))
-    lacking = [driver for driver in drivers if driver not in guarded]
-    if drivers and not lacking:
+    unguarded_drivers = [driver for driver in drivers if driver not in guarded]
+    if drivers and not unguarded_drivers:
         return ""
-    what = f"of driver {', '.join(lacking[:DRIVERS_NAMED])}" if lacking else "of a driver not known"
-    wanted = ", ".join([*guarded, *lacking[:DRIVERS_NAMED]])
-    unless = "" if lacking else f" unless it is {' or '.join(guarded)}"
-    value = f"accounting.drivers: [{wanted}]" if lacking else "accounting.drivers to name it, too"
+    what = (
+        f"of driver {', '.join(unguarded_drivers[:DRIVERS_NAMED])}"
+        if unguarded_drivers
+        else "of a driver not known"
+    )
+    wanted = ", ".join([*guarded, *unguarded_drivers[:DRIVERS_NAMED]])
+    unless = "" if unguarded_drivers else f" unless it is {' or '.join(guarded)}"
+    value = (
+        f"accounting.drivers: [{wanted}]"
+        if unguarded_drivers
+        else "accounting.drivers to name it, too"
+    )
     return (
         f'DeviceClass "{view.name}" is {what}: other schedulers may allocate its devices'
         f" uncharged{unless}. Set {value}."

@@ -121,8 +121,8 @@ class Candidates:
 
     @cached_property
     def _being_left(self) -> tuple[str, ...]:
-        leaving = self._world.facts.pods_leaving()
-        return tuple(dict.fromkeys(node for uid in leaving for node in self._left_by(uid)))
+        terminating = self._world.facts.terminating_pods()
+        return tuple(dict.fromkeys(node for uid in terminating for node in self._left_by(uid)))
 
     def _left_by(self, uid: PodUid) -> tuple[str, ...]:
         if uid not in self._left:

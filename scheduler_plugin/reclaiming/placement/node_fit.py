@@ -126,7 +126,7 @@ class NodeFit:
     def _lacks(self, node: str, asked: Thousandths, gone: Gone, before: Sequence[Placement]) -> str:
         """The resource of which the node itself has too little; "" for none."""
         nodes = self._inventory.nodes
-        there = () if gone is None else {*gone, *(nodes.leaving(node) - self._stuck)}
+        there = () if gone is None else {*gone, *(nodes.terminating(node) - self._stuck)}
         beside = [other.asked for other in before if other.node == node]
         return nodes.lacks(node, asked, there, beside)
 

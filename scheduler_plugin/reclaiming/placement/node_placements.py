@@ -43,13 +43,13 @@ class _CurrentHead:
     """What was computed once for the present head.
 
     Attributes:
-        turns: How often holds had changed at that time.
+        revision: How often holds had changed at that time.
         demands: The demands of its pods, or why they are not modelled.
         node_fit: The search, with the holds of that time.
     """
 
     head: Head
-    turns: int
+    revision: int
     demands: tuple[PodDemand, ...] | str
     node_fit: NodeFit
 
@@ -216,7 +216,7 @@ class NodePlacements:
         """What is computed once for a head, while the holds do not change."""
         holds = self._world.assumptions.holds
         found = self._current
-        if found is None or found.head is not head or found.turns != holds.turns:
+        if found is None or found.head is not head or found.revision != holds.revision:
             found = self._current = self._begun(head)
         return found
 
@@ -226,7 +226,7 @@ class NodePlacements:
         own = [hold for hold in holds.of_devices() if hold.pod in head.uids]
         use = DeviceUse(self._world, others, self._excluded.stuck, own)
         node_fit = NodeFit(self._inventory, use, self._excluded.stuck)
-        return _CurrentHead(head, holds.turns, demands_of(head.pods, self._world), node_fit)
+        return _CurrentHead(head, holds.revision, demands_of(head.pods, self._world), node_fit)
 
     def _demands(self, head: Head) -> tuple[PodDemand, ...]:
         found = self._of(head).demands

@@ -35,7 +35,7 @@ class _Place:
     view: NodeView | None = None
     pods: dict[PodUid, None] = field(default_factory=dict)
     used: dict[str, int] = field(default_factory=dict)
-    leaving: frozenset[PodUid] = _NO_PODS
+    terminating: frozenset[PodUid] = _NO_PODS
 
 
 class Nodes:
@@ -88,8 +88,8 @@ class Nodes:
         place.pods[pod.uid] = None
         for name, amount in pod.asked.items():
             count(place.used, name, amount)
-        if pod.is_leaving:
-            place.leaving |= {pod.uid}
+        if pod.is_terminating:
+            place.terminating |= {pod.uid}
 
     def _remove(self, pod: PodOnNode) -> None:
         place = self._places[pod.node]
@@ -97,7 +97,7 @@ class Nodes:
         del place.pods[pod.uid]
         for name, amount in pod.asked.items():
             count(place.used, name, -amount)
-        place.leaving -= {pod.uid}
+        place.terminating -= {pod.uid}
         self._drop_empty(pod.node, place)
 
     def _drop_empty(self, name: str, place: _Place) -> None:
@@ -119,10 +119,10 @@ class Nodes:
         place = self._places.get(name)
         return place.pods.keys() if place is not None else ()
 
-    def leaving(self, name: str) -> frozenset[PodUid]:
+    def terminating(self, name: str) -> frozenset[PodUid]:
         """The terminating pods of a node."""
         place = self._places.get(name)
-        return place.leaving if place is not None else _NO_PODS
+        return place.terminating if place is not None else _NO_PODS
 
     def used(self, name: str) -> Thousandths:
         """The sum of the requests of a node's pods."""

@@ -25,11 +25,11 @@ def released_by(
     for uid in pods:
         claims |= dict.fromkeys(world.facts.claims_consumed_by(uid))
         entry = world.ledger.pod(uid)
-        if uid not in gone and entry is not None and entry.bound and not entry.leaving:
+        if uid not in gone and entry is not None and entry.bound and not entry.terminating:
             yield entry.queue, entry.cost
     for name in claims:
         claim, charged = world.facts.claim(name), world.ledger.claim(name)
-        if claim is None or charged is None or not charged.is_charged or charged.leaving:
+        if claim is None or charged is None or not charged.is_charged or charged.terminating:
             continue
         is_left = has_no_user_without(claim, all_of_them, world, stuck)
         if is_left and not has_no_user_without(claim, gone, world, stuck):
@@ -42,10 +42,10 @@ def used_by_stuck(
     """What stuck pods use, by queue: the ledger counts it as being released, and it is not."""
     claims = {name: None for uid in stuck for name in world.facts.claims_consumed_by(uid)}
     for charged in (world.ledger.claim(name) for name in claims):
-        if charged is not None and charged.is_charged and charged.leaving:
+        if charged is not None and charged.is_charged and charged.terminating:
             yield charged.owner, charged.cost
     for entry in (world.ledger.pod(uid) for uid in stuck):
-        if entry is not None and entry.bound and entry.leaving:
+        if entry is not None and entry.bound and entry.terminating:
             yield entry.queue, entry.cost
 
 
@@ -75,11 +75,11 @@ def being_released(
     keys: Collection[ResourceKey], world: WorldView
 ) -> tuple[tuple[ClaimUid, ...], tuple[PodUid, ...]]:
     """The claims, and the pods with slots, that terminating pods release."""
-    leaving = world.facts.pods_leaving()
-    names = dict.fromkeys(c for uid in leaving for c in world.facts.claims_consumed_by(uid))
+    terminating = world.facts.terminating_pods()
+    names = dict.fromkeys(c for uid in terminating for c in world.facts.claims_consumed_by(uid))
     claims = ((uid, world.ledger.claim(uid)) for uid in names)
-    pods = ((uid, world.ledger.pod(uid)) for uid in leaving)
+    pods = ((uid, world.ledger.pod(uid)) for uid in terminating)
     return (
-        tuple(uid for uid, c in claims if c and c.leaving and any(c.cost[key] for key in keys)),
-        tuple(uid for uid, p in pods if p and p.leaving and any(p.cost[key] for key in keys)),
+        tuple(uid for uid, c in claims if c and c.terminating and any(c.cost[key] for key in keys)),
+        tuple(uid for uid, p in pods if p and p.terminating and any(p.cost[key] for key in keys)),
     )

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from kube.shapes.times import read_time
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.gangs import is_of_gang, living_members
+from scheduler_plugin.judging.gangs import active_members, is_of_gang
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.victims.victims import Preemptor, Protection, Victim
 
@@ -74,7 +74,7 @@ def _started_at(pod: PodView, world: WorldView) -> str:
     if not is_of_gang(pod, world.facts):
         return pod.arrived_at
     group = world.facts.group(pod.namespace, pod.group)
-    bound = sorted(m.arrived_at for m in living_members(pod, world.facts) if m.is_bound)
+    bound = sorted(m.arrived_at for m in active_members(pod, world.facts) if m.is_bound)
     least = (group.min_member if group is not None else None) or len(bound)
     return bound[min(least, len(bound)) - 1] if bound else pod.arrived_at
 

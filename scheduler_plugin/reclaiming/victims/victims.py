@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.gangs import is_of_gang, living_members
+from scheduler_plugin.judging.gangs import active_members, is_of_gang
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodView
@@ -173,7 +173,7 @@ def with_whole_gangs(
         group = world.facts.group(pod.namespace, pod.group)
         if group is None:
             continue  # A PodGroup that does not exist protects no pod that names it.
-        members = [m for m in living_members(pod, world.facts) if m.uid not in evicted]
+        members = [m for m in active_members(pod, world.facts) if m.uid not in evicted]
         left = [m for m in members if m.uid not in (users.keys() | gone) and m.is_bound]
         if left and (group.min_member is None or len(left) < group.min_member):
             users |= {other.uid: other for other in members if other.is_bound}

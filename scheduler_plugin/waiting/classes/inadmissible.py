@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case, case_of
 from scheduler_plugin.judging.ceilings import Overrun, limit_overruns, non_preemptible_overruns
-from scheduler_plugin.judging.gangs import NotTogether, Together
+from scheduler_plugin.judging.gangs import GangAdmitted, GangRefused
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.names import QueueName, Reason, Share
@@ -107,10 +107,10 @@ def _overrun(case: Case, reason: Reason) -> Overrun | None:
 
 
 def gang_shortfall(
-    found: Together | NotTogether, world: WorldView
+    found: GangAdmitted | GangRefused, world: WorldView
 ) -> tuple[LimitingQuota, int] | None:
     """The limiting quota of a gang, and its shortfall there, with part of the gang assumed."""
-    if not isinstance(found, NotTogether) or found.pod is None or found.alone is None:
+    if not isinstance(found, GangRefused) or found.pod is None or found.alone is None:
         return None
     there = limiting_quota_of(found.pod, found.alone, world)
     return there and (there[0], there[1] - (there[0].room(world) or 0))

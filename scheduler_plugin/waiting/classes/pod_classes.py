@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.judging.gangs import is_of_gang
-from scheduler_plugin.judging.turns import Turn
+from scheduler_plugin.judging.pod_order import SortKey
 from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.claims import ClaimView, Request
 from scheduler_plugin.objects.names import ClaimUid, QueueName
@@ -73,15 +73,15 @@ class EquivalenceClass:
     reason: str = ""
     refusal: str = ""
     yields_to: str = ""
-    sort_keys: list[Turn] = field(default_factory=list)
+    sort_keys: list[SortKey] = field(default_factory=list)
 
-    def add(self, turn: Turn) -> None:
+    def add(self, turn: SortKey) -> None:
         insort(self.sort_keys, turn)
 
-    def remove(self, turn: Turn) -> None:
+    def remove(self, turn: SortKey) -> None:
         del self.sort_keys[bisect_left(self.sort_keys, turn)]
 
-    def ahead_of(self, turn: Turn) -> int:
+    def ahead_of(self, turn: SortKey) -> int:
         """The number of pods before this sort key."""
         return bisect_left(self.sort_keys, turn)
 

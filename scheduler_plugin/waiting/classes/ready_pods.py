@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.elsewhere import goes_elsewhere
 from scheduler_plugin.judging.missing_claims import missing_claims
+from scheduler_plugin.judging.other_schedulers import why_other_scheduler
 from scheduler_plugin.objects.names import QUOTA_GATE
 from scheduler_plugin.objects.pods import PodView
 
@@ -14,6 +14,6 @@ def is_ready(pod: PodView, world: WorldView) -> bool:
 
     A pod of another scheduler that requests devices is never ready.
     """
-    if goes_elsewhere(pod, world.facts):
+    if why_other_scheduler(pod, world.facts):
         return False
     return set(pod.gates) <= {QUOTA_GATE} and not missing_claims(pod, world.facts)

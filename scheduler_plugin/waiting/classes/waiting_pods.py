@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.gangs import is_of_gang
-from scheduler_plugin.judging.turns import Turn, asked, turn_of
+from scheduler_plugin.judging.pod_order import SortKey, asked, sort_key
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.admissions import Position, WaitReason
@@ -37,7 +37,7 @@ GroupKey: TypeAlias = tuple[str, str]
 class _Member:
     """A waiting pod. A pod without a class cannot be judged yet."""
 
-    turn: Turn
+    turn: SortKey
     class_key: ClassKey | None
     claims: tuple[ClaimKey, ...]
 
@@ -61,7 +61,7 @@ class WaitingPods:
         self._members: dict[PodUid, _Member] = {}
         self._claims = NamedClaims(world)
         self._classes_of: dict[ClaimUid, dict[ClassKey, None]] = {}
-        self._turns = world.assumptions.holds.turns
+        self._turns = world.assumptions.holds.revision
         # The number of classes that are gangs, and the PodGroup of each pod of a gang.
         self._gangs = 0
         self._groups: dict[PodUid, GroupKey] = {}
@@ -118,7 +118,7 @@ class WaitingPods:
         Their limiting quota counts what is held as used. When holds changed, the classes that wait
         for held devices are requeued as well.
         """
-        turns = self._world.assumptions.holds.turns
+        turns = self._world.assumptions.holds.revision
         if turns != self._turns:
             self._turns = turns
             pod_classes = self.pod_classes.items()
@@ -216,7 +216,7 @@ class WaitingPods:
             self._place(pod.uid)
             return
         self.leave(pod.uid)
-        self._members[pod.uid] = _Member(turn_of(pod), None, claims)
+        self._members[pod.uid] = _Member(sort_key(pod), None, claims)
         self.reason_changed[pod.uid] = None
         self._claims.add(pod.uid, claims)
         self._place(pod.uid)
@@ -251,7 +251,7 @@ class WaitingPods:
         world = self._world
         ready = is_ready(pod, world)
         class_key = class_key_of(pod, world.facts) if ready else None
-        now = _Member(turn_of(pod), class_key, before.claims)
+        now = _Member(sort_key(pod), class_key, before.claims)
         if now != before:
             self._quit(before)
             self._members[uid] = now

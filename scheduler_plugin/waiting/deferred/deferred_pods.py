@@ -5,7 +5,7 @@ Moments are seconds of the monotonic clock.
 
 from __future__ import annotations
 
-from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
 from scheduler_plugin.due import Due
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
@@ -44,7 +44,7 @@ class DeferredPods:
 
     def assume(self, pod: PodView, moment: float) -> None:
         """The pod is admitted: it is assumed until its gate is gone or kube-scheduler tries it."""
-        seconds = LAPSE.total_seconds() if pod.is_gated else TRIED_SECONDS
+        seconds = ASSUMED_TTL.total_seconds() if pod.is_gated else TRIED_SECONDS
         self.assumed.set(pod.uid, moment + seconds)
 
     def back_off(self, uid: PodUid, moment: float, *, is_servers: bool = False) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.turns import turn_of
+from scheduler_plugin.judging.pod_order import sort_key
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView, why_not_ours
@@ -18,7 +18,7 @@ from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 def untried_pods(world: World) -> list[PodUid]:
     """The pods without the gate that kube-scheduler has not tried yet, in queue order."""
-    turns = [turn_of(pod) for pod in world.facts.pods() if _awaits_attempt(pod, world)]
+    turns = [sort_key(pod) for pod in world.facts.pods() if _awaits_attempt(pod, world)]
     return [turn[-1] for turn in sorted(turns)]
 
 

@@ -25,7 +25,7 @@ from typing import TypeAlias
 from kube.shapes.times import read_time
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.turns import Turn
+from scheduler_plugin.judging.pod_order import SortKey
 from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
@@ -61,7 +61,7 @@ class Aged:
     """
 
     class_key: ClassKey
-    turn: Turn
+    turn: SortKey
     needs: Charges
     name: str
     created: str
@@ -86,7 +86,7 @@ class AgedPods:
         self._pod_classes = pod_classes
         self._first = first
         self._aged: dict[ClassKey, tuple[QueueResource, ...]] = {}
-        self._at: dict[QueueResource, list[tuple[Turn, Aged]]] = {}
+        self._at: dict[QueueResource, list[tuple[SortKey, Aged]]] = {}
         self._yielding: dict[ClassKey, dict[ClassKey, None]] = {}
 
     def put(self, aged: Aged, now: datetime) -> Iterable[ClassKey]:

@@ -18,12 +18,12 @@ from itertools import count
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.turns import Turn
+from scheduler_plugin.judging.pod_order import SortKey
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.waiting.classes.pod_classes import ClassKey, EquivalenceClass
 from scheduler_plugin.waiting.order.fairness import Rank, own_rank, rank
 
-_Entry: TypeAlias = tuple[Rank, Turn, QueueName]
+_Entry: TypeAlias = tuple[Rank, SortKey, QueueName]
 """A child of a queue with the rank of the last look; `NO_QUEUE` stands for the own classes."""
 
 _TOP = NO_QUEUE
@@ -39,7 +39,7 @@ class FairOrder:
         self._class_keys: set[ClassKey] = set()
         self._children: dict[QueueName, list[_Entry]] = {}
         self._known: dict[tuple[QueueName, QueueName], _Entry] = {}
-        self._own: dict[QueueName, list[tuple[Turn, int, ClassKey]]] = {}
+        self._own: dict[QueueName, list[tuple[SortKey, int, ClassKey]]] = {}
         # A pod that changes its class is in the heap twice, with the same sort key.
         self._numbers = count()
 

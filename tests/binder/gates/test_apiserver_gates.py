@@ -19,7 +19,7 @@ from binder.gates.apiserver_gate_writes import GateWrites
 from binder.gates.apiserver_gates import GateWriter
 from kube.api import Backoff
 from kube.reconciling import reconcilers
-from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.waiting.admissions import WaitingPod
@@ -202,7 +202,7 @@ async def test_who_was_let_go_before_a_restart_keeps_its_room(scene: Scene) -> N
         await until(lambda: scene.pods.told("p0"))
         assert scene.pods.gates("p0")
 
-        scene.now += LAPSE
+        scene.now += ASSUMED_TTL
 
         await until(lambda: not scene.pods.gates("p0"))
 
@@ -296,7 +296,7 @@ async def test_a_decision_that_lapsed_is_not_carried_out(scene: Scene) -> None:
 
     def lapse(name: str) -> None:
         if scene.now == NOW:
-            scene.now += LAPSE
+            scene.now += ASSUMED_TTL
             scene.pods.world.put_queue(a_queue("a", onvif=(0, 0)))
 
     scene.pods.before = lapse

@@ -12,8 +12,8 @@ import pytest
 
 from binder.queues.apiserver_finalizers import (
     FinalizerSettings,
-    KeepingBinder,
-    QueueKeeper,
+    FinalizerWriter,
+    FinalizingBinder,
 )
 from kube.api import ApiClient, Backoff, JsonObject, connect
 from scheduler_plugin.accounting.world import World
@@ -62,7 +62,7 @@ class FakeBinder:
         self.asked.append("owners")
         return None
 
-    async def take_back(self, request: BindRequest) -> bool:
+    async def roll_back(self, request: BindRequest) -> bool:
         self.asked.append("take back")
         return True
 
@@ -77,13 +77,13 @@ class Scene:
 
     fake: FakeApiServer
     cluster: Cluster
-    keeper: QueueKeeper
+    writer: FinalizerWriter
     fence: FakeFence
     binder: FakeBinder = field(default_factory=FakeBinder)
 
     @property
-    def keeping(self) -> KeepingBinder:
-        return KeepingBinder(self.binder, self.keeper)
+    def finalizing(self) -> FinalizingBinder:
+        return FinalizingBinder(self.binder, self.writer)
 
     @property
     def vision(self) -> Queue:
@@ -100,21 +100,21 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 
 def a_scene(fake: FakeApiServer, client: ApiClient) -> Scene:
     cluster, fence = Cluster(a_world(a_queue(), RUNNING)), FakeFence()
-    keeper = QueueKeeper(client, cluster.world, fence, cluster.note_queue, SOON)
-    return Scene(fake, cluster, keeper, fence)
+    writer = FinalizerWriter(client, cluster.world, fence, cluster.note_queue, SOON)
+    return Scene(fake, cluster, writer, fence)
 
 
-def as_written(*, kept: bool) -> dict[str, Any]:
+def as_written(*, present: bool) -> dict[str, Any]:
     body = a_queue_object()
-    body["metadata"]["finalizers"] = [CHARGES_FINALIZER] if kept else []
+    body["metadata"]["finalizers"] = [CHARGES_FINALIZER] if present else []
     return body
 
 
 async def test_finalizer_is_there_before_anything_is_written(scene: Scene) -> None:
-    scene.fake.will(says(as_written(kept=True)))
+    scene.fake.will(says(as_written(present=True)))
 
-    assert await scene.keeping.write_owners(REQUEST) is None
-    assert await scene.keeping.bind(REQUEST) == Bound()
+    assert await scene.finalizing.write_owners(REQUEST) is None
+    assert await scene.finalizing.bind(REQUEST) == Bound()
 
     (seen,) = scene.fake.seen
     assert (seen.method, seen.path) == ("PATCH", "/apis/moorage.dev/v1alpha1/queues/vision")
@@ -130,9 +130,9 @@ async def test_finalizer_is_there_before_anything_is_written(scene: Scene) -> No
 
 
 async def test_many_binds_at_one_time_write_it_once(scene: Scene) -> None:
-    scene.fake.will(says(as_written(kept=True)))
+    scene.fake.will(says(as_written(present=True)))
 
-    await asyncio.gather(*(scene.keeping.bind(REQUEST) for _ in range(5)))
+    await asyncio.gather(*(scene.finalizing.bind(REQUEST) for _ in range(5)))
 
     assert len(scene.fake.seen) == 1
     assert scene.binder.asked == ["bind"] * 5
@@ -143,7 +143,7 @@ async def test_nothing_is_bound_where_the_queue_could_go(scene: Scene, code: int
     """It is gone, is another object by now, or the API server does not answer."""
     scene.fake.will(refuses(code))
 
-    found = await scene.keeping.bind(REQUEST)
+    found = await scene.finalizing.bind(REQUEST)
 
     assert isinstance(found, BindFailed)
     assert found.is_certain
@@ -154,7 +154,7 @@ async def test_nothing_is_bound_where_the_queue_could_go(scene: Scene, code: int
 async def test_nothing_is_written_without_the_lease(scene: Scene) -> None:
     scene.fence.not_ours = "The Lease is another's."
 
-    found = await scene.keeping.write_owners(REQUEST)
+    found = await scene.finalizing.write_owners(REQUEST)
 
     assert isinstance(found, BindFailed)
     assert "The Lease is another's." in found.why
@@ -164,7 +164,7 @@ async def test_nothing_is_written_without_the_lease(scene: Scene) -> None:
 async def test_nothing_new_is_charged_to_a_queue_that_is_on_its_way_out(scene: Scene) -> None:
     put(scene.cluster.world, replace(a_queue(), is_deleting=True))
 
-    found = await scene.keeping.bind(REQUEST)
+    found = await scene.finalizing.bind(REQUEST)
 
     assert isinstance(found, BindFailed)
     assert "is being deleted" in found.why
@@ -173,30 +173,30 @@ async def test_nothing_new_is_charged_to_a_queue_that_is_on_its_way_out(scene: S
 async def test_binding_waits_for_a_removal_under_way_and_undoes_it(scene: Scene) -> None:
     world = scene.cluster.world
     world.delete_pod(RUNNING.uid)
-    put(world, replace(a_queue(), is_kept=True))
-    scene.fake.will(says(as_written(kept=False)), says(as_written(kept=True)))
-    removal = asyncio.create_task(scene.keeper.write_under_lock(VISION, kept=False))
+    put(world, replace(a_queue(), has_finalizer=True))
+    scene.fake.will(says(as_written(present=False)), says(as_written(present=True)))
+    removal = asyncio.create_task(scene.writer.write_under_lock(VISION, present=False))
     await asyncio.sleep(0)
     put(world, RUNNING)
 
-    assert await scene.keeping.bind(REQUEST) == Bound()
+    assert await scene.finalizing.bind(REQUEST) == Bound()
     await removal
 
     assert ["finalizers" in seen.body["metadata"] for seen in scene.fake.seen] == [False, True]
-    assert scene.vision.is_kept
+    assert scene.vision.has_finalizer
 
 
 async def test_charge_that_began_otherwise_is_found_and_its_end_too(scene: Scene) -> None:
-    scene.fake.will(refuses(500), says(as_written(kept=True)), says(as_written(kept=False)))
-    running = asyncio.create_task(scene.keeper.run())
+    scene.fake.will(refuses(500), says(as_written(present=True)), says(as_written(present=False)))
+    running = asyncio.create_task(scene.writer.run())
     try:
         await scene.fake.has_seen(2)
         async with asyncio.timeout(5):
-            while not scene.vision.is_kept:  # noqa: ASYNC110  There is nobody to wake this.
+            while not scene.vision.has_finalizer:  # noqa: ASYNC110  There is nobody to wake this.
                 await asyncio.sleep(0.01)
         scene.cluster.world.delete_pod(RUNNING.uid)
         put(scene.cluster.world, replace(scene.vision, is_deleting=True))
-        scene.keeper.changed()
+        scene.writer.changed()
         *_, last = await scene.fake.has_seen(3)
     finally:
         running.cancel()

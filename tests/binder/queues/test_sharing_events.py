@@ -29,7 +29,7 @@ from tests.scheduler_plugin.builders import (
 from tests.scheduler_plugin.fake_pods import Fence, running
 
 SETTINGS = WarningSettings()
-SOON = SETTINGS.gather_seconds + SETTINGS.pace_seconds / 2
+SOON = SETTINGS.gather_seconds + SETTINGS.pause_seconds / 2
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ async def test_a_queue_that_comes_later_is_no_repetition(reported: Reported) -> 
     series.record(reported.events[0], now=began, unique="a")
 
     assert await reported.see(guest("second", queue="arms")) == []
-    assert await reported.after(SETTINGS.rest_seconds) == ["ClaimShared"]
+    assert await reported.after(SETTINGS.interval_seconds) == ["ClaimShared"]
 
     earlier, now = reported.moments
     later = began + timedelta(seconds=now - earlier)
@@ -178,10 +178,10 @@ async def test_of_many_claims_it_is_told_little_by_little(reported: Reported) ->
     for name in names:
         put(reported.world, an_allocated_claim(name, f"at-{name}", queue="vision"))
 
-    guests = [guest(f"at-{name}", claims=(name,)) for name in names]
-    assert len(await reported.see(*guests, seconds=60.0)) == len(names)
+    foreign_pods = [guest(f"at-{name}", claims=(name,)) for name in names]
+    assert len(await reported.see(*foreign_pods, seconds=60.0)) == len(names)
     gaps = [later - earlier for earlier, later in pairwise(reported.moments)]
-    assert min(gaps) >= SETTINGS.pace_seconds
+    assert min(gaps) >= SETTINGS.pause_seconds
 
 
 @in_virtual_time

@@ -18,7 +18,7 @@ from scheduler_plugin.accounting.assumptions import Assumptions
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_views import Trial
-from scheduler_plugin.judging.gangs import Together, judge_waiting
+from scheduler_plugin.judging.gangs import GangAdmitted, judge_waiting
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName
 from scheduler_plugin.objects.pods import PodGroupView
 from tests.scheduler_plugin.builders import (
@@ -100,7 +100,7 @@ class Forget:
 
     def __call__(self, world: World | Trial) -> None:
         assumptions = world.assumptions
-        (assumptions.forget_for_good if self.for_good else assumptions.forget)(pod_uid(self.pod))
+        (assumptions.forget_with_hold if self.for_good else assumptions.forget)(pod_uid(self.pod))
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def test_an_error_anywhere_in_a_verdict_on_a_group_changes_nothing(line: int) ->
     world = a_world_with_a_gang()
     pod = world.facts.pod_named("default", "g0")
     assert pod is not None
-    assert isinstance(judge_waiting(pod, world), Together)
+    assert isinstance(judge_waiting(pod, world), GangAdmitted)
     before, heard = image(world), list[object]()
     world.assumptions.subscribe(heard.append)
     subscribed = image(world)

@@ -61,11 +61,11 @@ def test_a_bystander_takes_of_its_node_and_nobody_hears(
 
     assert cluster.inventory.nodes.used("n") == ASKED
     assert list(cluster.world.facts.pods()) == []
-    leaving = a_bystander()
-    leaving["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    cluster.note_pod(versioned(leaving, 6))
-    assert cluster.inventory.nodes.leaving("n") == {pod_uid("b")}
-    cluster.kinds.pods.store.take_deletion(versioned(leaving, 7))
+    terminating = a_bystander()
+    terminating["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+    cluster.note_pod(versioned(terminating, 6))
+    assert cluster.inventory.nodes.terminating("n") == {pod_uid("b")}
+    cluster.kinds.pods.store.take_deletion(versioned(terminating, 7))
     assert cluster.inventory.nodes.used("n") == {}
     assert heard == []
 

@@ -24,7 +24,7 @@ from scheduler_plugin.objects.names import QueueName, Reason
 from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import NamespaceView, PodClaim
-from scheduler_plugin.objects.projections import is_kept
+from scheduler_plugin.objects.projections import is_relevant
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -89,7 +89,7 @@ class Scene:
         body = a_pod_object(name, **fields)
         view = pod_view(body, SETTINGS)
         self.cluster.pods[name] = view
-        if is_kept(view, SETTINGS) and not self.cluster.lags:
+        if is_relevant(view, SETTINGS) and not self.cluster.lags:
             put(self.cluster.world, view)
         return body
 

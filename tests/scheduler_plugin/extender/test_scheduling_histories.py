@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cleanup.charged_queues import ChargedQueues, without_finalizer
 from scheduler_plugin.judging.verdicts import Admitted, assume, bind_request, judge
-from scheduler_plugin.keeping.charged_queues import ChargedQueues, unkept
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.bindings import BindRequest
 from scheduler_plugin.objects.claims import ClaimView, Result
@@ -66,7 +66,7 @@ def put_ceilings(world: World, name: str, ceilings: tuple[int, int]) -> None:
     parent = {"parent": PARENTS[name]} if name in PARENTS else {}
     queue, before = a_queue(name, **parent, onvif=ceilings), world.facts.tree.get(QueueName(name))
     if before is not None:
-        queue = replace(queue, is_kept=before.is_kept, is_deleting=before.is_deleting)
+        queue = replace(queue, has_finalizer=before.has_finalizer, is_deleting=before.is_deleting)
     world.put_queue(queue)
 
 
@@ -400,10 +400,10 @@ class Scheduling(RuleBasedStateMachine):
     def keep(self, request: BindRequest) -> bool:
         """Have the finalizer on all queues that a binding charges; False where one goes."""
         charged = {owner.queue for owner in request.claims} | {request.queue}
-        for queue in unkept(sorted(charged), self.world):
+        for queue in without_finalizer(sorted(charged), self.world):
             if queue.is_deleting:
                 return False
-            self.world.put_queue(replace(queue, is_kept=True))
+            self.world.put_queue(replace(queue, has_finalizer=True))
         return all(name in self.world.facts.tree for name in charged if name)
 
     @rule(name=st.sampled_from(["leaf", "leaf", "right", "left"]))
@@ -413,11 +413,11 @@ class Scheduling(RuleBasedStateMachine):
         if found is None:
             return
         # Of a parent the webhook may have been asked before its child came.
-        if not found.is_kept:
+        if not found.has_finalizer:
             assert self.used().of(name, self.world) == (0, 0), "those above it would be relieved"
         if self.world.facts.tree.children(found.name):
             return
-        if found.is_kept:
+        if found.has_finalizer:
             self.world.put_queue(replace(found, is_deleting=True))
         else:
             self.world.delete_queue(found.name)
@@ -464,7 +464,7 @@ class Scheduling(RuleBasedStateMachine):
             if found is not None and queue.is_deleting:
                 self.world.delete_queue(queue.name)
             elif found is not None:
-                self.world.put_queue(replace(queue, is_kept=found.kept))
+                self.world.put_queue(replace(queue, has_finalizer=found.present))
 
     def check_admitted(self, request: BindRequest) -> None:
         """What the pod adds to, it fits, with all that was admitted before."""
@@ -499,7 +499,7 @@ class Scheduling(RuleBasedStateMachine):
         self.write_labels(request)
         if then == "killed":
             return
-        self.world.assumptions.binding_asked(pod.uid)
+        self.world.assumptions.binding_requested(pod.uid)
         self.unseen[pod.uid] = replace(pod, node="node-a", queue=request.queue, queue_is_bound=True)
         if not then:
             self.watch_pods()

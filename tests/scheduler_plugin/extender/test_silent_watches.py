@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
 from scheduler_plugin.extender.messages import NotAnswered, Passed
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.amounts import NO_CHARGES
@@ -124,7 +124,7 @@ async def test_nobody_leaves_for_a_pod_that_may_be_bound(scene: Scene) -> None:
 
 async def test_decision_that_was_not_carried_out_lapses_as_ever(scene: Scene) -> None:
     scene.extender.filter(scene.pod("a", queue="vision", requests={"akri.sh/onvif": 1}))
-    scene.now += LAPSE
+    scene.now += ASSUMED_TTL
 
     assert not refused(scene)
 

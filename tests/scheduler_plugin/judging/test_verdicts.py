@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.accounting import facts_views
-from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.equivalence_classes import equivalence_class
@@ -1066,7 +1066,7 @@ def test_a_verdict_changes_nothing_of_what_is_assumed() -> None:
     admit(world, a_pod("a", claims=["first"], queue="vision"))
     late = a_pod("b", claims=["second"], queue="vision")
 
-    lapsed = NOW + LAPSE
+    lapsed = NOW + ASSUMED_TTL
     assert isinstance(judge(late, world.facts.claims_of(late), world), Refused)
     assert len(world.assumptions) == 1
     assert isinstance(verdict(world, late, now=lapsed), Admitted)

@@ -169,12 +169,12 @@ def test_a_pod_says_whether_it_asks_for_what_is_not_looked_at(
 
 
 def test_only_a_pod_that_may_be_bound_has_needs() -> None:
-    leaving = a_pod_object()
-    leaving["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+    terminating = a_pod_object()
+    terminating["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
 
     assert a_pod().needs is not None
     assert a_pod(node="n").needs is None
-    assert pod_view(leaving, SETTINGS).needs is None
+    assert pod_view(terminating, SETTINGS).needs is None
 
 
 def test_a_gated_pod_whose_selector_changes_is_another() -> None:
@@ -188,8 +188,8 @@ def test_a_bystander_is_what_it_takes_of_its_node() -> None:
     assert project_pod(body, SETTINGS) is None
     assert project_stored_pod(body, SETTINGS) == PodOnNode(pod_uid("b"), "n", asked)
     body["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
-    leaving = PodOnNode(pod_uid("b"), "n", asked, is_leaving=True)
-    assert project_stored_pod(body, SETTINGS) == leaving
+    terminating = PodOnNode(pod_uid("b"), "n", asked, is_terminating=True)
+    assert project_stored_pod(body, SETTINGS) == terminating
 
 
 def test_a_bystander_that_takes_of_no_node_is_not_kept() -> None:

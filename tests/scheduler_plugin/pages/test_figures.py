@@ -82,7 +82,7 @@ async def test_what_may_be_taken_back_and_whose_quota_is_not_met_is_told() -> No
     world = shared_world()
     world.put_queue(a_queue("vision", onvif=(0, 4)))
     world.put_pod(a_pod("a", queue="vision", claims=("cam",), node="n", phase="Running"))
-    world.tell_unmet({QueueName("robots"): "Nobody can go."})
+    world.report_unmet({QueueName("robots"): "Nobody can go."})
 
     told = await figures(world)
 

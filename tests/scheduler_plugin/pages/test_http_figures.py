@@ -101,11 +101,11 @@ async def test_who_leaves_takes_the_page_from_nobody(
 ) -> None:
     maker.may_end.clear()
     async with pages(maker) as url:
-        leaving = asyncio.create_task(text(session, url))
+        terminating = asyncio.create_task(text(session, url))
         await maker.begun.wait()
         staying = asyncio.create_task(text(session, url))
-        leaving.cancel()
-        await asyncio.wait([leaving])
+        terminating.cancel()
+        await asyncio.wait([terminating])
         maker.may_end.set()
 
         assert await staying == "page 1"

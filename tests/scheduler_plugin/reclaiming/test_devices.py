@@ -308,11 +308,11 @@ def test_a_device_that_is_about_to_be_free_is_waited_for() -> None:
 
 def test_a_device_whose_node_is_about_to_have_room_is_waited_for() -> None:
     """The pod that goes has the CPU, too; nobody else is evicted while it takes its time."""
-    leaving = a_pod_on_node("r1", "2")
-    leaving["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
+    terminating = a_pod_on_node("r1", "2")
+    terminating["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
     cluster = a_cluster(use("robots", "r1"), use("robots", "r2", on="d2"), waiting())
     put(cluster.world, a_used_pod("r1", "robots", "r1", deleting=True))
-    cluster.pods["n"] = [leaving, a_pod_on_node("r2", "2")]
+    cluster.pods["n"] = [terminating, a_pod_on_node("r2", "2")]
     cluster.waiting = {"spec": {"containers": [asking("2")]}}
 
     assert isinstance(cluster.decide(), InProgress)
@@ -407,9 +407,9 @@ def test_what_is_free_is_used_and_only_the_rest_taken() -> None:
 
 
 def test_what_leaves_one_of_the_devices_anyway_is_waited_for_as_well() -> None:
-    leaving = use("robots", "r1", on="d1", deleting=True)
+    terminating = use("robots", "r1", on="d1", deleting=True)
     unrelated = use("robots", "r3", on="d3", deleting=True, node="far")
-    decision = a_cluster_for([a_request(count=2)], leaving, FULL[1], unrelated).decide()
+    decision = a_cluster_for([a_request(count=2)], terminating, FULL[1], unrelated).decide()
 
     assert isinstance(decision, Targets)
     assert [pod.name for pod in decision.pods] == ["r2"]
@@ -539,7 +539,7 @@ def a_cluster_of_slots(*pods: Any, slots: str = "1", wants: int = 1) -> Cluster:
     ]
     for body, pod in zip(cluster.pods["n"], pods, strict=True):
         if pod.deleting:
-            body["metadata"]["deletionTimestamp"] = pod.leaves_at
+            body["metadata"]["deletionTimestamp"] = pod.grace_ends_at
     return cluster
 
 

@@ -21,8 +21,8 @@ def a_node(name: str, **allocatable: int) -> NodeView:
     return NodeView(name=name, labels={}, allocatable=allocatable)
 
 
-def a_pod_on(node: str, uid: str, *, is_leaving: bool = False, **asked: int) -> PodOnNode:
-    return PodOnNode(PodUid(uid), node, asked, is_leaving)
+def a_pod_on(node: str, uid: str, *, is_terminating: bool = False, **asked: int) -> PodOnNode:
+    return PodOnNode(PodUid(uid), node, asked, is_terminating)
 
 
 def summed(*parts: Thousandths) -> dict[str, int]:
@@ -55,10 +55,10 @@ class NodesMachine(RuleBasedStateMachine):
         uid=st.sampled_from(UIDS),
         node=st.sampled_from(NAMES),
         asked=AMOUNTS,
-        is_leaving=st.booleans(),
+        is_terminating=st.booleans(),
     )
-    def put_pod(self, uid: PodUid, node: str, asked: dict[str, int], is_leaving: bool) -> None:
-        pod = PodOnNode(uid, node, asked, is_leaving)
+    def put_pod(self, uid: PodUid, node: str, asked: dict[str, int], is_terminating: bool) -> None:
+        pod = PodOnNode(uid, node, asked, is_terminating)
         self.nodes.put_pod(pod)
         self.pods[uid] = pod
 
@@ -95,7 +95,7 @@ class NodesMachine(RuleBasedStateMachine):
             assert self.nodes.get(name) == self.views.get(name)
             assert set(self.nodes.pods_on(name)) == {pod.uid for pod in there}
             assert self.nodes.used(name) == summed(*(pod.asked for pod in there))
-            assert self.nodes.leaving(name) == {pod.uid for pod in there if pod.is_leaving}
+            assert self.nodes.terminating(name) == {pod.uid for pod in there if pod.is_terminating}
 
     def _on(self, name: str) -> list[PodOnNode]:
         return [pod for pod in self.pods.values() if pod.node == name]

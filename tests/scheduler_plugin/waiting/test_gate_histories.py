@@ -415,7 +415,7 @@ class Waiting(RuleBasedStateMachine):
             return
         for use in found.claims:
             self.reserve(use.claim, pod, use.owner, use.owner_pod)
-        self.world.assumptions.binding_asked(pod.uid)
+        self.world.assumptions.binding_requested(pod.uid)
         self.unseen[pod.uid] = replace(pod, node="node-a", queue=found.queue, queue_is_bound=True)
         if not then:
             self.watch_pods()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kube.shapes.reading import UnreadableError
-from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
@@ -445,16 +445,16 @@ def test_after_its_lapse_a_pod_without_a_gate_is_not_decided_about_again() -> No
     assert names(decide(keeper, NOW)) == ["p0"]
     told(world, keeper, replace(pod, gates=()))
 
-    assert decide(keeper, NOW + LAPSE - timedelta(seconds=1)) == ()
-    assert names(decide(keeper, NOW + LAPSE)) == ["p1"]
+    assert decide(keeper, NOW + ASSUMED_TTL - timedelta(seconds=1)) == ()
+    assert names(decide(keeper, NOW + ASSUMED_TTL)) == ["p1"]
 
 
 def test_a_pod_whose_gate_is_still_there_after_the_lapse_waits_again() -> None:
     keeper = GateKeeper(a_world(a_queue("a", onvif=(0, 1)), a_gated_pod("a")))
     decide(keeper, NOW)
 
-    assert keeper.next_look() == LAPSE.total_seconds()
-    assert names(decide(keeper, NOW + LAPSE)) == ["a"]
+    assert keeper.next_look() == ASSUMED_TTL.total_seconds()
+    assert names(decide(keeper, NOW + ASSUMED_TTL)) == ["a"]
 
 
 def test_a_gate_that_cannot_be_removed_starves_nobody() -> None:

@@ -465,7 +465,7 @@ class Histories(RuleBasedStateMachine):
         assert ledger.by_queue() == anew.by_queue()
         assert ledger.orphans() == anew.orphans()
         for queue in self.world.facts.tree:
-            assert ledger.shut_out(queue.name) == anew.shut_out(queue.name)
+            assert ledger.unattributed_of(queue.name) == anew.unattributed_of(queue.name)
 
     @invariant()
     def the_ledger_is_the_plain_sum(self) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from scheduler_plugin.accounting.assumed import AssumedClaim, AssumedPod
-from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
 from scheduler_plugin.accounting.charges.entries import QueueUsage
 from scheduler_plugin.accounting.charges.owners import (
     Owner,
@@ -112,7 +112,7 @@ def test_label_stays_while_a_pod_that_relies_on_it_may_be_bound() -> None:
     put(world, a_pod("a", claims=["cam"], queue="vision"), joiner)
     put(world, an_allocated_claim("cam", "a", "b", queue="vision", owner_pod="a"))
     admit(world, joiner, at_bind=True)
-    world.assumptions.binding_asked(joiner.uid)
+    world.assumptions.binding_requested(joiner.uid)
 
     world.delete_pod(pod_uid("a"))
     put(world, an_allocated_claim("cam", "b", queue="vision", owner_pod="a"))
@@ -331,12 +331,12 @@ def test_pod_whose_binding_is_under_way_does_not_lapse_as_the_one_that_decided_a
     assumptions = a_world().assumptions
     decider = AssumedPod(pod_uid("a"), VISION)
     assumptions.assume(decider, (), amounts(onvif=1), NOW)
-    assumptions.binding_asked(decider.uid)
+    assumptions.binding_requested(decider.uid)
 
     claim = AssumedClaim(claim_uid("cam"), NO_QUEUE, amounts(onvif=1), decided_by=decider)
     assumptions.assume(AssumedPod(pod_uid("b"), ROBOTS), [claim], NO_CHARGES, NOW)
 
-    assert assumptions.expire(NOW + LAPSE) == (pod_uid("b"),)
+    assert assumptions.expire(NOW + ASSUMED_TTL) == (pod_uid("b"),)
     assert assumptions.usage.of(VISION) == amounts(onvif=2)
 
 

@@ -385,7 +385,7 @@ def test_pod_that_comes_and_goes_has_the_queue_that_it_names_looked_at() -> None
     world.delete_pod(pod_uid("a"))
 
     assert (came, touched(world)) == (("vision",), ("vision",))
-    assert world.ledger.shut_out(QueueName("vision")) == ()
+    assert world.ledger.unattributed_of(QueueName("vision")) == ()
 
 
 # Which queues are to be looked at after an event.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.accounting.figures.queue_status import (
-    Besides,
+    StatusInputs,
     queue_object,
     queue_status,
 )
@@ -172,8 +172,8 @@ def test_the_condition_of_the_queue_tells_it_and_a_new_leader_leaves_it() -> Non
     excess.look(0.0)
 
     def status(obj: dict[str, Any]) -> Any:
-        besides = Besides(excess=excess.of(found.queue.name))
-        return queue_status(queue_object(obj), world, NOW, besides)
+        inputs = StatusInputs(excess=excess.of(found.queue.name))
+        return queue_status(queue_object(obj), world, NOW, inputs)
 
     assert condition(status(obj)) == ""
     excess.look(LASTING_SECONDS)

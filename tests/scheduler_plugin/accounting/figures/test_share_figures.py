@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from scheduler_plugin.accounting.figures.queue_status import Besides, queue_object, queue_status
+from scheduler_plugin.accounting.figures.queue_status import (
+    StatusInputs,
+    queue_object,
+    queue_status,
+)
 from scheduler_plugin.accounting.figures.share_figures import SECONDS, ShareFigures
 from scheduler_plugin.objects.names import QueueName
 from tests.scheduler_plugin.builders import (
@@ -50,7 +54,7 @@ def test_the_status_shows_it() -> None:
     found = queue_object(obj)
     world.put_queue(found.queue)
 
-    status = queue_status(found, world, NOW, Besides(share=amounts(onvif=3)))
+    status = queue_status(found, world, NOW, StatusInputs(share=amounts(onvif=3)))
 
     assert status is not None
     assert status["share"] == {"onvif": 3}

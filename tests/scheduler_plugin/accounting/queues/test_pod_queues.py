@@ -8,9 +8,9 @@ import pytest
 
 from scheduler_plugin.accounting.charges.owners import owner_of
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cleanup.owner_exits import owner_exit
+from scheduler_plugin.cleanup.stale_claims import attribution
 from scheduler_plugin.judging.verdicts import Admitted, Refused
-from scheduler_plugin.keeping.leaving import owner_exit
-from scheduler_plugin.keeping.leftovers import attribution
 from scheduler_plugin.objects.amounts import NO_CHARGES, ResourceKey
 from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, QueueName, Reason
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
@@ -307,7 +307,7 @@ def test_a_decision_elsewhere_that_lapses_makes_room(scene: Scene) -> None:
     assert scene.tries(other)
     scene.refused(a_plain_pod("p0"))
     assert scene.told() == []
-    scene.now += LAPSE
+    scene.now += ASSUMED_TTL
 
     assert scene.told() == ["p0"]
 

@@ -2,7 +2,7 @@
 
     changed claim, pod, decision ─┐
     changed Queue, each minute ───┴─► key: UID of a claim ──► next step
-                 ▲                                            (scheduler_plugin.keeping)
+                 ▲                                            (scheduler_plugin.cleanup)
                  └── requeued ◄───────────────────────────────── none, or one step ──► API server
 
 Every process reconciles, so that each knows how long a claim has been stale. Only the process that
@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 
 from binder import apiserver_events
+from binder.cleanup.apiserver_cleanup_steps import Steps
+from binder.cleanup.periods import Periods
 from binder.evictions.apiserver_evictions import EVICTED_SECONDS, HELD_BACK, HeldBackError
-from binder.keeping.apiserver_steps import Steps
-from binder.keeping.periods import Periods
 from kube.api import (
     After,
     ConflictError,

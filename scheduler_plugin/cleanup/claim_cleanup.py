@@ -1,9 +1,9 @@
 """The cleanup of claims: the next step for one claim.
 
-    1 a stale owner is removed                               `leftovers`
-    2 an orphan is attributed                                `leftovers`
-    3 finished consumers, unused allocations are cleared     `leftovers`
-    4 owner exit                                             `leaving`
+    1 a stale owner is removed                               `stale_claims`
+    2 an orphan is attributed                                `stale_claims`
+    3 finished consumers, unused allocations are cleared     `stale_claims`
+    4 owner exit                                             `owner_exits`
 
 One step is returned at a time, since each changes the input of the next. If a step is not due yet,
 the time to look again is returned. Otherwise only changes of the claim, its pods, decisions in
@@ -16,25 +16,25 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leaving import (
+from scheduler_plugin.cleanup.owner_exits import (
     EvictForeign,
-    OwnerLeftAt,
+    OwnerExitTime,
     RequeueAt,
-    goes_on,
+    may_continue,
     owner_exit,
 )
-from scheduler_plugin.keeping.leftovers import (
+from scheduler_plugin.cleanup.stale_claims import (
     GRACE,
     Attribution,
     ClaimCleared,
     EndedOwner,
-    Leftovers,
+    StaleClaims,
     attribution,
     ended_owner,
 )
 from scheduler_plugin.objects.names import ClaimUid
 
-Step: TypeAlias = EndedOwner | Attribution | ClaimCleared | OwnerLeftAt | EvictForeign
+Step: TypeAlias = EndedOwner | Attribution | ClaimCleared | OwnerExitTime | EvictForeign
 
 
 class ClaimCleanup:
@@ -47,32 +47,32 @@ class ClaimCleanup:
     def __init__(self, world: World, grace: timedelta = GRACE) -> None:
         """`grace` is how long stale consumers and allocations stay."""
         self.world = world
-        self._leftovers = Leftovers(world, grace)
+        self._stale_claims = StaleClaims(world, grace)
 
     def next_step(self, uid: ClaimUid, now: datetime) -> Step | RequeueAt | None:
         """The next step for a claim, or when to look again; None until something changes."""
         # This look always comes first: the grace period begins with it.
-        left_over = self._leftovers.look(uid, now)
+        stale = self._stale_claims.look(uid, now)
         step = ended_owner(uid, self.world) or attribution(uid, self.world)
         if step is not None:
             return step
-        if isinstance(left_over, ClaimCleared):
-            return left_over
-        return _earlier(owner_exit(uid, self.world, now), left_over)
+        if isinstance(stale, ClaimCleared):
+            return stale
+        return _earlier(owner_exit(uid, self.world, now), stale)
 
     def is_due(self, eviction: EvictForeign, now: datetime) -> bool:
         """Whether the eviction is still due, with exactly these pods."""
         found = owner_exit(eviction.uid, self.world, now)
         return isinstance(found, EvictForeign) and set(found.pods) == set(eviction.pods)
 
-    def goes_on(self, eviction: EvictForeign) -> bool:
+    def may_continue(self, eviction: EvictForeign) -> bool:
         """Whether an eviction in progress may continue with its next pod."""
-        return goes_on(eviction, self.world)
+        return may_continue(eviction, self.world)
 
 
 def _earlier(
-    step: OwnerLeftAt | EvictForeign | RequeueAt | None, at: datetime | None
-) -> OwnerLeftAt | EvictForeign | RequeueAt | None:
+    step: OwnerExitTime | EvictForeign | RequeueAt | None, at: datetime | None
+) -> OwnerExitTime | EvictForeign | RequeueAt | None:
     if at is None or (step is not None and not isinstance(step, RequeueAt)):
         return step
     return RequeueAt(min(at, step.at) if step is not None else at)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leaving import RequeueAt
-from scheduler_plugin.keeping.stale_gangs import (
+from scheduler_plugin.cleanup.owner_exits import RequeueAt
+from scheduler_plugin.cleanup.stale_gangs import (
     EvictGang,
     GangStep,
     MarkStale,

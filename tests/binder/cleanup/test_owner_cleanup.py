@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from binder.keeping import apiserver_keeper
+from binder.cleanup import apiserver_claim_cleanup
 from scheduler_plugin.api import ClaimUid
 from tests.binder.builders import FakeFence
+from tests.binder.cleanup.cleanup_scenes import Scene
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault
-from tests.binder.keeping.kept_claims import Scene
 from tests.binder.virtual_time import in_virtual_time
 from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, admit, claim_uid
 
@@ -72,7 +72,7 @@ async def test_many_owners_are_removed_a_few_at_a_time() -> None:
     async with scene.running():
         await scene.until(lambda: all(scene.server.owner(name) == NOBODY for name in names))
 
-    assert max(under_way) == apiserver_keeper.WORKERS
+    assert max(under_way) == apiserver_claim_cleanup.WORKERS
 
 
 @in_virtual_time
@@ -195,7 +195,7 @@ async def test_a_claim_that_is_gone_or_made_anew_is_not_written(uid: str) -> Non
 @in_virtual_time
 async def test_a_removal_that_is_forbidden_keeps_no_other_from_its_turn() -> None:
     scene = Scene()
-    for number in range(apiserver_keeper.WORKERS):
+    for number in range(apiserver_claim_cleanup.WORKERS):
         scene.add(f"odd-{number}")
         # The policy of the server sees a label of a user's where the world saw the binder's.
         del scene.server.claim(f"odd-{number}")["metadata"]["annotations"]["moorage.dev/owner-pod"]
@@ -203,7 +203,9 @@ async def test_a_removal_that_is_forbidden_keeps_no_other_from_its_turn() -> Non
     async with scene.running():
         await scene.until(lambda: scene.server.owner() == NOBODY)
 
-    assert {scene.server.owner(f"odd-{n}")[0] for n in range(apiserver_keeper.WORKERS)} == {"a"}
+    assert {scene.server.owner(f"odd-{n}")[0] for n in range(apiserver_claim_cleanup.WORKERS)} == {
+        "a"
+    }
 
 
 @pytest.mark.parametrize("fault", [Fault.KILLED_BEFORE, Fault.KILLED_AFTER])

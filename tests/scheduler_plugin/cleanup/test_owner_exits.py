@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leaving import EvictForeign, OwnerLeftAt, RequeueAt, owner_exit
+from scheduler_plugin.cleanup.owner_exits import EvictForeign, OwnerExitTime, RequeueAt, owner_exit
 from scheduler_plugin.objects.names import OWNER_LEFT_AT_ANNOTATION, QueueName
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -41,8 +41,8 @@ def a_left_world(*objects: object, owner: Any = None, **claim: Any) -> World:
     return a_world(owner or a_queue("a", **EVICT), a_queue("b"), foreign(), cam, *objects)
 
 
-def left_at(value: str | None) -> OwnerLeftAt:
-    return OwnerLeftAt(
+def left_at(value: str | None) -> OwnerExitTime:
+    return OwnerExitTime(
         namespace="default", name="cam", uid=CLAIM, resource_version="1", value=value
     )
 

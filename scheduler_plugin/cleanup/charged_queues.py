@@ -17,21 +17,21 @@ from dataclasses import dataclass
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import Queue, QueueName
 
-REST_SECONDS = 30.0
+IDLE_SECONDS = 30.0
 """How long an uncharged queue keeps the finalizer, since the next charge may follow soon."""
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class FinalizerWrite:
     """A write that adds or removes the finalizer of a queue.
 
     Attributes:
         queue: The queue in the version that was judged; its UID is the precondition of the write.
-        kept: Whether the finalizer is added.
+        present: Whether the finalizer is added.
     """
 
     queue: Queue
-    kept: bool
+    present: bool
 
 
 def is_charged(name: QueueName, world: World) -> bool:
@@ -39,7 +39,7 @@ def is_charged(name: QueueName, world: World) -> bool:
     return world.ledger.is_charged(name) or name in world.assumptions.usage
 
 
-def unkept(
+def without_finalizer(
     queues: Iterable[QueueName], world: World, releasing: Collection[QueueName] = ()
 ) -> tuple[Queue, ...]:
     """The charged queues among these and their ancestors that lack the finalizer, or may lack it.
@@ -54,7 +54,7 @@ def unkept(
     return tuple(
         queue
         for queue in found
-        if queue is not None and (not queue.is_kept or queue.name in releasing)
+        if queue is not None and (not queue.has_finalizer or queue.name in releasing)
     )
 
 
@@ -68,7 +68,7 @@ class ChargedQueues:
         self._world = world
         self._idle: dict[QueueName, float] = {}
 
-    def look(self, name: QueueName, now: float) -> Keep | None:
+    def look(self, name: QueueName, now: float) -> FinalizerWrite | None:
         """The write that a queue needs now; None if it needs none, or not yet."""
         queue = self._world.facts.tree.get(name)
         if queue is None:
@@ -76,13 +76,13 @@ class ChargedQueues:
         if is_charged(name, self._world):
             self._idle.pop(name, None)
             # The API server refuses new finalizers on a terminating object.
-            stays = queue.is_kept or queue.is_deleting
-            return None if stays else Keep(queue, kept=True)
-        if not queue.is_kept:
+            stays = queue.has_finalizer or queue.is_deleting
+            return None if stays else FinalizerWrite(queue, present=True)
+        if not queue.has_finalizer:
             self._idle.pop(name, None)
             return None
-        over_at = self._idle.setdefault(name, now + REST_SECONDS)
-        return Keep(queue, kept=False) if queue.is_deleting or over_at <= now else None
+        over_at = self._idle.setdefault(name, now + IDLE_SECONDS)
+        return FinalizerWrite(queue, present=False) if queue.is_deleting or over_at <= now else None
 
     def forget_gone(self) -> None:
         """Forget queues that no longer exist."""

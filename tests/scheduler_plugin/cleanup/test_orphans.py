@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduler_plugin.accounting.assumptions import LAPSE
+from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leftovers import Attribution, attribution
+from scheduler_plugin.cleanup.stale_claims import Attribution, attribution
 from scheduler_plugin.objects.names import AccountingSettings, OrphanPolicy, QueueName
 from scheduler_plugin.objects.pods import NamespaceView
 from tests.scheduler_plugin.builders import (
@@ -108,7 +108,7 @@ def test_a_claim_that_a_decision_in_flight_is_about_is_left_alone() -> None:
     admit(world, joins)
     assert attribution(CLAIM, world) is None
 
-    world.assumptions.expire(NOW + LAPSE)
+    world.assumptions.expire(NOW + ASSUMED_TTL)
 
     assert attribution(CLAIM, world) is not None
 

@@ -22,7 +22,7 @@ MOST_REPORTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Guests:
+class ForeignPods:
     """The pods of other queues that use a claim, or that are refused its use."""
 
     claim: ClaimUid
@@ -48,43 +48,43 @@ class SharedClaims:
 
     def __init__(self, world: WorldView) -> None:
         self._world = world
-        self._reported: LRUCache[tuple[Guests, QueueName], bool] = LRUCache(MOST_REPORTED)
-        self._news: dict[Guests, dict[QueueName, PodUid]] = {}
+        self._reported: LRUCache[tuple[ForeignPods, QueueName], bool] = LRUCache(MOST_REPORTED)
+        self._news: dict[ForeignPods, dict[QueueName, PodUid]] = {}
 
-    def note(self, uid: PodUid) -> tuple[Guests, ...]:
+    def note(self, uid: PodUid) -> tuple[ForeignPods, ...]:
         """Take a changed pod; returns the keys for which there is a new report."""
         pod = self._world.facts.pod(uid)
         if pod is None or pod.ended or not (queue := self._world.facts.queue_of(pod)):
             return ()
         news = []
         for claim in self._world.facts.claims_of(pod):
-            guests = Guests(claim.uid, pod.is_bound)
-            if (guests, queue) not in self._reported and self._owner(pod, queue, claim):
-                self._reported[guests, queue] = True
-                self._news.setdefault(guests, {})[queue] = uid
-                news.append(guests)
+            foreign_pods = ForeignPods(claim.uid, pod.is_bound)
+            if (foreign_pods, queue) not in self._reported and self._owner(pod, queue, claim):
+                self._reported[foreign_pods, queue] = True
+                self._news.setdefault(foreign_pods, {})[queue] = uid
+                news.append(foreign_pods)
         return tuple(news)
 
-    def take(self, guests: Guests) -> SharedClaim | None:
+    def take(self, foreign_pods: ForeignPods) -> SharedClaim | None:
         """The report, without what is no longer true; None if nothing is."""
-        pods = self._news.pop(guests, {})
-        claim = self._world.facts.claim(guests.claim)
+        pods = self._news.pop(foreign_pods, {})
+        claim = self._world.facts.claim(foreign_pods.claim)
         if claim is None:
             return None
-        note = " ".join(self._sentences(guests, claim, pods))
-        return SharedClaim(claim, guests.are_bound, note) if note else None
+        note = " ".join(self._sentences(foreign_pods, claim, pods))
+        return SharedClaim(claim, foreign_pods.are_bound, note) if note else None
 
     def _sentences(
-        self, guests: Guests, claim: ClaimView, pods: Mapping[QueueName, PodUid]
+        self, foreign_pods: ForeignPods, claim: ClaimView, pods: Mapping[QueueName, PodUid]
     ) -> list[str]:
         sentences = []
         for queue, uid in pods.items():
             pod = self._world.facts.pod(uid)
-            is_so = pod is not None and not pod.ended and pod.is_bound == guests.are_bound
+            is_so = pod is not None and not pod.ended and pod.is_bound == foreign_pods.are_bound
             if pod is not None and is_so and (owner := self._owner(pod, queue, claim)):
                 sentences.append(_sentence(claim, pod, queue, owner))
             else:
-                self._reported.pop((guests, queue), None)  # The queue's next pod is reported.
+                self._reported.pop((foreign_pods, queue), None)  # The queue's next pod is reported.
         return sentences
 
     def _owner(self, pod: PodView, queue: QueueName, claim: ClaimView) -> QueueName:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from scheduler_plugin.keeping.leaving import EvictForeign, OwnerLeftAt, RequeueAt
-from scheduler_plugin.keeping.leftovers import GRACE, Attribution, ClaimCleared, EndedOwner
-from scheduler_plugin.keeping.upkeep import ClaimCleanup
+from scheduler_plugin.cleanup.claim_cleanup import ClaimCleanup
+from scheduler_plugin.cleanup.owner_exits import EvictForeign, OwnerExitTime, RequeueAt
+from scheduler_plugin.cleanup.stale_claims import GRACE, Attribution, ClaimCleared, EndedOwner
 from scheduler_plugin.objects.names import OWNER_LEFT_AT_ANNOTATION
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -47,7 +47,7 @@ def test_the_grace_of_what_is_left_over_runs_while_other_steps_are_taken() -> No
     world = a_world(*QUEUES, FOREIGN, ENDED, cam)
     cleanup = ClaimCleanup(world)
 
-    assert isinstance(cleanup.next_step(CLAIM, NOW), OwnerLeftAt)
+    assert isinstance(cleanup.next_step(CLAIM, NOW), OwnerExitTime)
     assert isinstance(cleanup.next_step(CLAIM, NOW + GRACE), ClaimCleared)
 
 
@@ -89,11 +89,11 @@ def test_an_eviction_goes_on_while_its_pods_go_and_until_the_owner_comes() -> No
     world.delete_pod(FOREIGN.uid)
 
     assert not cleanup.is_due(found, due)
-    assert cleanup.goes_on(found)
+    assert cleanup.may_continue(found)
     admit(world, back, now=due)
-    assert not cleanup.goes_on(found)
+    assert not cleanup.may_continue(found)
     world.delete_claim(CLAIM)
-    assert not cleanup.goes_on(found)
+    assert not cleanup.may_continue(found)
 
 
 def test_a_claim_in_order_needs_nothing() -> None:

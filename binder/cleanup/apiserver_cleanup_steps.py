@@ -17,7 +17,7 @@ from scheduler_plugin.api import (
     ClaimCleared,
     EndedOwner,
     EvictForeign,
-    OwnerLeftAt,
+    OwnerExitTime,
     PodToEvict,
     Step,
 )
@@ -59,10 +59,10 @@ class Steps:
             case ClaimCleared():
                 await self.claims.clear(step)
                 self._record(apiserver_events.cleared(step))
-            case OwnerLeftAt():
-                await self.claims.note_left(step)
+            case OwnerExitTime():
+                await self.claims.write_exit_time(step)
                 if step.sentence:
-                    self._record(apiserver_events.owner_left(step))
+                    self._record(apiserver_events.owner_exited(step))
             case EvictForeign():
                 await self._evict(step)
 
@@ -76,7 +76,7 @@ class Steps:
             raise ConflictError("the pods to evict changed")
         count = 0
         for pod in step.pods:
-            if not self.cleanup.goes_on(step):
+            if not self.cleanup.may_continue(step):
                 return
             try:
                 is_evicted = await self.evictor.evict(pod)
@@ -92,4 +92,4 @@ class Steps:
         self._record(apiserver_events.pod_evicted(pod, step))
 
     def _record(self, event: Event) -> None:
-        apiserver_events.tell(event, self.record)
+        apiserver_events.report(event, self.record)

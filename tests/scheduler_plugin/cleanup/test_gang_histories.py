@@ -13,12 +13,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scheduler_plugin.keeping.leaving import RequeueAt
-from scheduler_plugin.keeping.stale_gangs import EvictGang, MarkStale, MarkWhole, gang_step
+from scheduler_plugin.cleanup.owner_exits import RequeueAt
+from scheduler_plugin.cleanup.stale_gangs import EvictGang, MarkStale, MarkWhole, gang_step
 from scheduler_plugin.objects.names import NO_QUEUE
 from scheduler_plugin.objects.pods import PodGroupView
 from tests.scheduler_plugin.builders import NOW, an_allocated_claim, pod_uid, put
-from tests.scheduler_plugin.keeping.test_stale_gangs import GRACE, a_group_world, a_member
+from tests.scheduler_plugin.cleanup.test_stale_gangs import GRACE, a_group_world, a_member
 
 LEAST = 3
 

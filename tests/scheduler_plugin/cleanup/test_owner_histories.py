@@ -17,17 +17,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from scheduler_plugin.accounting.charges.owners import labelled_owner, runs
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.verdicts import Admitted, assume, judge
-from scheduler_plugin.keeping.leaving import EvictForeign, OwnerLeftAt, RequeueAt, owner_exit
-from scheduler_plugin.keeping.leftovers import (
+from scheduler_plugin.cleanup.claim_cleanup import ClaimCleanup
+from scheduler_plugin.cleanup.owner_exits import EvictForeign, OwnerExitTime, RequeueAt, owner_exit
+from scheduler_plugin.cleanup.stale_claims import (
     Attribution,
     ClaimCleared,
     EndedOwner,
-    Leftovers,
+    StaleClaims,
     attribution,
     ended_owner,
 )
-from scheduler_plugin.keeping.upkeep import ClaimCleanup
+from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClaimView, Result
 from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, ClaimUid, PodUid, QueueName
@@ -40,7 +40,7 @@ EVICTS, KEEPS = QueueName("evicts"), QueueName("keeps")
 GRACE = timedelta(minutes=5)
 RESULTS = (Result("req", "moorage.dev", 1),)
 
-Decision: TypeAlias = EndedOwner | OwnerLeftAt | EvictForeign | Attribution | ClaimCleared
+Decision: TypeAlias = EndedOwner | OwnerExitTime | EvictForeign | Attribution | ClaimCleared
 
 numbers = st.integers(0, 11)
 claim_names = st.sampled_from(["c0", "c1", "labelled", "stolen"])
@@ -65,7 +65,7 @@ class Owners(RuleBasedStateMachine):
         self.now = NOW
         self.births = 0
         self.versions = 0
-        self.left_over = Leftovers(self.world)
+        self.stale_parts = StaleClaims(self.world)
         self.cleanup = ClaimCleanup(self.world)
         self.decisions: list[Decision] = []
         self.owner_seen_at: dict[ClaimUid, datetime] = {}
@@ -210,7 +210,7 @@ class Owners(RuleBasedStateMachine):
             world.put_pod(pod)
         for claim in self.world.facts.claims():
             world.put_claim(claim)
-        self.world, self.left_over, self.cleanup = world, Leftovers(world), ClaimCleanup(world)
+        self.world, self.stale_parts, self.cleanup = world, StaleClaims(world), ClaimCleanup(world)
         self.decisions.clear()
 
     @rule(number=numbers)
@@ -235,7 +235,7 @@ class Owners(RuleBasedStateMachine):
                 ended_owner(claim.uid, self.world),
                 attribution(claim.uid, self.world),
                 owner_exit(claim.uid, self.world, self.now),
-                self.left_over.look(claim.uid, self.now),
+                self.stale_parts.look(claim.uid, self.now),
             ]
             self.decisions += [decision for decision in found if isinstance(decision, Decision)]
 
@@ -270,7 +270,7 @@ class Owners(RuleBasedStateMachine):
                 assert not self.running(claim)
                 unowned = replace(claim, label=NO_QUEUE, owner_pod=NO_POD, owner_left_at="")
                 self.put_claim(unowned)
-            case OwnerLeftAt(value=value):
+            case OwnerExitTime(value=value):
                 self.put_claim(replace(claim, owner_left_at=value or ""))
             case Attribution(owner):
                 self.attribute(claim, owner.queue, owner.owner_pod or NO_POD)

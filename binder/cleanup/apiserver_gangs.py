@@ -1,7 +1,7 @@
 """The controller of stale PodGroups: their pods are marked, and evicted after a grace period.
 
     changed pod, group ──► key: namespace and name of a group ──► next step
-           ▲                                                      (scheduler_plugin.keeping)
+           ▲                                                      (scheduler_plugin.cleanup)
            └── requeued ◄────────────────────────────────────── none, or one step ──► API server
 
 The begin of the grace period is written on the remaining pods, so the next leader continues it.
@@ -17,8 +17,8 @@ from datetime import datetime, timedelta
 from typing import NoReturn
 
 from binder import apiserver_events
+from binder.cleanup.periods import Periods
 from binder.evictions.apiserver_evictions import EVICTED_SECONDS, Evictor, HeldBackError
-from binder.keeping.periods import Periods
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from kube.api import After, Done, Event, Failed, Reconciler, Result
 from scheduler_plugin.api import (
@@ -123,10 +123,12 @@ class GangController:
 
     async def _carry_out(self, key: GroupKey, step: MarkStale | MarkWhole | EvictGang) -> Result:
         match step:
-            case MarkStale(pods, since, sentence, sides):
+            case MarkStale(pods, since, sentence, event_targets):
                 for pod in pods:
                     await self.writes.write_stale(pod, since, sentence)
-                self._record(apiserver_events.gang_stale(sides, sentence, self.world.facts.tree))
+                self._record(
+                    apiserver_events.gang_stale(event_targets, sentence, self.world.facts.tree)
+                )
             case MarkWhole(pods, sentence):
                 for pod in pods:
                     await self.writes.write_stale(pod, None, sentence)
@@ -148,7 +150,7 @@ class GangController:
 
     def _record(self, events: Iterable[Event]) -> None:
         for event in events:
-            apiserver_events.tell(event, self.record)
+            apiserver_events.report(event, self.record)
 
 
 def _now() -> float:

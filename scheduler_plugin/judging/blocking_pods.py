@@ -7,7 +7,7 @@ from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.objects.names import PodUid
 
 
-def users_left(hold: Hold, facts: FactsView) -> set[PodUid]:
+def remaining_users(hold: Hold, facts: FactsView) -> set[PodUid]:
     """The pods that use what is held and have not ended; meanwhile no other pod can get it."""
     pods = [facts.pod(uid) for uid in hold.awaits_pods]
     for claim in map(facts.claim, hold.awaits):

@@ -7,7 +7,7 @@ from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 
 
-def goes_elsewhere(pod: PodView, facts: FactsView) -> str:
+def why_other_scheduler(pod: PodView, facts: FactsView) -> str:
     """Why another scheduler binds the pod, as a sentence; "" if Moorage does, or need not."""
     why = why_not_ours(pod, facts.settings)
     return why if why and _asks_for_accounted(pod, facts) else ""

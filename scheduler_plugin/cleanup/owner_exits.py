@@ -29,7 +29,7 @@ from scheduler_plugin.objects.pods import PodView, oldest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerLeftAt:
+class OwnerExitTime:
     """The exit time to write on a claim, as an annotation.
 
     Attributes:
@@ -83,10 +83,10 @@ class RequeueAt:
     at: datetime
 
 
-CLOCKS_APART = timedelta(minutes=1)
+MAX_CLOCK_SKEW = timedelta(minutes=1)
 """An exit time further in the future was written by a clock that was wrong."""
 
-OwnerExit: TypeAlias = OwnerLeftAt | EvictForeign | RequeueAt
+OwnerExit: TypeAlias = OwnerExitTime | EvictForeign | RequeueAt
 
 
 def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
@@ -102,13 +102,15 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
         return None
     foreign = _foreign(claim, owner, world)
     if is_used or not owner or not foreign:
-        return _left_at(claim, None) if claim.owner_left_at else None
-    left, sharing = read_time(claim.owner_left_at), world.facts.tree.sharing(owner)
-    if left is None or left > now + CLOCKS_APART:
-        return _leaves(_Outlived(claim, owner, foreign, now), sharing)
+        return _exit_time(claim, None) if claim.owner_left_at else None
+    exit_time, sharing = read_time(claim.owner_left_at), world.facts.tree.sharing(owner)
+    if exit_time is None or exit_time > now + MAX_CLOCK_SKEW:
+        return _exit_begins(_Exit(claim, owner, foreign, now), sharing)
     # The exit time may be from an earlier allocation, before these pods arrived.
     arrived = read_time(min(pod.arrived_at for pod in foreign))
-    return _decided(_Outlived(claim, owner, foreign, max(left, arrived or left)), sharing, now)
+    return _eviction(
+        _Exit(claim, owner, foreign, max(exit_time, arrived or exit_time)), sharing, now
+    )
 
 
 def _all_are_known(claim: ClaimView, world: World) -> bool:
@@ -118,7 +120,7 @@ def _all_are_known(claim: ClaimView, world: World) -> bool:
     return whose and len(known) == len(claim.reserved_for)
 
 
-def goes_on(found: EvictForeign, world: World) -> bool:
+def may_continue(found: EvictForeign, world: World) -> bool:
     """Whether an eviction in progress may continue.
 
     Evicted pods may be gone and still be listed as consumers, so `owner_exit` decides nothing
@@ -148,8 +150,8 @@ def _owner_uses(claim: ClaimView, owner: QueueName, world: World) -> bool:
     return any(not pod.ended and world.facts.queue_of(pod) == owner for pod in pods)
 
 
-def _left_at(claim: ClaimView, value: str | None, sentence: str = "") -> OwnerLeftAt:
-    return OwnerLeftAt(
+def _exit_time(claim: ClaimView, value: str | None, sentence: str = "") -> OwnerExitTime:
+    return OwnerExitTime(
         namespace=claim.namespace,
         name=claim.name,
         uid=claim.uid,
@@ -160,7 +162,7 @@ def _left_at(claim: ClaimView, value: str | None, sentence: str = "") -> OwnerLe
 
 
 @dataclass(frozen=True, slots=True)
-class _Outlived:
+class _Exit:
     """A claim that only foreign pods use.
 
     Attributes:
@@ -173,23 +175,23 @@ class _Outlived:
     since: datetime
 
 
-def _leaves(found: _Outlived, sharing: EffectiveSharing) -> OwnerLeftAt:
+def _exit_begins(found: _Exit, sharing: EffectiveSharing) -> OwnerExitTime:
     """The exit time, with a sentence that says what happens to the foreign pods."""
     fate = "They keep it, and the queue stays charged."
-    if asks := _who_asks(found, sharing):
+    if why_evict := _why_evict(found, sharing):
         due = found.since + sharing.owner_exit_grace_period
         until = f"from {timestamp(due)} on, unless a pod of that queue uses the claim before"
-        fate = f"{asks}: they are evicted {until}."
+        fate = f"{why_evict}: they are evicted {until}."
     sentence = (
         f'{found.claim} belongs to queue "{found.owner}". No pod of that queue uses it any more;'
         f" pods of other queues do ({len(found.foreign)}). {fate}"
     )
-    return _left_at(found.claim, timestamp(found.since), sentence)
+    return _exit_time(found.claim, timestamp(found.since), sentence)
 
 
-def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> OwnerExit | None:
-    asks = _who_asks(found, sharing)
-    if not asks:
+def _eviction(found: _Exit, sharing: EffectiveSharing, now: datetime) -> OwnerExit | None:
+    why_evict = _why_evict(found, sharing)
+    if not why_evict:
         return None
     due = found.since + sharing.owner_exit_grace_period
     if now < due:
@@ -200,7 +202,7 @@ def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> Owne
     claim = found.claim
     why = (
         f'{claim} belongs to queue "{found.owner}", whose last pod stopped using it at'
-        f" {timestamp(found.since)}. {asks}: pods of other queues are to be evicted."
+        f" {timestamp(found.since)}. {why_evict}: pods of other queues are to be evicted."
     )
     return EvictForeign(
         namespace=claim.namespace,
@@ -212,7 +214,7 @@ def _decided(found: _Outlived, sharing: EffectiveSharing, now: datetime) -> Owne
     )
 
 
-def _who_asks(found: _Outlived, sharing: EffectiveSharing) -> str:
+def _why_evict(found: _Exit, sharing: EffectiveSharing) -> str:
     """Why foreign pods are evicted, as the begin of a sentence; "" if they are not."""
     if sharing.on_owner_exit is OnOwnerExit.EVICT:
         return f'Queue "{found.owner}" has onOwnerExit: Evict'

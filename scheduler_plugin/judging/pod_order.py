@@ -12,11 +12,11 @@ from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView
 
-Turn: TypeAlias = tuple[int, str, str, str, PodUid]
+SortKey: TypeAlias = tuple[int, str, str, str, PodUid]
 """The sort key of pending pods; the smaller is first."""
 
 
-def turn_of(pod: PodView) -> Turn:
+def sort_key(pod: PodView) -> SortKey:
     return (-pod.priority, pod.created, pod.namespace, pod.name, pod.uid)
 
 

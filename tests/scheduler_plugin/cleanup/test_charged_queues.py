@@ -6,8 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cleanup.charged_queues import (
+    IDLE_SECONDS,
+    ChargedQueues,
+    is_charged,
+    without_finalizer,
+)
 from scheduler_plugin.judging.verdicts import Admitted
-from scheduler_plugin.keeping.charged_queues import REST_SECONDS, ChargedQueues, is_charged, unkept
 from scheduler_plugin.objects.names import CHARGES_FINALIZER, Queue, QueueName, Reason
 from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.scheduler_plugin.builders import (
@@ -37,11 +42,11 @@ def a_family(*objects: object, **vision: Any) -> World:
     )
 
 
-def kept(world: World, *names: str) -> None:
+def present(world: World, *names: str) -> None:
     for name in names:
         found = world.facts.tree.get(QueueName(name))
         assert found is not None
-        world.put_queue(replace(found, is_kept=True))
+        world.put_queue(replace(found, has_finalizer=True))
 
 
 def names(queues: tuple[Queue, ...]) -> list[str]:
@@ -61,8 +66,8 @@ def test_what_an_object_says_of_its_end_is_read() -> None:
     found = parse_queue(body)
 
     assert isinstance(found, Queue)
-    assert (found.is_kept, found.is_deleting) == (True, True)
-    assert (a_queue().is_kept, a_queue().is_deleting) == (False, False)
+    assert (found.has_finalizer, found.is_deleting) == (True, True)
+    assert (a_queue().has_finalizer, a_queue().is_deleting) == (False, False)
 
 
 def test_queue_is_charged_with_all_above_it_for_what_runs_and_what_is_about_to() -> None:
@@ -85,11 +90,11 @@ def test_all_on_the_path_get_the_finalizer_before_the_charge() -> None:
     world = a_family(a_claim())
     admit(world, a_pod("b", queue="vision", claims=["cam"]))
 
-    before = names(unkept([VISION, ROBOTS], world))
-    kept(world, "root", "vision")
+    before = names(without_finalizer([VISION, ROBOTS], world))
+    present(world, "root", "vision")
 
     assert before == ["vision", "root"]
-    assert unkept([VISION, ROBOTS], world) == ()
+    assert without_finalizer([VISION, ROBOTS], world) == ()
 
 
 def test_charge_that_began_without_the_plugin_gets_it_when_it_is_seen() -> None:
@@ -97,36 +102,36 @@ def test_charge_that_began_without_the_plugin_gets_it_when_it_is_seen() -> None:
     found = ChargedQueues(world).look(VISION, 0.0)
 
     assert found is not None
-    assert found.kept
+    assert found.present
 
 
 def test_finalizer_goes_when_the_queue_has_been_charged_for_nothing_for_a_while() -> None:
     """Also where it was added, and the process killed before the binding."""
     world = a_family(RUNNING)
-    kept(world, "vision", "root")
+    present(world, "vision", "root")
     queues = ChargedQueues(world)
     assert queues.look(VISION, 0.0) is None
 
     world.delete_pod(RUNNING.uid)
-    at_once, soon = queues.look(VISION, 1.0), queues.look(VISION, REST_SECONDS)
+    at_once, soon = queues.look(VISION, 1.0), queues.look(VISION, IDLE_SECONDS)
     put(world, RUNNING)
-    again = queues.look(VISION, REST_SECONDS + 1.0)
+    again = queues.look(VISION, IDLE_SECONDS + 1.0)
     world.delete_pod(RUNNING.uid)
-    rests_anew = queues.look(VISION, REST_SECONDS + 2.0)
-    found = queues.look(VISION, 2 * REST_SECONDS + 2.0)
+    rests_anew = queues.look(VISION, IDLE_SECONDS + 2.0)
+    found = queues.look(VISION, 2 * IDLE_SECONDS + 2.0)
 
     assert (at_once, soon, again, rests_anew) == (None, None, None, None)
     assert found is not None
-    assert not found.kept
+    assert not found.present
 
 
 def test_finalizer_goes_at_once_from_a_queue_that_is_being_deleted() -> None:
-    world = a_family(is_kept=True, is_deleting=True)
+    world = a_family(has_finalizer=True, is_deleting=True)
 
     found = ChargedQueues(world).look(VISION, 0.0)
 
     assert found is not None
-    assert not found.kept
+    assert not found.present
 
 
 def test_nothing_is_added_to_a_queue_that_is_being_deleted() -> None:
@@ -136,7 +141,7 @@ def test_nothing_is_added_to_a_queue_that_is_being_deleted() -> None:
 
 
 def test_queue_that_is_being_deleted_relieves_nobody_and_takes_nothing_new() -> None:
-    world = a_family(RUNNING, a_claim(), is_kept=True, is_deleting=True)
+    world = a_family(RUNNING, a_claim(), has_finalizer=True, is_deleting=True)
 
     found = refusal(world, a_pod("b", queue="vision", claims=["cam"]))
 

@@ -22,19 +22,19 @@ class _Row:
     ends_at: float
 
 
-class StatusPaces:
+class StatusRateLimits:
     """When each status may be written again. Moments are seconds of the monotonic clock."""
 
-    def __init__(self, rest: Backoff) -> None:
-        """`rest` is the interval between two writes, by the number of writes in a row."""
-        self._rest = rest
+    def __init__(self, interval: Backoff) -> None:
+        """`interval` is the interval between two writes, by the number of writes in a row."""
+        self._interval = interval
         self._rows: dict[QueueName, _Row] = {}
 
     def wrote(self, name: QueueName, moment: float) -> None:
         """Note a write of the Queue's status."""
         row = self._rows.get(name)
         writes = row.writes + 1 if row is not None and moment < row.ends_at else 1
-        seconds = self._rest.delay(writes, no_jitter)
+        seconds = self._interval.delay(writes, no_jitter)
         self._rows[name] = _Row(writes, moment + seconds, moment + 2 * seconds)
 
     def seconds(self, name: QueueName, moment: float) -> float:

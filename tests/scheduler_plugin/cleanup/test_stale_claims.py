@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leftovers import GRACE, ClaimCleared, Leftovers, lost_queue
+from scheduler_plugin.cleanup.stale_claims import GRACE, ClaimCleared, StaleClaims, lost_queue
 from scheduler_plugin.objects.amounts import NO_CHARGES
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import PodUid, QueueName
@@ -45,47 +45,47 @@ def cleared(*gone: PodUid, deallocate: bool) -> ClaimCleared:
 
 
 def after_the_grace(world: World) -> object:
-    left_over = Leftovers(world)
-    assert not isinstance(left_over.look(CLAIM, NOW), ClaimCleared)
-    return left_over.look(CLAIM, NOW + GRACE)
+    stale_parts = StaleClaims(world)
+    assert not isinstance(stale_parts.look(CLAIM, NOW), ClaimCleared)
+    return stale_parts.look(CLAIM, NOW + GRACE)
 
 
 def test_an_allocation_that_nobody_reserves_is_cleared_after_a_grace() -> None:
-    left_over = Leftovers(a_world(an_allocated_claim("cam")))
+    stale_parts = StaleClaims(a_world(an_allocated_claim("cam")))
 
-    assert left_over.look(CLAIM, NOW) == NOW + GRACE
-    assert left_over.look(CLAIM, NOW + GRACE - timedelta(seconds=1)) == NOW + GRACE
-    assert left_over.look(CLAIM, NOW + GRACE) == cleared(deallocate=True)
+    assert stale_parts.look(CLAIM, NOW) == NOW + GRACE
+    assert stale_parts.look(CLAIM, NOW + GRACE - timedelta(seconds=1)) == NOW + GRACE
+    assert stale_parts.look(CLAIM, NOW + GRACE) == cleared(deallocate=True)
 
 
 def test_an_allocation_that_is_used_in_between_has_its_grace_anew() -> None:
     world = a_world(RUNS, an_allocated_claim("cam"))
-    left_over = Leftovers(world)
-    left_over.look(CLAIM, NOW)
+    stale_parts = StaleClaims(world)
+    stale_parts.look(CLAIM, NOW)
     put(world, an_allocated_claim("cam", "runs"))
-    assert left_over.look(CLAIM, NOW + GRACE) is None
-    assert len(left_over) == 0
+    assert stale_parts.look(CLAIM, NOW + GRACE) is None
+    assert len(stale_parts) == 0
     put(world, an_allocated_claim("cam"))
 
-    assert left_over.look(CLAIM, NOW + GRACE) == NOW + 2 * GRACE
+    assert stale_parts.look(CLAIM, NOW + GRACE) == NOW + 2 * GRACE
 
 
 def test_a_clock_that_is_set_back_begins_the_grace_anew_and_adds_nothing_to_it() -> None:
-    left_over = Leftovers(a_world(an_allocated_claim("cam")))
-    left_over.look(CLAIM, NOW + timedelta(days=1))
+    stale_parts = StaleClaims(a_world(an_allocated_claim("cam")))
+    stale_parts.look(CLAIM, NOW + timedelta(days=1))
 
-    assert left_over.look(CLAIM, NOW) == NOW + GRACE
-    assert left_over.look(CLAIM, NOW + GRACE) == cleared(deallocate=True)
+    assert stale_parts.look(CLAIM, NOW) == NOW + GRACE
+    assert stale_parts.look(CLAIM, NOW + GRACE) == cleared(deallocate=True)
 
 
 def test_an_allocation_that_a_decision_relies_on_is_left_alone() -> None:
     pod = a_pod("a", queue="a", claims=["cam"])
     world = a_world(a_queue("a"), pod, an_allocated_claim("cam"))
-    left_over = Leftovers(world)
-    left_over.look(CLAIM, NOW)
+    stale_parts = StaleClaims(world)
+    stale_parts.look(CLAIM, NOW)
     admit(world, pod, now=NOW + GRACE)
 
-    assert left_over.look(CLAIM, NOW + GRACE) is None
+    assert stale_parts.look(CLAIM, NOW + GRACE) is None
 
 
 def test_finished_pods_are_taken_out_of_a_claim() -> None:
@@ -102,16 +102,16 @@ def test_with_the_last_finished_pod_the_allocation_goes() -> None:
 
 def test_a_pod_that_finishes_later_has_its_own_grace() -> None:
     world = a_world(RUNS, ENDED, an_allocated_claim("cam", "ended", "runs"))
-    left_over = Leftovers(world)
-    left_over.look(CLAIM, NOW)
+    stale_parts = StaleClaims(world)
+    stale_parts.look(CLAIM, NOW)
     put(world, replace(RUNS, ended=True))
     later = NOW + GRACE
 
     # Whoever ends next holds nobody up: pods that share a claim may end all the time.
-    assert left_over.look(CLAIM, later) == cleared(pod_uid("ended"), deallocate=False)
+    assert stale_parts.look(CLAIM, later) == cleared(pod_uid("ended"), deallocate=False)
     put(world, an_allocated_claim("cam", "runs"))
-    assert left_over.look(CLAIM, later) == later + GRACE
-    assert left_over.look(CLAIM, later + GRACE) == cleared(pod_uid("runs"), deallocate=True)
+    assert stale_parts.look(CLAIM, later) == later + GRACE
+    assert stale_parts.look(CLAIM, later + GRACE) == cleared(pod_uid("runs"), deallocate=True)
 
 
 def test_consumers_that_are_not_known_or_no_pods_keep_the_allocation() -> None:
@@ -135,12 +135,12 @@ def test_a_claim_for_extended_resources_is_kube_schedulers_to_delete() -> None:
 
 def test_a_claim_that_is_deleted_is_forgotten() -> None:
     world = a_world(an_allocated_claim("cam"))
-    left_over = Leftovers(world)
-    left_over.look(CLAIM, NOW)
+    stale_parts = StaleClaims(world)
+    stale_parts.look(CLAIM, NOW)
     world.delete_claim(CLAIM)
 
-    assert left_over.look(CLAIM, NOW + GRACE) is None
-    assert len(left_over) == 0
+    assert stale_parts.look(CLAIM, NOW + GRACE) is None
+    assert len(stale_parts) == 0
 
 
 def test_a_claim_of_a_deleted_queue_is_told() -> None:
@@ -189,7 +189,7 @@ def test_an_allocation_of_a_device_that_is_held_for_another_pod_is_cleared_at_on
     """Kept, it would keep the device from the pod that it is held for."""
     world = a_world_with_a_hold()
 
-    assert Leftovers(world).look(CLAIM, NOW) == cleared(deallocate=True)
+    assert StaleClaims(world).look(CLAIM, NOW) == cleared(deallocate=True)
 
 
 def test_it_is_cleared_while_the_pod_that_was_given_it_is_tried_again() -> None:
@@ -198,11 +198,11 @@ def test_it_is_cleared_while_the_pod_that_was_given_it_is_tried_again() -> None:
     assert pod is not None
     admit(world, pod, now=NOW)
 
-    assert Leftovers(world).look(CLAIM, NOW) == cleared(deallocate=True)
+    assert StaleClaims(world).look(CLAIM, NOW) == cleared(deallocate=True)
 
 
 def test_what_the_pod_has_for_which_it_is_held_is_left_alone() -> None:
     world = a_world_with_a_hold()
     put(world, a_pod("w", queue="a", claims=["cam"]))
 
-    assert Leftovers(world).look(CLAIM, NOW) == NOW + GRACE
+    assert StaleClaims(world).look(CLAIM, NOW) == NOW + GRACE

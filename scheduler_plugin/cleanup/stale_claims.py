@@ -154,7 +154,7 @@ def lost_queue(uid: ClaimUid, world: World) -> LostQueue | None:
     return LostQueue(claim, owner) if is_accounted(claim, world.facts.catalog) else None
 
 
-class Leftovers:
+class StaleClaims:
     """Since when claims have had finished consumers, or an allocation without a consumer."""
 
     def __init__(self, world: World, grace: timedelta = GRACE) -> None:
@@ -169,7 +169,7 @@ class Leftovers:
     def look(self, uid: ClaimUid, now: datetime) -> ClaimCleared | datetime | None:
         """What to clear on a claim now, or when to look again; None if nothing is stale."""
         claim = self._world.facts.claim(uid)
-        found = _left_over(claim, self._world) if claim is not None else None
+        found = _stale_parts(claim, self._world) if claim is not None else None
         if claim is None or found is None:
             self._since.pop(uid, None)
             return None
@@ -187,20 +187,22 @@ class Leftovers:
             deallocate=found.is_all and len(over) == len(since),
         )
 
-    def _since_when(self, uid: ClaimUid, found: _LeftOver, now: datetime) -> dict[PodUid, datetime]:
+    def _since_when(
+        self, uid: ClaimUid, found: _StaleParts, now: datetime
+    ) -> dict[PodUid, datetime]:
         """When each stale part was first observed. A clock set back restarts the grace period."""
         known = self._since.get(uid, {})
         return {pod: min(known.get(pod, now), now) for pod in found.finished or (NO_POD,)}
 
 
 @dataclass(frozen=True, slots=True)
-class _LeftOver:
+class _StaleParts:
     finished: tuple[PodUid, ...]
     is_all: bool
     is_held: bool
 
 
-def _left_over(claim: ClaimView, world: World) -> _LeftOver | None:
+def _stale_parts(claim: ClaimView, world: World) -> _StaleParts | None:
     """The stale parts of a claim. The cheap checks, which rule out most claims, come first."""
     if not claim.is_allocated:
         return None
@@ -212,7 +214,7 @@ def _left_over(claim: ClaimView, world: World) -> _LeftOver | None:
         return None
     if not is_accounted(claim, facts.catalog) or _is_of_extended_resources(claim, facts):
         return None
-    return _LeftOver(finished, is_all, is_held)
+    return _StaleParts(finished, is_all, is_held)
 
 
 def _is_held_for_others(claim: ClaimView, world: World) -> bool:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from binder.cleanup import apiserver_claim_cleanup
 from binder.evictions.apiserver_evictions import EVICTED_SECONDS
-from binder.keeping import apiserver_keeper
 from kube.api import Backoff
-from scheduler_plugin.keeping.leftovers import GRACE
+from scheduler_plugin.cleanup.stale_claims import GRACE
 from scheduler_plugin.objects.names import QueueName
 from tests.binder.builders import FakeFence
+from tests.binder.cleanup.cleanup_scenes import Scene
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault, Happening
-from tests.binder.keeping.kept_claims import Scene
 from tests.binder.virtual_time import in_virtual_time
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_result, admit, claim_uid, put
@@ -234,7 +234,7 @@ async def test_a_budget_that_changes_in_the_middle_is_told_as_it_is() -> None:
 async def test_one_pod_that_may_not_go_keeps_the_set_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(apiserver_keeper, "HELD_BACK", Backoff(300.0, 300.0))
+    monkeypatch.setattr(apiserver_claim_cleanup, "HELD_BACK", Backoff(300.0, 300.0))
     monkeypatch.setattr(random, "random", lambda: 1.0)
     scene = a_left_scene("b", "c")
     scene.server.protected = {"c"}
@@ -320,7 +320,7 @@ async def test_nothing_is_evicted_behind_a_fence_that_closes_in_the_middle() -> 
 @in_virtual_time
 async def test_a_claim_whose_pods_take_long_keeps_no_other_waiting() -> None:
     scene = a_left_scene()
-    names = [f"other-{number}" for number in range(2 * apiserver_keeper.WORKERS)]
+    names = [f"other-{number}" for number in range(2 * apiserver_claim_cleanup.WORKERS)]
     forever = asyncio.Event()
 
     async def hang() -> Happening:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leftovers import EndedOwner, ended_owner
+from scheduler_plugin.cleanup.stale_claims import EndedOwner, ended_owner
 from scheduler_plugin.objects.names import AccountingSettings, OwnerLifetime
 from tests.scheduler_plugin.builders import (
     NOW,

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from kube.shapes.times import read_time, timestamp
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.keeping.leaving import RequeueAt
+from scheduler_plugin.cleanup.owner_exits import RequeueAt
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
 
@@ -27,7 +27,7 @@ GroupKey: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class EventTargets:
     """The other objects that get the Events: the group, and the queues that pay for its pods."""
 
     group: PodGroupView
@@ -40,13 +40,13 @@ class MarkStale:
 
     Attributes:
         since: The time in RFC 3339.
-        sides: The objects that get the Event, beside the pods.
+        event_targets: The objects that get the Event, beside the pods.
     """
 
     pods: tuple[PodView, ...]
     since: str
     sentence: str
-    sides: Sides
+    event_targets: EventTargets
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class EvictGang:
 
     pods: tuple[PodView, ...]
     sentence: str
-    sides: Sides
+    event_targets: EventTargets
 
 
 GangStep: TypeAlias = MarkStale | MarkWhole | EvictGang | RequeueAt
@@ -81,10 +81,10 @@ def gang_step(
         grace: The grace period of groups that do not set one; None for no limit.
     """
     members = _members(key, world)
-    left = tuple(p for p in members if p.is_bound and not p.ended and not p.deleting)
-    marked = tuple(pod for pod in left if pod.stale_since)
+    remaining = tuple(p for p in members if p.is_bound and not p.ended and not p.deleting)
+    marked = tuple(pod for pod in remaining if pod.stale_since)
     name = f"PodGroup {key[0]}/{key[1]}"
-    least, group = _least(key, members, left, world), world.facts.group(*key)
+    least, group = _least(key, members, remaining, world), world.facts.group(*key)
     if group is not None and group.stale_grace is not None:
         grace = None if group.stale_grace == timedelta.max else group.stale_grace
     if least is None or group is None or grace is None:
@@ -94,18 +94,18 @@ def gang_step(
             else "has as many pods as it needs"
         )
         return MarkWhole(marked, f"{name} {lasts}.") if marked else None
-    sides = Sides(group, _payers(left, world))
+    event_targets = EventTargets(group, _payers(remaining, world))
     # A time in the future was written by a clock that was wrong.
     since = min([now, *(read_time(pod.stale_since) or now for pod in marked)])
-    has = f"{len(left)} of the {least} pods that it needs"
-    if unmarked := tuple(pod for pod in left if not pod.stale_since):
+    has = f"{len(remaining)} of the {least} pods that it needs"
+    if unmarked := tuple(pod for pod in remaining if not pod.stale_since):
         until = f"at {timestamp(since + grace)}, unless the group is complete by then"
         sentence = f"{name} has {has}. They are evicted {until}."
-        return MarkStale(unmarked, timestamp(since), sentence, sides)
+        return MarkStale(unmarked, timestamp(since), sentence, event_targets)
     if now < since + grace:
         return RequeueAt(since + grace)
     sentence = f"{name} has had {has} since {timestamp(since)}, so they are evicted."
-    return EvictGang(left, sentence, sides)
+    return EvictGang(remaining, sentence, event_targets)
 
 
 def _members(key: GroupKey, world: World) -> list[PodView]:
@@ -114,19 +114,19 @@ def _members(key: GroupKey, world: World) -> list[PodView]:
 
 
 def _least(
-    key: GroupKey, members: Sequence[PodView], left: Sequence[PodView], world: World
+    key: GroupKey, members: Sequence[PodView], remaining: Sequence[PodView], world: World
 ) -> int | None:
     """How many pods the group needs, if it has too few and may be evicted; None otherwise."""
     group = world.facts.group(*key)
     if group is None or group.min_member is None or any(pod.succeeded for pod in members):
         return None
-    coming = [p for p in members if p not in left and world.assumptions.is_assumed(p.uid)]
-    if not 0 < len(left) < group.min_member - len(coming):
+    coming = [p for p in members if p not in remaining and world.assumptions.is_assumed(p.uid)]
+    if not 0 < len(remaining) < group.min_member - len(coming):
         return None
     names = world.facts.settings.scheduler_names
-    if any(p.non_preemptible or p.is_mirror or p.scheduler not in names for p in left):
+    if any(p.non_preemptible or p.is_mirror or p.scheduler not in names for p in remaining):
         return None
-    return group.min_member if _payers(left, world) else None
+    return group.min_member if _payers(remaining, world) else None
 
 
 def _payers(pods: Sequence[PodView], world: World) -> tuple[QueueName, ...]:
