@@ -36,7 +36,7 @@ from scheduler_plugin.dashboard.http_views import Views
 from scheduler_plugin.dashboard.leader.answers import PodAnswer
 from scheduler_plugin.dashboard.leader.http_leader import Leader
 from scheduler_plugin.dashboard.parts import Part
-from scheduler_plugin.dashboard.told_events import Recent
+from scheduler_plugin.dashboard.recent_events import Recent
 
 REST_SECONDS = 0.005
 
@@ -70,12 +70,12 @@ async def filters(handle: Any, calls: list[bytes], seconds: float) -> list[float
 
 async def viewer(views: Views, number: int) -> None:
     """Watches one list after the other."""
-    who = await views.reviews.viewer(f"token-{number}")
+    user = await views.reviews.viewer(f"token-{number}")
     while True:
-        await views.state(who, "", "")
+        await views.state(user, "", "")
         for part in Part:
-            asked = await views.asked(who, part, f"{number}" if number % 2 else "", "")
-            await views.rows(asked, 100 * number, 100)
+            query = await views.query(user, part, f"{number}" if number % 2 else "", "")
+            await views.rows(query, 100 * number, 100)
         await asyncio.sleep(1.0)
 
 

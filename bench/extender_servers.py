@@ -64,7 +64,7 @@ class Plugin:
     def preempt(self, pod: JsonObject) -> Answer:
         return self._answer
 
-    async def settle(self) -> None:
+    async def await_lease(self) -> None:
         """It is ready for ever."""
 
     async def bind(self, arguments: BindArguments) -> str:

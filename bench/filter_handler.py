@@ -68,7 +68,7 @@ class KnownWorld:
     def why_not_ready(self) -> str:
         return ""
 
-    async def settle(self, seconds: float) -> None:
+    async def await_lease(self, seconds: float) -> None:
         """It is ours for ever."""
 
     def read_pod(self, obj: JsonObject) -> PodView:
@@ -199,7 +199,7 @@ async def serve(size: Size) -> None:
     gc.freeze()
     listening = Listening(host="127.0.0.1", port=0, tls=None)
     # Nobody binds these pods.
-    limits = Limits(on_their_way=10**9)
+    limits = Limits(in_flight=10**9)
     async with serving(ExtenderApp(extender(size), limits), listening, limits) as bound:
         print(bound.port, flush=True)
         await asyncio.wait((bound.server,))

@@ -23,7 +23,7 @@ from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.dashboard_settings import DashboardSettings
 from scheduler_plugin.extender.scheduler_configuration import (
     scheduler_configuration,
-    why_not_asked,
+    why_not_called,
 )
 from scheduler_plugin.serve_settings import ServeSettings
 from scheduler_plugin.settings import (
@@ -133,14 +133,14 @@ def _print_static_pod(settings: PrintStaticPodSettings) -> int:
     except (OSError, ValueError, yaml.YAMLError) as error:
         sys.stderr.write(f"{settings.manifest}: {error}\n")
         return 2
-    if why := _why_not_asked(settings):
+    if why := _why_not_called(settings):
         sys.stderr.write(f"{settings.scheduler_configuration}: {why}\n")
         return 2
     _print(changed)
     return 0
 
 
-def _why_not_asked(settings: PrintStaticPodSettings) -> str:
+def _why_not_called(settings: PrintStaticPodSettings) -> str:
     """Why kube-scheduler would not call the plugin; "" if its file is not on this machine."""
     file = settings.scheduler_configuration
     try:
@@ -149,7 +149,7 @@ def _why_not_asked(settings: PrintStaticPodSettings) -> str:
         return ""
     except (OSError, ValueError, yaml.YAMLError) as error:
         return str(error)
-    return why_not_asked(found, plain_http=settings.plain_http)
+    return why_not_called(found, plain_http=settings.plain_http)
 
 
 def _write_certificates(settings: WriteCertificatesSettings) -> int:

@@ -18,7 +18,7 @@ from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.http_app import site_app
 from scheduler_plugin.dashboard.http_views import Views
 from scheduler_plugin.dashboard.leader.http_leader import Leader, LeaderSettings
-from scheduler_plugin.dashboard.told_events import Recent
+from scheduler_plugin.dashboard.recent_events import Recent
 from scheduler_plugin.dashboard_settings import DashboardSettings
 from scheduler_plugin.extender.http_server import serving
 

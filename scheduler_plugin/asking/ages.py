@@ -49,11 +49,11 @@ def duration(passed: timedelta) -> str:
         return f"{seconds}s"
     for below, large, small in _STEPS:
         if seconds < below:
-            return _told(seconds, large, small)
-    return _told(seconds, _YEAR, None)
+            return _age_text(seconds, large, small)
+    return _age_text(seconds, _YEAR, None)
 
 
-def _told(seconds: int, large: int, small: int | None) -> str:
+def _age_text(seconds: int, large: int, small: int | None) -> str:
     count, rest = divmod(seconds, large)
     more = rest // small if small else 0
     return f"{count}{_LETTERS[large]}" + (f"{more}{_LETTERS[small]}" if small and more else "")

@@ -11,7 +11,7 @@ from kube.shapes.events import Event
 from kube.shapes.metadata import metadata_of
 from kube.shapes.reading import read_as
 from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
-from scheduler_plugin.asking.shown_pods import ToldEvent
+from scheduler_plugin.asking.shown_pods import ReportedEvent
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.objects.names import MIRROR_ANNOTATION
 
@@ -65,7 +65,7 @@ async def read_pod(client: ApiReader, pod: JsonObject) -> PodRead:
 
 async def events_of(
     client: ApiReader, settings: ViewSettings, pod: JsonObject | None
-) -> tuple[ToldEvent, ...]:
+) -> tuple[ReportedEvent, ...]:
     """The newest Events about a pod, the oldest first; none if the user may not read them.
 
     If the pod exists, Events of an earlier pod of its name are left out.
@@ -74,7 +74,7 @@ async def events_of(
     uids = _uids(pod) if pod else frozenset()
     ours = [event for event in found if not uids or (event.about.uid or "") in uids]
     newest = sorted(ours, key=_when)[-NEWEST:]
-    return tuple(ToldEvent(_when(each), f"{each.reason}: {each.sentence}") for each in newest)
+    return tuple(ReportedEvent(_when(each), f"{each.reason}: {each.sentence}") for each in newest)
 
 
 async def _listed(client: ApiReader, settings: ViewSettings) -> Sequence[JsonObject]:

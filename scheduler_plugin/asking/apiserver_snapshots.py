@@ -38,7 +38,7 @@ BESIDE = (TEMPLATES, PRIORITIES)
 DRIVER_LABELS = {"app.kubernetes.io/name": "moorage-driver", "app.kubernetes.io/component": "node"}
 ATTEMPTS = 3
 
-Told = Callable[[str, int], None]
+Progress = Callable[[str, int], None]
 """Called with the kind that is being read, and the number of its objects so far."""
 
 
@@ -51,13 +51,13 @@ class SnapshotReader:
     """Reads one snapshot.
 
     Attributes:
-        told: Called with the progress.
+        progress: Called with the progress.
     """
 
     client: ApiReader
     settings: AccountingSettings
     pod_groups: Sequence[Resource]
-    told: Told
+    progress: Progress
     _notes: list[str] = field(default_factory=list)
     _driver_nodes: set[str] = field(default_factory=set)
 
@@ -111,11 +111,11 @@ class SnapshotReader:
 
     async def _pages(self, resource: Resource) -> tuple[JsonObject, ...]:
         found: list[JsonObject] = []
-        self.told(resource.plural, 0)
+        self.progress(resource.plural, 0)
         async for page in self.client.pages(resource.select()):
             objects = self._matter(page.items) if resource is PODS else page.items
             found.extend(kept(resource.plural, objects, self.settings.queue_label))
-            self.told(resource.plural, len(found))
+            self.progress(resource.plural, len(found))
         return tuple(found)
 
     def _matter(self, pods: Sequence[JsonObject]) -> Iterator[JsonObject]:

@@ -23,7 +23,7 @@ from scheduler_plugin.asking.tables import (
     queue_table,
     simulation_text,
 )
-from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
+from scheduler_plugin.asking.view_errors import CannotAnswerError, NotThereError
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.objects.names import QueueName
 
@@ -42,12 +42,12 @@ def view(
     """
     found = _VIEWS.get(settings.view)
     if found is None:
-        raise CannotTellError(f"a snapshot does not have the view {settings.view}.")
-    return found(_Asked(settings, snapshot, labelled))
+        raise CannotAnswerError(f"a snapshot does not have the view {settings.view}.")
+    return found(_Request(settings, snapshot, labelled))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     settings: ViewSettings
     snapshot: Snapshot
     labelled: Collection[Key] | None
@@ -90,13 +90,13 @@ class _Asked:
 CLAIM = "accounted ResourceClaim"
 
 
-def _queues(asked: _Asked) -> Shown:
+def _queues(request: _Request) -> Shown:
     from scheduler_plugin.accounting.figures.share_figures import ShareFigures
     from scheduler_plugin.viewing.queue_rows import queue_rows
 
-    names, books = asked.settings.names, asked.books()
-    every = [row for row in queue_rows(books) if asked.has("", row.queue)]
-    asked.check_names("Queue", (row.queue for row in every))
+    names, books = request.settings.names, request.books()
+    every = [row for row in queue_rows(books) if request.has("", row.queue)]
+    request.check_names("Queue", (row.queue for row in every))
     rows = [row for row in every if not names or row.queue in names]
     figures = ShareFigures(books)
     shares = {
@@ -107,23 +107,23 @@ def _queues(asked: _Asked) -> Shown:
     plain = objects(rows)
     for row in plain:
         row["share"] = shares.get((row["queue"], row["device_class"]), 0)
-    is_tree = not names and asked.labelled is None
-    table = queue_table(rows, shares if asked.wide else None, is_tree=is_tree)
+    is_tree = not names and request.labelled is None
+    table = queue_table(rows, shares if request.wide else None, is_tree=is_tree)
     return Shown(plain, (table,), "No Queues found.")
 
 
-def _claims(asked: _Asked) -> Shown:
+def _claims(request: _Request) -> Shown:
     from scheduler_plugin.viewing.queue_rows import claim_rows
 
-    names = asked.settings.names
-    every = [row for row in claim_rows(asked.books()) if asked.has(row.namespace, row.name)]
-    asked.check_names(CLAIM, (row.name for row in every))
+    names = request.settings.names
+    every = [row for row in claim_rows(request.books()) if request.has(row.namespace, row.name)]
+    request.check_names(CLAIM, (row.name for row in every))
     rows = [row for row in every if not names or row.name in names]
-    devices = {key_of(obj): _devices_of(obj) for obj in asked.snapshot.of("resourceclaims")}
+    devices = {key_of(obj): _devices_of(obj) for obj in request.snapshot.of("resourceclaims")}
     plain = objects(rows)
     for row in plain:
         row["devices"] = list(devices.get((row["namespace"], row["name"]), ()))
-    return Shown(plain, (charge_table(rows, devices),), asked.nothing("accounted claims"))
+    return Shown(plain, (charge_table(rows, devices),), request.nothing("accounted claims"))
 
 
 def _devices_of(claim: JsonObject) -> tuple[str, ...]:
@@ -138,41 +138,43 @@ def _devices_of(claim: JsonObject) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _charge(asked: _Asked) -> Shown:
+def _charge(request: _Request) -> Shown:
     from scheduler_plugin.viewing.queue_rows import charge_rows
 
-    name, books = QueueName(asked.settings.name), asked.books()
+    name, books = QueueName(request.settings.name), request.books()
     if name not in books.facts.tree:
         raise NotThereError(f"there is no Queue {name}.")
     rows = tuple(charge_rows(books, name))
     return Shown(objects(rows), (charge_table(rows),), f"Queue {name} is charged for nothing.")
 
 
-def _devices(asked: _Asked) -> Shown:
+def _devices(request: _Request) -> Shown:
     from scheduler_plugin.viewing.device_rows import device_rows
 
-    names, of = asked.settings.names, asked.snapshot.of
-    every = device_rows(of("resourceslices"), of("instances"), of("resourceclaims"), asked.books())
-    asked.check_names("device", (name for row in every for name in (row.name, row.instance)))
+    names, of = request.settings.names, request.snapshot.of
+    every = device_rows(
+        of("resourceslices"), of("instances"), of("resourceclaims"), request.books()
+    )
+    request.check_names("device", (name for row in every for name in (row.name, row.instance)))
     rows = [row for row in every if not names or {row.name, row.instance} & set(names)]
-    table = device_table(rows, asked.now, wide=asked.wide)
+    table = device_table(rows, request.now, wide=request.wide)
     return Shown(objects(rows), (table,), "No devices found.")
 
 
-def _handlers(asked: _Asked) -> Shown:
+def _handlers(request: _Request) -> Shown:
     from scheduler_plugin.viewing.handler_rows import handler_rows
 
-    found = [c for c in asked.snapshot.of("configurations") if asked.has(*key_of(c))]
-    rows = tuple(handler_rows(found, asked.snapshot.driver_nodes))
-    nothing = asked.nothing("Configurations")
-    return Shown(objects(rows), (handler_table(rows, asked.now),), nothing)
+    found = [c for c in request.snapshot.of("configurations") if request.has(*key_of(c))]
+    rows = tuple(handler_rows(found, request.snapshot.driver_nodes))
+    nothing = request.nothing("Configurations")
+    return Shown(objects(rows), (handler_table(rows, request.now),), nothing)
 
 
-def _simulated(asked: _Asked) -> Shown:
+def _simulated(request: _Request) -> Shown:
     from scheduler_plugin.asking.simulated_changes import Changes, NoChangeError
     from scheduler_plugin.asking.simulations import simulate
 
-    settings = asked.settings
+    settings = request.settings
     changes = Changes(
         objects=_manifests(settings.pods),
         queues=_manifests(settings.queues),
@@ -180,23 +182,23 @@ def _simulated(asked: _Asked) -> Shown:
         namespace=settings.namespace,
     )
     try:
-        found = simulate(asked.snapshot, changes, asked.now)
+        found = simulate(request.snapshot, changes, request.now)
     except NoChangeError as error:
-        raise CannotTellError(str(error)) from None
+        raise CannotAnswerError(str(error)) from None
     return Shown(objects((found,))[0], simulation_text(found))
 
 
-def _why(asked: _Asked) -> Shown:
+def _why(request: _Request) -> Shown:
     from scheduler_plugin.asking.shown_pods import no_pod, shown_why, why_of
 
-    key = (asked.settings.namespace, asked.settings.name)
-    found = why_of(asked.snapshot, key)
+    key = (request.settings.namespace, request.settings.name)
+    found = why_of(request.snapshot, key)
     if found is None:
         raise NotThereError(no_pod(key))
-    return shown_why(found, asked.now)
+    return shown_why(found, request.now)
 
 
-_VIEWS: Mapping[str, Callable[[_Asked], Shown]] = {
+_VIEWS: Mapping[str, Callable[[_Request], Shown]] = {
     "queues": _queues,
     "claims": _claims,
     "charge": _charge,
@@ -215,10 +217,10 @@ def _manifests(paths: Sequence[Path]) -> list[JsonObject]:
         try:
             documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-            raise CannotTellError(f"{path}: this is not YAML: {error}") from None
+            raise CannotAnswerError(f"{path}: this is not YAML: {error}") from None
         for each in documents:
             if isinstance(each, Mapping):
                 found += each["items"] if each.get("kind") == "List" else [each]
             elif each is not None:
-                raise CannotTellError(f"{path}: each document must be an object.")
+                raise CannotAnswerError(f"{path}: each document must be an object.")
     return found

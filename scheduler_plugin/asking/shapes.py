@@ -36,7 +36,7 @@ from scheduler_plugin.objects.names import (
 
 ALL: Final = "all"
 
-TOLD_CONDITIONS = frozenset(
+REPORTED_CONDITIONS = frozenset(
     {ADMITTED_CONDITION, RECLAIMING_CONDITION, STALE_CONDITION, "PodScheduled"}
 )
 """The conditions of pods whose messages are kept: they say what the pod waits for."""
@@ -181,21 +181,25 @@ def pruned(value: Any, shape: Any) -> Any:
 def without_messages(kind: str, obj: JsonObject) -> JsonObject:
     """The object for a file, without the messages of handlers and of other controllers.
 
-    Pods keep only the messages that say what they wait for (`TOLD_CONDITIONS`).
+    Pods keep only the messages that say what they wait for (`REPORTED_CONDITIONS`).
     """
     status = obj.get("status") or {}
     if kind == "pods" and status.get("conditions"):
-        kept = [_untold(c) for c in status["conditions"]]
+        kept = [_without_other_message(c) for c in status["conditions"]]
         return {**obj, "status": {**status, "conditions": kept}}
     if kind == "configurations" and status:
-        parts = {name: [_silent(entry) for entry in found] for name, found in status.items()}
+        parts = {
+            name: [_without_message(entry) for entry in found] for name, found in status.items()
+        }
         return {**obj, "status": parts}
     return obj
 
 
-def _untold(condition: JsonObject) -> JsonObject:
-    return condition if condition.get("type") in TOLD_CONDITIONS else _silent(condition)
+def _without_other_message(condition: JsonObject) -> JsonObject:
+    return (
+        condition if condition.get("type") in REPORTED_CONDITIONS else _without_message(condition)
+    )
 
 
-def _silent(entry: JsonObject) -> JsonObject:
+def _without_message(entry: JsonObject) -> JsonObject:
     return {key: value for key, value in entry.items() if key != "message"}

@@ -9,7 +9,7 @@ from typing import Any
 from kube.shapes.pods import NO_STATUS, Pod
 from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.asking.columns import Part
-from scheduler_plugin.asking.shapes import TOLD_CONDITIONS
+from scheduler_plugin.asking.shapes import REPORTED_CONDITIONS
 
 Key = tuple[str, str]
 """Namespace and name; the namespace of a cluster-scoped object is ""."""
@@ -30,11 +30,11 @@ class Shown:
     nothing: str = ""
 
 
-def told_by(obj: JsonObject | Pod) -> tuple[str, ...]:
+def condition_lines(obj: JsonObject | Pod) -> tuple[str, ...]:
     """The conditions of a pod that say what it waits for, one line each."""
     status = read_as(Pod, obj).status or NO_STATUS
     return tuple(
         f"{c.type} is {c.status}, {c.reason}: {c.message}"
         for c in status.conditions or ()
-        if c.type in TOLD_CONDITIONS and c.message
+        if c.type in REPORTED_CONDITIONS and c.message
     )

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kube.shapes.reading import JsonObject, read_as
 from scheduler_plugin.asking.ages import ago
-from scheduler_plugin.asking.shown import Key, Shown, told_by
+from scheduler_plugin.asking.shown import Key, Shown, condition_lines
 from scheduler_plugin.asking.snapshot_times import taken_at
 from scheduler_plugin.asking.snapshots import Snapshot, key_of
 from scheduler_plugin.asking.tables import objects, why_text
@@ -19,7 +19,7 @@ from scheduler_plugin.viewing.why import ENDED, RUNNING, Why, why
 
 
 @dataclass(frozen=True, slots=True)
-class ToldEvent:
+class ReportedEvent:
     """What an Event says of a pod.
 
     Attributes:
@@ -36,7 +36,7 @@ def no_pod(key: Key) -> str:
 
 
 def shown_why(
-    found: Why, now: datetime, events: Sequence[ToldEvent] = (), not_read: Sequence[str] = ()
+    found: Why, now: datetime, events: Sequence[ReportedEvent] = (), not_read: Sequence[str] = ()
 ) -> Shown:
     """The output for a pod; programs get the times of Events, and people their ages.
 
@@ -58,11 +58,11 @@ def why_of(snapshot: Snapshot, key: Key) -> Why | None:
     found = why(world_of(snapshot), *key, taken_at(snapshot))
     if found is None:
         return None
-    told = (*told_by(pod_in(snapshot, key)), *_told_by_queue(snapshot, found))
+    told = (*condition_lines(pod_in(snapshot, key)), *_queue_condition_lines(snapshot, found))
     return replace(found, told=told)
 
 
-def _told_by_queue(snapshot: Snapshot, found: Why) -> Iterator[str]:
+def _queue_condition_lines(snapshot: Snapshot, found: Why) -> Iterator[str]:
     """Why nothing is reclaimed for a waiting pod, as the Queue's condition says."""
     waits = found.reason not in (ENDED, RUNNING)
     for queue in snapshot.of("queues") if waits else ():

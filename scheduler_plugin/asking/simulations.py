@@ -98,8 +98,8 @@ def simulate(snapshot: Snapshot, changes: Changes, now: datetime) -> Simulation:
     before = world_of(snapshot)
     queued = with_queues(snapshot, changes.queues)
     fewer, lost = without_devices(queued, before, changes.without_devices)
-    asked = with_pods(fewer, changes, now)
-    after, names = world_of(asked), pod_names(changes)
+    requested = with_pods(fewer, changes, now)
+    after, names = world_of(requested), pod_names(changes)
     pods = [after.facts.pod_named(*name) for name in names]
     given = [pod for pod in pods if pod is not None]
     waiting = tuple(_waiting(before, world_of(fewer), now)) if fewer is not snapshot else ()
@@ -136,10 +136,10 @@ def _simulated(pod: PodView, world: World, free: FreeDevices, now: datetime) -> 
 
 
 def _refused(pod: PodView, found: Refused, world: World, now: datetime) -> SimulatedPod:
-    going, sentence = decision(world, pod, now), found.sentence
+    decided, sentence = decision(world, pod, now), found.sentence
     evicted: tuple[str, ...] = ()
-    if isinstance(going, Targets):
-        sentence, evicted = f"{sentence} {going.sentence}", tuple(map(_named, going.pods))
+    if isinstance(decided, Targets):
+        sentence, evicted = f"{sentence} {decided.sentence}", tuple(map(_named, decided.pods))
     return SimulatedPod(
         pod=_named(pod), reason=str(found.reason), sentence=sentence, evicted=evicted
     )
@@ -164,8 +164,8 @@ def _waiting(before: World, after: World, now: datetime) -> Iterator[WaitingChan
         other = after.facts.pod(pod.uid)
         if other is None or not pod.may_be_bound or not pod.may_use_devices:
             continue
-        was = _told(pod, before, devices_before, now)
-        now_is = _told(other, after, devices_after, now)
+        was = _verdict(pod, before, devices_before, now)
+        now_is = _verdict(other, after, devices_after, now)
         if was != now_is:
             reason, sentence, evicted = now_is
             yield WaitingChange(
@@ -173,14 +173,14 @@ def _waiting(before: World, after: World, now: datetime) -> Iterator[WaitingChan
             )
 
 
-def _told(
+def _verdict(
     pod: PodView, world: World, free: FreeDevices, now: datetime
 ) -> tuple[str, str, tuple[str, ...]]:
     refused = waiting_refusal(pod, world)
     if refused is None:
         return (*without_refusal(pod, free), ())
-    going = decision(world, pod, now)
-    evicted = tuple(map(_named, going.pods)) if isinstance(going, Targets) else ()
+    decided = decision(world, pod, now)
+    evicted = tuple(map(_named, decided.pods)) if isinstance(decided, Targets) else ()
     return str(refused.reason), refused.sentence, evicted
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from kube.shapes.times import read_time
 from scheduler_plugin.asking.snapshots import Snapshot
-from scheduler_plugin.asking.view_errors import CannotTellError
+from scheduler_plugin.asking.view_errors import CannotAnswerError
 
 
 def taken_at(snapshot: Snapshot) -> datetime:
@@ -17,7 +17,7 @@ def taken_at(snapshot: Snapshot) -> datetime:
     """
     found = read_time(snapshot.taken_at)
     if found is None:
-        raise CannotTellError(
+        raise CannotAnswerError(
             f'takenAt: "{snapshot.taken_at}" is not a time with a zone (RFC 3339).'
         )
     return found

@@ -7,5 +7,5 @@ class NotThereError(Exception):
     """Raised if an object that is named does not exist."""
 
 
-class CannotTellError(Exception):
+class CannotAnswerError(Exception):
     """Raised if a file, a cluster, or the flags of the release cannot be read."""

@@ -159,14 +159,14 @@ def judge_rivals(setup: Setup) -> Iterator[Finding]:
             event = max(decisions, key=lambda e: (_is_binding(e), _time_of(e)))
             when = _time_of(event)
             last = f"{event.reason} of Pod {event.about.namespace}/{event.about.name}"
-            who = f"{host}, which is not a pod of this release,"
-            yield _finding(setup, level, who, f" It wrote an Event at {timestamp(when)}: {last}.")
+            other = f"{host}, which is not a pod of this release,"
+            yield _finding(setup, level, other, f" It wrote an Event at {timestamp(when)}: {last}.")
 
 
-def _finding(setup: Setup, level: Level, who: str, last: str) -> Finding:
+def _finding(setup: Setup, level: Level, other: str, last: str) -> Finding:
     name = ", ".join(_names(setup))
     said = (
-        f"kube-scheduler {who} has the schedulerName {name}, too: it binds pods past the plugin,"
+        f"kube-scheduler {other} has the schedulerName {name}, too: it binds pods past the plugin,"
         f" uncharged.{last}"
     )
     mend = (

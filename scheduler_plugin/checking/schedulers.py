@@ -119,8 +119,8 @@ def _differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> Itera
         yield from _unlike(found.get(field), expected[field], field)
     wanted = {profile["schedulerName"] for profile in expected["profiles"]}
     profiles = found.get("profiles") or [{"schedulerName": "default-scheduler"}]
-    if lacking := sorted(wanted - {p.get("schedulerName") for p in profiles}):
-        yield f"profiles: {', '.join(lacking)} is missing."
+    if missing := sorted(wanted - {p.get("schedulerName") for p in profiles}):
+        yield f"profiles: {', '.join(missing)} is missing."
     yield from _extender(found.get("extenders") or [], expected["extenders"][0])
 
 

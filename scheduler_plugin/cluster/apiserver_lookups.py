@@ -45,7 +45,7 @@ class ClaimLookups:
         self._settings = settings
         self._queue: Reconciler[ClaimKey] = Reconciler("claim-lookups", self._reconcile)
 
-    def ask(self, claims: Iterable[ClaimKey]) -> None:
+    def add(self, claims: Iterable[ClaimKey]) -> None:
         """Queue claims to be read soon; returns at once."""
         for claim in claims:
             if len(self._queue) < self._settings.most_waiting:

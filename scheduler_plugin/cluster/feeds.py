@@ -41,13 +41,13 @@ class Feed(Generic[T]):
         put: Enters an object; returns False if listeners need not hear of it.
         delete: Removes an object; returns False likewise.
         change: The change that listeners hear of.
-        tell: Passes the change to the listeners.
+        notify: Passes the change to the listeners.
     """
 
     put: Callable[[T], bool | None]
     delete: Callable[[T], bool | None]
     change: Callable[[T], WorldChange]
-    tell: Callable[[WorldChange], None]
+    notify: Callable[[WorldChange], None]
 
     def take(self, change: Change[T]) -> None:
         if isinstance(change, Deleted):
@@ -55,7 +55,7 @@ class Feed(Generic[T]):
         else:
             found, matters = change.new, self.put(change.new)
         if matters is not False:
-            self.tell(self.change(found))
+            self.notify(self.change(found))
 
 
 class Kind(Generic[T]):

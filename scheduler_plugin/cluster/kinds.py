@@ -128,7 +128,7 @@ class Kinds:
             put=lambda version: self._world.put_claim(version.view),
             delete=lambda version: self._world.delete_claim(version.view.uid),
             change=lambda version: ClaimChanged(version.view.uid),
-            tell=self._changed,
+            notify=self._changed,
         )
         return self._kind(CLAIMS, project, feed, is_optional=True, shape=Claim)
 
@@ -143,7 +143,7 @@ class Kinds:
             put=put,
             delete=self._tables.delete_pod,
             change=lambda pod: PodChanged(pod.uid),
-            tell=self._changed,
+            notify=self._changed,
         )
         return self._kind(PODS, self._tables.project_pod, feed, shape=Pod)
 
@@ -162,7 +162,7 @@ class Kinds:
             put=put,
             delete=lambda queue: self._world.delete_queue(queue.name),
             change=lambda queue: QueueChanged(queue.name),
-            tell=self._changed,
+            notify=self._changed,
         )
         return self._kind(QUEUES, parse_queue, feed, shape=QueueFields)
 
@@ -171,7 +171,7 @@ class Kinds:
             put=self._world.put_namespace,
             delete=lambda namespace: self._world.delete_namespace(namespace.name),
             change=lambda namespace: NamespaceChanged(namespace.name),
-            tell=self._changed,
+            notify=self._changed,
         )
         return self._kind(NAMESPACES, namespace_view, feed)
 
@@ -220,7 +220,7 @@ class Kinds:
             put=self._world.put_group,
             delete=delete,
             change=lambda group: GroupChanged(group.namespace, group.name),
-            tell=self._changed,
+            notify=self._changed,
         )
         kind = self._kind(resource, project, feed, is_optional=True)
         kind.served = served
@@ -229,4 +229,4 @@ class Kinds:
     def _other(
         self, put: Callable[[T], bool | None], delete: Callable[[T], bool | None]
     ) -> Feed[T]:
-        return Feed(put=put, delete=delete, change=lambda _: OtherChanged(), tell=self._changed)
+        return Feed(put=put, delete=delete, change=lambda _: OtherChanged(), notify=self._changed)

@@ -192,8 +192,8 @@ class ClusterWorld:
 
     async def _catch_up(self, timeout_seconds: float) -> bool:
         stores = [kind.store for kind in self.kinds if kind.is_followed]
-        asked = (store.catch_up(timeout_seconds) for store in stores)
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+        catching_up = (store.catch_up(timeout_seconds) for store in stores)
+        answers = await asyncio.gather(*catching_up, return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer

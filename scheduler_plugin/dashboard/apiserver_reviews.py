@@ -38,7 +38,7 @@ AT_ONCE_FOR_ONE = 2
 """How many reviews run concurrently, of all viewers and of each. All tokens without a known user
 count as one viewer."""
 
-STRANGER = ""
+UNKNOWN_USER = ""
 
 LONGEST_TOKEN = 16_384
 WAIT_SECONDS = 5.0
@@ -79,7 +79,7 @@ class Reviews:
         self._may: TTLCache[tuple[Viewer, Access], bool] = TTLCache(
             MOST_REMEMBERED, REMEMBERED_SECONDS, monotonic
         )
-        self._nobodys: TTLCache[bytes, str] = TTLCache(
+        self._unknown_tokens: TTLCache[bytes, str] = TTLCache(
             MOST_REMEMBERED, REMEMBERED_SECONDS, monotonic
         )
         # The users of earlier tokens, for when these are reviewed again.
@@ -95,7 +95,7 @@ class Reviews:
         if not token or len(token) > LONGEST_TOKEN:
             raise NotSignedInError("A token of this cluster is needed.")
         key = sha256(token.encode()).digest()
-        known = self._viewers.get(key) or self._nobodys.get(key)
+        known = self._viewers.get(key) or self._unknown_tokens.get(key)
         found = known or await self._look_at(key, token)
         if isinstance(found, str):
             raise NotSignedInError(found)
@@ -104,9 +104,9 @@ class Reviews:
     async def _look_at(self, key: bytes, token: str) -> Viewer | str:
         """Review a token, and cache the answer."""
         body = {"metadata": {}, "spec": {"token": token}}
-        found = _viewer(await self._ask(TOKEN_REVIEWS, body, self._names.get(key, STRANGER)))
+        found = _viewer(await self._ask(TOKEN_REVIEWS, body, self._names.get(key, UNKNOWN_USER)))
         if isinstance(found, str):
-            self._nobodys[key] = found
+            self._unknown_tokens[key] = found
             self._names.pop(key, None)
         else:
             self._viewers[key], self._names[key] = found, found.name
@@ -135,9 +135,9 @@ class Reviews:
         answer = await self._ask(ACCESS_REVIEWS, {"metadata": {}, "spec": spec}, viewer.name)
         return bool((answer.get("status") or {}).get("allowed"))
 
-    async def _ask(self, resource: Resource, body: JsonObject, who: str) -> JsonObject:
+    async def _ask(self, resource: Resource, body: JsonObject, user: str) -> JsonObject:
         try:
-            async with asyncio.timeout(WAIT_SECONDS), self._places.of(who):
+            async with asyncio.timeout(WAIT_SECONDS), self._places.of(user):
                 return await self._client.create(resource, body, options=WRITE)
         except TimeoutError:
             raise CannotReviewError(

@@ -22,13 +22,13 @@ class NamedClaims:
     def begin(self) -> None:
         """Look at all pods; call it once the world is in sync."""
         for pod in self._world.facts.pods():
-            self._lookups.ask(self._unknown(pod))
+            self._lookups.add(self._unknown(pod))
 
     def changed(self, change: WorldChange) -> None:
         """Look at a changed pod; it is a listener of the world."""
         pod = self._world.facts.pod(change.uid) if isinstance(change, PodChanged) else None
         if pod is not None:
-            self._lookups.ask(self._unknown(pod))
+            self._lookups.add(self._unknown(pod))
 
     def _unknown(self, pod: PodView) -> Iterable[ClaimKey]:
         facts, keys = self._world.facts, ((pod.namespace, name) for name in pod.claim_names)

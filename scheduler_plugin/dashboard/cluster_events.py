@@ -14,7 +14,7 @@ from kube.api import EVENTS, ApiClient, Store, WatchSettings
 from kube.shapes.events import Event
 from kube.shapes.metadata import NO_METADATA
 from kube.shapes.reading import JsonObject, read_as
-from scheduler_plugin.dashboard.told_events import Recent, stored_event
+from scheduler_plugin.dashboard.recent_events import Recent, recent_event
 from scheduler_plugin.objects.names import ADMIT, FIELD_MANAGER
 
 OURS = EVENTS.select(field_selector=f"reportingController={FIELD_MANAGER}")
@@ -60,7 +60,7 @@ class ClusterEvents:
 
     def _take(self, obj: JsonObject | Event) -> None:
         found = read_as(Event, obj)
-        event = stored_event(found)
+        event = recent_event(found)
         # Events of thousands of waiting pods would push out all others; they have their own list.
         if event.action != ADMIT:
             self.recent.add(event, (found.metadata or NO_METADATA).uid or "")

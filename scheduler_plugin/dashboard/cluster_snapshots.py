@@ -23,8 +23,8 @@ from scheduler_plugin.dashboard.lines import (
     waiting_lines,
 )
 from scheduler_plugin.dashboard.parts import Part
+from scheduler_plugin.dashboard.recent_events import Recent
 from scheduler_plugin.dashboard.snapshots import Line, Snapshot
-from scheduler_plugin.dashboard.told_events import Recent
 from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
 from scheduler_plugin.viewing.free_devices import FreeDevices
 from scheduler_plugin.viewing.queue_rows import queue_rows
@@ -32,7 +32,7 @@ from scheduler_plugin.viewing.queue_rows import queue_rows
 T = TypeVar("T")
 
 PIECE_SECONDS = 0.005
-REST = 2
+PAUSE_FACTOR = 2
 LEAST_SECONDS = 1.0
 """The shortest pause between two snapshots, and so the usual delay of a change."""
 
@@ -76,7 +76,7 @@ class Snapshots:
         self._listening = 0
         self._asked_at = float("-inf")
         self._looked_at = float("-inf")
-        self._rested_at = float("-inf")
+        self._next_look_at = float("-inf")
         self._events = 0
         self._is_old = asyncio.Event()
         self._looked = asyncio.Condition()
@@ -137,8 +137,8 @@ class Snapshots:
                 await asyncio.sleep(0)
             return
         now = self._monotonic()
-        if now < self._rested_at:
-            await asyncio.sleep(self._rested_at - now)
+        if now < self._next_look_at:
+            await asyncio.sleep(self._next_look_at - now)
             return
         await self._until_old()
         await self._begin_events(tasks)
@@ -180,7 +180,7 @@ class Snapshots:
             self._number += 1
             self.latest = Snapshot(self._number, lines)
         self._looked_at = self._monotonic()
-        self._rested_at = self._looked_at + max(LEAST_SECONDS, REST * worked)
+        self._next_look_at = self._looked_at + max(LEAST_SECONDS, PAUSE_FACTOR * worked)
         async with self._looked:
             self._looked.notify_all()
 

@@ -98,38 +98,38 @@ async def _viewer(views: Answers, token: Token) -> Viewer:
     return await views.reviews.viewer(token)
 
 
-Who = Annotated[Viewer, Depends(_viewer)]
+SignedIn = Annotated[Viewer, Depends(_viewer)]
 
 
-async def _listener(request: Request, views: Answers, who: Who) -> AsyncIterator[Viewer]:
+async def _listener(request: Request, views: Answers, user: SignedIn) -> AsyncIterator[Viewer]:
     """The viewer of a stream, which counts while the request lasts."""
     if request.app.state.listening >= MOST_LISTENING:
         raise HTTPException(503, f"{MOST_LISTENING} streams are open already: poll the state.")
     request.app.state.listening += 1
     try:
         with views.snapshots.listening():
-            yield who
+            yield user
     finally:
         request.app.state.listening -= 1
 
 
 @router.get("/state")
-async def state(views: Answers, who: Who, wanted: Annotated[Filter, Query()]) -> Response:
-    return _json(await views.state(who, wanted.text, wanted.namespace))
+async def state(views: Answers, user: SignedIn, wanted: Annotated[Filter, Query()]) -> Response:
+    return _json(await views.state(user, wanted.text, wanted.namespace))
 
 
 @router.get("/stream", response_class=EventSourceResponse)
 async def stream(
     views: Answers,
     token: Token,
-    who: Annotated[Viewer, Depends(_listener)],
+    user: Annotated[Viewer, Depends(_listener)],
     wanted: Annotated[Filter, Query()],
 ) -> AsyncIterator[ServerSentEvent]:
     said = b""
     while True:
         try:
             await views.reviews.viewer(token)
-            found = encode(await views.state(who, wanted.text, wanted.namespace))
+            found = encode(await views.state(user, wanted.text, wanted.namespace))
         except NotSignedInError as error:
             yield ServerSentEvent(event="ended", data=str(error))
             return
@@ -144,25 +144,27 @@ async def stream(
 
 
 @router.get("/rows/{part}")
-async def rows(views: Answers, who: Who, part: Part, wanted: Annotated[Rows, Query()]) -> Response:
-    asked = await views.asked(who, part, wanted.text, wanted.namespace)
-    found = await views.rows(asked, wanted.offset, wanted.limit)
+async def rows(
+    views: Answers, user: SignedIn, part: Part, wanted: Annotated[Rows, Query()]
+) -> Response:
+    query = await views.query(user, part, wanted.text, wanted.namespace)
+    found = await views.rows(query, wanted.offset, wanted.limit)
     return Response(found, media_type="application/json")
 
 
 @router.get("/claims/{namespace}/{name}")
-async def claim(views: Answers, who: Who, namespace: str, name: str) -> Response:
-    return _json(await views.claim(who, namespace, name))
+async def claim(views: Answers, user: SignedIn, namespace: str, name: str) -> Response:
+    return _json(await views.claim(user, namespace, name))
 
 
 @router.get("/pods/{namespace}/{name}")
-async def pod(views: Answers, who: Who, namespace: str, name: str) -> Response:
-    return _json(await views.pod(who, namespace, name))
+async def pod(views: Answers, user: SignedIn, namespace: str, name: str) -> Response:
+    return _json(await views.pod(user, namespace, name))
 
 
 @router.get("/history")
-async def history(views: Answers, who: Who, queue: str, device_class: str) -> Response:
-    return _json(await views.past(who, queue, device_class))
+async def history(views: Answers, user: SignedIn, queue: str, device_class: str) -> Response:
+    return _json(await views.past(user, queue, device_class))
 
 
 def site_app(views: Views) -> ASGIApp:

@@ -21,7 +21,7 @@ from scheduler_plugin.dashboard.parts import (
     access,
     access_beside,
 )
-from scheduler_plugin.dashboard.snapshots import Asked, Snapshot
+from scheduler_plugin.dashboard.snapshots import RowQuery, Snapshot
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.viewing.sharing_rows import claim_row, sharers
 from scheduler_plugin.viewing.why import Viewer as Viewing
@@ -52,21 +52,21 @@ class Views:
         """The number of the latest snapshot; 0 before the first."""
         return self.snapshots.latest.number if self.snapshots.latest else 0
 
-    async def state(self, who: Viewer, text: str, namespace: str) -> dict[str, Any]:
+    async def state(self, user: Viewer, text: str, namespace: str) -> dict[str, Any]:
         """What a viewer may see: the matching rows of each list, and all rows without a filter."""
         snapshot = await self._snapshot()
         parts: dict[str, dict[str, Any]] = {}
         for part in Part:
             wanted = access(part, namespace)
-            if await self.reviews.may(who, wanted):
-                asked = await self._asked(who, part, text, namespace)
-                all_of_it = snapshot.total(await self._unfiltered(who, part, namespace))
-                parts[part] = {"total": snapshot.total(asked), "all": all_of_it, "denied": ""}
+            if await self.reviews.may(user, wanted):
+                query = await self._query(user, part, text, namespace)
+                all_of_it = snapshot.total(await self._unfiltered(user, part, namespace))
+                parts[part] = {"total": snapshot.total(query), "all": all_of_it, "denied": ""}
             else:
-                parts[part] = {"total": 0, "all": 0, "denied": wanted.denied(who.name)}
+                parts[part] = {"total": 0, "all": 0, "denied": wanted.denied(user.name)}
         return {
             "number": snapshot.number,
-            "viewer": who.name,
+            "viewer": user.name,
             "leader": await self.leader.why_not(),
             "events": self._events_problem(),
             "parts": parts,
@@ -76,49 +76,49 @@ class Views:
         events = self.snapshots.cluster_events
         return events.why_not() if events is not None else ""
 
-    async def asked(self, who: Viewer, part: Part, text: str, namespace: str) -> Asked:
+    async def query(self, user: Viewer, part: Part, text: str, namespace: str) -> RowQuery:
         """The rows of a list that a viewer asks for; raises HTTPException 403 without the right."""
-        await self._must(who, access(part, namespace))
-        return await self._asked(who, part, text, namespace)
+        await self._must(user, access(part, namespace))
+        return await self._query(user, part, text, namespace)
 
-    async def _asked(self, who: Viewer, part: Part, text: str, namespace: str) -> Asked:
+    async def _query(self, user: Viewer, part: Part, text: str, namespace: str) -> RowQuery:
         beside = access_beside(part, namespace)
-        whole = beside is not None and await self.reviews.may(who, beside)
-        return Asked(part, tuple(text.lower().split()), namespace, whole)
+        whole = beside is not None and await self.reviews.may(user, beside)
+        return RowQuery(part, tuple(text.lower().split()), namespace, whole)
 
-    async def _unfiltered(self, who: Viewer, part: Part, namespace: str) -> Asked:
+    async def _unfiltered(self, user: Viewer, part: Part, namespace: str) -> RowQuery:
         """All rows that a viewer may see: of one namespace if the viewer may list no other."""
         wanted = access(part, "")
-        everywhere = wanted == access(part, namespace) or await self.reviews.may(who, wanted)
-        return Asked(part, namespace="" if everywhere else namespace)
+        everywhere = wanted == access(part, namespace) or await self.reviews.may(user, wanted)
+        return RowQuery(part, namespace="" if everywhere else namespace)
 
-    async def rows(self, asked: Asked, offset: int, limit: int) -> bytes:
+    async def rows(self, query: RowQuery, offset: int, limit: int) -> bytes:
         """A window as JSON; the rows are JSON already."""
         snapshot = await self._snapshot()
-        total, found = snapshot.total(asked), snapshot.window(asked, offset, limit)
+        total, found = snapshot.total(query), snapshot.window(query, offset, limit)
         head = encode({"number": snapshot.number, "total": total, "offset": offset})
         return b'%s,"rows":[%s]}' % (head[:-1], b",".join(found))
 
-    async def claim(self, who: Viewer, namespace: str, name: str) -> dict[str, Any]:
+    async def claim(self, user: Viewer, namespace: str, name: str) -> dict[str, Any]:
         """A claim; its sharers are None if the viewer may not list pods."""
-        await self._must(who, Access(CLAIMS, namespace))
+        await self._must(user, Access(CLAIMS, namespace))
         self._needs_world()
         found = self.world.facts.claim_named(namespace, name)
         row = claim_row(self.world, found) if found is not None else None
         if found is None or row is None:
             raise HTTPException(404, f"There is no accounted ResourceClaim {namespace}/{name}.")
         pods = Access(PODS, namespace)
-        if not await self.reviews.may(who, pods):
-            return {"claim": row, "sharers": None, "denied": pods.denied(who.name)}
+        if not await self.reviews.may(user, pods):
+            return {"claim": row, "sharers": None, "denied": pods.denied(user.name)}
         return {"claim": row, "sharers": sharers(self.world, found), "denied": ""}
 
-    async def pod(self, who: Viewer, namespace: str, name: str) -> dict[str, Any]:
+    async def pod(self, user: Viewer, namespace: str, name: str) -> dict[str, Any]:
         """Why a pod runs or waits, as in `kubectl moorage why`, and what the leader knows.
 
         If the leader cannot be asked, `problem` says so; all else is complete.
         """
-        await self._must(who, Access(PODS, namespace))
-        found = await self._why(who, namespace, name)
+        await self._must(user, Access(PODS, namespace))
+        found = await self._why(user, namespace, name)
         try:
             known, problem = await self.leader.pod(namespace, name), ""
         except CannotAskError as error:
@@ -133,10 +133,10 @@ class Views:
             "problem": problem,
         }
 
-    async def _why(self, who: Viewer, namespace: str, name: str) -> Why:
+    async def _why(self, user: Viewer, namespace: str, name: str) -> Why:
         """Why a pod runs or waits; names of holders in other namespaces need the right to list."""
         accesses = (Access(CLAIMS, ""), Access(PODS, ""))
-        sees_all = all([await self.reviews.may(who, access) for access in accesses])
+        sees_all = all([await self.reviews.may(user, access) for access in accesses])
         await self._snapshot()  # It looks at the devices, in steps.
         viewer = Viewing(
             free=self.snapshots.free, may_name=lambda other: sees_all or other == namespace
@@ -147,9 +147,9 @@ class Views:
             raise HTTPException(404, sentence)
         return found
 
-    async def past(self, who: Viewer, queue: str, device_class: str) -> dict[str, Any]:
+    async def past(self, user: Viewer, queue: str, device_class: str) -> dict[str, Any]:
         """The samples of a queue, with its current quota and limit."""
-        await self._must(who, Access(QUEUES))
+        await self._must(user, Access(QUEUES))
         self._needs_world()
         tree = self.world.facts.tree
         found = tree.get(QueueName(queue))
@@ -162,9 +162,9 @@ class Views:
             "limit": share.limit.most if share else None,
         }
 
-    async def _must(self, who: Viewer, wanted: Access) -> None:
-        if not await self.reviews.may(who, wanted):
-            raise HTTPException(403, wanted.denied(who.name))
+    async def _must(self, user: Viewer, wanted: Access) -> None:
+        if not await self.reviews.may(user, wanted):
+            raise HTTPException(403, wanted.denied(user.name))
 
     def _needs_world(self) -> None:
         if sentence := self.why_not_ready():

@@ -50,13 +50,13 @@ class Access:
             "namespace": self.namespace,
         }
 
-    def denied(self, who: str) -> str:
+    def denied(self, user: str) -> str:
         """The sentence for a user without the right."""
         what = f"{self.kind.plural}.{self.kind.group}".rstrip(".")
         where = ""
         if self.kind.namespaced:
             where = f' in namespace "{self.namespace}"' if self.namespace else " in all namespaces"
-        return f'"{who}" may not see this: it needs the verb "list" on "{what}"{where}.'
+        return f'"{user}" may not see this: it needs the verb "list" on "{what}"{where}.'
 
 
 def access(part: Part, namespace: str) -> Access:

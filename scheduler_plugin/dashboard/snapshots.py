@@ -42,7 +42,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RowQuery:
     """The rows of a list that a viewer asks for and may see.
 
     Attributes:
@@ -63,27 +63,27 @@ class Snapshot:
 
     number: int
     lines: Mapping[Part, Sequence[Line]]
-    _filtered: LRUCache[Asked, Sequence[Line]] = field(
+    _filtered: LRUCache[RowQuery, Sequence[Line]] = field(
         default_factory=lambda: LRUCache(MOST_FILTERS), repr=False, compare=False
     )
 
-    def window(self, asked: Asked, offset: int, limit: int) -> list[bytes]:
+    def window(self, query: RowQuery, offset: int, limit: int) -> list[bytes]:
         """At most `limit` rows from `offset` on; none if the list is shorter."""
-        chosen = self._found(asked)[offset : offset + limit]
-        return [line.json(whole=asked.whole) for line in chosen]
+        chosen = self._found(query)[offset : offset + limit]
+        return [line.json(whole=query.whole) for line in chosen]
 
-    def total(self, asked: Asked) -> int:
-        return len(self._found(asked))
+    def total(self, query: RowQuery) -> int:
+        return len(self._found(query))
 
-    def _found(self, asked: Asked) -> Sequence[Line]:
-        lines = self.lines.get(asked.part, ())
-        if not (asked.words or asked.namespace):
+    def _found(self, query: RowQuery) -> Sequence[Line]:
+        lines = self.lines.get(query.part, ())
+        if not (query.words or query.namespace):
             return lines
-        if asked not in self._filtered:
-            self._filtered[asked] = [
+        if query not in self._filtered:
+            self._filtered[query] = [
                 line
                 for line in lines
-                if line.namespace in (asked.namespace or line.namespace, "")
-                and line.has(asked.words, whole=asked.whole)
+                if line.namespace in (query.namespace or line.namespace, "")
+                and line.has(query.words, whole=query.whole)
             ]
-        return self._filtered[asked]
+        return self._filtered[query]

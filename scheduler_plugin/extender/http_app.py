@@ -39,7 +39,7 @@ from scheduler_plugin.extender.messages import (
     encode_filter,
     encode_preempt,
     encode_preempt_error,
-    is_left_a_node,
+    has_node_left,
 )
 from scheduler_plugin.extender.prometheus_calls import note_bind, note_call, note_verdict
 from scheduler_plugin.judging.verdicts import Refused
@@ -65,7 +65,7 @@ class Limits:
             10 s, after which kube-scheduler would not read the reason.
         stop_seconds: How long requests under way may take when the server stops: longer than one
             Bind and the read that follows a failed one.
-        on_their_way: Pods between Filter and the end of Bind; Filter waits while there are more.
+        in_flight: Pods between Filter and the end of Bind; Filter waits while there are more.
     """
 
     body: int = 4 << 20
@@ -73,7 +73,7 @@ class Limits:
     receive_seconds: float = 5.0
     bind_seconds: float = 6.0
     stop_seconds: int = 9
-    on_their_way: int = 64
+    in_flight: int = 64
 
 
 DEFAULT_LIMITS = Limits()
@@ -85,7 +85,7 @@ class ExtenderApp:
     def __init__(self, answers: Extender, limits: Limits = DEFAULT_LIMITS) -> None:
         self._answers = answers
         self._limits = limits
-        self._backlog = Backlog(limits.on_their_way)
+        self._backlog = Backlog(limits.in_flight)
         self._calls: dict[str, tuple[_Call, _Encode]] = {
             "/filter": (self.filter, encode_error),
             "/preempt": (self._preempt, encode_preempt_error),
@@ -105,11 +105,11 @@ class ExtenderApp:
     async def _call(self, path: str, receive: Receive) -> Response:
         began = perf_counter()
         try:
-            return await self._told(path, receive)
+            return await self._answer_call(path, receive)
         finally:
             note_call(path, perf_counter() - began)
 
-    async def _told(self, path: str, receive: Receive) -> Response:
+    async def _answer_call(self, path: str, receive: Receive) -> Response:
         call, failed = self._calls[path]
         limits = self._limits
         body = await read_body(receive, limits.body, limits.discarded, limits.receive_seconds)
@@ -129,14 +129,14 @@ class ExtenderApp:
         await self._backlog.next()
         began, uid = now_ns(), _uid(call.pod)
         with naming(podUID=uid):
-            await self._answers.settle()
+            await self._answers.await_lease()
             answer = await self._answers.filter_once_known(call.pod)
-            _told("Filter", began, uid, _why_not(answer))
+            _report("Filter", began, uid, _why_not(answer))
         note_verdict("filter", answer)
-        is_left = isinstance(answer, Passed) and is_left_a_node(call, answer)
+        has_node = isinstance(answer, Passed) and has_node_left(call, answer)
         if isinstance(answer, Passed) and answer.kept_off:
-            self._answers.kept_off(PodUid(uid), everywhere=not is_left)
-        if is_left:
+            self._answers.kept_off(PodUid(uid), everywhere=not has_node)
+        if has_node:
             self._backlog.begin(uid)
         elif not isinstance(answer, NotAnswered):
             self._backlog.end(uid)
@@ -149,7 +149,7 @@ class ExtenderApp:
         began, uid = now_ns(), _uid(call.pod)
         with naming(podUID=uid):
             answer = self._answers.preempt(call.pod)
-            _told("Preempt", began, uid, _why_not(answer))
+            _report("Preempt", began, uid, _why_not(answer))
         note_verdict("preempt", answer)
         return encode_preempt(call, answer)
 
@@ -162,7 +162,7 @@ class ExtenderApp:
         try:
             with naming(podUID=call.uid):
                 why_not = await self._bound(call)
-                _told("Bind", began, call.uid, why_not)
+                _report("Bind", began, call.uid, why_not)
             note_bind(why_not)
             return encode_error(why_not)
         finally:
@@ -201,7 +201,7 @@ class ExtenderApp:
             if not work.done():
                 # The task is not awaited: a slow cancellation must not delay the answer.
                 work.cancel()
-                work.add_done_callback(_given_up)
+                work.add_done_callback(_log_late_end)
 
 
 def _uid(pod: JsonObject) -> str:
@@ -220,13 +220,13 @@ def _why_not(answer: Answer) -> str:
             return why
 
 
-def _told(verb: str, began: int, uid: str, why_not: str) -> None:
+def _report(verb: str, began: int, uid: str, why_not: str) -> None:
     """Log and trace an answer, for a look at one pod; users read the pod's conditions."""
     logger.debug("%s: %s", verb, why_not or "yes")
     note_span(verb, began, (uid,), failure=why_not)
 
 
-def _given_up(work: asyncio.Future[str]) -> None:
+def _log_late_end(work: asyncio.Future[str]) -> None:
     """Log how a Bind ended that had reached its limit."""
     if work.cancelled():
         logger.warning("bind cancelled at its time limit")

@@ -17,7 +17,7 @@ from kube.http_server import serving as serving_all
 from scheduler_plugin.extender.http_app import DEFAULT_LIMITS, Limits
 from scheduler_plugin.extender.http_bodies import plain, respond
 from scheduler_plugin.extender.http_hosts import LoopbackHosts
-from scheduler_plugin.extender.listening import Listening, why_not_heard
+from scheduler_plugin.extender.listening import Listening, why_not_allowed
 from scheduler_plugin.extender.listening import TlsFiles as TlsPaths
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def named_clients(allowed: frozenset[str]) -> type[Protocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             certificate = transport.get_extra_info("ssl_object").getpeercert()
-            if why := why_not_heard(certificate or {}, allowed):
+            if why := why_not_allowed(certificate or {}, allowed):
                 logger.warning("client refused client=%s why=%s", self.client, why)
                 self.app = _refusing(why)
 

@@ -66,13 +66,13 @@ class Extender:
         """Read the pods of bindings whose outcome is unknown, once no write can arrive late."""
         await self._binds.unknown.look()
 
-    async def settle(self) -> None:
+    async def await_lease(self) -> None:
         """Wait until this process certainly holds the Lease, `PATIENCE_SECONDS` at most."""
-        await self._lease.settle(PATIENCE_SECONDS)
+        await self._lease.await_lease(PATIENCE_SECONDS)
 
     def filter(self, pod: JsonObject) -> Answer:
         """The verdict on a pod; an admitted pod is assumed from then on."""
-        view = self._asked_about(pod)
+        view = self._parsed_pod(pod)
         if isinstance(view, NotAnswered):
             return view
         if self._cluster.world.assumptions.awaits_binding(view.uid):
@@ -151,7 +151,7 @@ class Extender:
         )
         answer = self.filter(pod)
         if _is_early(answer):
-            self.lookups.ask(unknown())
+            self.lookups.add(unknown())
         return answer
 
     def preempt(self, pod: JsonObject) -> Answer:
@@ -159,7 +159,7 @@ class Extender:
 
         Nor is one evicted for a bound pod whose binding kube-scheduler has not seen yet.
         """
-        view = self._asked_about(pod)
+        view = self._parsed_pod(pod)
         if isinstance(view, NotAnswered):
             return view
         if not view.may_use_devices:
@@ -169,7 +169,7 @@ class Extender:
 
     async def bind(self, arguments: BindArguments) -> str:
         """Bind a pod; returns why it is not bound, "" if it is. The call may be repeated."""
-        await self.settle()
+        await self.await_lease()
         if why := self.why_not_ready():
             return why
         return await self._binds.bind(arguments)
@@ -182,7 +182,7 @@ class Extender:
             return False
         return pod is not None and pod.uid == arguments.uid and pod.is_bound
 
-    def _asked_about(self, pod: JsonObject) -> PodView | NotAnswered:
+    def _parsed_pod(self, pod: JsonObject) -> PodView | NotAnswered:
         if why := self.why_not_ready():
             return NotAnswered(why)
         try:

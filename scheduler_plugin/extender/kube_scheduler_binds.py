@@ -196,11 +196,11 @@ class Binds:
     async def _carry_out(self, pod: PodView, request: BindRequest) -> str:
         # Noted before the write: however this call ends, the pod may be bound from here on.
         self._cluster.world.assumptions.binding_requested(pod.uid)
-        self.unknown.asked(pod)
+        self.unknown.requested(pod)
         outcome = await self._binder.bind(request)
         if isinstance(outcome, BindFailed):
             return self._failed(pod, outcome)
-        self.unknown.answered(pod.uid)
+        self.unknown.resolved(pod.uid)
         self._failures.forget(pod.uid)
         self._passes.pop(pod.uid, None)
         with naming(claimUIDs=",".join(claim.uid for claim in request.claims)):
@@ -216,7 +216,7 @@ class Binds:
 
     def _drop(self, pod: PodView) -> None:
         """The pod is certainly not bound: its assumption ends, and its backoff may begin."""
-        self.unknown.answered(pod.uid)
+        self.unknown.resolved(pod.uid)
         self._cluster.world.assumptions.forget(pod.uid)
         self._failures.failed(pod.uid, self._monotonic())
 

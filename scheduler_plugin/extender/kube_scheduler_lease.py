@@ -1,7 +1,7 @@
 """Follows kube-scheduler's Lease, so that this process writes only while it may.
 
 The Lease is read every second. A kube-scheduler that calls while nothing may be written may have
-acquired the Lease a moment ago. Then the Lease is read at once and the call waits (`settle`):
+acquired the Lease a moment ago. Then the Lease is read at once and the call waits (`await_lease`):
 after a failed call kube-scheduler would not try its pods for a second or more.
 """
 
@@ -20,11 +20,11 @@ from kube.shapes.leases import parse_lease
 from kube.shapes.times import read_time
 from scheduler_plugin.extender.leadership import (
     NEVER,
-    Holding,
     Leadership,
-    Sight,
+    LeaseObservation,
+    LeaseRecord,
     caught_up,
-    needs_holding,
+    needs_record,
     needs_to_catch_up,
     see,
     why_not,
@@ -78,9 +78,9 @@ class KubeSchedulerLease:
         )
         self._leadership = Leadership(identity=settings.identity)
         self._looked = asyncio.Event()
-        self._asked = asyncio.Event()
-        self._news = asyncio.Event()
-        self._said = ""
+        self._requested = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._reported = ""
 
     def why_not(self, seconds: float) -> str:
         """Why a write of that many seconds may not begin now, as a sentence; "" if it may."""
@@ -90,32 +90,32 @@ class KubeSchedulerLease:
         """Why the kube-scheduler beside this process is not served; "" if it is."""
         return self.why_not(0.0)
 
-    async def settle(self, seconds: float) -> None:
+    async def await_lease(self, seconds: float) -> None:
         """Wait until the kube-scheduler beside this process is served, `seconds` at most."""
         if not self.why_not_ready():
             return
-        self._asked.set()
+        self._requested.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.why_not_ready():
-                    await self._news.wait()
+                    await self._changed.wait()
 
     async def run(self) -> NoReturn:
         """Follow the Lease until cancelled; failures are logged and retried without a limit."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow())
-            tasks.create_task(self._keep_up())
+            tasks.create_task(self._catch_up_loop())
         raise AssertionError("the Lease is followed until cancelled")
 
     async def _follow(self) -> NoReturn:
         while True:
-            self._asked.clear()
+            self._requested.clear()
             await self._look()
-            self._tell()
+            self._report_change()
             self._looked.set()
-            await self._rest()
+            await self._pause()
 
-    async def _rest(self) -> None:
+    async def _pause(self) -> None:
         """Wait until the next look: a call that waits or an earlier holder's end shortens it.
 
         A call that waits ends the pause once; after that the usual period is enough.
@@ -126,21 +126,21 @@ class KubeSchedulerLease:
             seconds = min(seconds, left) if left > 0 else seconds
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._asked.wait()
+                await self._requested.wait()
 
     async def _look(self) -> None:
         await self._watcher.poll()
         now = _now()
-        sight = _sight(self._watcher.view(), now)
-        holding = None
-        if needs_holding(self._leadership, sight, now):
-            holding = await self._read_holding()
-            if holding is None or holding.holder != sight.holder:
+        observation = _observation(self._watcher.view(), now)
+        record = None
+        if needs_record(self._leadership, observation, now):
+            record = await self._read_record()
+            if record is None or record.holder != observation.holder:
                 return  # The next look brings both; until then this process writes less, not more.
-            self._warn_of(holding.duration)
-        self._leadership = see(self._leadership, sight, _now(), holding)
+            self._warn_of(record.duration)
+        self._leadership = see(self._leadership, observation, _now(), record)
 
-    async def _read_holding(self) -> Holding | None:
+    async def _read_record(self) -> LeaseRecord | None:
         path = LEASES.at(self._settings.name, self._settings.namespace)
         try:
             seconds = 5 * self._settings.period_seconds
@@ -148,15 +148,15 @@ class KubeSchedulerLease:
         except ApiError as error:
             logger.warning("Lease not read lease=%s error=%s", self._settings, error)
             return None
-        return _holding(lease, _now(), wall_clock())
+        return _record_of(lease, _now(), wall_clock())
 
-    async def _keep_up(self) -> NoReturn:
+    async def _catch_up_loop(self) -> NoReturn:
         while True:
             await self._looked.wait()
             self._looked.clear()
             if needs_to_catch_up(self._leadership, _now()):
                 await self._catch_up(self._leadership.others_over)
-                self._tell()
+                self._report_change()
 
     async def _catch_up(self, moment: float) -> None:
         try:
@@ -174,34 +174,34 @@ class KubeSchedulerLease:
                 SHORTEST_SECONDS,
             )
 
-    def _tell(self) -> None:
+    def _report_change(self) -> None:
         """Wake the calls that wait for a change, and log each change once.
 
         A sentence that counts seconds is logged once, too.
         """
-        self._news.set()
-        self._news.clear()
+        self._changed.set()
+        self._changed.clear()
         why = self.why_not_ready()
         kind = why.partition(" for ")[0]
-        if kind == self._said:
+        if kind == self._reported:
             return
-        self._said = kind
+        self._reported = kind
         if why:
             logger.warning("not serving: %s", why)
         else:
             logger.info("serving holder=%s", self._leadership.last.holder)
 
 
-def _sight(view: LeaseView, now: float) -> Sight:
+def _observation(view: LeaseView, now: float) -> LeaseObservation:
     until = now + view.at_least_seconds if view.at_least_seconds > 0 else NEVER
-    return Sight(view.holder, until, now + view.at_most_seconds)
+    return LeaseObservation(view.holder, until, now + view.at_most_seconds)
 
 
-def _holding(lease: JsonObject, now: float, wall_now: datetime) -> Holding:
+def _record_of(lease: JsonObject, now: float, wall_now: datetime) -> LeaseRecord:
     """How the holder acquired the Lease; a time that cannot be read counts as now, the latest."""
     found = parse_lease(lease)
     age = (wall_now - (read_time(found.acquire_time) or wall_now)).total_seconds()
-    return Holding(
+    return LeaseRecord(
         holder=found.holder,
         transitions=found.transitions,
         duration=found.duration_seconds,

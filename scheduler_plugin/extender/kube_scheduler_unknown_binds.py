@@ -39,12 +39,12 @@ class UnknownBinds:
         self._due: Due[PodUid] = Due()
         self._names: dict[PodUid, tuple[str, str]] = {}
 
-    def asked(self, pod: PodView) -> None:
+    def requested(self, pod: PodView) -> None:
         """A binding is requested: from here on it may exist, however the call ends."""
         self._names[pod.uid] = (pod.namespace, pod.name)
         self._due.set(pod.uid, self._monotonic() + LATE_SECONDS)
 
-    def answered(self, pod: PodUid) -> None:
+    def resolved(self, pod: PodUid) -> None:
         """The outcome is known."""
         self._names.pop(pod, None)
         self._due.drop(pod)

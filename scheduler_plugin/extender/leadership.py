@@ -45,7 +45,7 @@ NEVER = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class LeaseObservation:
     """What one look at the Lease showed.
 
     Attributes:
@@ -60,7 +60,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class LeaseRecord:
     """How the holder acquired the Lease.
 
     Attributes:
@@ -82,14 +82,14 @@ class Leadership:
     Attributes:
         identity: The host name of the kube-scheduler beside us, without its unique suffix.
         last: The last look.
-        holding: How the last holder acquired the Lease; it outlives a release.
+        record: How the last holder acquired the Lease; it outlives a release.
         others_over: When the time of all earlier holders is over.
         known_from: The stores are as new as this moment; None before the first sync.
     """
 
     identity: str
-    last: Sight = Sight("")
-    holding: Holding | None = None
+    last: LeaseObservation = LeaseObservation("")
+    record: LeaseRecord | None = None
     others_over: float = NEVER
     known_from: float | None = None
 
@@ -98,52 +98,56 @@ class Leadership:
         return bool(holder) and self.identity in (holder, holder.rpartition("_")[0])
 
 
-def needs_holding(before: Leadership, sight: Sight, now: float) -> bool:
+def needs_record(before: Leadership, observation: LeaseObservation, now: float) -> bool:
     """Whether the Lease object must be read: its holder changed, or its time may be over."""
-    if not sight.holder:
+    if not observation.holder:
         return False
-    is_known = before.holding is not None and before.holding.holder == sight.holder
+    is_known = before.record is not None and before.record.holder == observation.holder
     return not is_known or now > before.last.until
 
 
-def see(before: Leadership, sight: Sight, now: float, holding: Holding | None = None) -> Leadership:
+def see(
+    before: Leadership, observation: LeaseObservation, now: float, record: LeaseRecord | None = None
+) -> Leadership:
     """The leadership after a look at the Lease.
 
     Args:
         before: What was known.
-        sight: What the look showed.
+        observation: What the look showed.
         now: A moment after the look.
-        holding: How the holder acquired the Lease, if `needs_holding`.
+        record: How the holder acquired the Lease, if `needs_record`.
     """
-    over = max(before.others_over, _left_over(before, sight, holding, now))
-    if sight.holder and not before.is_ours(sight.holder):
-        over = max(over, sight.over)
-    elif holding is not None:
-        over = max(over, _unseen_over(before, holding, now))
-    return replace(before, last=sight, others_over=over, holding=holding or before.holding)
+    over = max(before.others_over, _previous_over(before, observation, record, now))
+    if observation.holder and not before.is_ours(observation.holder):
+        over = max(over, observation.over)
+    elif record is not None:
+        over = max(over, _unobserved_over(before, record, now))
+    return replace(before, last=observation, others_over=over, record=record or before.record)
 
 
-def _left_over(before: Leadership, sight: Sight, holding: Holding | None, now: float) -> float:
+def _previous_over(
+    before: Leadership, observation: LeaseObservation, record: LeaseRecord | None, now: float
+) -> float:
     """When the time of another holder is over that held the Lease at the last look.
 
     A holder that releases the Lease may have renewed it after that look. A holder that did not
     renew it for two thirds of its duration (client-go: 10 s of 15 s) had stopped leading by then.
     """
-    last, left = before.last, before.holding
-    if sight.holder == last.holder or not last.holder or before.is_ours(last.holder):
+    last, left = before.last, before.record
+    if observation.holder == last.holder or not last.holder or before.is_ours(last.holder):
         return NEVER
     if left is None:
         return last.over
     # The moment of the look before this one: the new holder cannot be older.
-    looked = sight.until - holding.duration if holding else NEVER
+    looked = observation.until - record.duration if record else NEVER
     renewed = last.over - left.duration
     gave_up = looked - renewed >= left.duration * 2 / 3
     return last.over if gave_up else now + left.duration
 
 
-def _unseen_over(before: Leadership, ours: Holding, now: float) -> float:
+def _unobserved_over(before: Leadership, ours: LeaseRecord, now: float) -> float:
     """When the time of a holder is over that held the Lease before ours and was never observed."""
-    known = before.holding
+    known = before.record
     passed_on = ours.transitions - (known.transitions if known else -1)
     if 0 <= passed_on <= 1:
         return NEVER

@@ -137,7 +137,7 @@ def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
             yield value
 
 
-def why_not_heard(certificate: Mapping[str, Any], allowed: frozenset[str]) -> str:
+def why_not_allowed(certificate: Mapping[str, Any], allowed: frozenset[str]) -> str:
     """Why a client is refused, as a sentence; "" if it is not."""
     names = client_names(certificate)
     if not allowed.isdisjoint(names):

@@ -133,7 +133,7 @@ def decode_bind(body: bytes) -> BindArguments | NotAnswered:
     return NotAnswered(f"{empty[0]}: must not be empty.") if empty else call
 
 
-def is_left_a_node(call: FilterArguments, passed: Passed) -> bool:
+def has_node_left(call: FilterArguments, passed: Passed) -> bool:
     """Whether a node is left that Filter does not exclude."""
     if not passed.kept_off:
         return True

@@ -56,15 +56,17 @@ def mutual_certificates(names: Names, life: timedelta, now: datetime) -> MutualC
     authority, server, client = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     signs = x509.BasicConstraints(ca=True, path_length=0)
     end = now + life
-    root = _begun(names.authority, names.authority, (authority, authority), (now, end))
-    shown = _leaf(names.server, names.authority, (server, authority), (now, end))
-    asks = _leaf(names.client, names.authority, (client, authority), (now, end))
+    root = _builder(names.authority, names.authority, (authority, authority), (now, end))
+    server_builder = _leaf(names.server, names.authority, (server, authority), (now, end))
+    client_builder = _leaf(names.client, names.authority, (client, authority), (now, end))
     host = x509.SubjectAlternativeName([_general_name(names.host)])
     return MutualCertificates(
         authority=_signed(root.add_extension(signs, critical=True), authority),
-        server=_signed(_used(shown, SERVER_AUTH).add_extension(host, critical=False), authority),
+        server=_signed(
+            _with_usage(server_builder, SERVER_AUTH).add_extension(host, critical=False), authority
+        ),
         server_key=_key_pem(server),
-        client=_signed(_used(asks, CLIENT_AUTH), authority),
+        client=_signed(_with_usage(client_builder, CLIENT_AUTH), authority),
         client_key=_key_pem(client),
     )
 
@@ -73,10 +75,10 @@ def _leaf(
     name: str, issuer: str, keys: tuple[_Key, _Key], times: tuple[datetime, datetime]
 ) -> x509.CertificateBuilder:
     signs_none = x509.BasicConstraints(ca=False, path_length=None)
-    return _begun(name, issuer, keys, times).add_extension(signs_none, critical=True)
+    return _builder(name, issuer, keys, times).add_extension(signs_none, critical=True)
 
 
-def _begun(
+def _builder(
     name: str, issuer: str, keys: tuple[_Key, _Key], times: tuple[datetime, datetime]
 ) -> x509.CertificateBuilder:
     """`keys` are the subject's and the signer's."""
@@ -93,7 +95,7 @@ def _begun(
     )
 
 
-def _used(
+def _with_usage(
     builder: x509.CertificateBuilder, usage: x509.ObjectIdentifier
 ) -> x509.CertificateBuilder:
     return builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)

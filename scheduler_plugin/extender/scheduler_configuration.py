@@ -88,7 +88,7 @@ def scheduler_configuration(settings: PrintConfigSettings) -> dict[str, Any]:
     }
 
 
-def why_not_asked(configuration: object, *, plain_http: bool) -> str:
+def why_not_called(configuration: object, *, plain_http: bool) -> str:
     """Why a kube-scheduler with this configuration would not reach the plugin; "" if it would.
 
     No pod of the cluster would be scheduled then.

@@ -13,7 +13,7 @@ from scheduler_plugin.asking.snapshots import key_of
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.kubectl.printing import show
 from scheduler_plugin.kubectl.reads import read
-from scheduler_plugin.kubectl.release import told
+from scheduler_plugin.kubectl.release import read_release
 
 NAMESPACED = frozenset({"claims", "why", "simulate"})
 """Views of the current namespace, unless another namespace or all are given."""
@@ -38,13 +38,15 @@ async def show_view(client: ApiReader, settings: ViewSettings) -> None:
         from scheduler_plugin.asking.versions import client_version
         from scheduler_plugin.kubectl.snapshot_files import write
 
-        write(await read(client, await told(client, reading)), settings.file, client_version())
+        write(
+            await read(client, await read_release(client, reading)), settings.file, client_version()
+        )
     elif settings.view == "why":
         from scheduler_plugin.kubectl.why import shown_why_of
 
-        show(await shown_why_of(client, await told(client, reading), settings), reading)
+        show(await shown_why_of(client, await read_release(client, reading), settings), reading)
     else:
-        release = await told(client, reading)
+        release = await read_release(client, reading)
         labelled = await _labelled(client, settings)
         show(view(settings, await read(client, release), labelled), reading)
 

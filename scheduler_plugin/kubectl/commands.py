@@ -31,17 +31,17 @@ from scheduler_plugin.kubectl.options import (
     AllNamespaces,
     Context,
     File,
+    IgnoredAllNamespaces,
+    IgnoredNamespace,
     Kubeconfig,
     Manifests,
     Names,
     Namespace,
     OtherNamespace,
+    OutputFormat,
     Queues,
     Release,
     Selector,
-    Told,
-    Unheard,
-    UnheardAll,
 )
 
 app = commands(
@@ -56,12 +56,12 @@ app = commands(
 def queues(
     names: Names = None,
     selector: Selector = "",
-    namespace: Unheard = "",
-    all_namespaces: UnheardAll = False,
+    namespace: IgnoredNamespace = "",
+    all_namespaces: IgnoredAllNamespaces = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
-    output: Told = "table",
+    output: OutputFormat = "table",
     snapshot: File = None,
 ) -> ViewSettings:
     reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
@@ -77,7 +77,7 @@ def claims(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
-    output: Told = "table",
+    output: OutputFormat = "table",
     snapshot: File = None,
 ) -> ViewSettings:
     reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
@@ -88,12 +88,12 @@ def claims(
 @app.command(help="Show what a queue is charged for, and what it uses while others are charged.")
 def charge(
     queue: Annotated[str, typer.Argument(metavar="QUEUE")],
-    namespace: Unheard = "",
-    all_namespaces: UnheardAll = False,
+    namespace: IgnoredNamespace = "",
+    all_namespaces: IgnoredAllNamespaces = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
-    output: Told = "table",
+    output: OutputFormat = "table",
     snapshot: File = None,
 ) -> ViewSettings:
     reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
@@ -103,12 +103,12 @@ def charge(
 @app.command(help="Show the nodes, the state and the users of each device.")
 def devices(
     names: Names = None,
-    namespace: Unheard = "",
-    all_namespaces: UnheardAll = False,
+    namespace: IgnoredNamespace = "",
+    all_namespaces: IgnoredAllNamespaces = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
-    output: Told = "table",
+    output: OutputFormat = "table",
     snapshot: File = None,
 ) -> ViewSettings:
     reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
@@ -123,7 +123,7 @@ def handlers(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
-    output: Told = "table",
+    output: OutputFormat = "table",
     snapshot: File = None,
 ) -> ViewSettings:
     reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
@@ -157,11 +157,11 @@ def _chosen(settings: ViewSettings, names: Sequence[str] | None) -> ViewSettings
 def why(
     pod: Annotated[str, typer.Argument(metavar="POD")],
     namespace: Namespace = "",
-    all_namespaces: UnheardAll = False,
+    all_namespaces: IgnoredAllNamespaces = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
-    output: Told = "table",
+    output: OutputFormat = "table",
     snapshot: File = None,
 ) -> ViewSettings:
     reading = Reading(kubeconfig, context, release_namespace, output, snapshot)
@@ -186,7 +186,7 @@ def simulate(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
-    output: Told = "table",
+    output: OutputFormat = "table",
     snapshot: File = None,
 ) -> ViewSettings:
     if not (pod or queue or without_device):
@@ -204,8 +204,8 @@ def simulate(
 @app.command(help="Write all that decisions depend on to a file; - prints it.")
 def snapshot(
     file: Annotated[str, typer.Argument(metavar="FILE")],
-    namespace: Unheard = "",
-    all_namespaces: UnheardAll = False,
+    namespace: IgnoredNamespace = "",
+    all_namespaces: IgnoredAllNamespaces = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
@@ -216,12 +216,12 @@ def snapshot(
 
 @app.command(hidden=True, help="Deprecated until version 0.3: run watch kubectl moorage queues.")
 def top(
-    namespace: Unheard = "",
-    all_namespaces: UnheardAll = False,
+    namespace: IgnoredNamespace = "",
+    all_namespaces: IgnoredAllNamespaces = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
-    output: Told = "table",
+    output: OutputFormat = "table",
 ) -> ViewSettings:
     reading = Reading(kubeconfig, context, release_namespace, output)
     typer.echo("`top` is gone in version 0.3: run `watch kubectl moorage queues`.", err=True)
@@ -237,12 +237,12 @@ def version(
             help="Show only the version of this command, without a cluster (default: all).",
         ),
     ] = False,
-    namespace: Unheard = "",
-    all_namespaces: UnheardAll = False,
+    namespace: IgnoredNamespace = "",
+    all_namespaces: IgnoredAllNamespaces = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     release_namespace: Release = RELEASE,
-    output: Told = "table",
+    output: OutputFormat = "table",
 ) -> ViewSettings:
     reading = Reading(kubeconfig, context, release_namespace, output)
     return ViewSettings(view="version", reading=reading, only_client=client)
@@ -253,12 +253,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = command_first(command_of(app), sys.argv[1:] if argv is None else argv)
     settings: ViewSettings = settings_of(app, words, os.environ)
     # Imported here, since `--help` and wrong flags do not need it.
-    from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
+    from scheduler_plugin.asking.view_errors import CannotAnswerError, NotThereError
     from scheduler_plugin.kubectl.main import run_view
 
     try:
         run_view(settings)
-    except (NotThereError, CannotTellError) as error:
+    except (NotThereError, CannotAnswerError) as error:
         sys.stderr.write(f"kubectl moorage {settings.view}: {error}\n")
         return 1 if isinstance(error, NotThereError) else 2
     except KeyboardInterrupt:

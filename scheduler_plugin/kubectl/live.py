@@ -13,7 +13,7 @@ from kube.kubectl_client import (
     finished,
     started,
 )
-from scheduler_plugin.asking.view_errors import CannotTellError
+from scheduler_plugin.asking.view_errors import CannotAnswerError
 from scheduler_plugin.asking.view_settings import ViewSettings
 
 
@@ -31,7 +31,7 @@ def run_live(settings: ViewSettings) -> None:
 
             run_connected(settings)
     except (ApiError, KubeconfigError) as error:
-        raise CannotTellError(str(error)) from None
+        raise CannotAnswerError(str(error)) from None
 
 
 def _by_kubectl(settings: ViewSettings) -> bool:

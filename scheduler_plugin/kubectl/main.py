@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from scheduler_plugin.asking.asked_names import namespace_name, pod_name
+from scheduler_plugin.asking.name_arguments import namespace_name, pod_name
 from scheduler_plugin.asking.view_settings import ViewSettings
 
 
@@ -21,12 +21,12 @@ def run_view(settings: ViewSettings) -> None:
         NotThereError: If a named object does not exist, or Moorage is not installed.
         CannotTellError: If something that is needed cannot be read, or a name is not valid.
     """
-    with _over_soon():
+    with _without_collector():
         _run(_named(settings))
 
 
 @contextmanager
-def _over_soon() -> Iterator[None]:
+def _without_collector() -> Iterator[None]:
     """Turn the cyclic garbage collector off, since a command ends before garbage matters.
 
     The collector would traverse all imported modules again and again, and at the end once more.

@@ -23,7 +23,7 @@ Context = Annotated[
         metavar="NAME", help="Use this context of the kubeconfig (default: the current one)."
     ),
 ]
-Told = Annotated[
+OutputFormat = Annotated[
     Output,
     typer.Option(
         "--output",
@@ -73,9 +73,9 @@ AllNamespaces = Annotated[
         help="Show the objects of all namespaces (default: those of one namespace).",
     ),
 ]
-Unheard = Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", hidden=True)]
+IgnoredNamespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", hidden=True)]
 """As with kubectl, cluster-scoped objects are the same with and without the flag."""
-UnheardAll = Annotated[bool, typer.Option("--all-namespaces", "-A", hidden=True)]
+IgnoredAllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", hidden=True)]
 Selector = Annotated[
     str,
     typer.Option(

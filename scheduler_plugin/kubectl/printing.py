@@ -66,12 +66,12 @@ def progress() -> Iterator[Any]:
         yield lambda kind, count: None
         return
 
-    def tell(kind: str, count: int) -> None:
+    def report(kind: str, count: int) -> None:
         sys.stderr.write(f"{_ERASED}reading {kind} ({count}) ...")
         sys.stderr.flush()
 
     try:
-        yield tell
+        yield report
     finally:
         sys.stderr.write(_ERASED)
         sys.stderr.flush()

@@ -11,8 +11,8 @@ from scheduler_plugin.kubectl.printing import note, progress
 
 async def read(client: ApiReader, release: ReleaseSettings) -> Snapshot:
     """A snapshot; each kind that could not be read gets a line on standard error."""
-    with progress() as tell:
-        reader = SnapshotReader(client, release.accounting, release.pod_groups, tell)
+    with progress() as report:
+        reader = SnapshotReader(client, release.accounting, release.pod_groups, report)
         snapshot = await reader.read(wall_clock())
     for sentence in snapshot.notes:
         note(sentence)

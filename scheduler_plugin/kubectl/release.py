@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from kube.kinds import DEPLOYMENTS
 from kube.kubectl_client import ApiReader, ForbiddenError, NotFoundError
 from scheduler_plugin.accounting_arguments import ReleaseSettings, release_settings
-from scheduler_plugin.asking.release_words import plugin_words
-from scheduler_plugin.asking.view_errors import CannotTellError
+from scheduler_plugin.asking.release_flags import plugin_flags
+from scheduler_plugin.asking.view_errors import CannotAnswerError
 from scheduler_plugin.asking.view_settings import Reading
 from scheduler_plugin.kubectl.printing import note
 
 DEPLOYMENT = "moorage-scheduler"
 
 
-async def told(client: ApiReader, reading: Reading) -> ReleaseSettings:
+async def read_release(client: ApiReader, reading: Reading) -> ReleaseSettings:
     """The settings of the release's plugin; defaults if they cannot be read."""
     words: tuple[str, ...] = ()
     try:
         path = DEPLOYMENTS.at(DEPLOYMENT, reading.release_namespace)
-        words = plugin_words(await client.get(path))
+        words = plugin_flags(await client.get(path))
     except NotFoundError:
         pass  # The plugin runs beside the cluster's own kube-scheduler, or in another namespace.
     except ForbiddenError as error:
@@ -42,6 +42,6 @@ def plugin_settings(words: Sequence[str]) -> ReleaseSettings:
             return release_settings(words)
     except SystemExit:
         why_not = said.getvalue().strip().splitlines()[-1:] or [" ".join(words)]
-        raise CannotTellError(
+        raise CannotAnswerError(
             f"the release has flags that this version does not understand: {why_not[0]}"
         ) from None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scheduler_plugin.asking.kubectl_views import view
 from scheduler_plugin.asking.snapshots import Snapshot, SnapshotError, document, read_document
-from scheduler_plugin.asking.view_errors import CannotTellError
+from scheduler_plugin.asking.view_errors import CannotAnswerError
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.kubectl.printing import show
 
@@ -29,9 +29,9 @@ def _from_file(path: Path) -> Snapshot:
     try:
         return read_document(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, SnapshotError) as error:
-        raise CannotTellError(f"{path}: {error}") from None
+        raise CannotAnswerError(f"{path}: {error}") from None
     except (ValueError, RecursionError) as error:
-        raise CannotTellError(f"{path}: this is not JSON: {error}") from None
+        raise CannotAnswerError(f"{path}: this is not JSON: {error}") from None
 
 
 def write(snapshot: Snapshot, file: str, version: str) -> None:
@@ -52,4 +52,4 @@ def write(snapshot: Snapshot, file: str, version: str) -> None:
             out.write(text)
         part.replace(path)
     except OSError as error:
-        raise CannotTellError(f"{path}: {error.strerror}") from None
+        raise CannotAnswerError(f"{path}: {error.strerror}") from None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kube.kinds import DEPLOYMENTS
 from kube.kubectl_client import ApiReader, ForbiddenError, NotFoundError
-from scheduler_plugin.asking.release_words import plugin_image
+from scheduler_plugin.asking.release_flags import plugin_image
 from scheduler_plugin.asking.versions import Versions, shown_versions
-from scheduler_plugin.asking.view_errors import CannotTellError, NotThereError
+from scheduler_plugin.asking.view_errors import CannotAnswerError, NotThereError
 from scheduler_plugin.asking.view_settings import Reading
 from scheduler_plugin.kubectl.printing import show
 from scheduler_plugin.kubectl.release import DEPLOYMENT
@@ -32,7 +32,7 @@ async def show_versions(client: ApiReader, reading: Reading) -> None:
         show(shown_versions(Versions.of_client(kubernetes=server)), reading)
         where = f"Deployment {namespace}/{DEPLOYMENT}"
         if isinstance(error, ForbiddenError):
-            raise CannotTellError(
+            raise CannotAnswerError(
                 f"the server's version comes from {where}, which cannot be read: {error}"
             ) from None
         raise NotThereError(

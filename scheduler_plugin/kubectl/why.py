@@ -9,7 +9,7 @@ from scheduler_plugin.asking.apiserver_pods import events_of, read_pod
 from scheduler_plugin.asking.shown import Shown
 from scheduler_plugin.asking.shown_pods import no_pod, pod_in, shown_why, why_of
 from scheduler_plugin.asking.snapshot_times import taken_at
-from scheduler_plugin.asking.told_pods import gone, not_accounted, told_why
+from scheduler_plugin.asking.unjudged_pods import gone, not_accounted, unjudged_why
 from scheduler_plugin.asking.view_errors import NotThereError
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.kubectl.reads import read
@@ -58,6 +58,6 @@ async def _partly(client: ApiReader, release: ReleaseSettings, settings: ViewSet
     if pod is None:
         return await _unaccounted(client, settings)
     found_of_pod = await read_pod(client, pod)
-    found = told_why(pod, found_of_pod.claims, release.accounting)
+    found = unjudged_why(pod, found_of_pod.claims, release.accounting)
     events = await events_of(client, settings, pod)
     return shown_why(found, wall_clock(), events, found_of_pod.not_read)

@@ -138,21 +138,21 @@ class Figures:
         page.add("queue_rows_left_out", (), left_out)
         for queue, count in (await self._foreign(page)).items():
             page.add("queue_foreign_claims", (queue,), count)
-            await page.went_on()
+            await page.advance()
         for queue, count in list(self._waiting().items()):
             page.add("waiting_pods", (queue,), count)
-            await page.went_on()
+            await page.advance()
 
     async def _rows(self, page: _Page) -> int:
         """Add the rows of all queues; returns how many rows are left out."""
         rows = left_out = 0
         for queue in list(self._world.facts.tree):
             keys = self._keys(queue)
-            told = tuple(islice(keys, max(0, MOST_ROWS - rows)))
-            rows, left_out = rows + len(told), left_out + len(keys) - len(told)
-            if told or not keys:
-                await self._queue(page, queue, told)
-            await page.went_on()
+            listed = tuple(islice(keys, max(0, MOST_ROWS - rows)))
+            rows, left_out = rows + len(listed), left_out + len(keys) - len(listed)
+            if listed or not keys:
+                await self._queue(page, queue, listed)
+            await page.advance()
         return left_out
 
     def _keys(self, queue: Queue) -> list[ResourceKey]:
@@ -163,7 +163,7 @@ class Figures:
         name = queue.name
         usage, held = self._world.ledger.of(name), self._world.held(name)
         shares = self._shares.of(name, asyncio.get_running_loop().time())
-        spare = reclaimable(queue, self._world)
+        above_quota = reclaimable(queue, self._world)
         page.add("queue_quota_unmet", (name,), name in self._world.unmet)
         page.add("queue_claims", (name,), usage.owned)
         page.add("queue_claims_shared_out", (name,), usage.shared_out)
@@ -175,9 +175,9 @@ class Figures:
             page.add("queue_quota", row, _number(share.quota) if share else 0)
             page.add("queue_limit", row, _number(share.limit) if share else float("inf"))
             page.add("queue_share", row, shares[key])
-            page.add("queue_reclaimable", row, spare[key])
+            page.add("queue_reclaimable", row, above_quota[key])
             page.add("queue_held", row, held[key])
-            await page.went_on()
+            await page.advance()
 
     async def _foreign(self, page: _Page) -> Counts[QueueName]:
         facts, ledger = self._world.facts, self._world.ledger
@@ -188,8 +188,8 @@ class Figures:
                 pods = list(facts.consumers(claim))
                 users = {facts.queue_of(pod) for pod in pods}
                 found.update(queue for queue in users - {entry.owner} if queue in found)
-                await page.went_on(len(pods))
-            await page.went_on()
+                await page.advance(len(pods))
+            await page.advance()
         return found
 
 
@@ -207,7 +207,7 @@ class _Page:
     def add(self, name: str, labels: Sequence[str], value: float) -> None:
         self._found[name].add_metric(labels, value)
 
-    async def went_on(self, amount: int = 1) -> None:
+    async def advance(self, amount: int = 1) -> None:
         """Count work; after `IN_ONE_STEP` write the samples, and let other tasks run."""
         self._done += amount
         if self._done >= IN_ONE_STEP:

@@ -27,7 +27,7 @@ def device_remedies(
     else:
         holders = list(free.holders(short.wanted))
         yield from _releases(short, counts, holders, may_name)
-        if _is_taken_back(pod, short, holders, world):
+        if _may_be_reclaimed(pod, short, holders, world):
             yield (
                 f'Or wait: queue "{world.facts.queue_of(pod)}" is below its quota, and other queues'
                 " are above theirs. The condition QuotaUnmet of the Queue says why no device is"
@@ -42,22 +42,22 @@ def _releases(
     if holders:
         what = named([(holder.namespace, holder.what) for holder in holders], may_name)
         yield f"Release {number_of(short.missing, 'device')} of: {what}."
-    if counts.away:
-        away = number_of(counts.away, "absent device")
+    if counts.absent:
+        absent = number_of(counts.absent, "absent device")
         wait = "Or wait" if holders else "Wait"
-        yield f"{wait} until a device returns ({away}): see {LIST}."
+        yield f"{wait} until a device returns ({absent}): see {LIST}."
 
 
-def _is_taken_back(
+def _may_be_reclaimed(
     pod: PodView, short: Shortage, holders: Sequence[Holder], world: WorldView
 ) -> bool:
     """Whether the pod's queue is below its quota, and a queue with devices is above its own."""
     key = world.facts.catalog.key(short.wanted.device_class)
-    above = (_beyond_quota(holder.queue, key, world) > 0 for holder in holders)
-    return _beyond_quota(world.facts.queue_of(pod), key, world) < 0 and any(above)
+    above = (_above_quota(holder.queue, key, world) > 0 for holder in holders)
+    return _above_quota(world.facts.queue_of(pod), key, world) < 0 and any(above)
 
 
-def _beyond_quota(queue: QueueName, key: ResourceKey, world: WorldView) -> int:
+def _above_quota(queue: QueueName, key: ResourceKey, world: WorldView) -> int:
     """Usage minus quota of a queue; 0 if there is no such queue or the quota is unlimited."""
     found = world.facts.tree.get(queue)
     share = found.shares.get(key) if found is not None else None

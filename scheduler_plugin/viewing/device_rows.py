@@ -97,11 +97,11 @@ def device_rows(
 ) -> list[DeviceRow]:
     """All devices, sorted by Configuration and name."""
     users = _claim_users(claims, books)
-    shown = list(_published(slices, users))
-    with_slices = {row.instance for row in shown}
+    published = list(_published(slices, users))
+    with_slices = {row.instance for row in published}
     held = [row for obj in instances if (row := _of_instance(obj, with_slices, books))]
     return sorted(
-        [*shown, *held], key=lambda row: (row.configuration, row.driver, row.name, row.path)
+        [*published, *held], key=lambda row: (row.configuration, row.driver, row.name, row.path)
     )
 
 

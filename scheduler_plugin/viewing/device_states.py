@@ -42,7 +42,7 @@ class DeviceState:
 
 
 @dataclass(slots=True)
-class ShownDevices:
+class DeviceStates:
     """The states of devices, known once `steps` is exhausted.
 
     Attributes:
@@ -76,17 +76,17 @@ class ShownDevices:
     def of_instance(self, instance: InstanceView) -> DeviceState:
         """The state of a device of our driver."""
         found = self._tainted.get(instance.name)
-        shown = _state_of(found) if found is not None else DeviceState()
-        if shown.state == OFFLINE:
-            return shown
+        published = _state_of(found) if found is not None else DeviceState()
+        if published.state == OFFLINE:
+            return published
         if not instance.nodes:
             return DeviceState(
                 state=OFFLINE,
                 since=instance.offline_since,
-                taints=shown.taints,
-                published_on=shown.published_on,
+                taints=published.taints,
+                published_on=published.published_on,
             )
-        return shown if shown.taints or not self._withholds(instance) else _WITHHELD
+        return published if published.taints or not self._withholds(instance) else _WITHHELD
 
     def _withholds(self, instance: InstanceView) -> bool:
         """Whether no slice offers an Instance; one with slots held counts as offered."""
@@ -107,10 +107,10 @@ _WITHHELD = DeviceState(state=WITHHELD)
 
 def _state_of(found: PublishedDevice) -> DeviceState:
     times = dict(zip(found.taints, found.taint_times, strict=True))
-    away = [time for taint, time in times.items() if taint.key == OFFLINE_TAINT]
-    since = min(filter(None, away or times.values()), default="")
+    absent = [time for taint, time in times.items() if taint.key == OFFLINE_TAINT]
+    since = min(filter(None, absent or times.values()), default="")
     return DeviceState(
-        state=OFFLINE if away else TAINTED if times else READY,
+        state=OFFLINE if absent else TAINTED if times else READY,
         since=since,
         taints=tuple(map(taint_text, found.taints)),
         published_on=(found.node,) if found.node else Offer(found, True).nodes.names,

@@ -32,14 +32,14 @@ class Counts(NamedTuple):
 
     Attributes:
         there: How many exist.
-        away: How many of them no node sees.
+        absent: How many of them no node sees.
         free: How many requests fit on one node, as far as the nodes of devices are known.
         free_in_all: How many requests fit on all nodes together.
         in_use: How many have no room for a request, and are not absent.
     """
 
     there: int = 0
-    away: int = 0
+    absent: int = 0
     free: int = 0
     free_in_all: int = 0
     in_use: int = 0
@@ -176,8 +176,8 @@ class FreeDevices:
             return None
         if max(len(view.configuration), len(view.selects)) >= MOST_OF_A_NAME:
             return (DRIVER_NAME,)  # Label and attribute have only the start of the name.
-        is_anyones = view.selects and not view.configuration
-        return (DRIVER_NAME, view.selects) if is_anyones else selection_of(view) or ()
+        is_user_class = view.selects and not view.configuration
+        return (DRIVER_NAME, view.selects) if is_user_class else selection_of(view) or ()
 
     def _selected(self, selection: Selection | None) -> Iterator[InstanceRow]:
         """The devices of our driver in a selection."""
@@ -230,11 +230,11 @@ def free_now(world: WorldView) -> FreeDevices:
 def _counts(rows: Sequence[InstanceRow], slots: int) -> Counts:
     """The counts; a claim gets devices that its node alone sees, and devices of several nodes."""
     on: Counter[str] = Counter()
-    anywhere = away = in_use = 0
+    anywhere = absent = in_use = 0
     for row in rows:
         room = max(0, (row.slots or 0) - row.used) // slots
         if not row.nodes:
-            away += 1
+            absent += 1
         elif not room:
             in_use += 1
         elif len(row.nodes) == 1:
@@ -243,14 +243,14 @@ def _counts(rows: Sequence[InstanceRow], slots: int) -> Counts:
             anywhere += room
     free = anywhere + max(on.values(), default=0)
     in_all = anywhere + sum(on.values())
-    return Counts(there=len(rows), away=away, free=free, free_in_all=in_all, in_use=in_use)
+    return Counts(there=len(rows), absent=absent, free=free, free_in_all=in_all, in_use=in_use)
 
 
 def _sentence(need: Need, counts: Counts, free: int) -> str:
-    return f"{_lacks(need, free)}: {_of_all(counts)}."
+    return f"{_shortfall(need, free)}: {_of_all(counts)}."
 
 
-def _lacks(need: Need, free: int) -> str:
+def _shortfall(need: Need, free: int) -> str:
     wanted, slots = need.wanted, need.wanted.slots
     if need.devices == 1:
         return f"No device of {wanted} {f'has {slots} free slots' if slots > 1 else 'is free'}"
@@ -262,7 +262,7 @@ def _lacks(need: Need, free: int) -> str:
 
 def _of_all(counts: Counts) -> str:
     """`3 exist, 2 are in use, 1 is absent`."""
-    states = ((counts.in_use, "in use"), (counts.away, "absent"))
+    states = ((counts.in_use, "in use"), (counts.absent, "absent"))
     found = [f"{n} {'is' if n == 1 else 'are'} {state}" for n, state in states if n]
     return ", ".join((f"{counts.there} {'exists' if counts.there == 1 else 'exist'}", *found))
 

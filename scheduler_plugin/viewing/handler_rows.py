@@ -71,8 +71,8 @@ def _rows(obj: JsonObject, driver_nodes: Collection[str]) -> Iterator[HandlerRow
             since=report.since or "",
             message=report.message or "",
         )
-    told = {report.name for report in found.reports}
-    for node in sorted(set(driver_nodes) - told) if driver_nodes else (OTHERS,):
+    reported = {report.name for report in found.reports}
+    for node in sorted(set(driver_nodes) - reported) if driver_nodes else (OTHERS,):
         yield HandlerRow(
             handler=handler, configuration=name, node=node, state=ACTIVE, registered=True
         )

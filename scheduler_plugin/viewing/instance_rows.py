@@ -11,7 +11,7 @@ from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
 from scheduler_plugin.viewing.device_rows import READY
-from scheduler_plugin.viewing.device_states import DeviceState, ShownDevices
+from scheduler_plugin.viewing.device_states import DeviceState, DeviceStates
 
 EVERYWHERE = "*"
 
@@ -56,8 +56,8 @@ def instance_rows(
 
     Without `devices`, the devices that slices offer, only an Instance says that it is offline.
     """
-    shown = ShownDevices(devices)
-    yield from shown.steps()
+    states = DeviceStates(devices)
+    yield from states.steps()
     instances = {found.name: found for found in world.facts.catalog.instances()}
     ours: dict[str, _Uses] = {name: {} for name in instances}
     others: dict[DeviceId, _Uses] = {}
@@ -71,9 +71,9 @@ def instance_rows(
             uses[owner] = uses.get(owner, 0) + slots
         yield None
     for found in sorted(instances.values(), key=lambda i: (i.nodes, i.name)):
-        yield _of_instance(found, ours[found.name], shown.of_instance(found))
+        yield _of_instance(found, ours[found.name], states.of_instance(found))
     for device, uses in sorted(others.items()):
-        yield _of_other(device, uses, shown.of_other(device))
+        yield _of_other(device, uses, states.of_other(device))
 
 
 def _of_other(device: DeviceId, uses: _Uses, state: DeviceState) -> InstanceRow:

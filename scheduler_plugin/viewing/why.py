@@ -120,7 +120,7 @@ def why(
         return _why(world, pod, claims, ENDED, HAS_ENDED)
     if pod.is_bound:
         return _why(world, pod, claims, RUNNING, is_running(pod.node))
-    return _why_waiting(_Asked(world, now, viewer), pod, claims)
+    return _why_waiting(_Request(world, now, viewer), pod, claims)
 
 
 def is_running(node: str) -> str:
@@ -147,7 +147,7 @@ def _why(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """The arguments of `why`."""
 
     world: WorldView
@@ -155,15 +155,15 @@ class _Asked:
     viewer: Viewer
 
 
-def _why_waiting(asked: _Asked, pod: PodView, claims: tuple[ClaimView, ...]) -> Why:
-    world, now, may_name = asked.world, asked.now, asked.viewer.may_name
+def _why_waiting(request: _Request, pod: PodView, claims: tuple[ClaimView, ...]) -> Why:
+    world, now, may_name = request.world, request.now, request.viewer.may_name
     case = case_of(pod, claims, world, at_bind=False)
     refused = waiting_refusal(pod, world)
     if refused is not None:
         reason, sentence = str(refused.reason), refused.sentence
         ways = tuple(BY_REASON[refused.reason].remedies(case, may_name))
     else:
-        reason, sentence, ways = _unrefused(asked, pod)
+        reason, sentence, ways = _unrefused(request, pod)
     return _why(
         world,
         pod,
@@ -177,18 +177,20 @@ def _why_waiting(asked: _Asked, pod: PodView, claims: tuple[ClaimView, ...]) -> 
     )
 
 
-def _unrefused(asked: _Asked, pod: PodView) -> tuple[str, str, tuple[str, ...]]:
+def _unrefused(request: _Request, pod: PodView) -> tuple[str, str, tuple[str, ...]]:
     """Reason, sentence and remedies of a pod for which all queue rules pass."""
-    world = asked.world
+    world = request.world
     if why_not := why_not_ours(pod, world.facts.settings):
         ours = " or ".join(sorted(world.facts.settings.scheduler_names))
         way = f"Delete the pod and create it with spec.schedulerName: {ours}."
         return WaitReason.OTHER_SCHEDULER, f"All queue rules pass. {why_not}", (way,)
-    free = asked.viewer.free or free_now(world)
+    free = request.viewer.free or free_now(world)
     reason, sentence = without_refusal(pod, free)
     short = free.shortage(pod)
     ways = (
-        device_remedies(pod, short, free, world, asked.viewer.may_name) if short is not None else ()
+        device_remedies(pod, short, free, world, request.viewer.may_name)
+        if short is not None
+        else ()
     )
     return reason, sentence, tuple(ways)
 
@@ -227,10 +229,10 @@ def _paid(world: WorldView, claim: ClaimView) -> str:
         return f"{claim} is not accounted."
     state = "allocated" if claim.is_allocated else "not allocated"
     payer = f"charged to {entry.owner}" if entry.owner else "charged to no queue"
-    return f"{claim} is {state} and {payer}.{_away(world, claim)}"
+    return f"{claim} is {state} and {payer}.{_absent_devices(world, claim)}"
 
 
-def _away(world: WorldView, claim: ClaimView) -> str:
+def _absent_devices(world: WorldView, claim: ClaimView) -> str:
     """The sentence about devices that no node sees, after a blank; "" for none."""
     found = []
     for device in claim.devices:

@@ -49,21 +49,21 @@ const pause = (milliseconds, signal) =>
   });
 
 /* Follows the state until the signal: by the stream, or by polling if a proxy holds the stream back.
-   `told` is called with each state, `how` with "live", "polling" or "lost" and the reason. */
-export async function follow(path, signal, told, how) {
+   `received` is called with each state, `how` with "live", "polling" or "lost" and the reason. */
+export async function follow(path, signal, received, how) {
   let wait = 1000;
   while (!signal.aborted) {
     try {
       await stream(path, signal, (state) => {
         wait = 1000;
         how("live", "");
-        told(state);
+        received(state);
       });
     } catch (error) {
       if (signal.aborted) return;
       if (error.status === 401) throw error;
       if (error.silent || error.status === 503) {
-        if (await poll(path, signal, told, how)) continue;
+        if (await poll(path, signal, received, how)) continue;
       }
       how("lost", error.message);
     }
@@ -72,7 +72,7 @@ export async function follow(path, signal, told, how) {
   }
 }
 
-async function stream(path, signal, told) {
+async function stream(path, signal, received) {
   const aborter = new AbortController();
   const silent = Object.assign(new Error("The stream is silent."), { silent: true });
   let timer;
@@ -87,7 +87,7 @@ async function stream(path, signal, told) {
     let ended = null;
     const parser = createParser({
       onEvent({ event, data }) {
-        if (event === "state") told(JSON.parse(data));
+        if (event === "state") received(JSON.parse(data));
         if (event === "ended") ended = new Refused(401, JSON.parse(data));
         if (event === "failed") ended = new Refused(0, JSON.parse(data));
       },
@@ -109,11 +109,11 @@ async function stream(path, signal, told) {
 }
 
 // Polls, and returns true when it is time to try the stream again; false if polling fails, too.
-async function poll(path, signal, told, how) {
+async function poll(path, signal, received, how) {
   const until = Date.now() + STREAM_AGAIN_MS;
   try {
     while (!signal.aborted && Date.now() < until) {
-      told(await get(`state?${path}`, signal));
+      received(await get(`state?${path}`, signal));
       how("polling", "A proxy holds the stream back: the page asks every 3 s.");
       await pause(POLL_MS, signal);
     }

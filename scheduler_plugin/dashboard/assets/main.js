@@ -53,7 +53,7 @@ function start() {
   filter = wanted();
   show(byId("sign-in"), false);
   show(byId("app"), true);
-  turn();
+  openPart();
   listen();
 }
 
@@ -90,7 +90,7 @@ function connection(how, why) {
 }
 
 // Why places in line (from the elected plugin) or Events (from the API server) are not known.
-function lacking() {
+function unavailable() {
   const { leader, events } = page.state ?? {};
   return [leader, events].filter(Boolean).join(" ");
 }
@@ -103,7 +103,7 @@ function unread(error) {
 // Why the visible rows are old; else what is not known.
 function notice() {
   const problem = page.how === "lost" ? page.why : page.unread;
-  const text = problem ? `${problem} What you see is from before; it is tried again.` : lacking();
+  const text = problem ? `${problem} What you see is from before; it is tried again.` : unavailable();
   document.body.classList.toggle("stale", Boolean(problem));
   byId("notice").textContent = text;
   show(byId("notice"), Boolean(text));
@@ -132,7 +132,7 @@ function count(total, all) {
 
 function fill() {
   // The state is of another filter: the rows of this filter say how many there are.
-  if (!isSame(page.asked, filter)) return anew();
+  if (!isSame(page.asked, filter)) return showPending();
   const { total, all, denied } = page.state.parts[page.part];
   const filtered = Object.values(page.asked).some(Boolean);
   const sentence = denied || (total ? "" : filtered ? unmatched(all) : VIEWS[page.part].empty);
@@ -146,7 +146,7 @@ function fill() {
 }
 
 // Shows the list until the state of a new filter comes.
-function anew() {
+function showPending() {
   const { denied } = page.state.parts[page.part];
   if (denied) return;
   show(byId("empty"), false);
@@ -157,7 +157,7 @@ function anew() {
 
 // Lists.
 
-function turn() {
+function openPart() {
   const part = location.hash.slice(1) in VIEWS ? location.hash.slice(1) : "queues";
   if (page.part !== part || !page.list) {
     closeDetail();
@@ -193,7 +193,7 @@ function remake() {
   if (page.state) fill();
 }
 
-window.addEventListener("hashchange", () => page.state && turn());
+window.addEventListener("hashchange", () => page.state && openPart());
 
 let typed;
 

@@ -37,7 +37,7 @@ export function plot(root, said, row) {
   const stepped = uPlot.paths.stepped({ align: 1 });
   for (const one of series.slice(1)) Object.assign(one, { paths: stepped, points: { show: false } });
   // The legend is of the moment under the pointer; without a pointer, of now.
-  const tell = (drawn) => drawn.cursor.idx == null && drawn.setLegend({ idx: times.length - 1 });
+  const updateLegend = (drawn) => drawn.cursor.idx == null && drawn.setLegend({ idx: times.length - 1 });
   // The panel is not in the document yet: its width is known one frame later.
   requestAnimationFrame(() => {
     const width = Math.max(220, root.clientWidth);
@@ -49,7 +49,7 @@ export function plot(root, said, row) {
         axes: [{ ...axis, space: 60, values: (_, moments) => moments.map(clock) }, { ...axis, size: 34, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000] }],
         scales: { y: { range: (_, __, high) => [0, Math.max(1, high) * 1.1] } },
         legend: { live: true },
-        hooks: { ready: [tell], setCursor: [tell] },
+        hooks: { ready: [updateLegend], setCursor: [updateLegend] },
         cursor: { drag: { x: false, y: false } },
       },
       data,

@@ -41,13 +41,13 @@ class FakeReads:
 async def test_a_claim_that_many_ask_for_is_read_once() -> None:
     reads = FakeReads()
     lookups = ClaimLookups(reads.refresh_claim)
-    lookups.ask([("a", "one"), ("a", "two"), ("a", "one")])
-    lookups.ask([("a", "one")])
+    lookups.add([("a", "one"), ("a", "two"), ("a", "one")])
+    lookups.add([("a", "one")])
 
     async with running(lookups.run()):
         await reads.until(2)
-        lookups.ask([])
-        lookups.ask([("b", "one")])
+        lookups.add([])
+        lookups.add([("b", "one")])
         await reads.until(1)
 
     assert reads.read == ["a/one", "a/two", "b/one"]
@@ -57,11 +57,11 @@ async def test_a_read_that_fails_is_left_to_the_next_who_asks() -> None:
     reads = FakeReads()
     reads.failures = 1
     lookups = ClaimLookups(reads.refresh_claim, LookupSettings(failed_seconds=0.0))
-    lookups.ask([("a", "one"), ("a", "two")])
+    lookups.add([("a", "one"), ("a", "two")])
 
     async with running(lookups.run()):
         await reads.until(2)
-        lookups.ask([("a", "one")])
+        lookups.add([("a", "one")])
         await reads.until(1)
 
     assert reads.read == ["a/one", "a/two", "a/one"]
@@ -70,7 +70,7 @@ async def test_a_read_that_fails_is_left_to_the_next_who_asks() -> None:
 async def test_more_than_can_be_read_are_left_to_the_watch() -> None:
     reads = FakeReads()
     lookups = ClaimLookups(reads.refresh_claim, LookupSettings(most_waiting=2))
-    lookups.ask([("a", name) for name in ("one", "two", "three")])
+    lookups.add([("a", name) for name in ("one", "two", "three")])
 
     async with running(lookups.run()):
         await reads.until(2)

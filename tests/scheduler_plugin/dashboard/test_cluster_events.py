@@ -17,7 +17,7 @@ from scheduler_plugin.dashboard import cluster_snapshots
 from scheduler_plugin.dashboard.cluster_events import ClusterEvents
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.parts import Part
-from scheduler_plugin.dashboard.told_events import Recent
+from scheduler_plugin.dashboard.recent_events import Recent
 from tests.kube.fake_apiserver import event, fake_apiserver, hangs, lists, refuses, streams
 from tests.scheduler_plugin.builders import SETTINGS
 

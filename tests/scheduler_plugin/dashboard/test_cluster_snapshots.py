@@ -11,7 +11,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.dashboard import cluster_snapshots
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.parts import Part
-from scheduler_plugin.dashboard.told_events import Recent
+from scheduler_plugin.dashboard.recent_events import Recent
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import NamespaceView
 from tests.scheduler_plugin.builders import (

@@ -19,7 +19,7 @@ from scheduler_plugin.dashboard.http_views import Views
 from scheduler_plugin.dashboard.leader.answers import PodAnswer
 from scheduler_plugin.dashboard.leader.http_leader import CannotAskError, Leader
 from scheduler_plugin.dashboard.parts import Part
-from scheduler_plugin.dashboard.told_events import Recent
+from scheduler_plugin.dashboard.recent_events import Recent
 from scheduler_plugin.objects.pods import NamespaceView
 from tests.asgi import call, parts, status_and_text
 from tests.scheduler_plugin.builders import (

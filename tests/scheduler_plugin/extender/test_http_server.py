@@ -58,7 +58,7 @@ class FakePlugin:
         self.may_settle.set()
         self.pods: list[JsonObject] = []
 
-    async def settle(self) -> None:
+    async def await_lease(self) -> None:
         await self.may_settle.wait()
 
     async def filter_once_known(self, pod: JsonObject) -> Answer:
@@ -192,7 +192,7 @@ async def test_filter_waits_until_one_of_many_before_is_bound(
     plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
-    app = ExtenderApp(cast(Extender, plugin), Limits(on_their_way=1))
+    app = ExtenderApp(cast(Extender, plugin), Limits(in_flight=1))
     await app.filter(json.dumps(FILTER).encode())
     second = asyncio.create_task(app.filter(json.dumps(FILTER).encode()))
     for _ in range(3):
@@ -210,7 +210,7 @@ async def test_refused_pod_is_not_on_its_way(
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
     plugin.answer = REFUSED
-    app = ExtenderApp(cast(Extender, plugin), Limits(on_their_way=1))
+    app = ExtenderApp(cast(Extender, plugin), Limits(in_flight=1))
     async with asyncio.timeout(5):
         for _ in range(2):
             await app.filter(json.dumps(FILTER).encode())

@@ -60,7 +60,7 @@ class FakeLease:
     def why_not_ready(self) -> str:
         return self.not_ours
 
-    async def settle(self, seconds: float) -> None:
+    async def await_lease(self, seconds: float) -> None:
         if self.is_taken_soon:
             self.not_ours = ""
 

@@ -208,7 +208,7 @@ async def test_who_asks_has_the_lease_read_at_once_and_when_anothers_time_ends(
         await until(lease, '"host-b_1" holds')
         api.holder, api.transitions = "host-a_1", 1
 
-        await lease.settle(0.01)
+        await lease.await_lease(0.01)
 
         await until(lease, "may still write")
         await until(lease, "certainly held")
@@ -220,7 +220,7 @@ async def test_who_asks_is_answered_as_soon_as_he_is_served(
     stores.may.clear()
     async with following(api, stores) as lease:
         await until(lease, "not read yet")
-        waits = asyncio.create_task(lease.settle(10))
+        waits = asyncio.create_task(lease.await_lease(10))
         stores.may.set()
 
         await waits
@@ -231,7 +231,7 @@ async def test_who_asks_is_answered_as_soon_as_he_is_served(
 async def test_who_asks_waits_for_so_long_and_no_longer(api: FakeLease, stores: FakeStores) -> None:
     api.holder = "host-b_1"
     async with following(api, stores, SELDOM) as lease:
-        await lease.settle(0.05)
+        await lease.await_lease(0.05)
 
         assert '"host-b_1" holds' in lease.why_not_ready()
 

@@ -13,11 +13,11 @@ from kube.leases.leases import view as view_lease
 from kube.shapes.leases import Lease
 from scheduler_plugin.extender.leadership import (
     NEVER,
-    Holding,
     Leadership,
-    Sight,
+    LeaseObservation,
+    LeaseRecord,
     caught_up,
-    needs_holding,
+    needs_record,
     needs_to_catch_up,
     see,
     why_not,
@@ -27,14 +27,14 @@ LEASE = "moorage-system/moorage-scheduler"
 DURATION = 15.0
 
 
-def a_holding(holder: str, transitions: int = 0, acquired: float = -1000.0) -> Holding:
-    return Holding(holder=holder, transitions=transitions, duration=DURATION, acquired=acquired)
+def a_record(holder: str, transitions: int = 0, acquired: float = -1000.0) -> LeaseRecord:
+    return LeaseRecord(holder=holder, transitions=transitions, duration=DURATION, acquired=acquired)
 
 
-def a_sight(holder: str, *, renewed: float, looked: float | None = None) -> Sight:
+def an_observation(holder: str, *, renewed: float, looked: float | None = None) -> LeaseObservation:
     """A look that showed a renewal which came between an earlier look and this one."""
     after = renewed if looked is None else looked
-    return Sight(holder, after + DURATION, renewed + DURATION)
+    return LeaseObservation(holder, after + DURATION, renewed + DURATION)
 
 
 def why(leadership: Leadership, now: float, seconds: float = 2.0) -> str:
@@ -42,22 +42,25 @@ def why(leadership: Leadership, now: float, seconds: float = 2.0) -> str:
 
 
 def seen(
-    leadership: Leadership, sight: Sight, now: float, holding: Holding | None = None
+    leadership: Leadership,
+    observation: LeaseObservation,
+    now: float,
+    record: LeaseRecord | None = None,
 ) -> Leadership:
-    assert needs_holding(leadership, sight, now) <= (holding is not None)
-    return see(leadership, sight, now, holding)
+    assert needs_record(leadership, observation, now) <= (record is not None)
+    return see(leadership, observation, now, record)
 
 
 def leading(now: float = 100.0, transitions: int = 0) -> Leadership:
     leadership = Leadership(identity="host-a")
-    sight = a_sight("host-a_1", renewed=now)
-    return caught_up(see(leadership, sight, now, a_holding("host-a_1", transitions)), now)
+    observation = an_observation("host-a_1", renewed=now)
+    return caught_up(see(leadership, observation, now, a_record("host-a_1", transitions)), now)
 
 
 def led_by_another(renewed: float = 100.0) -> Leadership:
     leadership = Leadership(identity="host-a")
-    sight = a_sight("host-b_1", renewed=renewed)
-    return see(leadership, sight, renewed, a_holding("host-b_1", transitions=4))
+    observation = an_observation("host-b_1", renewed=renewed)
+    return see(leadership, observation, renewed, a_record("host-b_1", transitions=4))
 
 
 def test_holder_is_known_by_its_host_and_not_by_a_part_of_its_name() -> None:
@@ -86,8 +89,8 @@ def test_another_holder_is_named() -> None:
 
 def test_first_holder_ever_is_served_once_the_stores_are_there() -> None:
     start = Leadership(identity="host-a")
-    sight = Sight("host-a_1", NEVER, 115)
-    found = seen(start, sight, 100, a_holding("host-a_1", transitions=0, acquired=99))
+    observation = LeaseObservation("host-a_1", NEVER, 115)
+    found = seen(start, observation, 100, a_record("host-a_1", transitions=0, acquired=99))
 
     assert needs_to_catch_up(found, 100)
     assert "not read yet" in why(found, 100)
@@ -95,24 +98,26 @@ def test_first_holder_ever_is_served_once_the_stores_are_there() -> None:
     found = caught_up(found, found.others_over)
     assert "certainly held for 0.0 s" in why(found, 100), "no renewal was seen yet"
 
-    found = seen(found, a_sight("host-a_1", renewed=102), 102, a_holding("host-a_1", acquired=99))
+    found = seen(
+        found, an_observation("host-a_1", renewed=102), 102, a_record("host-a_1", acquired=99)
+    )
     assert why(found, 102) == ""
 
 
 def test_plugin_that_restarts_beside_a_leader_waits_for_nobody() -> None:
     start = Leadership(identity="host-a")
-    held = a_holding("host-a_1", transitions=3, acquired=50)
+    held = a_record("host-a_1", transitions=3, acquired=50)
 
-    found = seen(start, Sight("host-a_1", NEVER, 115), 100, held)
+    found = seen(start, LeaseObservation("host-a_1", NEVER, 115), 100, held)
 
     assert needs_to_catch_up(found, 100)
 
 
 def test_plugin_that_starts_just_after_a_takeover_waits_for_the_remainder() -> None:
     start = Leadership(identity="host-a")
-    held = a_holding("host-a_1", transitions=3, acquired=96)
+    held = a_record("host-a_1", transitions=3, acquired=96)
 
-    found = seen(start, Sight("host-a_1", NEVER, 115), 100, held)
+    found = seen(start, LeaseObservation("host-a_1", NEVER, 115), 100, held)
 
     assert "may still write for 11.0 s" in why(found, 100)
     assert not needs_to_catch_up(found, 110.9)
@@ -121,19 +126,22 @@ def test_plugin_that_starts_just_after_a_takeover_waits_for_the_remainder() -> N
 
 def test_clock_that_was_set_back_makes_nobody_wait_longer_than_a_duration() -> None:
     start = Leadership(identity="host-a")
-    held = a_holding("host-a_1", transitions=3, acquired=5000)
+    held = a_record("host-a_1", transitions=3, acquired=5000)
 
-    found = seen(start, Sight("host-a_1", NEVER, 115), 100, held)
+    found = seen(start, LeaseObservation("host-a_1", NEVER, 115), 100, held)
 
     assert found.others_over == 100 + DURATION
 
 
 def test_takeover_from_a_holder_that_died_waits_until_its_lease_is_over() -> None:
     """Its last renewal was seen at 100, and again and again nothing newer."""
-    before = see(led_by_another(), a_sight("host-b_1", renewed=100), 114.5)
+    before = see(led_by_another(), an_observation("host-b_1", renewed=100), 114.5)
 
     found = seen(
-        before, a_sight("host-a_1", renewed=115.2, looked=114.5), 115.2, a_holding("host-a_1", 5)
+        before,
+        an_observation("host-a_1", renewed=115.2, looked=114.5),
+        115.2,
+        a_record("host-a_1", 5),
     )
 
     assert found.others_over == 115
@@ -145,18 +153,18 @@ def test_takeover_from_a_holder_that_let_go_waits_for_a_whole_duration() -> None
     """It may have renewed after the look at 101, and begun a write since."""
     found = seen(
         led_by_another(),
-        a_sight("host-a_1", renewed=102, looked=101),
+        an_observation("host-a_1", renewed=102, looked=101),
         102,
-        a_holding("host-a_1", 5),
+        a_record("host-a_1", 5),
     )
 
     assert found.others_over == 102 + DURATION
 
 
 def test_released_lease_does_not_shorten_the_wait() -> None:
-    released = seen(led_by_another(), Sight(""), 102)
+    released = seen(led_by_another(), LeaseObservation(""), 102)
     found = seen(
-        released, a_sight("host-a_1", renewed=103, looked=102), 103, a_holding("host-a_1", 5)
+        released, an_observation("host-a_1", renewed=103, looked=102), 103, a_record("host-a_1", 5)
     )
 
     assert found.others_over == 102 + DURATION
@@ -166,7 +174,7 @@ def test_released_lease_does_not_shorten_the_wait() -> None:
 def test_what_was_read_before_the_others_time_was_over_is_not_enough() -> None:
     before = caught_up(led_by_another(), 100)
     found = seen(
-        before, a_sight("host-a_1", renewed=102, looked=101), 102, a_holding("host-a_1", 5)
+        before, an_observation("host-a_1", renewed=102, looked=101), 102, a_record("host-a_1", 5)
     )
 
     assert needs_to_catch_up(found, 117)
@@ -176,16 +184,16 @@ def test_what_was_read_before_the_others_time_was_over_is_not_enough() -> None:
 
 def test_kube_scheduler_that_restarts_beside_us_costs_no_wait() -> None:
     """Nobody else held the Lease in between, as its transitions show."""
-    gone = seen(leading(transitions=2), Sight(""), 103)
-    found = seen(gone, a_sight("host-a_2", renewed=105), 105, a_holding("host-a_2", 3, 105))
+    gone = seen(leading(transitions=2), LeaseObservation(""), 103)
+    found = seen(gone, an_observation("host-a_2", renewed=105), 105, a_record("host-a_2", 3, 105))
 
     assert why(found, 105) == ""
 
 
 def test_holder_that_came_and_went_unseen_is_waited_for() -> None:
     """The API server could not be asked meanwhile; the transitions show it."""
-    held = a_holding("host-a_2", transitions=4, acquired=198)
-    found = seen(leading(transitions=2), a_sight("host-a_2", renewed=200), 200, held)
+    held = a_record("host-a_2", transitions=4, acquired=198)
+    found = seen(leading(transitions=2), an_observation("host-a_2", renewed=200), 200, held)
 
     assert found.others_over == 198 + DURATION
 
@@ -333,11 +341,11 @@ class Election:
         host.sighting = see_lease(host.sighting, self.lease, asked_at=self.now, now=self.now)
         view = view_lease(host.sighting, now=self.now)
         until = self.now + view.at_least_seconds if view.at_least_seconds else NEVER
-        sight = Sight(view.holder, until, self.now + view.at_most_seconds)
-        holding = None
-        if needs_holding(host.leadership, sight, self.now):
-            holding = a_holding(self.lease.holder, self.lease.transitions, self.acquired)
-        host.leadership = see(host.leadership, sight, self.now, holding)
+        observation = LeaseObservation(view.holder, until, self.now + view.at_most_seconds)
+        record = None
+        if needs_record(host.leadership, observation, self.now):
+            record = a_record(self.lease.holder, self.lease.transitions, self.acquired)
+        host.leadership = see(host.leadership, observation, self.now, record)
 
     def write(self, host: Host) -> None:
         """Begin a write, which may arrive until its time is over."""

@@ -20,7 +20,7 @@ from scheduler_plugin.extender.messages import (
     encode_error,
     encode_filter,
     encode_preempt,
-    is_left_a_node,
+    has_node_left,
 )
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.names import Reason
@@ -77,12 +77,12 @@ def test_filter_that_keeps_a_pod_off_a_node_says_why_of_that_one() -> None:
         b'{"NodeNames":["node-1"],"FailedAndUnresolvableNodes":{"node-2":"A device is held"},'
         b'"Error":""}'
     )
-    assert is_left_a_node(filter_call(), passed)
+    assert has_node_left(filter_call(), passed)
 
 
 def test_a_pod_that_is_kept_off_every_node_is_left_none() -> None:
-    assert not is_left_a_node(filter_call(), Passed({"node-1": "Held.", "node-2": "Held."}))
-    assert is_left_a_node(filter_call(), Passed())
+    assert not has_node_left(filter_call(), Passed({"node-1": "Held.", "node-2": "Held."}))
+    assert has_node_left(filter_call(), Passed())
 
 
 def test_filter_that_refuses_says_the_same_of_every_node() -> None:

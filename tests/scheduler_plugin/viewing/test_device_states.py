@@ -12,7 +12,7 @@ from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
-from scheduler_plugin.viewing.device_states import AT_ONCE, DeviceState, ShownDevices
+from scheduler_plugin.viewing.device_states import AT_ONCE, DeviceState, DeviceStates
 from tests.scheduler_plugin.builders import a_slice_object
 
 NAME = "onvif-aaaaaa"
@@ -36,7 +36,7 @@ def offered(*taints: dict[str, Any], name: str = NAME, **spec: Any) -> OfferedDe
 
 
 def state(instance: InstanceView, devices: OfferedDevices | None) -> DeviceState:
-    shown = ShownDevices(devices)
+    shown = DeviceStates(devices)
     for _ in shown.steps():
         pass
     return shown.of_instance(instance)
@@ -97,7 +97,7 @@ def test_on_a_cluster_without_slices_no_device_is_withheld() -> None:
 
 def test_another_drivers_device_is_as_its_slice_says() -> None:
     devices = offered(DEGRADED, driver="gpu.example.com", nodeName="n")
-    shown = ShownDevices(devices)
+    shown = DeviceStates(devices)
 
     tainted = shown.of_other(DeviceId("gpu.example.com", "onvif", NAME))
     gone = shown.of_other(DeviceId("gpu.example.com", "onvif", "other"))
@@ -111,4 +111,4 @@ def test_others_have_their_turn_while_many_devices_are_looked_at() -> None:
     devices.put_slice(published_slice(found))
 
     assert found["spec"]["driver"] == DRIVER_NAME
-    assert len(list(ShownDevices(devices).steps())) > 3
+    assert len(list(DeviceStates(devices).steps())) > 3

@@ -17,7 +17,7 @@ MATTER = frozenset(
 )
 
 
-def plugin_words(deployment: Any) -> tuple[str, ...]:
+def plugin_flags(deployment: Any) -> tuple[str, ...]:
     """The flags of the plugin's container that change charges; () if there is no container.
 
     Each flag is one word, `--flag=value`, also if it was written as two.

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.dashboard.told_events import About, Recent, ToldEvent, stored_event
+from scheduler_plugin.dashboard.recent_events import About, Recent, RecentEvent, recent_event
 
 
-def an_event(number: int, note: str = "") -> ToldEvent:
+def an_event(number: int, note: str = "") -> RecentEvent:
     about = About("Pod", "ns", f"p{number}")
     at = f"2026-11-21T12:00:{number:02}Z"
-    return ToldEvent(at, "Warning", "Reclaimed", "Evicted", about, note or f"note {number}")
+    return RecentEvent(at, "Warning", "Reclaimed", "Evicted", about, note or f"note {number}")
 
 
 def notes(recent: Recent) -> list[str]:
@@ -75,7 +75,7 @@ def test_own_events_that_are_alike_are_each_a_row() -> None:
     ],
 )
 def test_a_stored_event_happened_when_it_did_last(more: dict[str, Any], at: str) -> None:
-    found = stored_event(
+    found = recent_event(
         {"eventTime": "2026-11-21T12:00:00.123456Z", "reason": "Reclaimed", **more}
     )
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.asking.release_words import plugin_words
-from scheduler_plugin.asking.view_errors import CannotTellError
+from scheduler_plugin.asking.release_flags import plugin_flags
+from scheduler_plugin.asking.view_errors import CannotAnswerError
 from scheduler_plugin.kubectl.release import plugin_settings
 
 
@@ -17,7 +17,7 @@ def a_deployment(*command: str) -> dict[str, Any]:
 
 
 def test_flags_that_change_who_is_charged_count_and_others_of_another_version_do_not() -> None:
-    words = plugin_words(
+    words = plugin_flags(
         a_deployment(
             *("moorage-scheduler-plugin", "serve", "--default-queue", "vision"),
             *("--shiny-new-flag=3", "--queue-label=kai.scheduler/queue", "--quick"),
@@ -31,9 +31,9 @@ def test_flags_that_change_who_is_charged_count_and_others_of_another_version_do
 
 @pytest.mark.parametrize("found", [{}, {"spec": None}, a_deployment() | {"spec": []}])
 def test_a_deployment_of_another_shape_says_nothing(found: Any) -> None:
-    assert plugin_words(found) == ()
+    assert plugin_flags(found) == ()
 
 
 def test_a_value_that_this_version_does_not_know_is_told_and_ends_nothing_by_itself() -> None:
-    with pytest.raises(CannotTellError, match=r"does not understand: .*orphan-policy.*Newest"):
+    with pytest.raises(CannotAnswerError, match=r"does not understand: .*orphan-policy.*Newest"):
         plugin_settings(("--orphan-policy=Newest",))

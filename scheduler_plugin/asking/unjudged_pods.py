@@ -11,7 +11,7 @@ from kube.shapes.claims import Claim
 from kube.shapes.metadata import NO_METADATA, Metadata
 from kube.shapes.pods import NO_SPEC, NO_STATUS, Pod
 from kube.shapes.reading import JsonObject, read_as
-from scheduler_plugin.asking.shown import told_by
+from scheduler_plugin.asking.shown import condition_lines
 from scheduler_plugin.objects.names import (
     ADMITTED_CONDITION,
     NO_QUEUE,
@@ -35,7 +35,7 @@ def not_accounted(pod: str) -> Why:
     return Why(pod=pod, reason=NOT_ACCOUNTED, sentence=NEEDS_NOTHING, queue=NO_QUEUE, claims=())
 
 
-def told_why(
+def unjudged_why(
     obj: JsonObject, claims: Sequence[JsonObject] | None, settings: AccountingSettings
 ) -> Why:
     """The answer from a pod's conditions; `claims` is None if they may not be read."""
@@ -47,7 +47,7 @@ def told_why(
         sentence=sentence,
         queue=_queue(pod.metadata, settings),
         claims=tuple(_claims(pod, claims, settings)),
-        told=told_by(pod),
+        told=condition_lines(pod),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import string
 
-from scheduler_plugin.asking.view_errors import CannotTellError
+from scheduler_plugin.asking.view_errors import CannotAnswerError
 
 _PODS = frozenset({"pod", "pods", "po"})
 _LETTERS = frozenset(string.ascii_lowercase + string.digits + "-")
@@ -22,7 +22,7 @@ def pod_name(word: str) -> str:
     """
     kind, slash, name = word.rpartition("/")
     if slash and kind.lower() not in _PODS:
-        raise CannotTellError(f'"{word}" does not name a pod: give NAME or pod/NAME.')
+        raise CannotAnswerError(f'"{word}" does not name a pod: give NAME or pod/NAME.')
     return _checked(name, "pod")
 
 
@@ -37,7 +37,7 @@ def namespace_name(word: str) -> str:
 
 def _checked(name: str, kind: str) -> str:
     if not _is_object_name(name):
-        raise CannotTellError(
+        raise CannotAnswerError(
             f'"{name}" is not a valid name of a {kind}: names have lower-case letters, digits, "-"'
             ' and ".".'
         )

@@ -26,7 +26,7 @@ class About(NamedTuple):
     name: str
 
 
-class ToldEvent(NamedTuple):
+class RecentEvent(NamedTuple):
     """The part of an Event that the page has.
 
     Attributes:
@@ -57,11 +57,11 @@ class ToldEvent(NamedTuple):
         return Line(msgspec.json.encode(row), " ".join(words).lower(), namespace=namespace)
 
 
-def stored_event(obj: JsonObject | Event) -> ToldEvent:
+def recent_event(obj: JsonObject | Event) -> RecentEvent:
     """An Event of events.k8s.io/v1 as the API server keeps it; raises UnreadableError."""
     event = read_as(Event, obj)
     about, moment = event.about, event.last_time
-    return ToldEvent(
+    return RecentEvent(
         at=f"{moment[:_TO_SECONDS]}Z" if moment else "",
         type=event.type or "",
         reason=event.reason or "",
@@ -80,7 +80,7 @@ class Recent:
         self.count = 0
         """How often an Event was added."""
 
-    def add(self, event: ToldEvent, uid: str = "") -> None:
+    def add(self, event: RecentEvent, uid: str = "") -> None:
         """Add an Event; it replaces an earlier one with the same UID."""
         line, known = event.line, self._found.get(uid)
         if known is not None and (known[0], known[2]) == (event.at, line):
