@@ -20,10 +20,10 @@ from kube.calls.errors import (
 )
 from kube.calls.requests import Preconditions, WriteOptions
 from kube.cel.processes import CelProcess, NotEvaluatedError, TooSlowError, digest_of
-from kube.client_places import ClientPlaces
-from kube.even_parts import EvenParts
+from kube.client_semaphore import ClientSemaphore
 from kube.events.apiserver_events import EventRecorder
 from kube.events.event_series import Event, EventType, ObjectReference
+from kube.fair_limit import FairLimit
 from kube.key_locks import KeyLocks
 from kube.kinds import (
     ACCESS_REVIEWS,
@@ -79,7 +79,7 @@ from kube.processes.command_settings import (
 )
 from kube.processes.file_settings import Config, settings_in
 from kube.processes.opentelemetry import note_span, now_ns, trace_to
-from kube.processes.processes import log_to_stderr, naming, run_process
+from kube.processes.processes import log_context, log_to_stderr, run_process
 from kube.processes.stuck_processes import STUCK_SECONDS
 from kube.reconciling.keyed_backoff import KeyedBackoff
 from kube.reconciling.prometheus_queues import REGISTRY as WORK_QUEUE_FIGURES

@@ -17,7 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from kube.even_parts import EvenParts
+from kube.fair_limit import FairLimit
 
 logger = logging.getLogger(__name__)
 
@@ -77,10 +77,10 @@ class Protocol(HttpToolsProtocol):
     * `HEAD_SECONDS` for the headers. A connection without a first byte counts as idle, since Go
       opens some in advance.
     * `STALL_SECONDS` without a read of the response.
-    * `EvenParts` of connections for each client; `serving` gives each server its own.
+    * `FairLimit` of connections for each client; `serving` gives each server its own.
     """
 
-    parts: EvenParts[str] = EvenParts(MOST_CONNECTIONS)
+    parts: FairLimit[str] = FairLimit(MOST_CONNECTIONS)
     quiet_until = 0.0
     _head: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
@@ -93,10 +93,10 @@ class Protocol(HttpToolsProtocol):
             self._counted = peer
             self._await_head(KEEP_ALIVE_SECONDS)
         else:
-            self._tell_refused(peer)
+            self._log_refused(peer)
             transport.abort()
 
-    def _tell_refused(self, peer: str) -> None:
+    def _log_refused(self, peer: str) -> None:
         limited, now = type(self), self.loop.time()
         if now >= limited.quiet_until:
             limited.quiet_until = now + QUIET_SECONDS
@@ -164,22 +164,22 @@ async def serving(
         CannotListenError: The address cannot be listened on.
     """
     listener = _listener(*address)
-    farewell = _Farewell(app)
+    closing = _ConnectionClose(app)
     # uvicorn creates protocols from a class, without arguments.
-    limited = type(protocol.__name__, (protocol,), {"parts": EvenParts(MOST_CONNECTIONS)})
-    server = _Server(_config(farewell, limited, tls, ending.stop_seconds))
+    limited = type(protocol.__name__, (protocol,), {"parts": FairLimit(MOST_CONNECTIONS)})
+    server = _Server(_config(closing, limited, tls, ending.stop_seconds))
     task = asyncio.create_task(server.serve(sockets=[listener]))
     host, port = listener.getsockname()[:2]
     try:
         yield Bound(host, port, task)
     finally:
-        farewell.is_said = True
+        closing.is_ending = True
         await _drained(server, ending.drain_seconds)
         server.should_exit = True
         await task
 
 
-class _Farewell:
+class _ConnectionClose:
     """Adds `Connection: close` to each response once the server shuts down.
 
     Without it a client may send a request on a connection that is being closed, and gets no
@@ -189,16 +189,16 @@ class _Farewell:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self.is_said = False
+        self.is_ending = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def told(message: Message) -> None:
-            if self.is_said and message["type"] == "http.response.start":
+        async def send_last(message: Message) -> None:
+            if self.is_ending and message["type"] == "http.response.start":
                 headers = [*message.get("headers", ()), (b"connection", b"close")]
                 message = {**message, "headers": headers}
             await send(message)
 
-        await self._app(scope, receive, told)
+        await self._app(scope, receive, send_last)
 
 
 async def _drained(server: uvicorn.Server, seconds: float) -> None:

@@ -34,7 +34,7 @@ class Admission:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._around = cluster.surroundings
+        self._context = cluster.rule_context
         self._parsing: asyncio.Task[Sequence[Problem]] | None = None
         self._judges: dict[tuple[str, str, str], Judge] = {
             (DRA_GROUP, "ResourceClaim", "CREATE"): self._claim,
@@ -90,10 +90,10 @@ class Admission:
         if asked != ("", "Pod", "CREATE") or review.sub_resource:
             return reviews.edited(review, ())
         try:
-            pod = pods.new_pod(review, self._around.settings)
+            pod = pods.new_pod(review, self._context.settings)
         except UnreadableError:  # Validation reports the error.
             return reviews.edited(review, ())
-        if not mutations.is_ours(pod, self._around):
+        if not mutations.is_ours(pod, self._context):
             return reviews.edited(review, ())
         async with asyncio.timeout(LOOKUP_SECONDS):
             return reviews.edited(review, await self._edits(review, pod))
@@ -101,30 +101,30 @@ class Admission:
     async def _edits(self, review: Review, pod: pods.NewPod) -> Sequence[reviews.Edit]:
         found = await self._found(review.namespace, pod)
         namespace = await self._cluster.namespace(review.namespace)
-        if queue := mutations.namespace_queue(namespace, self._around):
+        if queue := mutations.namespace_queue(namespace, self._context):
             await self._cluster.look_for_queue(queue, review.namespace)
-        return tuple(mutations.edits(review, pod, found, namespace, self._around))
+        return tuple(mutations.edits(review, pod, found, namespace, self._context))
 
     async def _claim(self, review: Review) -> Findings:
-        queue = claims.claim_queue(review, self._around.settings.queue_label)
+        queue = claims.claim_queue(review, self._context.settings.queue_label)
         if queue:
             await self._cluster.look_for_queue(queue, review.namespace)
         namespace = await self._cluster.namespace(review.namespace)
-        return claims.judge_claim(review, namespace, self._around)
+        return claims.judge_claim(review, namespace, self._context)
 
     async def _class(self, review: Review) -> Findings:
         return device_configs.judge_class(review)
 
     async def _pod(self, review: Review) -> Findings:
         try:
-            pod = pods.new_pod(review, self._around.settings)
+            pod = pods.new_pod(review, self._context.settings)
         except UnreadableError as error:
             return refused([Problem(error.path, error.message)])
         found = await self._found(review.namespace, pod)
         if pod.queue:
             await self._cluster.look_for_queue(pod.queue, review.namespace)
         namespace = await self._cluster.namespace(review.namespace)
-        return pods.judge_pod(pod, found, namespace, self._around)
+        return pods.judge_pod(pod, found, namespace, self._context)
 
     async def _found(self, namespace: str, pod: pods.NewPod) -> Sequence[pods.FoundClaim]:
         """The pod's claims and templates, in the order of its spec."""
@@ -154,12 +154,12 @@ class Admission:
     async def _queue(self, review: Review) -> Findings:
         await self._cluster.look_for_queue(queues.parent_of(review.new))
         await self._look_for_sharers(review)
-        return queues.judge_written(review, self._around)
+        return queues.judge_written(review, self._context)
 
     async def _look_for_sharers(self, review: Review) -> None:
         """Look up queues that may be new, to avoid false warnings; failures refuse nothing."""
         with suppress(ApiError, TimeoutError, BusyError):
-            for name in queues.unknown_sharers(review.new, self._around)[:MOST_SHARERS]:
+            for name in queues.unknown_sharers(review.new, self._context)[:MOST_SHARERS]:
                 await self._cluster.look_for_queue(name)
 
     async def _changed_queue(self, review: Review) -> Findings:
@@ -167,12 +167,12 @@ class Admission:
         if queues.parent_of(review.new) != queues.parent_of(review.old):
             await self._cluster.all_queues()
         await self._look_for_sharers(review)
-        return queues.judge_written(review, self._around)
+        return queues.judge_written(review, self._context)
 
     async def _deleted_queue(self, review: Review) -> Findings:
         await self._cluster.all_queues()
         owned = await self._cluster.claims_of(queues.name_of(review))
-        return queues.judge_deleted(review, owned, self._around)
+        return queues.judge_deleted(review, owned, self._context)
 
 
 def _what(review: Review) -> str:

@@ -50,7 +50,7 @@ from scheduler_plugin.api import (
 )
 from webhook.lookups import Lookups
 from webhook.rules.configurations import configuration_view, handler_reports
-from webhook.rules.surroundings import PodSettings, Surroundings
+from webhook.rules.rule_context import PodSettings, RuleContext
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class Cluster:
         self._absent: set[Resource] = set()
         self._lookups = Lookups()
         tree = QueueTree()
-        self.surroundings = Surroundings(
+        self.rule_context = RuleContext(
             tree=tree,
             catalog=Catalog(tree.lists),
             exists=self._exists,
@@ -143,7 +143,7 @@ class Cluster:
 
     async def look_for_queue(self, name: QueueName, namespace: str = "") -> None:
         """Store the queue now, if it exists; `namespace` is that of the reviewed object."""
-        if name and name not in self.surroundings.tree:
+        if name and name not in self.rule_context.tree:
             await self._find(self._queues, QUEUES.at(name), namespace)
 
     async def all_queues(self) -> None:
@@ -197,11 +197,11 @@ class Cluster:
         return await self._lookups.find(path, namespace, known, read)
 
     def _remove_instance(self, view: InstanceView) -> None:
-        self.surroundings.catalog.remove_instance(view.name)
+        self.rule_context.catalog.remove_instance(view.name)
         # Another namespace may have an Instance of the same name.
         for other in self.instances:
             if other.name == view.name:
-                self.surroundings.catalog.put_instance(other)
+                self.rule_context.catalog.put_instance(other)
 
     def _exists(self, name: str) -> bool:
         known = self.configurations.by_index(BY_NAME, name)
@@ -232,21 +232,23 @@ class Cluster:
         return True
 
     def _subscribe(self) -> None:
-        tree, catalog = self.surroundings.tree, self.surroundings.catalog
-        self._queues.subscribe(_told(tree.put, lambda queue: tree.remove(queue.name)))
+        tree, catalog = self.rule_context.tree, self.rule_context.catalog
+        self._queues.subscribe(_subscriber(tree.put, lambda queue: tree.remove(queue.name)))
         self._classes.subscribe(
-            _told(catalog.put_class, lambda view: catalog.remove_class(view.name))
+            _subscriber(catalog.put_class, lambda view: catalog.remove_class(view.name))
         )
-        self.instances.subscribe(_told(catalog.put_instance, self._remove_instance))
+        self.instances.subscribe(_subscriber(catalog.put_instance, self._remove_instance))
         self.configurations.subscribe(
-            _told(
+            _subscriber(
                 lambda view: catalog.put_configuration(view.name),
                 lambda view: catalog.remove_configuration(view.name),
             )
         )
 
 
-def _told(put: Callable[[T], None], remove: Callable[[T], None]) -> Callable[[Change[T]], None]:
+def _subscriber(
+    put: Callable[[T], None], remove: Callable[[T], None]
+) -> Callable[[Change[T]], None]:
     """A subscriber that removes the old value of a change, and puts the new one."""
 
     def take(change: Change[T]) -> None:

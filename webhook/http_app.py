@@ -23,7 +23,7 @@ from fastapi.middleware import Middleware
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from kube.api import ApiError, naming
+from kube.api import ApiError, log_context
 from webhook import reviews
 from webhook.http_limits import ClientLimits
 from webhook.lookups import BusyError
@@ -53,7 +53,7 @@ def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = 
         max_body_size=MOST_BYTES,
         middleware=[Middleware(ClientLimits)],
         exception_handlers={
-            StarletteHTTPException: _told,
+            StarletteHTTPException: _http_error,
             RequestValidationError: _malformed,
             BusyError: _busy,
             ApiError: _not_looked_up,
@@ -68,8 +68,8 @@ def http_app(admission: AnswersReviews, why_no_certificate: Callable[[], str] = 
 
     # `warn` is a path of its own: an older replica answers 404, which the registration ignores.
     # Under `validate` an older replica would refuse kinds that it has no rule for.
-    ways = {"validate": admission.validate, "warn": admission.warn, "mutate": admission.mutate}
-    for path, answer in ways.items():
+    answers = {"validate": admission.validate, "warn": admission.warn, "mutate": admission.mutate}
+    for path, answer in answers.items():
         app.add_api_route(
             f"/{path}",
             _answering(path, answer),
@@ -104,7 +104,7 @@ def _answering(
 async def _answered(
     path: str, review: Review, answer: Callable[[Review], Awaitable[Answer]]
 ) -> Answer:
-    with naming(**_uids(review)), Answered(path, review) as answered:
+    with log_context(**_uids(review)), Answered(path, review) as answered:
         found = answered.by(await answer(review))
         said = "allowed" if found.response.allowed else "refused"
         logger.debug("%s %s %s: %s", path, review.operation, review.kind.kind, said)
@@ -129,7 +129,7 @@ def _failed(code: int, sentence: str) -> JSONResponse:
     return JSONResponse(reviews.failure(code, sentence), code)
 
 
-async def _told(_request: Request, error: StarletteHTTPException) -> JSONResponse:
+async def _http_error(_request: Request, error: StarletteHTTPException) -> JSONResponse:
     answer = _failed(error.status_code, error.detail)
     answer.headers.update(error.headers or {})
     return answer

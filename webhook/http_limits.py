@@ -12,7 +12,7 @@ import asyncio
 from fastapi import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kube.api import EvenParts
+from kube.api import FairLimit
 from webhook.lookups import CLIENT
 
 BODY_SECONDS = 5.0
@@ -30,7 +30,7 @@ class ClientLimits:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._bodies: EvenParts[str] = EvenParts(MOST_BODY_BYTES)
+        self._bodies: FairLimit[str] = FairLimit(MOST_BODY_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         client = scope["client"][0] if scope.get("client") else ""

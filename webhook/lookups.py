@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from cachetools import TTLCache
 
-from kube.api import ClientPlaces, KeyLocks, NotFoundError, ObjectPath
+from kube.api import ClientSemaphore, KeyLocks, NotFoundError, ObjectPath
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class Lookups:
     """The reads in flight."""
 
     def __init__(self, clock: Callable[[], float] = _loop_time) -> None:
-        self._places: ClientPlaces[str] = ClientPlaces(MOST_AT_ONCE, MOST_OF_CLIENT)
+        self._places: ClientSemaphore[str] = ClientSemaphore(MOST_AT_ONCE, MOST_OF_CLIENT)
         self._reading: KeyLocks[tuple[str, ObjectPath]] = KeyLocks()
         self._asked: dict[tuple[str, str], Counter[ObjectPath]] = {}
         self._absent: TTLCache[ObjectPath, None] = TTLCache(MOST_ABSENT, ABSENT_SECONDS, clock)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from kube.api import ApiClient, LiveTls, TlsFiles, connect, follow_files, show_files
 from kube.http_server import Ending, serving
 from webhook.apiserver import Admission
-from webhook.certificates.apiserver import CertificateKeeper
+from webhook.certificates.apiserver import CertificateController
 from webhook.certificates.rotation import OwnCa
 from webhook.cluster import Cluster
 from webhook.http_app import http_app
@@ -42,12 +42,12 @@ async def serve_webhook(settings: WebhookSettings) -> None:
     async with connect(settings.kubeconfig, user_agent=USER_AGENT) as client:
         cluster = Cluster(client, settings.accounting, settings.about_pods)
         tls = LiveTls(ciphers=CIPHERS)
-        why_not_shown, keep_certificate = _certificate(client, settings.certificate, tls)
+        why_not_shown, run_certificates = _certificate(client, settings.certificate, tls)
         application = http_app(Admission(cluster), why_not_shown)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(cluster.run())
-            tasks.create_task(keep_certificate())
-            tasks.create_task(_tell_when_ready(cluster))
+            tasks.create_task(run_certificates())
+            tasks.create_task(_log_when_ready(cluster))
             async with serving(
                 application,
                 settings.listen_address,
@@ -64,11 +64,11 @@ def _certificate(
     """Why there is no certificate yet, and the task that manages it; raises CertificateError."""
     if isinstance(source, TlsFiles):  # Another program renews the files.
         return str, partial(follow_files, tls, source, show_files(tls, source))
-    keeper = CertificateKeeper(client, source, tls)
-    return keeper.why_not_ready, keeper.run
+    controller = CertificateController(client, source, tls)
+    return controller.why_not_ready, controller.run
 
 
-async def _tell_when_ready(cluster: Cluster) -> None:
+async def _log_when_ready(cluster: Cluster) -> None:
     await cluster.until_ready()
     # Stored objects live long: a garbage collection of them would delay answers.
     gc.collect()

@@ -30,7 +30,7 @@ from kube.api import (
 from scheduler_plugin.api import QUEUE_LABEL, AccountingSettings
 from webhook import arguments as texts
 from webhook.certificates.rotation import OwnCa
-from webhook.rules.surroundings import Hold, OtherSchedulers, PodSettings
+from webhook.rules.rule_context import Hold, OtherSchedulers, PodSettings
 
 SECRET = ("moorage-system", "moorage-webhook-tls")
 SERVICE = "moorage-webhook"

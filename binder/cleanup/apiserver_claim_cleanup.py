@@ -32,7 +32,7 @@ from kube.api import (
     Reconciler,
     Result,
     UnavailableError,
-    naming,
+    log_context,
 )
 from scheduler_plugin.api import (
     ClaimUid,
@@ -129,7 +129,7 @@ class ClaimController:
             return After((step.at - now).total_seconds())
         if (seconds := self._wait_seconds(uid)) > 0:
             return After(seconds)
-        with naming(claimUID=uid):
+        with log_context(claimUID=uid):
             return await self._carry_out(uid, step)
 
     def _report_lost_queue(self, uid: ClaimUid) -> None:

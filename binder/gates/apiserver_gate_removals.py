@@ -32,7 +32,7 @@ from kube.api import (
     UnauthorizedError,
     UnavailableError,
     failed_call,
-    naming,
+    log_context,
 )
 from scheduler_plugin.api import (
     Admission,
@@ -124,7 +124,7 @@ class GateRemovals:
         decision = self._decisions.get(uid)
         if decision is None:
             return Done()
-        with naming(podUID=uid):
+        with log_context(podUID=uid):
             result = await self._admit(decision) if self._still_holds(decision) else Done()
         if isinstance(result, Failed):
             return result

@@ -20,7 +20,7 @@ from driver.preparing.files.cdi import unusable_properties
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Failure, consumers, reference_problem
 from driver.preparing.grants.rival_claims import Renewal
-from kube.api import naming, note_span
+from kube.api import log_context, note_span
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ async def _answered(wanted: ClaimReference, work: Work[T]) -> T | Failure:
     if problem := reference_problem(wanted):
         return problem
     try:
-        with naming(claimUID=wanted.uid):
+        with log_context(claimUID=wanted.uid):
             return await work(wanted)
     except TimeoutError:
         return Failure(f"ResourceClaim {wanted} was not served within {CLAIM_SECONDS:.0f} s")
@@ -90,7 +90,7 @@ def report_prepared(
 ) -> None:
     """Log and trace a call. `began`: its start in ns. `before`: the record before it."""
     pods = () if found is None or isinstance(found, Failure) else consumers(found)
-    with naming(podUIDs=",".join(pods)):
+    with log_context(podUIDs=",".join(pods)):
         _log_prepared(answer, before)
     failure = answer.sentence if isinstance(answer, Failure) else ""
     note_span("NodePrepareResources", began, pods, failure=failure, claim_uid=wanted.uid)

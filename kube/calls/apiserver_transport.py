@@ -20,17 +20,17 @@ IDLE_SECONDS = 60.0
 """The time for which an idle connection is kept. API servers keep them for 90 s, and a handshake
 takes longer than most calls."""
 
-DEAD_SECONDS = 15
+KEEPALIVE_SECONDS = 15
 """TCP keep-alive: a connection ends when the peer acknowledges nothing for so long, or answers none
 of three probes. The first probe is sent after this time of silence."""
 
 _TCP = socket.IPPROTO_TCP
-_SIGNS_OF_LIFE = (
+_KEEPALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (_TCP, socket.TCP_KEEPIDLE, DEAD_SECONDS),
-    (_TCP, socket.TCP_KEEPINTVL, DEAD_SECONDS // 3),
+    (_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS),
+    (_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_SECONDS // 3),
     (_TCP, socket.TCP_KEEPCNT, 3),
-    (_TCP, socket.TCP_USER_TIMEOUT, DEAD_SECONDS * 1000),
+    (_TCP, socket.TCP_USER_TIMEOUT, KEEPALIVE_SECONDS * 1000),
 )
 
 
@@ -66,7 +66,7 @@ def _new_socket(address: AddrInfoType) -> socket.socket:
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setblocking(False)
-    for level, option, value in _SIGNS_OF_LIFE:
+    for level, option, value in _KEEPALIVE:
         made.setsockopt(level, option, value)
     return made
 

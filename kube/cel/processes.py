@@ -20,7 +20,7 @@ from kube.cel.messages import FALSE, READY, SIZE_BYTES, TRUE
 
 logger = logging.getLogger(__name__)
 
-IN_ONE_STEP = 100
+BATCH_SIZE = 100
 """Values in one message: serializing a message blocks the event loop."""
 
 WAIT_SECONDS = 30.0
@@ -106,7 +106,7 @@ class CelProcess:
         try:
             async with asyncio.timeout(WAIT_SECONDS) as waiting:
                 child = await self._running()
-                for is_first, values in _steps(devices):
+                for is_first, values in _batches(devices):
                     found += await _asked(child, is_first, list(expressions), values)
                     waiting.reschedule(asyncio.get_running_loop().time() + WAIT_SECONDS)
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -149,11 +149,11 @@ class _EndedError(Exception):
 _ANSWERS = {TRUE: True, FALSE: False}
 
 
-def _steps(
+def _batches(
     devices: Sequence[Mapping[str, Any]],
 ) -> Iterator[tuple[bool, Sequence[Mapping[str, Any]]]]:
-    for begin in range(0, len(devices), IN_ONE_STEP):
-        yield begin == 0, list(devices[begin : begin + IN_ONE_STEP])
+    for begin in range(0, len(devices), BATCH_SIZE):
+        yield begin == 0, list(devices[begin : begin + BATCH_SIZE])
 
 
 async def _asked(child: Process, is_first: bool, expressions: list[str], values: Any) -> bytes:

@@ -72,7 +72,7 @@ class KubectlClient(ApiReader):
 
     def _may_wait_for_user(self) -> bool:
         # Only after the time-out: reading YAML is slow, and most calls do not need it.
-        return not self._has_answered and (self._proxy.has_told_user or has_login(self._choice))
+        return not self._has_answered and (self._proxy.has_prompted_user or has_login(self._choice))
 
 
 def _is_of_kubectl(answer: Answer) -> bool:

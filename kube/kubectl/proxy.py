@@ -79,7 +79,7 @@ class KubectlProxy:
         assert self._process.stderr
         self._errors = self._process.stderr.fileno()
         self._has_errors = True
-        self.has_told_user = False
+        self.has_prompted_user = False
 
     def listens(self) -> bool:
         """Wait until kubectl listens; False if it ended, or takes longer than `LISTEN_SECONDS`."""
@@ -134,9 +134,9 @@ class KubectlProxy:
     def _show(self) -> None:
         text = os.read(self._errors, _READ_BYTES)
         self._has_errors = bool(text)
-        told = _LOG_LINE.sub(b"", text)
-        self.has_told_user = self.has_told_user or bool(told)
-        sys.stderr.write(told.decode(errors="replace"))
+        shown = _LOG_LINE.sub(b"", text)
+        self.has_prompted_user = self.has_prompted_user or bool(shown)
+        sys.stderr.write(shown.decode(errors="replace"))
         sys.stderr.flush()
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from kube.calls.errors import (
 from kube.calls.requests import WriteOptions
 from kube.kinds import LEASES
 from kube.leases import leases
-from kube.leases.leases import LeaseView, Sighting
+from kube.leases.leases import LeaseView, Observation
 from kube.objects import JsonObject
 from kube.resources import ObjectPath
 from kube.shapes.leases import Lease, parse_lease
@@ -69,7 +69,7 @@ class LeaderElector:
         self._path: ObjectPath = LEASES.at(name, namespace)
         self._identity = identity
         self._settings = settings or ElectionSettings()
-        self._sighting: Sighting | None = None
+        self._observation: Observation | None = None
         self._held_until = 0.0
         self._renewed_at = 0.0
         self._failing = ""
@@ -77,7 +77,7 @@ class LeaderElector:
     @property
     def holder(self) -> str:
         """The holder of the Lease when it was last read; "" for none."""
-        return self._sighting.lease.holder if self._sighting else ""
+        return self._observation.lease.holder if self._observation else ""
 
     def seconds_left(self) -> float:
         """Return for how long no other candidate can take the Lease; 0 if it is not held.
@@ -169,7 +169,7 @@ class LeaderElector:
             renew_time=now_text,
             acquire_time=now_text,
         )
-        lease = leases.taken(self._sighting, ours, now=_now())
+        lease = leases.taken(self._observation, ours, now=_now())
         if lease is None:
             return False
         await self._write(obj, lease, limit_seconds)
@@ -180,10 +180,10 @@ class LeaderElector:
         try:
             obj = await self._client.get(self._path)
         except NotFoundError:
-            self._sighting = None
+            self._observation = None
             return None
         lease = parse_lease(obj)
-        self._sighting = leases.see(self._sighting, lease, asked_at=asked_at, now=_now())
+        self._observation = leases.observe(self._observation, lease, asked_at=asked_at, now=_now())
         return obj
 
     async def _write(self, before: JsonObject | None, lease: Lease, limit: float) -> None:
@@ -196,7 +196,7 @@ class LeaderElector:
             answer = await self._client.replace(self._path, changed, options=options)
         now = _now()
         written = parse_lease(answer)
-        self._sighting = leases.see(self._sighting, written, asked_at=now, now=now)
+        self._observation = leases.observe(self._observation, written, asked_at=now, now=now)
 
     async def _release(self) -> None:
         """Let the next candidate take the Lease at once, and not only after its duration."""
@@ -227,23 +227,25 @@ class LeaseWatcher:
         self._client = client
         self._path = LEASES.at(name, namespace)
         self._timeout_seconds = timeout_seconds
-        self._sighting: Sighting | None = None
+        self._observation: Observation | None = None
 
     def view(self) -> LeaseView:
-        return leases.view(self._sighting, now=_now())
+        return leases.view(self._observation, now=_now())
 
     async def poll(self) -> None:
         asked_at = _now()
         try:
             obj = await self._client.get(self._path, timeout_seconds=self._timeout_seconds)
         except NotFoundError:
-            self._sighting = None
+            self._observation = None
         except ApiError as error:
             # Keep the last observation; it expires by itself.
             log.warning("lease not read lease=%s error=%s", self._path, error)
         else:
             lease = parse_lease(obj)
-            self._sighting = leases.see(self._sighting, lease, asked_at=asked_at, now=_now())
+            self._observation = leases.observe(
+                self._observation, lease, asked_at=asked_at, now=_now()
+            )
 
 
 def _now() -> float:

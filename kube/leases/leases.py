@@ -22,7 +22,7 @@ from kube.shapes.times import micro_time
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class Observation:
     """A version of a Lease, and the bounds of the time at which it was written, on the own clock.
 
     checked_at: when the last poll that showed this version was sent.
@@ -47,41 +47,43 @@ class LeaseView:
     at_most_seconds: float
 
 
-def see(before: Sighting | None, lease: Lease, *, asked_at: float, now: float) -> Sighting:
+def observe(
+    before: Observation | None, lease: Lease, *, asked_at: float, now: float
+) -> Observation:
     """The observation after a poll that was sent at `asked_at`."""
     if before is None:
         # The time of the renewal has no lower bound.
-        return Sighting(lease, float("-inf"), now, asked_at)
+        return Observation(lease, float("-inf"), now, asked_at)
     if lease == before.lease:
-        return Sighting(lease, before.renewed_after, before.seen_at, asked_at)
-    return Sighting(lease, before.checked_at, now, asked_at)
+        return Observation(lease, before.renewed_after, before.seen_at, asked_at)
+    return Observation(lease, before.checked_at, now, asked_at)
 
 
-def view(sighting: Sighting | None, *, now: float) -> LeaseView:
+def view(observation: Observation | None, *, now: float) -> LeaseView:
     """What is certain at this time; without a holder if the Lease was never seen."""
-    if sighting is None or not sighting.lease.holder:
+    if observation is None or not observation.lease.holder:
         return LeaseView("", 0.0, 0.0)
-    lease = sighting.lease
-    at_least = sighting.renewed_after + lease.duration_seconds - now
-    at_most = sighting.seen_at + lease.duration_seconds - now
+    lease = observation.lease
+    at_least = observation.renewed_after + lease.duration_seconds - now
+    at_most = observation.seen_at + lease.duration_seconds - now
     return LeaseView(lease.holder, max(0.0, at_least), max(0.0, at_most))
 
 
-def taken(sighting: Sighting | None, lease: Lease, *, now: float) -> Lease | None:
+def taken(observation: Observation | None, lease: Lease, *, now: float) -> Lease | None:
     """What a candidate may write; None while another candidate holds the Lease.
 
     Args:
-        sighting: None if there is no Lease.
+        observation: None if there is no Lease.
         lease: What the candidate writes if there is none.
         now: The current time of the own clock.
     """
-    if sighting is None:
+    if observation is None:
         return lease
-    before = sighting.lease
+    before = observation.lease
     if before.holder == lease.holder:
         acquired = before.acquire_time or lease.acquire_time
         return replace(lease, transitions=before.transitions, acquire_time=acquired)
-    if view(sighting, now=now).at_most_seconds > 0:
+    if view(observation, now=now).at_most_seconds > 0:
         return None
     return replace(lease, transitions=before.transitions + 1)
 

@@ -20,8 +20,8 @@ def _read_config(context: typer.Context, file: str) -> str:
     found = settings_in(file)
     if unknown := sorted(found.keys() - names.keys()):
         raise typer.BadParameter(f"{file}: {unknown[0]}: there is no such setting; remove it.")
-    told = {names[name]: value for name, value in found.items()}
-    context.default_map = {**told, **(context.default_map or {})}
+    values = {names[name]: value for name, value in found.items()}
+    context.default_map = {**values, **(context.default_map or {})}
     return file
 
 

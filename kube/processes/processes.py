@@ -24,7 +24,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _named: ContextVar[Mapping[str, str]] = ContextVar("named", default=MappingProxyType({}))
 
 
-class naming:  # noqa: N801  It is used as a function, such as contextlib's own.
+class log_context:  # noqa: N801  It is used as a function, such as contextlib's own.
     """Adds these UIDs to each log line inside the context, and of tasks started inside.
 
     The names are those of Kubernetes' own logs, such as `podUID`: one search finds the lines of all

@@ -26,7 +26,7 @@ FENCED_SECONDS = 1.0
 """How often the fence is asked while it forbids writes."""
 
 
-def always_may() -> str:
+def never_fenced() -> str:
     """The fence of a process without a Lease: writes are always allowed."""
     return ""
 
@@ -44,7 +44,7 @@ class Reconciler(Generic[K]):
         reconcile: Callable[[K], Awaitable[Result]],
         *,
         workers: int = 1,
-        why_not: Callable[[], str] = always_may,
+        why_not: Callable[[], str] = never_fenced,
         backoff: Backoff = BACKOFF,
     ) -> None:
         """Create with an empty queue.
@@ -65,7 +65,7 @@ class Reconciler(Generic[K]):
         self._changed = asyncio.Event()
         self._waits_until: float | None = None
         self._paused_until = float("-inf")
-        self._in_work = 0
+        self._processing = 0
         self._depth = DEPTH.labels(name)
         # Looking up labels takes as long as a call without work.
         self._results = MappingProxyType(
@@ -110,7 +110,7 @@ class Reconciler(Generic[K]):
 
     def _end(self, key: K, _: asyncio.Task[None]) -> None:
         """Mark the key as done, also if its task was cancelled before it began."""
-        self._in_work -= 1
+        self._processing -= 1
         self._queue.done(key)
         self._note()
 
@@ -126,7 +126,7 @@ class Reconciler(Generic[K]):
                 await asyncio.sleep(seconds)
                 continue
             if self._is_free() and (key := self._queue.get(_now())) is not None:
-                self._in_work += 1
+                self._processing += 1
                 self._depth.set(len(self._queue))
                 return key
             self._changed.clear()
@@ -180,7 +180,7 @@ class Reconciler(Generic[K]):
             self._changed.set()
 
     def _is_free(self) -> bool:
-        return self._in_work < self._workers
+        return self._processing < self._workers
 
 
 def _now() -> float:

@@ -33,7 +33,7 @@ class WorkQueue(Generic[K]):
         self._backoff = backoff
         self._uniform = uniform
         self._ready: dict[K, None] = {}
-        self._in_work: set[K] = set()
+        self._processing: set[K] = set()
         self._added_meanwhile: set[K] = set()
         self._waiting: dict[K, float] = {}
         self._heap: list[tuple[float, int, K]] = []
@@ -46,7 +46,7 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K) -> None:
         """Make the key ready, or let it be ready again after its current processing."""
-        if key in self._in_work:
+        if key in self._processing:
             self._added_meanwhile.add(key)
         elif not self._is_backing_off(key):
             self._ready.setdefault(key)
@@ -66,7 +66,7 @@ class WorkQueue(Generic[K]):
         self._count += 1
         heappush(self._heap, (moment, self._count, key))
         if len(self._heap) > 2 * len(self._waiting) + 16:
-            self._heap = [entry for entry in self._heap if self._is_meant(entry)]
+            self._heap = [entry for entry in self._heap if self._is_current(entry)]
             heapify(self._heap)
 
     def add_rate_limited(self, key: K, now: float, at_least: float = 0.0) -> float:
@@ -89,33 +89,33 @@ class WorkQueue(Generic[K]):
 
     def get(self, now: float) -> K | None:
         """The key that has been ready for the longest time; it is processing from now on."""
-        self._take_due(now)
+        self._add_due(now)
         key = next(iter(self._ready), None)
         if key is not None:
             del self._ready[key]
-            self._in_work.add(key)
+            self._processing.add(key)
         return key
 
     def done(self, key: K) -> None:
         """End the processing of the key."""
-        self._in_work.remove(key)
+        self._processing.remove(key)
         if key in self._added_meanwhile:
             self._added_meanwhile.remove(key)
             self.add(key)
 
     def next_moment(self) -> float | None:
         """When the first waiting key becomes ready; None if none waits."""
-        while self._heap and not self._is_meant(self._heap[0]):
+        while self._heap and not self._is_current(self._heap[0]):
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
-    def _take_due(self, now: float) -> None:
+    def _add_due(self, now: float) -> None:
         while (moment := self.next_moment()) is not None and moment <= now:
             _, _, key = heappop(self._heap)
             del self._waiting[key]
             self.add(key)
 
-    def _is_meant(self, entry: tuple[float, int, K]) -> bool:
+    def _is_current(self, entry: tuple[float, int, K]) -> bool:
         """Whether an entry of the heap is the current one of its key."""
         moment, _, key = entry
         return self._waiting.get(key) == moment

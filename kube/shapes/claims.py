@@ -19,7 +19,7 @@ class Capacity(msgspec.Struct, frozen=True):
     requests: dict[str, Any] | None = None
 
 
-class Exact(msgspec.Struct, frozen=True, rename="camel"):
+class ExactRequest(msgspec.Struct, frozen=True, rename="camel"):
     """`exactly` of a request, or an entry of its `firstAvailable`."""
 
     name: str | None = None
@@ -32,15 +32,15 @@ class Exact(msgspec.Struct, frozen=True, rename="camel"):
     tolerations: list[Toleration] | None = None
 
 
-class Asked(msgspec.Struct, frozen=True, rename="camel"):
+class ClaimRequest(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of `spec.devices.requests`."""
 
     name: str | None = None
-    exactly: Exact | None = None
-    first_available: list[Exact] | None = None
+    exactly: ExactRequest | None = None
+    first_available: list[ExactRequest] | None = None
 
 
-class Agreement(msgspec.Struct, frozen=True, rename="camel"):
+class DeviceConstraint(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of `spec.devices.constraints`."""
 
     requests: list[str] | None = None
@@ -50,8 +50,8 @@ class Agreement(msgspec.Struct, frozen=True, rename="camel"):
 class Devices(msgspec.Struct, frozen=True):
     """Of `spec.devices`."""
 
-    requests: list[Asked] | None = None
-    constraints: list[Agreement] | None = None
+    requests: list[ClaimRequest] | None = None
+    constraints: list[DeviceConstraint] | None = None
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class Spec(msgspec.Struct, frozen=True):
     devices: Devices | None = None
 
 
-class Given(msgspec.Struct, frozen=True, rename="camel"):
+class AllocationResult(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of `status.allocation.devices.results`."""
 
     request: str | None = None
@@ -75,7 +75,7 @@ class Given(msgspec.Struct, frozen=True, rename="camel"):
 class Results(msgspec.Struct, frozen=True):
     """Of `status.allocation.devices`."""
 
-    results: list[Given] | None = None
+    results: list[AllocationResult] | None = None
 
 
 class Allocation(msgspec.Struct, frozen=True, rename="camel"):
@@ -85,7 +85,7 @@ class Allocation(msgspec.Struct, frozen=True, rename="camel"):
     node_selector: NodeSelector | None = None
 
 
-class Consumer(msgspec.Struct, frozen=True, rename="camel"):
+class ConsumerReference(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of `status.reservedFor`."""
 
     uid: Set
@@ -98,7 +98,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     """Of `status`."""
 
     allocation: Allocation | None = None
-    reserved_for: list[Consumer] | None = None
+    reserved_for: list[ConsumerReference] | None = None
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -113,14 +113,14 @@ class Claim(msgspec.Struct, frozen=True):
         return self.status is not None and self.status.allocation is not None
 
     @property
-    def results(self) -> Sequence[Given]:
+    def results(self) -> Sequence[AllocationResult]:
         """The allocated devices of all drivers."""
         allocation = self.status.allocation if self.status is not None else None
         devices = allocation.devices if allocation is not None else None
         return (devices.results if devices is not None else None) or ()
 
     @property
-    def consumers(self) -> Sequence[Consumer]:
+    def consumers(self) -> Sequence[ConsumerReference]:
         """The consumers that the claim is reserved for."""
         return (self.status.reserved_for if self.status is not None else None) or ()
 
@@ -139,4 +139,4 @@ class Template(msgspec.Struct, frozen=True):
     spec: TemplateSpec | None = None
 
 
-NO_SPEC, NO_STATUS, NO_EXACT = Spec(), Status(), Exact()
+NO_SPEC, NO_STATUS, NO_EXACT = Spec(), Status(), ExactRequest()

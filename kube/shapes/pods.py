@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kube.shapes.metadata import Condition, StoredMetadata
-from kube.shapes.selection import Affinity, Something, Toleration
+from kube.shapes.selection import Affinity, AnyObject, Toleration
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -34,8 +34,8 @@ class SchedulingGroup(msgspec.Struct, frozen=True, rename="camel"):
 class Volume(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of `spec.volumes`."""
 
-    persistent_volume_claim: Something | None = None
-    ephemeral: Something | None = None
+    persistent_volume_claim: AnyObject | None = None
+    ephemeral: AnyObject | None = None
 
 
 class SpreadConstraint(msgspec.Struct, frozen=True, rename="camel"):

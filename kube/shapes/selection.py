@@ -42,14 +42,14 @@ class NodeAffinity(msgspec.Struct, frozen=True, rename="camel"):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
-class Something(msgspec.Struct, frozen=True):
+class AnyObject(msgspec.Struct, frozen=True):
     """An object whose fields are not read: only its presence matters."""
 
 
 class PodAffinity(msgspec.Struct, frozen=True, rename="camel"):
     """`podAffinity` and `podAntiAffinity` of a pod's affinity."""
 
-    required_during_scheduling_ignored_during_execution: tuple[Something, ...] | None = None
+    required_during_scheduling_ignored_during_execution: tuple[AnyObject, ...] | None = None
 
 
 class Affinity(msgspec.Struct, frozen=True, rename="camel"):

@@ -83,7 +83,7 @@ class Store(Generic[T]):
         A response that is older than the stored object changes nothing. The object must be in this
         store's selection: only the server evaluates selectors.
         """
-        self._tell(self._contents.note(obj))
+        self._notify(self._contents.note(obj))
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
         """Call back with each change after it took effect; present objects come as Added.
@@ -143,31 +143,31 @@ class Store(Generic[T]):
 
     def take_list(self, items: Items, seen: set[ObjectKey], *, beside_watch: bool = False) -> None:
         for item in items:
-            self._tell(self._contents.list_item(item, seen, beside_watch=beside_watch))
+            self._notify(self._contents.list_item(item, seen, beside_watch=beside_watch))
 
     def finish_list(self, seen: set[ObjectKey], resource_version: int) -> None:
-        self._tell(self._contents.finish_list(seen, resource_version))
+        self._notify(self._contents.finish_list(seen, resource_version))
         self.synced.set()
 
     def take_version(self, obj: StoredObject) -> None:
-        self._tell(self._contents.observe(obj))
+        self._notify(self._contents.observe(obj))
 
     def take_deletion(self, obj: StoredObject) -> None:
-        self._tell(self._contents.observe(obj, is_gone=True))
+        self._notify(self._contents.observe(obj, is_gone=True))
 
     def take_bookmark(self, resource_version: int) -> None:
         self._contents.bookmark(resource_version)
         self._wake()
 
-    def _tell(self, facts: Facts[T]) -> None:
-        told_by_outer_call = bool(self._outbox)
+    def _notify(self, facts: Facts[T]) -> None:
+        is_nested = bool(self._outbox)
         for fact in facts:
             if isinstance(fact, Skipped):
                 self._report(fact)
             else:
                 self._outbox.append((fact, self._subscribers))
         # A subscriber may call `note`: that change is delivered after the current one.
-        while self._outbox and not told_by_outer_call:
+        while self._outbox and not is_nested:
             change, subscribers = self._outbox[0]
             for subscriber in subscribers:
                 self._call(subscriber, change)

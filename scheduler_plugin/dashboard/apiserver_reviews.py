@@ -22,7 +22,7 @@ from kube.api import (
     ACCESS_REVIEWS,
     ApiClient,
     ApiError,
-    ClientPlaces,
+    ClientSemaphore,
     JsonObject,
     Resource,
     WriteOptions,
@@ -72,7 +72,7 @@ class Reviews:
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
     ) -> None:
         self._client = client
-        self._places: ClientPlaces[str] = ClientPlaces(AT_ONCE, AT_ONCE_FOR_ONE)
+        self._places: ClientSemaphore[str] = ClientSemaphore(AT_ONCE, AT_ONCE_FOR_ONE)
         self._viewers: TTLCache[bytes, Viewer] = TTLCache(
             MOST_REMEMBERED, REMEMBERED_SECONDS, monotonic
         )

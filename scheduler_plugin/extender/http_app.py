@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from starlette.types import Receive, Scope, Send
 
-from kube.api import naming, note_span, now_ns
+from kube.api import log_context, note_span, now_ns
 from kube.shapes.reading import JsonObject
 from scheduler_plugin.extender.http_bodies import (
     Response,
@@ -128,7 +128,7 @@ class ExtenderApp:
             return encode_error(_logged("/filter", call))
         await self._backlog.next()
         began, uid = now_ns(), _uid(call.pod)
-        with naming(podUID=uid):
+        with log_context(podUID=uid):
             await self._answers.await_lease()
             answer = await self._answers.filter_once_known(call.pod)
             _report("Filter", began, uid, _why_not(answer))
@@ -147,7 +147,7 @@ class ExtenderApp:
         if isinstance(call, NotAnswered):
             return encode_preempt_error(_logged("/preempt", call))
         began, uid = now_ns(), _uid(call.pod)
-        with naming(podUID=uid):
+        with log_context(podUID=uid):
             answer = self._answers.preempt(call.pod)
             _report("Preempt", began, uid, _why_not(answer))
         note_verdict("preempt", answer)
@@ -160,7 +160,7 @@ class ExtenderApp:
         self._backlog.bind(call.uid)
         began = now_ns()
         try:
-            with naming(podUID=call.uid):
+            with log_context(podUID=call.uid):
                 why_not = await self._bound(call)
                 _report("Bind", began, call.uid, why_not)
             note_bind(why_not)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from kube.api import ApiError, KeyLocks, naming
+from kube.api import ApiError, KeyLocks, log_context
 from scheduler_plugin.accounting.freshness import (
     claims_to_read,
     stand,
@@ -203,7 +203,7 @@ class Binds:
         self.unknown.resolved(pod.uid)
         self._failures.forget(pod.uid)
         self._passes.pop(pod.uid, None)
-        with naming(claimUIDs=",".join(claim.uid for claim in request.claims)):
+        with log_context(claimUIDs=",".join(claim.uid for claim in request.claims)):
             logger.info("bound pod=%s/%s node=%s", pod.namespace, pod.name, request.node)
         return ""
 

@@ -9,11 +9,11 @@ from driver.api import DRIVER_NAME
 from kube.shapes.claims import (
     NO_EXACT,
     NO_STATUS,
-    Asked,
+    AllocationResult,
     Claim,
-    Consumer,
-    Exact,
-    Given,
+    ClaimRequest,
+    ConsumerReference,
+    ExactRequest,
     Spec,
     Status,
     Template,
@@ -112,7 +112,7 @@ def _constraints(spec: Spec | None) -> tuple[ClaimConstraint, ...]:
     )
 
 
-def _request(asked: Asked, path: str) -> Request:
+def _request(asked: ClaimRequest, path: str) -> Request:
     name = intern(asked.name or "")
     alternatives = tuple(
         _alternative(
@@ -124,7 +124,7 @@ def _request(asked: Asked, path: str) -> Request:
     return Request(alternatives or (_alternative(exactly, f"{path}.exactly", name),))
 
 
-def _alternative(exact: Exact, path: str, name: str) -> Alternative:
+def _alternative(exact: ExactRequest, path: str, name: str) -> Alternative:
     capacity = exact.capacity.requests if exact.capacity is not None else None
     asked = _slots(capacity) if capacity else None
     count = exact.count if exact.count is not None else 1
@@ -186,7 +186,7 @@ def _consumed(value: object, driver: str | None) -> int | None:
     return max(1, slots or 1) if driver == DRIVER_NAME else slots
 
 
-def _result(given: Given) -> Result:
+def _result(given: AllocationResult) -> Result:
     used = given.consumed_capacity
     consumed = _slots(used) if used else None
     return Result(
@@ -200,7 +200,7 @@ def _result(given: Given) -> Result:
     )
 
 
-def _consumer(consumer: Consumer) -> PodUid:
+def _consumer(consumer: ConsumerReference) -> PodUid:
     """The UID of a consumer that is a pod; "" for any other consumer."""
     is_pod = consumer.resource == "pods" and not consumer.api_group
     return PodUid(consumer.uid) if is_pod else NO_POD

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from kube.api import ClientPlaces
+from kube.api import ClientSemaphore
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class FiguresPage:
         monotonic: Callable[[], float] = time.monotonic,  # noqa: TID251  The shell reads clocks.
     ) -> None:
         self._make, self._monotonic = make, monotonic
-        self._places: ClientPlaces[str] = ClientPlaces(AT_ONCE, AT_ONCE_FOR_ONE)
+        self._places: ClientSemaphore[str] = ClientSemaphore(AT_ONCE, AT_ONCE_FOR_ONE)
         self._making: asyncio.Task[bytes] | None = None
         self._made_at = 0.0
 

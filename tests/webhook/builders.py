@@ -25,7 +25,7 @@ from scheduler_plugin.api import (
 from tests.scheduler_plugin.builders import a_queue, a_request, our_class
 from webhook.lookups import BusyError
 from webhook.reviews import AdmissionReview, Review
-from webhook.rules.surroundings import PodSettings, Surroundings
+from webhook.rules.rule_context import PodSettings, RuleContext
 
 QUEUE_LABEL = "moorage.dev/queue"
 LABEL_PATH = f"metadata.labels[{QUEUE_LABEL}]"
@@ -80,9 +80,9 @@ def a_template(name: str = "cams") -> ClaimTemplateView:
     return claim_template_view(a_template_object(name), queue_label=QUEUE_LABEL)
 
 
-def surroundings(
+def rule_context(
     *objects: object, queue_label: str = QUEUE_LABEL, pods: PodSettings = DEFAULTS
-) -> Surroundings:
+) -> RuleContext:
     """What is known: these objects, and the class `onvif` of Moorage's."""
     tree = QueueTree()
     catalog = Catalog(tree.lists)
@@ -102,7 +102,7 @@ def surroundings(
                 known.add(found)
             case _:
                 raise AssertionError(found)
-    return Surroundings(
+    return RuleContext(
         tree=tree,
         catalog=catalog,
         exists=known.__contains__,
@@ -115,7 +115,7 @@ def surroundings(
 class FakeCluster:
     """A cluster in memory, for reviews; `lost` is what every read raises."""
 
-    surroundings: Surroundings = field(default_factory=lambda: surroundings(a_queue("vision")))
+    rule_context: RuleContext = field(default_factory=lambda: rule_context(a_queue("vision")))
     unseen: dict[str, Queue] = field(default_factory=dict)
     claims: dict[str, ClaimView] = field(default_factory=dict)
     templates: dict[str, ClaimTemplateView] = field(default_factory=dict)
@@ -134,12 +134,12 @@ class FakeCluster:
     async def look_for_queue(self, name: QueueName, namespace: str = "") -> None:
         self._read()
         if name in self.unseen:
-            self.surroundings.tree.put(self.unseen[name])
+            self.rule_context.tree.put(self.unseen[name])
 
     async def all_queues(self) -> None:
         self._read()
         for queue in self.unseen.values():
-            self.surroundings.tree.put(queue)
+            self.rule_context.tree.put(queue)
 
     async def namespace(self, name: str) -> NamespaceView:
         self._read()

@@ -30,7 +30,7 @@ from tests.webhook.builders import (
     a_review_body,
     a_template,
     a_template_object,
-    surroundings,
+    rule_context,
 )
 from webhook import apiserver
 from webhook.apiserver import Admission
@@ -98,13 +98,13 @@ async def test_a_claim_and_a_template_of_a_pod_are_looked_up() -> None:
 
 
 async def test_a_queue_of_a_moment_ago_is_found() -> None:
-    cluster = FakeCluster(surroundings(), unseen={"new": a_queue("new")})
+    cluster = FakeCluster(rule_context(), unseen={"new": a_queue("new")})
 
     assert await refusal(cluster, "ResourceClaim", a_claim_object(queue="new")) == ""
 
 
 async def test_a_parent_of_a_moment_ago_is_found() -> None:
-    cluster = FakeCluster(surroundings(), unseen={"research": a_queue("research")})
+    cluster = FakeCluster(rule_context(), unseen={"research": a_queue("research")})
 
     found = await response(cluster, "Queue", a_queue_object("vision", parent="research"))
 
@@ -112,7 +112,7 @@ async def test_a_parent_of_a_moment_ago_is_found() -> None:
 
 
 async def test_queues_of_a_moment_ago_that_claims_are_shared_with_are_found() -> None:
-    cluster = FakeCluster(surroundings(), unseen={"robots": a_queue("robots")})
+    cluster = FakeCluster(rule_context(), unseen={"robots": a_queue("robots")})
     sharing = {"policy": "Deny", "queues": ["robots", "robbots"]}
 
     found = await response(cluster, "Queue", a_queue_object("vision", claimSharing=sharing))
@@ -144,7 +144,7 @@ def lost_but_for_parents(cluster: FakeCluster) -> Any:
 
 async def test_a_move_sees_all_queues_of_this_moment() -> None:
     cluster = FakeCluster(
-        surroundings(a_queue("vision")), unseen={"child": a_queue("child", parent="vision")}
+        rule_context(a_queue("vision")), unseen={"child": a_queue("child", parent="vision")}
     )
     old = a_queue_object("vision")
 

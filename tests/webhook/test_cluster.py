@@ -12,7 +12,7 @@ from kube.api import ApiClient, Backoff, JsonObject, Resource, UnavailableError
 from scheduler_plugin.api import AccountingSettings
 from webhook import cluster
 from webhook.cluster import Cluster
-from webhook.rules.surroundings import PodSettings
+from webhook.rules.rule_context import PodSettings
 
 
 class FakeClient:
@@ -45,7 +45,7 @@ def an_instance(namespace: str, version: int) -> JsonObject:
 
 def test_an_instance_stays_accounted_while_another_namespace_has_one_of_its_name() -> None:
     found = Cluster(cast(ApiClient, FakeClient()), AccountingSettings(), PodSettings())
-    accounted = found.surroundings.catalog.accounted_resource
+    accounted = found.rule_context.catalog.accounted_resource
     for version, namespace in enumerate(("old", "new"), start=1):
         found.instances.note(an_instance(namespace, version))
     assert accounted("akri.sh/usb-1") == "usb"

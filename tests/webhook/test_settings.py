@@ -10,7 +10,7 @@ import pytest
 from kube.api import TlsFiles
 from tests.deploy.documents import objects_of_kind
 from webhook.certificates.rotation import OwnCa
-from webhook.rules.surroundings import Hold, OtherSchedulers, PodSettings
+from webhook.rules.rule_context import Hold, OtherSchedulers, PodSettings
 from webhook.settings import parse_settings
 
 FILES = ("--tls-cert-file=/c", "--tls-private-key-file=/k")

@@ -43,7 +43,7 @@ from kube.shapes.metadata import named_metadata
 from kube.shapes.times import timestamp
 from webhook.certificates import authority, rotation
 from webhook.certificates.authority import Pair
-from webhook.certificates.rotation import CA_CERTIFICATES, Bundle, Kept, OwnCa
+from webhook.certificates.rotation import CA_CERTIFICATES, Bundle, CaState, OwnCa
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ PAUSE_SECONDS = 0.1
 """The shortest time between two passes: limits writes if another program writes `caBundle`, too."""
 
 
-class CertificateKeeper:
+class CertificateController:
     """Reconciles the Secret and the registrations, and presents the certificate."""
 
     def __init__(self, client: ApiClient, own: OwnCa, live: LiveTls) -> None:
@@ -98,33 +98,33 @@ class CertificateKeeper:
 
     async def _reconcile(self, _: str) -> Result:
         try:
-            is_changed = await self._look()
+            is_changed = await self._advance()
         except (TimeoutError, CertificateError) as error:
             return Failed(error)
         settle = self._own.settle.total_seconds()
         return After(0.0 if is_changed else settle, pause=PAUSE_SECONDS)
 
-    async def _look(self) -> bool:
+    async def _advance(self) -> bool:
         """Present the certificate if possible, and take one step; False if none is needed."""
         # The Secret first: if it is lost, registrations read later still have the trusted CAs.
         secret = await self._get(self._secret) or {}
         paths = self._registrations
         registrations = [(path, found) for path in paths if (found := await self._get(path))]
         data = {name: b64decode(value) for name, value in (secret.get("data") or {}).items()}
-        kept, now = Kept.of(data), wall_clock()
+        state, now = CaState.of(data), wall_clock()
         bundles = tuple(_bundle(one) for _, found in registrations for one in _entries(found))
-        self._show(kept, bundles)
-        step = rotation.next_step(self._own, kept, bundles, now, settled=self._settled(bundles))
+        self._show(state, bundles)
+        step = rotation.next_step(self._own, state, bundles, now, settled=self._settled(bundles))
         if step is None:
-            await self._publish(kept)
+            await self._publish(state)
             return False
         # If another replica wrote first, the next pass reads its result.
         with suppress(ConflictError, AlreadyExistsError):
-            if isinstance(step, Kept):
-                await self._store(secret, kept, step)
+            if isinstance(step, CaState):
+                await self._store(secret, state, step)
             else:
                 for path, found in registrations:
-                    await self._announce(path, found, step.trusted, now)
+                    await self._write_bundle(path, found, step.trusted, now)
         return True
 
     async def _get(self, path: ObjectPath) -> JsonObject | None:
@@ -139,16 +139,16 @@ class CertificateKeeper:
             self._bundles, self._since = bundles, clock
         return clock - self._since >= self._own.settle.total_seconds()
 
-    def _show(self, kept: Kept, bundles: tuple[Bundle, ...]) -> None:
-        served = kept.served
-        if served is None or served == self._shown or not rotation.may_serve(kept, bundles):
+    def _show(self, state: CaState, bundles: tuple[Bundle, ...]) -> None:
+        served = state.served
+        if served is None or served == self._shown or not rotation.may_serve(state, bundles):
             return
         self._live.show(_credential(served))
         self._shown = served
         until = served.certificate.not_valid_after_utc
         logger.info("certificate served until=%s", timestamp(until))
 
-    async def _store(self, secret: JsonObject, before: Kept, step: Kept) -> None:
+    async def _store(self, secret: JsonObject, before: CaState, step: CaState) -> None:
         if secret and before.signer is None:
             logger.warning("the Secret %s has no usable CA: a new one is created", self._secret)
         encoded = {name: b64encode(value).decode() for name, value in step.data().items()}
@@ -161,7 +161,7 @@ class CertificateKeeper:
         what = "certificate" if before.signer == step.signer else "CA"
         logger.info("a new %s stored in %s", what, self._secret)
 
-    async def _announce(
+    async def _write_bundle(
         self, path: ObjectPath, found: JsonObject, trusted: Bundle, now: datetime
     ) -> None:
         entries = [_trusting(entry, trusted, now) for entry in _entries(found)]
@@ -171,14 +171,14 @@ class CertificateKeeper:
         await self._client.merge_patch(path, patch, preconditions=version, options=WRITE)
         logger.info("caBundle written to %s", path)
 
-    async def _publish(self, kept: Kept) -> None:
+    async def _publish(self, state: CaState) -> None:
         """Write the trusted CAs to the ConfigMap, if it exists.
 
         A failure delays no certificate: it is logged once, and the next pass retries.
         """
         trouble = ""
         try:
-            await self._write_authorities(authority.pem_of(kept.trusted).decode())
+            await self._write_authorities(authority.pem_of(state.trusted).decode())
         except (ApiError, TimeoutError) as error:
             trouble = str(error) or type(error).__name__
         if trouble and trouble != self._why_not_published:

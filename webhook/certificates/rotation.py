@@ -67,7 +67,7 @@ class OwnCa:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CaState:
     """The usable contents of the Secret.
 
     Attributes:
@@ -81,7 +81,7 @@ class Kept:
     served: Pair | None = None
 
     @classmethod
-    def of(cls, data: Mapping[str, bytes]) -> Kept:
+    def of(cls, data: Mapping[str, bytes]) -> CaState:
         """Parse the data of a Secret; damaged or unrelated parts are left out."""
         trusted = authority.read_certificates(data.get(CA_CERTIFICATES, b""))
         signer = authority.read_pair(trusted, data.get(CA_KEY, b""))
@@ -101,33 +101,33 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Announce:
+class WriteBundles:
     """Write `wanted_bundle` to each `caBundle`."""
 
     trusted: Bundle
 
 
 def next_step(
-    own: OwnCa, kept: Kept, bundles: tuple[Bundle, ...], now: datetime, *, settled: bool
-) -> Kept | Announce | None:
+    own: OwnCa, state: CaState, bundles: tuple[Bundle, ...], now: datetime, *, settled: bool
+) -> CaState | WriteBundles | None:
     """The next write; None if there is nothing to do, or the time of `OwnCa.settle` must pass.
 
     `bundles` has every `caBundle`; `settled` says that they are unchanged for `OwnCa.settle`.
     """
-    signer = kept.signer
+    signer = state.signer
     if signer is None or _is_due(signer, now):
-        return _with_authority(own, kept, bundles, now)
-    if any(not set(kept.trusted) <= set(bundle) for bundle in bundles):
-        return Announce(kept.trusted)
-    names = _names_to_sign(own, kept.served, signer, now)
-    if names and (settled or _is_free(kept, signer, bundles, now)):
-        return replace(kept, served=authority.new_certificate(signer, names, own.life, now))
+        return _with_authority(own, state, bundles, now)
+    if any(not set(state.trusted) <= set(bundle) for bundle in bundles):
+        return WriteBundles(state.trusted)
+    names = _names_to_sign(own, state.served, signer, now)
+    if names and (settled or _is_free(state, signer, bundles, now)):
+        return replace(state, served=authority.new_certificate(signer, names, own.life, now))
     return None
 
 
-def may_serve(kept: Kept, bundles: tuple[Bundle, ...]) -> bool:
+def may_serve(state: CaState, bundles: tuple[Bundle, ...]) -> bool:
     """Whether there is a certificate that every API server can verify."""
-    signer = kept.served and _signer_of(kept.served.certificate, kept.trusted)
+    signer = state.served and _signer_of(state.served.certificate, state.trusted)
     return signer is not None and all(signer in bundle for bundle in bundles)
 
 
@@ -137,16 +137,18 @@ def wanted_bundle(bundle: Bundle, trusted: Bundle, now: datetime) -> Bundle:
     return (*_newest(others, MOST_AUTHORITIES - len(trusted), now), *trusted)
 
 
-def _with_authority(own: OwnCa, kept: Kept, bundles: tuple[Bundle, ...], now: datetime) -> Kept:
+def _with_authority(
+    own: OwnCa, state: CaState, bundles: tuple[Bundle, ...], now: datetime
+) -> CaState:
     """The Secret with a new CA beside the trusted ones.
 
     If the Secret was lost, each `caBundle` still has the CAs of the certificates that other
     replicas serve.
     """
     made = authority.new_authority(own.life, now)
-    found = chain(chain.from_iterable(bundles) if kept.signer is None else (), kept.trusted)
+    found = chain(chain.from_iterable(bundles) if state.signer is None else (), state.trusted)
     before = _newest(found, MOST_AUTHORITIES - 1, now)
-    return replace(kept, trusted=(*before, made.certificate), signer=made)
+    return replace(state, trusted=(*before, made.certificate), signer=made)
 
 
 def _names_to_sign(own: OwnCa, served: Pair | None, signer: Pair, now: datetime) -> frozenset[str]:
@@ -163,11 +165,11 @@ def _names_to_sign(own: OwnCa, served: Pair | None, signer: Pair, now: datetime)
     return own.names | names
 
 
-def _is_free(kept: Kept, signer: Pair, bundles: Iterable[Bundle], now: datetime) -> bool:
+def _is_free(state: CaState, signer: Pair, bundles: Iterable[Bundle], now: datetime) -> bool:
     """Whether signing needs no delay: the CA is in use already, or no valid certificate is."""
-    if kept.served is None:
-        return {*kept.trusted, *chain.from_iterable(bundles)} == {signer.certificate}
-    served = kept.served.certificate
+    if state.served is None:
+        return {*state.trusted, *chain.from_iterable(bundles)} == {signer.certificate}
+    served = state.served.certificate
     is_valid = served.not_valid_before_utc <= now < served.not_valid_after_utc
     return not is_valid or authority.is_signed_by(served, signer.certificate)
 

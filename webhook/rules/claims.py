@@ -11,7 +11,7 @@ from webhook.findings import Findings, refused
 from webhook.reviews import Review, part
 from webhook.rules.device_configs import config_problems
 from webhook.rules.queue_labels import creation_problems, label_path, label_problems, queue_label
-from webhook.rules.surroundings import Surroundings
+from webhook.rules.rule_context import RuleContext
 
 METADATA = {"ResourceClaim": ("metadata",), "ResourceClaimTemplate": ("spec", "metadata")}
 """Path of the metadata of claims: labels of a template itself do not reach its claims."""
@@ -22,12 +22,12 @@ def claim_queue(review: Review, key: str) -> QueueName | None:
     return queue_label(part(review.new, *METADATA[review.kind.kind]), key)
 
 
-def judge_claim(review: Review, namespace: NamespaceView, around: Surroundings) -> Findings:
+def judge_claim(review: Review, namespace: NamespaceView, context: RuleContext) -> Findings:
     """Judge the CREATE of a ResourceClaim or of a ResourceClaimTemplate."""
-    key = around.settings.queue_label
+    key = context.settings.queue_label
     queue, problems = claim_queue(review, key), list(config_problems(review))
     if queue is None:
         return refused(problems)
     path = label_path(".".join(METADATA[review.kind.kind]), key)
-    named = label_problems(queue, path, namespace, around)
-    return refused((*named, *creation_problems(queue, path, around), *problems))
+    named = label_problems(queue, path, namespace, context)
+    return refused((*named, *creation_problems(queue, path, context), *problems))

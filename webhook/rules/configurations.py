@@ -54,12 +54,12 @@ def configuration_view(obj: Mapping[str, Any] | ConfigurationObject) -> Configur
     found = read_as(ConfigurationObject, obj)
     accepted, registered = found.condition("Accepted"), found.condition("HandlerRegistered")
     is_missing = registered is not None and registered.status == "False"
-    told = registered.message if registered is not None else None
+    sentence = registered.message if registered is not None else None
     return ConfigurationView(
         name=ResourceKey(found.metadata.name),
         handler=found.handler,
         is_accepted=accepted is not None and accepted.status == "True",
-        unregistered=(told or "Some nodes have none.") if is_missing else "",
+        unregistered=(sentence or "Some nodes have none.") if is_missing else "",
         is_registered=any(report.handler in _REGISTERED for report in found.reports),
         namespace=found.metadata.namespace or "",
     )
@@ -80,8 +80,8 @@ def handler_reports(
     """
     found: dict[str, str] = {}
     for view in views:
-        is_told = view.unregistered or view.is_registered or has_devices(view.name)
-        if view.is_accepted and is_told:
+        is_reported = view.unregistered or view.is_registered or has_devices(view.name)
+        if view.is_accepted and is_reported:
             before = found.get(view.handler, view.unregistered)
             found[view.handler] = before and view.unregistered
     return found
@@ -90,8 +90,8 @@ def handler_reports(
 def is_to_be_judged(review: Review) -> bool:
     """Whether a CREATE or UPDATE changes the spec of an object that is not being deleted."""
     body = review.new or {}
-    is_going = "deletionTimestamp" in body["metadata"]
-    return not is_going and (review.old is None or body.get("spec") != review.old.get("spec"))
+    is_terminating = "deletionTimestamp" in body["metadata"]
+    return not is_terminating and (review.old is None or body.get("spec") != review.old.get("spec"))
 
 
 def is_too_long(review: Review) -> bool:
@@ -122,16 +122,16 @@ def judge_written(
     return Findings(warnings=(*said, *([_NOT_ACCEPTED] if flaws else ())))
 
 
-def _of_other(name: str, built_in: Collection[str], told: str | None) -> Iterator[str]:
-    """Warnings about an external handler; `told` is its entry in `handler_reports`, if any."""
+def _of_other(name: str, built_in: Collection[str], sentence: str | None) -> Iterator[str]:
+    """Warnings about an external handler; `sentence` is its entry in `handler_reports`, if any."""
     meant = [one for one in built_in if one.lower() == name.lower()]
     hint = f' Did you mean "{meant[0]}"?' if meant else ""
-    if told is None:
+    if sentence is None:
         yield (
             f'{_HANDLER}: No node reports a discovery handler "{name:.60}" yet.{hint}'
             f" Built in are {listed(sorted(built_in))}; start any other handler on the nodes."
         )
-    elif told:
-        yield f"{_HANDLER}: {told}{hint} Nodes discover devices only where one is registered."
+    elif sentence:
+        yield f"{_HANDLER}: {sentence}{hint} Nodes discover devices only where one is registered."
     elif hint:
         yield f'{_HANDLER}: The discovery handler "{name:.60}" is not built in.{hint}'

@@ -25,7 +25,7 @@ from scheduler_plugin.api import QUOTA_GATE, ClaimTemplateView, NamespaceView, Q
 from webhook.reviews import Edit, Review, part
 from webhook.rules.pods import FoundClaim, NewPod, accounted_uses
 from webhook.rules.queue_labels import label_problems
-from webhook.rules.surroundings import Hold, Surroundings
+from webhook.rules.rule_context import Hold, RuleContext
 
 DEFAULT_SCHEDULER = "default-scheduler"
 """The API server's default of `spec.schedulerName`."""
@@ -33,16 +33,16 @@ DEFAULT_SCHEDULER = "default-scheduler"
 _LEGACY_PREFIX = f"{AKRI_GROUP}/"
 
 
-def is_ours(pod: NewPod, around: Surroundings) -> bool:
+def is_ours(pod: NewPod, context: RuleContext) -> bool:
     """Whether a scheduler with accounting places the pod, or the user chose no scheduler."""
     if pod.view.node or pod.is_mirror:
         return False
-    return pod.scheduler_name in ("", DEFAULT_SCHEDULER, *around.pods.scheduler_names)
+    return pod.scheduler_name in ("", DEFAULT_SCHEDULER, *context.pods.scheduler_names)
 
 
-def namespace_queue(namespace: NamespaceView, around: Surroundings) -> QueueName:
+def namespace_queue(namespace: NamespaceView, context: RuleContext) -> QueueName:
     """The queue label of a namespace; "" for none."""
-    return QueueName(namespace.labels.get(around.settings.queue_label, ""))
+    return QueueName(namespace.labels.get(context.settings.queue_label, ""))
 
 
 def edits(
@@ -50,7 +50,7 @@ def edits(
     pod: NewPod,
     claims: Sequence[FoundClaim],
     namespace: NamespaceView,
-    around: Surroundings,
+    context: RuleContext,
 ) -> Iterator[Edit]:
     """Edits of a pod; none if the pod is complete, or asks for nothing accounted.
 
@@ -59,54 +59,54 @@ def edits(
         pod: The parsed pod; `is_ours` must hold.
         claims: The claims and templates of `spec.resourceClaims`, in that order.
         namespace: The pod's namespace.
-        around: The stored objects of the cluster.
+        context: The stored objects of the cluster.
     """
-    if not may_be_accounted(pod, claims, around):
+    if not may_be_accounted(pod, claims, context):
         return
-    if pod.scheduler_name not in around.pods.scheduler_names:
-        yield Edit("spec.schedulerName", around.pods.scheduler_names[0])
-    if around.pods.hold is Hold.GATE and QUOTA_GATE not in pod.view.gates:
+    if pod.scheduler_name not in context.pods.scheduler_names:
+        yield Edit("spec.schedulerName", context.pods.scheduler_names[0])
+    if context.pods.hold is Hold.GATE and QUOTA_GATE not in pod.view.gates:
         gates = part(review.new, "spec", "schedulingGates")
         yield Edit("spec.schedulingGates", [*gates, {"name": QUOTA_GATE}])
-    if queue := _label(pod, namespace, around):
+    if queue := _label(pod, namespace, context):
         labels = part(review.new, "metadata", "labels")
-        yield Edit("metadata.labels", {**labels, around.settings.queue_label: queue})
+        yield Edit("metadata.labels", {**labels, context.settings.queue_label: queue})
 
 
-def may_be_accounted(pod: NewPod, claims: Sequence[FoundClaim], around: Surroundings) -> bool:
+def may_be_accounted(pod: NewPod, claims: Sequence[FoundClaim], context: RuleContext) -> bool:
     """Whether the pod asks for something that is accounted, or may become so."""
     return (
-        bool(accounted_uses(pod, claims, around))
-        or any(_as_candidate(claim, around) for claim in claims)
-        or any(_resource_may_come(name, around) for name, _ in pod.view.requests)
+        bool(accounted_uses(pod, claims, context))
+        or any(_as_candidate(claim, context) for claim in claims)
+        or any(_resource_may_come(name, context) for name, _ in pod.view.requests)
     )
 
 
-def _as_candidate(claim: FoundClaim, around: Surroundings) -> bool:
+def _as_candidate(claim: FoundClaim, context: RuleContext) -> bool:
     if claim is None:
         return True
     known = claim.claim("", "") if isinstance(claim, ClaimTemplateView) else claim
-    return any(around.catalog.class_named(name) is None for name in known.classes)
+    return any(context.catalog.class_named(name) is None for name in known.classes)
 
 
-def _resource_may_come(resource: str, around: Surroundings) -> bool:
+def _resource_may_come(resource: str, context: RuleContext) -> bool:
     """Whether a DeviceClass or Configuration for the resource may follow, by its name."""
-    catalog = around.catalog
+    catalog = context.catalog
     device_class = catalog.resource_class(resource)
     if device_class is not None:
         return catalog.class_named(device_class) is None
     name = resource.removeprefix(_LEGACY_PREFIX)
-    return name != resource and not around.exists(name) and catalog.instance_named(name) is None
+    return name != resource and not context.exists(name) and catalog.instance_named(name) is None
 
 
-def _label(pod: NewPod, namespace: NamespaceView, around: Surroundings) -> QueueName | None:
+def _label(pod: NewPod, namespace: NamespaceView, context: RuleContext) -> QueueName | None:
     """The queue for the pod's label; None for none.
 
     A pod with a PodGroup gets none, since a label would override the group's queue. A pod also gets
     no queue that validation would refuse: without a label it waits, with a reason, until the queue
     exists and admits its namespace.
     """
-    queue = namespace_queue(namespace, around)
+    queue = namespace_queue(namespace, context)
     if pod.queue is not None or pod.view.group or not queue:
         return None
-    return None if any(label_problems(queue, "", namespace, around)) else queue
+    return None if any(label_problems(queue, "", namespace, context)) else queue

@@ -28,7 +28,7 @@ from scheduler_plugin.api import (
 from webhook.findings import Findings, listed
 from webhook.reviews import Review, part
 from webhook.rules.queue_labels import label_path, label_problems, queue_label
-from webhook.rules.surroundings import OtherSchedulers, Surroundings
+from webhook.rules.rule_context import OtherSchedulers, RuleContext
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 NODES_GROUP = "system:nodes"
@@ -71,7 +71,7 @@ def new_pod(review: Review, settings: AccountingSettings) -> NewPod:
 
 
 def judge_pod(
-    pod: NewPod, claims: Sequence[FoundClaim], namespace: NamespaceView, around: Surroundings
+    pod: NewPod, claims: Sequence[FoundClaim], namespace: NamespaceView, context: RuleContext
 ) -> Findings:
     """Judge the CREATE of a pod.
 
@@ -79,14 +79,14 @@ def judge_pod(
         pod: The pod.
         claims: The claims and templates of `spec.resourceClaims`, in that order.
         namespace: The pod's namespace.
-        around: The stored objects of the cluster.
+        context: The stored objects of the cluster.
     """
-    accounted = accounted_uses(pod, claims, around)
-    problems, warnings = _bypasses(pod, accounted, around)
+    accounted = accounted_uses(pod, claims, context)
+    problems, warnings = _bypasses(pod, accounted, context)
     may_be_accounted = bool(accounted) or None in claims
     if pod.queue is not None and may_be_accounted:
-        path = label_path("metadata", around.settings.queue_label)
-        problems += label_problems(pod.queue, path, namespace, around)
+        path = label_path("metadata", context.settings.queue_label)
+        problems += label_problems(pod.queue, path, namespace, context)
     if pod.is_mirror:
         note = "It is a static pod and runs in any case, charged to its queue:"
         return Findings(warnings=tuple(f"{note} {problem}" for problem in problems))
@@ -94,30 +94,30 @@ def judge_pod(
 
 
 def accounted_uses(
-    pod: NewPod, claims: Sequence[FoundClaim], around: Surroundings
+    pod: NewPod, claims: Sequence[FoundClaim], context: RuleContext
 ) -> tuple[str, ...]:
     """The pod's accounted claims and requests, as text for a sentence; see `judge_pod`."""
-    key_of = around.catalog.accounted_resource
+    key_of = context.catalog.accounted_resource
     resources = (name for name, _ in pod.view.requests if key_of(name) is not None)
     of_requests = (f"resource {name}" for name in resources)
-    return (*_accounted_claims(pod.view, claims, around), *of_requests)
+    return (*_accounted_claims(pod.view, claims, context), *of_requests)
 
 
 def _accounted_claims(
-    pod: PodView, claims: Sequence[FoundClaim], around: Surroundings
+    pod: PodView, claims: Sequence[FoundClaim], context: RuleContext
 ) -> Iterator[str]:
     for entry, found in zip(pod.claims, claims, strict=True):
         match found:
-            case ClaimView() if is_accounted(found, around.catalog):
+            case ClaimView() if is_accounted(found, context.catalog):
                 yield str(found)
             case ClaimTemplateView() if is_accounted(
-                found.claim(pod.name, entry.name), around.catalog
+                found.claim(pod.name, entry.name), context.catalog
             ):
                 yield f"ResourceClaimTemplate {found.namespace}/{found.name}"
 
 
 def _bypasses(
-    pod: NewPod, accounted: Sequence[str], around: Surroundings
+    pod: NewPod, accounted: Sequence[str], context: RuleContext
 ) -> tuple[list[Problem], tuple[str, ...]]:
     """Problems and warnings about the node and the scheduler of a pod with accounted uses."""
     if not accounted:
@@ -127,11 +127,11 @@ def _bypasses(
         sentence = f"{what}: uses are charged to queues, so a scheduler must choose the node."
         sentence += " Remove the field."
         problems.append(Problem("spec.nodeName", sentence))
-    if pod.scheduler_name in around.pods.scheduler_names:
+    if pod.scheduler_name in context.pods.scheduler_names:
         return problems, ()
-    names = " or ".join(f'"{name}"' for name in sorted(around.pods.scheduler_names))
+    names = " or ".join(f'"{name}"' for name in sorted(context.pods.scheduler_names))
     sentence = f'{what}: uses are charged to queues, which scheduler "{pod.scheduler_name}"'
-    if around.pods.other_schedulers is OtherSchedulers.ALLOW:
+    if context.pods.other_schedulers is OtherSchedulers.ALLOW:
         late = f"does not check: the pod is charged only once it runs. Use {names} to check before."
         return problems, (str(Problem("spec.schedulerName", f"{sentence} {late}")),)
     problems.append(Problem("spec.schedulerName", f"{sentence} does not check. Use {names}."))

@@ -8,7 +8,7 @@ from typing import Any
 from driver.api import Problem
 from scheduler_plugin.api import NamespaceView, QueueName, SharingPolicy, why_not_admitted
 from webhook.reviews import part
-from webhook.rules.surroundings import Surroundings
+from webhook.rules.rule_context import RuleContext
 
 
 def queue_label(metadata: Mapping[str, Any], key: str) -> QueueName | None:
@@ -22,10 +22,10 @@ def label_path(metadata_path: str, key: str) -> str:
 
 
 def label_problems(
-    queue: QueueName, path: str, namespace: NamespaceView, around: Surroundings
+    queue: QueueName, path: str, namespace: NamespaceView, context: RuleContext
 ) -> Iterator[Problem]:
     """Why a pod or a claim of the namespace may not name the queue."""
-    found = around.tree.get(queue)
+    found = context.tree.get(queue)
     if not queue:
         yield Problem(path, "The label is empty. Name a queue, or remove the label.")
     elif found is None:
@@ -35,11 +35,11 @@ def label_problems(
         yield Problem(path, f"{sentence} {why_not_admitted(found, namespace.name)}")
 
 
-def creation_problems(queue: QueueName, path: str, around: Surroundings) -> Iterator[Problem]:
+def creation_problems(queue: QueueName, path: str, context: RuleContext) -> Iterator[Problem]:
     """Why a user may not name the queue on a new claim, which the queue then owns."""
-    if queue not in around.tree:
+    if queue not in context.tree:
         return
-    if around.tree.sharing(queue).label_at_create is SharingPolicy.DENY:
+    if context.tree.sharing(queue).label_at_create is SharingPolicy.DENY:
         sentence = f'Queue "{queue}" may not be named on a new claim (labelAtCreate: Deny).'
         mend = "Remove the label: the queue of the first pod that uses the claim becomes its owner."
         yield Problem(path, f"{sentence} {mend}")

@@ -27,7 +27,7 @@ from scheduler_plugin.api import (
 from scheduler_plugin.models import queue_problems
 from webhook.findings import NOTHING_FOUND, Findings, listed, refused
 from webhook.reviews import Review, part
-from webhook.rules.surroundings import Surroundings
+from webhook.rules.rule_context import RuleContext
 
 
 def parent_of(body: Mapping[str, Any] | None) -> QueueName:
@@ -39,33 +39,33 @@ def name_of(review: Review) -> QueueName:
     return QueueName(review.name or (review.new or review.old or {})["metadata"]["name"])
 
 
-def judge_written(review: Review, around: Surroundings) -> Findings:
+def judge_written(review: Review, context: RuleContext) -> Findings:
     """Judge a CREATE or an UPDATE."""
     body = review.new or {}
     if _changes_nothing(body, review.old):
         return NOTHING_FOUND
     problems = queue_problems(body)
-    cycle = list(_cycle(name_of(review), parent_of(body), around.tree))
+    cycle = list(_cycle(name_of(review), parent_of(body), context.tree))
     if problems:
         return refused([*problems, *cycle])
     queue = parse_queue(body)
     if cycle and review.old is not None and parent_of(review.old) == queue.parent:
         # The queue was in the cycle before: a change of its quota does not make it worse.
-        return Findings(warnings=(*map(str, cycle), *_warnings(queue, around)))
-    return Findings(tuple(cycle), tuple(_warnings(queue, around)))
+        return Findings(warnings=(*map(str, cycle), *_warnings(queue, context)))
+    return Findings(tuple(cycle), tuple(_warnings(queue, context)))
 
 
-def judge_deleted(review: Review, owned: Sequence[ClaimView], around: Surroundings) -> Findings:
+def judge_deleted(review: Review, owned: Sequence[ClaimView], context: RuleContext) -> Findings:
     """Judge a DELETE.
 
     Args:
         review: The review.
         owned: The claims with the queue's label.
-        around: The stored objects of the cluster.
+        context: The stored objects of the cluster.
     """
     name = name_of(review)
     problems = []
-    if children := around.tree.children(name):
+    if children := context.tree.children(name):
         sentence = f'Queue "{name}" has {_counted(len(children), "child", "children")}'
         mend = "Delete them first, or give them another parent."
         problems.append(Problem("metadata.name", f"{sentence}: {listed(children)}. {mend}"))
@@ -77,10 +77,10 @@ def judge_deleted(review: Review, owned: Sequence[ClaimView], around: Surroundin
         problems.append(Problem("metadata.name", f"{sentence} {mend}"))
     if problems:
         return refused(problems)
-    return Findings(warnings=tuple(_stays(name, review.old)))
+    return Findings(warnings=tuple(_finalizer_warning(name, review.old)))
 
 
-def _stays(name: QueueName, body: Mapping[str, Any] | None) -> Iterator[str]:
+def _finalizer_warning(name: QueueName, body: Mapping[str, Any] | None) -> Iterator[str]:
     """A warning if the queue is charged for something other than claims, by its finalizer."""
     if CHARGES_FINALIZER in part(body, "metadata", "finalizers"):
         yield (
@@ -110,25 +110,25 @@ def _cycle(name: QueueName, parent: QueueName, tree: QueueTree) -> Iterator[Prob
         yield Problem("spec.parent", sentence)
 
 
-def unknown_sharers(body: Mapping[str, Any] | None, around: Surroundings) -> list[QueueName]:
+def unknown_sharers(body: Mapping[str, Any] | None, context: RuleContext) -> list[QueueName]:
     """The names in `spec.claimSharing.queues` without a stored Queue."""
     names = part(body, "spec", "claimSharing").get("queues") or ()
     written = [QueueName(name) for name in names if isinstance(name, str) and name]
-    return [name for name in written if name not in around.tree]
+    return [name for name in written if name not in context.tree]
 
 
-def _warnings(queue: Queue, around: Surroundings) -> Iterator[str]:
-    tree = around.tree
-    uses = uses_by_configuration(around.catalog)
+def _warnings(queue: Queue, context: RuleContext) -> Iterator[str]:
+    tree = context.tree
+    uses = uses_by_configuration(context.catalog)
     if queue.parent and queue.parent not in tree:
         yield f'spec.parent: Queue "{queue.parent}" does not exist (yet).'
     yield from _about_sharers(queue, tree)
     for number, key in enumerate(queue.shares):
         path = f"spec.resources[{number}]"
-        yield from (f"{path}.deviceClass: {text}" for text in _about_class(key, around))
-        yield from (f"{path}.deviceClass: {text}" for text in _about_drivers(key, around))
+        yield from (f"{path}.deviceClass: {text}" for text in _about_class(key, context))
+        yield from (f"{path}.deviceClass: {text}" for text in _about_drivers(key, context))
         yield from (f"{path}.quota: {text}" for text in _about_quotas(queue, key, tree))
-        yield from (f"{path}.quota: {text}" for text in _about_devices(queue, key, around, uses))
+        yield from (f"{path}.quota: {text}" for text in _about_devices(queue, key, context, uses))
 
 
 def _about_sharers(queue: Queue, tree: QueueTree) -> Iterator[str]:
@@ -140,34 +140,34 @@ def _about_sharers(queue: Queue, tree: QueueTree) -> Iterator[str]:
         yield f"spec.claimSharing.queues: {len(names)} Queues do not exist (yet): {listed(names)}."
 
 
-def _about_class(key: ResourceKey, around: Surroundings) -> Iterator[str]:
-    if not around.exists(key):
+def _about_class(key: ResourceKey, context: RuleContext) -> Iterator[str]:
+    if not context.exists(key):
         yield f'There is no DeviceClass or Configuration "{key}" (yet).'
-    elif (counted := around.catalog.key(ClassName(key))) != key:
+    elif (counted := context.catalog.key(ClassName(key))) != key:
         yield f'Uses of "{key}" are counted under "{counted}": list "{counted}" instead.'
-    elif (view := around.catalog.class_named(ClassName(key))) is not None and view.is_of_several:
+    elif (view := context.catalog.class_named(ClassName(key))) is not None and view.is_of_several:
         yield (
             f'Uses of "{key}" are counted under the Configuration of each device: list the'
             " Configurations instead."
         )
 
 
-def _about_drivers(key: ResourceKey, around: Surroundings) -> Iterator[str]:
-    view = around.catalog.class_named(ClassName(key))
-    found = view and unguarded(view, (), around.settings.accounted_drivers)
+def _about_drivers(key: ResourceKey, context: RuleContext) -> Iterator[str]:
+    view = context.catalog.class_named(ClassName(key))
+    found = view and unguarded(view, (), context.settings.accounted_drivers)
     if found:
         yield found
 
 
 def _about_devices(
-    queue: Queue, key: ResourceKey, around: Surroundings, uses: Mapping[ResourceKey, int]
+    queue: Queue, key: ResourceKey, context: RuleContext, uses: Mapping[ResourceKey, int]
 ) -> Iterator[str]:
     """Warn of a quota above the uses of all published devices.
 
     Devices of other drivers are not checked: the webhook does not read ResourceSlices.
     """
     quota, there = queue.shares[key].quota.most or 0, uses.get(key, 0)
-    if quota <= there or not around.catalog.has_configuration(key):
+    if quota <= there or not context.catalog.has_configuration(key):
         return
     if there:
         yield f"{quota} is more than the {there} uses of all published devices of {key}."

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from driver.api import DRIVER_NAME, Problem
 from driver.device_configs import DeviceConfig, merged, read
-from kube.shapes.claims import Asked
+from kube.shapes.claims import ClaimRequest
 from kube.shapes.full_claims import Config, FullClaim, FullDevices
 from kube.shapes.reading import JsonObject, read_as
 
@@ -106,7 +106,7 @@ def _class_of(about: Iterable[str] | None, devices: FullDevices) -> str:
     return "of the claim"
 
 
-def _classes(request: Asked) -> Iterator[tuple[str, str]]:
+def _classes(request: ClaimRequest) -> Iterator[tuple[str, str]]:
     name = request.name or ""
     if request.exactly is not None:
         yield name, request.exactly.device_class_name or ""

@@ -26,7 +26,7 @@ from driver.preparing.files.prepared import (
 from driver.preparing.grants.claim_configs import ClaimConfigs
 from driver.preparing.grants.configured import RefuseMount, configured, no_mounts
 from driver.preparing.grants.conflicts import conflict_of
-from kube.shapes.claims import Given
+from kube.shapes.claims import AllocationResult
 from kube.shapes.full_claims import FullClaim
 from kube.shapes.metadata import NO_METADATA
 from kube.shapes.reading import JsonObject, read_as
@@ -107,7 +107,7 @@ def consumers(claim: FullClaim) -> tuple[str, ...]:
     return tuple(found.uid for found in claim.consumers if found.resource == "pods")
 
 
-def _allocated_device(result: Given, configs: ClaimConfigs) -> AllocatedDevice:
+def _allocated_device(result: AllocationResult, configs: ClaimConfigs) -> AllocatedDevice:
     request = result.request or ""
     return AllocatedDevice(
         request=request.partition("/")[0],

@@ -14,7 +14,7 @@ from tests.e2e.webhook import rotating
 from tests.e2e.webhook.installation import NAMESPACE
 from tests.e2e.webhook.rotating import NAME, SECRET, VALIDATING, Replica, Rotation
 from webhook.certificates.authority import is_signed_by, new_authority, new_certificate, pem_of
-from webhook.certificates.rotation import Kept
+from webhook.certificates.rotation import CaState
 
 LIFE = timedelta(days=rotating.DAYS)
 
@@ -55,7 +55,7 @@ async def test_replicas_that_start_together_agree(rotation: Rotation) -> None:
 
     assert await rotation.everybody_shows(data["tls.crt"])
     assert await rotation.bundles() == [data["ca.crt"]] * 2
-    assert len(Kept.of(data).trusted) == 1
+    assert len(CaState.of(data).trusted) == 1
 
 
 async def test_whom_to_trust_is_told_without_the_keys(rotation: Rotation) -> None:
@@ -73,10 +73,10 @@ async def test_certificate_and_authority_are_renewed_without_a_refused_call(
 
     async with rotation.called_all_the_time():
         # As if two thirds of the certificate's life were over, but not those of its authority's.
-        kept = Kept.of(before)
-        assert kept.signer is not None
+        state = CaState.of(before)
+        assert state.signer is not None
         names = (rotation.replicas[0].host,)
-        late = replace(kept, served=new_certificate(kept.signer, names, LIFE, now - 0.7 * LIFE))
+        late = replace(state, served=new_certificate(state.signer, names, LIFE, now - 0.7 * LIFE))
         await rotation.write(late.data())
 
         async def is_renewed() -> bool:
@@ -84,8 +84,8 @@ async def test_certificate_and_authority_are_renewed_without_a_refused_call(
             return found != late.data()["tls.crt"] and await rotation.everybody_shows(found)
 
         await rotation.until("the certificate is renewed", is_renewed)
-        renewed = Kept.of(await rotation.data())
-        assert renewed.trusted == kept.trusted
+        renewed = CaState.of(await rotation.data())
+        assert renewed.trusted == state.trusted
 
         # As if an authority had been made long ago, and never been put to use.
         ended = new_authority(LIFE, now - 3.5 * LIFE)
@@ -94,18 +94,18 @@ async def test_certificate_and_authority_are_renewed_without_a_refused_call(
 
         async def is_replaced() -> bool:
             data = await rotation.data()
-            kept = Kept.of(data)
+            state = CaState.of(data)
             return (
-                len(kept.trusted) == 3
-                and kept.signer is not None
-                and kept.signer.certificate == kept.trusted[-1]
-                and kept.served is not None
-                and is_signed_by(kept.served.certificate, kept.trusted[-1])
+                len(state.trusted) == 3
+                and state.signer is not None
+                and state.signer.certificate == state.trusted[-1]
+                and state.served is not None
+                and is_signed_by(state.served.certificate, state.trusted[-1])
                 and await rotation.everybody_shows(data["tls.crt"])
             )
 
         await rotation.until("a certificate of the new authority is shown", is_replaced)
-        replaced = Kept.of(await rotation.data())
+        replaced = CaState.of(await rotation.data())
         assert await rotation.bundles() == [pem_of(replaced.trusted)] * 2
         assert set(trusted) < set(replaced.trusted)
 
@@ -135,8 +135,8 @@ async def test_a_secret_that_is_lost_is_made_anew_without_a_refused_call(
         await rotation.admin.delete(SECRETS.at(SECRET, NAMESPACE))
         await rotation.until("another certificate is shown", lambda: _is_another(rotation, before))
 
-    kept = Kept.of(await rotation.data())
-    assert kept.signer not in Kept.of(before).trusted
+    state = CaState.of(await rotation.data())
+    assert state.signer not in CaState.of(before).trusted
 
 
 async def test_a_secret_of_no_use_is_made_anew_without_a_refused_call(rotation: Rotation) -> None:
@@ -178,7 +178,7 @@ async def _is_another(rotation: Rotation, before: dict[str, bytes]) -> bool:
         data = await rotation.data()
     except NotFoundError:
         return False
-    served = Kept.of(data).served
-    if served is None or served == Kept.of(before).served:
+    served = CaState.of(data).served
+    if served is None or served == CaState.of(before).served:
         return False
     return await rotation.everybody_shows(data["tls.crt"])

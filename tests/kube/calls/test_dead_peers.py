@@ -11,7 +11,7 @@ from typing import Any
 
 from kube.api import NODES, Store, WatchSettings, connect
 from kube.backoff import Backoff
-from kube.calls.apiserver_transport import DEAD_SECONDS
+from kube.calls.apiserver_transport import KEEPALIVE_SECONDS
 from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import (
     bookmark,
@@ -131,8 +131,8 @@ async def test_kernel_asks_for_a_sign_of_life_on_every_connection(tmp_path: Path
             )
 
     assert asks == 1
-    assert idle + interval * count <= 2 * DEAD_SECONDS
-    assert unanswered == DEAD_SECONDS * 1000
+    assert idle + interval * count <= 2 * KEEPALIVE_SECONDS
+    assert unanswered == KEEPALIVE_SECONDS * 1000
 
 
 def test_silence_is_taken_for_death_soon_after_a_bookmark_is_missed() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kube.api import LEASES
 from kube.leases import leases
-from kube.leases.leases import LeaseView, Sighting
+from kube.leases.leases import LeaseView, Observation
 from kube.shapes.leases import Lease, parse_lease
 
 
@@ -16,35 +16,35 @@ def a_lease(holder: str = "them", renewed: str = "t1") -> Lease:
     return Lease(holder=holder, duration_seconds=15, renew_time=renewed, acquire_time="t0")
 
 
-def seen(*polls: tuple[Lease, float, float]) -> Sighting:
-    sighting = None
+def seen(*polls: tuple[Lease, float, float]) -> Observation:
+    observation = None
     for lease, asked_at, now in polls:
-        sighting = leases.see(sighting, lease, asked_at=asked_at, now=now)
-    assert sighting
-    return sighting
+        observation = leases.observe(observation, lease, asked_at=asked_at, now=now)
+    assert observation
+    return observation
 
 
 def test_first_look_promises_nothing_for_the_holder() -> None:
-    sighting = seen((a_lease(), 100, 101))
+    observation = seen((a_lease(), 100, 101))
 
-    assert leases.view(sighting, now=101) == LeaseView("them", 0, 15)
+    assert leases.view(observation, now=101) == LeaseView("them", 0, 15)
 
 
 def test_renewal_lies_between_the_last_old_poll_and_the_first_new_answer() -> None:
-    sighting = seen(
+    observation = seen(
         (a_lease(renewed="t1"), 100, 101),
         (a_lease(renewed="t1"), 102, 103),
         (a_lease(renewed="t2"), 104, 106),
     )
 
-    assert leases.view(sighting, now=110) == LeaseView("them", 102 + 15 - 110, 106 + 15 - 110)
+    assert leases.view(observation, now=110) == LeaseView("them", 102 + 15 - 110, 106 + 15 - 110)
 
 
 def test_time_runs_out_when_the_lease_is_not_renewed() -> None:
-    sighting = seen((a_lease(renewed="t1"), 0, 0), (a_lease(renewed="t2"), 1, 1))
+    observation = seen((a_lease(renewed="t1"), 0, 0), (a_lease(renewed="t2"), 1, 1))
 
-    assert leases.view(sighting, now=14.5) == LeaseView("them", 0.5, 1.5)
-    assert leases.view(sighting, now=20) == LeaseView("them", 0, 0)
+    assert leases.view(observation, now=14.5) == LeaseView("them", 0.5, 1.5)
+    assert leases.view(observation, now=20) == LeaseView("them", 0, 0)
 
 
 def test_released_lease_has_no_holder_and_no_time() -> None:
@@ -54,7 +54,7 @@ def test_released_lease_has_no_holder_and_no_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sighting", "now", "written"),
+    ("observation", "now", "written"),
     [
         (None, 0, (0, "now")),
         (seen((a_lease("them"), 0, 0)), 14.9, None),
@@ -65,11 +65,11 @@ def test_released_lease_has_no_holder_and_no_time() -> None:
     ],
 )
 def test_candidate_takes_what_is_free_and_keeps_what_it_has(
-    sighting: Sighting | None, now: float, written: tuple[int, str] | None
+    observation: Observation | None, now: float, written: tuple[int, str] | None
 ) -> None:
     ours = Lease(holder="me", duration_seconds=15, renew_time="now", acquire_time="now")
 
-    found = leases.taken(sighting, ours, now=now)
+    found = leases.taken(observation, ours, now=now)
 
     assert (found and (found.transitions, found.acquire_time)) == written
     assert found is None or (found.holder, found.renew_time) == ("me", "now")

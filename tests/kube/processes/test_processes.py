@@ -127,15 +127,15 @@ def lines(form: str) -> list[str]:
 
 NAMING = """
 import asyncio, logging, sys
-from kube.api import log_to_stderr, naming
+from kube.api import log_context, log_to_stderr
 
 async def say(what):
     logging.getLogger("ours.room").info("bound pod=%s", what)
 
 async def work():
-    with naming(podUID="u1"):
+    with log_context(podUID="u1"):
         task = asyncio.ensure_future(say("a\\nb"))
-        with naming(claimUID="u2"):
+        with log_context(claimUID="u2"):
             await say("a")
     await task
     await say("c")

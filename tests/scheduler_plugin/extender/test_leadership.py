@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kube.leases.leases import Sighting
-from kube.leases.leases import see as see_lease
+from kube.leases.leases import Observation
+from kube.leases.leases import observe as see_lease
 from kube.leases.leases import view as view_lease
 from kube.shapes.leases import Lease
 from scheduler_plugin.extender.leadership import (
@@ -219,7 +219,7 @@ class Host:
     starts: int = 0
     observed: tuple[Lease, float] | None = None
     renewed: float = NEVER
-    sighting: Sighting | None = None
+    observation: Observation | None = None
     stuck: dict[str, float] = field(default_factory=dict)
     writes_until: float = NEVER
     leadership: Leadership = field(init=False)
@@ -228,7 +228,7 @@ class Host:
         self.restart_plugin()
 
     def restart_plugin(self) -> None:
-        self.sighting, self.leadership = None, Leadership(identity=self.name)
+        self.observation, self.leadership = None, Leadership(identity=self.name)
 
     @property
     def identity(self) -> str:
@@ -338,8 +338,8 @@ class Election:
     def look(self, host: Host) -> None:
         if self.lease is None:
             return
-        host.sighting = see_lease(host.sighting, self.lease, asked_at=self.now, now=self.now)
-        view = view_lease(host.sighting, now=self.now)
+        host.observation = see_lease(host.observation, self.lease, asked_at=self.now, now=self.now)
+        view = view_lease(host.observation, now=self.now)
         until = self.now + view.at_least_seconds if view.at_least_seconds else NEVER
         observation = LeaseObservation(view.holder, until, self.now + view.at_most_seconds)
         record = None

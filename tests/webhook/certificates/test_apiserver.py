@@ -38,9 +38,9 @@ from kube.api import (
     UnavailableError,
 )
 from webhook.certificates import apiserver
-from webhook.certificates.apiserver import KINDS, CertificateKeeper
+from webhook.certificates.apiserver import KINDS, CertificateController
 from webhook.certificates.authority import is_signed_by, read_certificates
-from webhook.certificates.rotation import Kept, OwnCa
+from webhook.certificates.rotation import CaState, OwnCa
 
 NAME = "moorage-webhook"
 LIFE = timedelta(seconds=20)
@@ -164,13 +164,13 @@ def a_server(*faults: Fault) -> FakeApiServer:
     return server
 
 
-def a_keeper(server: FakeApiServer, listener: FakeListener) -> CertificateKeeper:
-    return CertificateKeeper(cast(ApiClient, server), OWN, listener)  # type: ignore[arg-type]  # fake
+def a_controller(server: FakeApiServer, listener: FakeListener) -> CertificateController:
+    return CertificateController(cast(ApiClient, server), OWN, listener)  # type: ignore[arg-type]  # fake
 
 
 @asynccontextmanager
-async def running(keeper: CertificateKeeper) -> AsyncIterator[asyncio.Task[Any]]:
-    task = asyncio.create_task(keeper.run())
+async def running(controller: CertificateController) -> AsyncIterator[asyncio.Task[Any]]:
+    task = asyncio.create_task(controller.run())
     try:
         yield task
     finally:
@@ -213,11 +213,11 @@ def is_in_order(server: FakeApiServer, *listeners: FakeListener) -> bool:
     )
 
 
-async def kept(server: FakeApiServer) -> FakeListener:
+async def state(server: FakeApiServer) -> FakeListener:
     """Run keepers, one after the other, until no more is to be killed and all is in order."""
     while True:
         listener = FakeListener()
-        async with running(a_keeper(server, listener)) as task:
+        async with running(a_controller(server, listener)) as task:
             await until(lambda: task.done() or is_in_order(server, listener))  # noqa: B023  In this round.
             if not task.done():
                 return listener
@@ -225,20 +225,20 @@ async def kept(server: FakeApiServer) -> FakeListener:
 
 async def test_it_is_not_ready_before_there_is_a_certificate() -> None:
     server, listener = a_server(*[Fault.LOST] * 5), FakeListener()
-    keeper = a_keeper(server, listener)
+    controller = a_controller(server, listener)
 
-    assert keeper.why_not_ready() == "There is no certificate yet."
+    assert controller.why_not_ready() == "There is no certificate yet."
     assert not is_trusted(server, listener.shown[0])
-    async with running(keeper):
+    async with running(controller):
         await until(lambda: is_in_order(server, listener))
-    assert keeper.why_not_ready() == ""
+    assert controller.why_not_ready() == ""
 
 
 async def test_what_is_refused_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     server, listener = a_server(*[Fault.REFUSED] * 7), FakeListener()
 
-    async with running(a_keeper(server, listener)):
+    async with running(a_controller(server, listener)):
         await until(lambda: is_in_order(server, listener))
 
     logged = [r.getMessage() for r in caplog.records if "failed" in r.getMessage()]
@@ -251,11 +251,11 @@ async def test_what_is_refused_is_logged_and_tried_again(caplog: pytest.LogCaptu
 async def test_a_fault_in_any_call_is_got_over(fault: Fault, call: int) -> None:
     server = a_server(*[Fault.NONE] * call, fault)
 
-    listener = await kept(server)
+    listener = await state(server)
 
     assert not server.faults, "the call was made"
     assert is_in_order(server, listener)
-    assert len(Kept.of(data(server)).trusted) == 1, "nothing was made twice"
+    assert len(CaState.of(data(server)).trusted) == 1, "nothing was made twice"
 
 
 @given(faults=st.lists(st.sampled_from(Fault), max_size=40))
@@ -263,9 +263,9 @@ async def test_a_fault_in_any_call_is_got_over(fault: Fault, call: int) -> None:
 def test_any_row_of_faults_is_got_over(faults: list[Fault]) -> None:
     async def told() -> None:
         server = a_server(*faults)
-        listener = await kept(server)
+        listener = await state(server)
         assert is_in_order(server, listener)
-        assert len(Kept.of(data(server)).trusted) == 1
+        assert len(CaState.of(data(server)).trusted) == 1
 
     asyncio.run(told())
 
@@ -281,7 +281,7 @@ async def test_nothing_is_served_that_is_not_trusted_by_then() -> None:
             was_trusted.append(is_trusted(server, credential))
 
     listener = Watched()
-    async with running(a_keeper(server, listener)):
+    async with running(a_controller(server, listener)):
         await until(lambda: is_in_order(server, listener))
 
     assert was_trusted == [False, True]
@@ -290,16 +290,19 @@ async def test_nothing_is_served_that_is_not_trusted_by_then() -> None:
 async def test_two_that_start_together_end_with_one_certificate() -> None:
     server, listeners = a_server(), (FakeListener(), FakeListener())
 
-    async with running(a_keeper(server, listeners[0])), running(a_keeper(server, listeners[1])):
+    async with (
+        running(a_controller(server, listeners[0])),
+        running(a_controller(server, listeners[1])),
+    ):
         await until(lambda: is_in_order(server, *listeners))
 
-    assert len(Kept.of(data(server)).trusted) == 1
+    assert len(CaState.of(data(server)).trusted) == 1
 
 
 async def test_a_lost_secret_is_made_anew_while_the_old_certificate_is_trusted() -> None:
     server, listener = a_server(), FakeListener()
 
-    async with running(a_keeper(server, listener)):
+    async with running(a_controller(server, listener)):
         await until(lambda: is_in_order(server, listener))
         before = listener.shown[-1]
         del server.objects[str(SECRET)]
@@ -317,7 +320,7 @@ async def test_whom_to_trust_is_said_to_those_who_may_not_read_the_keys() -> Non
     server, listener = a_server(), FakeListener()
     server.put(PUBLISHED, {"metadata": {"name": PUBLISHED.name}})
 
-    async with running(a_keeper(server, listener)):
+    async with running(a_controller(server, listener)):
         await until(lambda: is_in_order(server, listener) and published(server) != "")
         first = published(server)
         del server.objects[str(SECRET)]
@@ -344,7 +347,7 @@ async def test_a_lost_right_to_tell_others_stops_no_certificate() -> None:
         return found(path)
 
     server.found = forbids  # type: ignore[method-assign]  # fake
-    async with running(a_keeper(server, listener)):
+    async with running(a_controller(server, listener)):
         await until(lambda: bool(refused) and is_in_order(server, listener))
         del server.objects[str(SECRET)]
         before = listener.shown[-1]

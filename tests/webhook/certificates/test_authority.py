@@ -11,7 +11,7 @@ import pytest
 from kube.api import LiveTls, TlsCredential
 from webhook.certificates import authority
 from webhook.certificates.authority import Pair, new_authority, new_certificate
-from webhook.certificates.rotation import Kept
+from webhook.certificates.rotation import CaState
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 LIFE = timedelta(days=90)
@@ -21,7 +21,7 @@ NAMES = frozenset({"localhost", "127.0.0.1"})
 
 def made() -> dict[str, bytes]:
     ca = new_authority(LIFE, NOW)
-    return Kept((ca.certificate,), ca, new_certificate(ca, NAMES, LIFE, NOW)).data()
+    return CaState((ca.certificate,), ca, new_certificate(ca, NAMES, LIFE, NOW)).data()
 
 
 def span(pair: Pair) -> tuple[datetime, datetime]:
@@ -31,16 +31,16 @@ def span(pair: Pair) -> tuple[datetime, datetime]:
 def test_what_is_made_is_read_again() -> None:
     data = made()
 
-    kept = Kept.of(data)
+    state = CaState.of(data)
 
-    assert kept.data() == data
-    assert kept.signer is not None
-    assert kept.trusted == (kept.signer.certificate,)
-    assert span(kept.signer) == (NOW - HOUR, NOW + 4 * LIFE)
-    assert kept.served is not None
-    assert authority.is_signed_by(kept.served.certificate, kept.signer.certificate)
-    assert authority.names_of(kept.served.certificate) == NAMES
-    assert span(kept.served) == (NOW - HOUR, NOW + LIFE)
+    assert state.data() == data
+    assert state.signer is not None
+    assert state.trusted == (state.signer.certificate,)
+    assert span(state.signer) == (NOW - HOUR, NOW + 4 * LIFE)
+    assert state.served is not None
+    assert authority.is_signed_by(state.served.certificate, state.signer.certificate)
+    assert authority.names_of(state.served.certificate) == NAMES
+    assert span(state.served) == (NOW - HOUR, NOW + LIFE)
 
 
 def test_a_certificate_ends_with_its_authority_at_the_latest() -> None:
@@ -50,7 +50,7 @@ def test_a_certificate_ends_with_its_authority_at_the_latest() -> None:
 
 
 def test_a_certificate_of_nobody_who_is_trusted_is_of_no_use() -> None:
-    assert Kept.of({**made(), "ca.crt": made()["ca.crt"]}).served is None
+    assert CaState.of({**made(), "ca.crt": made()["ca.crt"]}).served is None
 
 
 @pytest.mark.parametrize("key", ["ca.crt", "ca.key", "tls.crt", "tls.key"])
@@ -61,11 +61,11 @@ def test_damage_costs_what_depends_on_it(key: str, damage: bytes | None) -> None
     good, other = made(), made()
     data = {**good, key: other[key] if damage is None else damage}
 
-    before, kept = Kept.of(good), Kept.of(data)
+    before, state = CaState.of(good), CaState.of(data)
 
-    assert kept.served is None or key == "ca.key"
-    assert kept.signer is None or key.startswith("tls")
-    assert kept.trusted == before.trusted or key == "ca.crt"
+    assert state.served is None or key == "ca.key"
+    assert state.signer is None or key.startswith("tls")
+    assert state.trusted == before.trusted or key == "ca.crt"
 
 
 async def test_python_and_openssl_verify_it_by_its_authority_alone() -> None:

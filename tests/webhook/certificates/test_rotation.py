@@ -16,10 +16,10 @@ from webhook.certificates.authority import (
     new_certificate,
 )
 from webhook.certificates.rotation import (
-    Announce,
     Bundle,
-    Kept,
+    CaState,
     OwnCa,
+    WriteBundles,
     may_serve,
     next_step,
     wanted_bundle,
@@ -39,9 +39,9 @@ def signed(signer: Pair, made: datetime = NOW, names: Iterable[str] = NAMES) -> 
     return new_certificate(signer, names, OWN.life, made)
 
 
-def kept(*authorities: Pair, served: Pair | None = None) -> Kept:
+def state(*authorities: Pair, served: Pair | None = None) -> CaState:
     """The newest has its key."""
-    return Kept(bundle(*authorities), authorities[-1], served)
+    return CaState(bundle(*authorities), authorities[-1], served)
 
 
 def bundle(*authorities: Pair) -> Bundle:
@@ -49,17 +49,19 @@ def bundle(*authorities: Pair) -> Bundle:
 
 
 def step(
-    found: Kept, *bundles: Bundle, now: datetime = NOW, settled: bool = True
-) -> Kept | Announce | None:
+    found: CaState, *bundles: Bundle, now: datetime = NOW, settled: bool = True
+) -> CaState | WriteBundles | None:
     return next_step(OWN, found, bundles, now, settled=settled)
 
 
-def stored(found: Kept | Announce | None) -> Kept:
-    assert isinstance(found, Kept)
+def stored(found: CaState | WriteBundles | None) -> CaState:
+    assert isinstance(found, CaState)
     return found
 
 
-def is_for(found: Kept | Announce | None, signer: Pair, names: frozenset[str] = NAMES) -> bool:
+def is_for(
+    found: CaState | WriteBundles | None, signer: Pair, names: frozenset[str] = NAMES
+) -> bool:
     """Whether a new certificate of this authority is to be stored, and nothing else."""
     made = stored(found)
     assert made.signer == signer
@@ -70,7 +72,7 @@ def is_for(found: Kept | Announce | None, signer: Pair, names: frozenset[str] = 
 
 
 def test_where_nothing_is_there_an_authority_is_made() -> None:
-    made = stored(step(Kept()))
+    made = stored(step(CaState()))
 
     assert made.signer is not None
     assert made.trusted == (made.signer.certificate,)
@@ -79,35 +81,35 @@ def test_where_nothing_is_there_an_authority_is_made() -> None:
 
 @pytest.mark.parametrize("settled", [True, False])
 def test_the_first_certificate_follows_at_once(settled: bool) -> None:
-    assert is_for(step(kept(NEW), settled=settled), NEW)
-    assert is_for(step(kept(NEW), bundle(NEW), settled=settled), NEW)
+    assert is_for(step(state(NEW), settled=settled), NEW)
+    assert is_for(step(state(NEW), bundle(NEW), settled=settled), NEW)
 
 
 def test_while_another_authority_is_trusted_the_first_certificate_waits() -> None:
     """Who lost the Secret read an older registration, perhaps, than the one that stands there."""
-    assert step(kept(NEW), bundle(OLD, NEW), settled=False) is None
-    assert is_for(step(kept(NEW), bundle(OLD, NEW)), NEW)
+    assert step(state(NEW), bundle(OLD, NEW), settled=False) is None
+    assert is_for(step(state(NEW), bundle(OLD, NEW)), NEW)
 
 
 def test_who_is_registered_is_told_first() -> None:
-    assert step(kept(NEW), (), bundle(NEW)) == Announce(bundle(NEW))
+    assert step(state(NEW), (), bundle(NEW)) == WriteBundles(bundle(NEW))
 
 
 def test_nothing_is_to_do() -> None:
-    found = kept(NEW, served=signed(NEW))
+    found = state(NEW, served=signed(NEW))
 
     assert step(found, bundle(NEW), now=NOW + 59 * DAY) is None
 
 
 def test_a_certificate_is_renewed_after_two_thirds_of_its_life() -> None:
-    found = kept(NEW, served=signed(NEW))
+    found = state(NEW, served=signed(NEW))
 
     assert is_for(step(found, bundle(NEW), now=NOW + 60 * DAY, settled=False), NEW)
 
 
 def test_an_authority_is_followed_while_its_certificate_is_served_on() -> None:
     served = signed(OLD)
-    found = kept(OLD, served=served)
+    found = state(OLD, served=served)
 
     assert step(found, bundle(OLD)) is None
     made = stored(step(found, bundle(OLD), now=NOW + 41 * DAY))
@@ -118,15 +120,15 @@ def test_an_authority_is_followed_while_its_certificate_is_served_on() -> None:
 
 
 def test_the_first_certificate_of_a_new_authority_waits_until_it_is_known_everywhere() -> None:
-    found = kept(OLD, NEW, served=signed(OLD))
+    found = state(OLD, NEW, served=signed(OLD))
 
-    assert step(found, bundle(OLD)) == Announce(bundle(OLD, NEW))
+    assert step(found, bundle(OLD)) == WriteBundles(bundle(OLD, NEW))
     assert step(found, bundle(OLD, NEW), settled=False) is None
     assert is_for(step(found, bundle(OLD, NEW)), NEW)
 
 
 def test_nobody_waits_for_a_certificate_that_has_expired() -> None:
-    found = kept(OLD, NEW, served=signed(OLD, NOW - 91 * DAY))
+    found = state(OLD, NEW, served=signed(OLD, NOW - 91 * DAY))
 
     assert is_for(step(found, bundle(OLD, NEW), settled=False), NEW)
 
@@ -134,7 +136,7 @@ def test_nobody_waits_for_a_certificate_that_has_expired() -> None:
 def test_what_was_made_by_a_clock_that_was_ahead_is_followed_at_once() -> None:
     """Nobody could verify it for as long as the clock was ahead."""
     served = signed(AHEAD, NOW + 300 * DAY)
-    made = stored(step(kept(AHEAD, served=served), bundle(AHEAD)))
+    made = stored(step(state(AHEAD, served=served), bundle(AHEAD)))
     assert made.trusted[0] == AHEAD.certificate
     assert made.signer is not None
 
@@ -159,18 +161,18 @@ def test_where_the_secret_was_lost_those_who_are_registered_know_whom_others_are
 ):
     gone = new_authority(OWN.life, NOW - 400 * DAY)
 
-    made = stored(step(Kept(), bundle(gone, OLD), ()))
+    made = stored(step(CaState(), bundle(gone, OLD), ()))
 
     assert made.trusted[:-1] == bundle(OLD)
     # The certificates that others serve are not known: its own waits.
-    waiting = kept(OLD, NEW)
+    waiting = state(OLD, NEW)
     assert step(waiting, bundle(OLD, NEW), bundle(OLD, NEW), settled=False) is None
 
 
 def test_a_key_that_is_lost_takes_its_certificate_with_it_only_in_the_end() -> None:
     served = signed(OLD)
 
-    made = stored(step(Kept(bundle(OLD), None, served), bundle(OLD)))
+    made = stored(step(CaState(bundle(OLD), None, served), bundle(OLD)))
 
     assert made.trusted[0] == OLD.certificate
     assert made.served == served
@@ -179,7 +181,7 @@ def test_a_key_that_is_lost_takes_its_certificate_with_it_only_in_the_end() -> N
 def test_losing_the_secret_again_and_again_does_not_add_up() -> None:
     many = [new_authority(OWN.life, NOW - n * DAY) for n in range(30)]
 
-    made = stored(step(Kept(), bundle(*many)))
+    made = stored(step(CaState(), bundle(*many)))
 
     assert made.trusted[:-1] == bundle(*reversed(many[:9]))
     assert wanted_bundle(bundle(*many), made.trusted, NOW) == made.trusted
@@ -187,16 +189,16 @@ def test_losing_the_secret_again_and_again_does_not_add_up() -> None:
 
 def test_names_are_added_at_once_and_dropped_at_the_next_renewal() -> None:
     other = frozenset({"other.example"})
-    found = kept(NEW, served=signed(NEW, names=other))
+    found = state(NEW, served=signed(NEW, names=other))
 
     assert is_for(step(found, bundle(NEW)), NEW, NAMES | other)
-    both = kept(NEW, served=signed(NEW, names=NAMES | other))
+    both = state(NEW, served=signed(NEW, names=NAMES | other))
     assert step(both, bundle(NEW)) is None
     assert is_for(step(both, bundle(NEW), now=NOW + 70 * DAY), NEW)
 
 
 def test_what_is_stored_is_not_served_before_it_can_be_verified() -> None:
-    found = kept(OLD, NEW, served=signed(NEW))
+    found = state(OLD, NEW, served=signed(NEW))
 
     assert not may_serve(found, (bundle(OLD),))
     assert not may_serve(found, (bundle(OLD, NEW), ()))

@@ -17,10 +17,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from webhook.certificates.authority import Pair, is_signed_by
 from webhook.certificates.rotation import (
-    Announce,
     Bundle,
-    Kept,
+    CaState,
     OwnCa,
+    WriteBundles,
     may_serve,
     next_step,
     wanted_bundle,
@@ -50,7 +50,7 @@ class World:
 
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
     version: int = 0
-    secret: tuple[int, Kept] | None = None
+    secret: tuple[int, CaState] | None = None
     registrations: dict[str, Registration] = field(default_factory=dict)
     signed: dict[x509.Certificate, x509.Certificate] = field(default_factory=dict)
     """Each certificate that was ever stored, and who signed it."""
@@ -59,13 +59,13 @@ class World:
         self.version += 1
         return self.version
 
-    def write_secret(self, read: tuple[int, Kept] | None, kept: Kept) -> None:
+    def write_secret(self, read: tuple[int, CaState] | None, state: CaState) -> None:
         if self.secret != read:
             return
-        self.secret = (self.next_version(), kept)
-        if kept.served and kept.served.certificate not in self.signed:
-            assert kept.signer is not None
-            self.signed[kept.served.certificate] = kept.signer.certificate
+        self.secret = (self.next_version(), state)
+        if state.served and state.served.certificate not in self.signed:
+            assert state.signer is not None
+            self.signed[state.served.certificate] = state.signer.certificate
 
     def write_bundle(self, kind: str, version: int, trusted: Bundle) -> None:
         found = self.registrations.get(kind)
@@ -115,15 +115,15 @@ class Replica:
             if kind in self.world.registrations:
                 registrations[kind] = self.world.registrations[kind]
             yield
-        kept, now = secret[1] if secret else Kept(), self.now
+        state, now = secret[1] if secret else CaState(), self.now
         bundles = tuple(one.bundle for one in registrations.values())
-        self._serve(kept, bundles)
-        step = next_step(OWN, kept, bundles, now, settled=self._settled(bundles))
+        self._serve(state, bundles)
+        step = next_step(OWN, state, bundles, now, settled=self._settled(bundles))
         yield
         match step:
-            case Kept():
+            case CaState():
                 self.world.write_secret(secret, step)
-            case Announce(trusted):
+            case WriteBundles(trusted):
                 for kind, read in registrations.items():
                     wanted = wanted_bundle(read.bundle, trusted, now)
                     self.world.write_bundle(kind, read.version, wanted)
@@ -136,11 +136,11 @@ class Replica:
             self.bundles, self.since = bundles, self.world.now
         return self.world.now - self.since >= OWN.settle
 
-    def _serve(self, kept: Kept, bundles: tuple[Bundle, ...]) -> None:
-        if kept.served != self.shown and may_serve(kept, bundles):
-            assert kept.served is not None
-            self._check_others_know(self.world.signed[kept.served.certificate])
-            self.shown = kept.served
+    def _serve(self, state: CaState, bundles: tuple[Bundle, ...]) -> None:
+        if state.served != self.shown and may_serve(state, bundles):
+            assert state.served is not None
+            self._check_others_know(self.world.signed[state.served.certificate])
+            self.shown = state.served
 
     def _check_others_know(self, signer: x509.Certificate) -> None:
         """While a certificate of an earlier authority is good, who calls may lag behind."""
@@ -206,7 +206,7 @@ class Rotations(RuleBasedStateMachine):
     @rule(leaves_something=st.booleans())
     def the_secret_is_lost(self, leaves_something: bool) -> None:
         self.losses += 1
-        self.world.secret = (self.world.next_version(), Kept()) if leaves_something else None
+        self.world.secret = (self.world.next_version(), CaState()) if leaves_something else None
 
     @invariant()
     def what_is_served_can_be_verified(self) -> None:
@@ -226,14 +226,14 @@ class Rotations(RuleBasedStateMachine):
             self._settle(rounds=60)
             self.world.now += OWN.settle
         assert self.world.secret is not None
-        kept = self.world.secret[1]
-        assert kept.served is not None
-        assert kept.signer is not None
-        assert is_signed_by(kept.served.certificate, kept.signer.certificate)
-        assert is_good(kept.served.certificate, self.world.now)
-        assert {replica.shown for replica in self.replicas} == {kept.served}
+        state = self.world.secret[1]
+        assert state.served is not None
+        assert state.signer is not None
+        assert is_signed_by(state.served.certificate, state.signer.certificate)
+        assert is_good(state.served.certificate, self.world.now)
+        assert {replica.shown for replica in self.replicas} == {state.served}
         for found in self.world.registrations.values():
-            assert set(kept.trusted) <= set(found.bundle)
+            assert set(state.trusted) <= set(found.bundle)
             assert len(found.bundle) <= 10
 
     def _settle(self, rounds: int) -> None:
@@ -246,10 +246,10 @@ class Rotations(RuleBasedStateMachine):
 
         Two mishaps at once can lose an authority for good: then calls are refused for a moment.
         """
-        kept = self.world.secret[1] if self.world.secret else Kept()
+        state = self.world.secret[1] if self.world.secret else CaState()
         known = all(found.is_known for found in self.world.registrations.values())
         shown = [self.world.signed[r.shown.certificate] for r in self.replicas if r.shown]
-        return known and kept.signer is not None and set(shown) <= set(kept.trusted)
+        return known and state.signer is not None and set(shown) <= set(state.trusted)
 
 
 TestRotations = Rotations.TestCase

@@ -10,7 +10,7 @@ import pytest
 from driver.preparing.grants.claim_configs import ClaimConfigs
 from scheduler_plugin.api import NamespaceView
 from tests.driver.claim_builders import a_claim, a_config, a_reference, with_configs
-from tests.webhook.builders import a_review, surroundings
+from tests.webhook.builders import a_review, rule_context
 from webhook.findings import NOTHING_FOUND, Findings
 from webhook.rules.claims import judge_claim
 from webhook.rules.device_configs import judge_class
@@ -21,12 +21,12 @@ Entries = list[dict[str, Any]]
 
 def of_claim(entries: Entries) -> Findings:
     body = {"metadata": {"name": "cam"}, "spec": {"devices": {"config": entries}}}
-    return judge_claim(a_review("ResourceClaim", body), LAB, surroundings())
+    return judge_claim(a_review("ResourceClaim", body), LAB, rule_context())
 
 
 def of_template(entries: Entries) -> Findings:
     body = {"metadata": {"name": "cam"}, "spec": {"spec": {"devices": {"config": entries}}}}
-    return judge_claim(a_review("ResourceClaimTemplate", body), LAB, surroundings())
+    return judge_claim(a_review("ResourceClaimTemplate", body), LAB, rule_context())
 
 
 def of_class(entries: Entries) -> Findings:

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from scheduler_plugin.api import InstanceView, NamespaceView, ResourceKey
 from tests.scheduler_plugin.builders import a_claim, a_class, a_pod_object, a_queue, a_request
 from tests.webhook import test_reviews
-from tests.webhook.builders import QUEUE_LABEL, a_review, a_template, surroundings
+from tests.webhook.builders import QUEUE_LABEL, a_review, a_template, rule_context
 from webhook.reviews import Edit, edited
 from webhook.rules import mutations
 from webhook.rules.pods import FoundClaim, judge_pod, new_pod
-from webhook.rules.surroundings import Hold, OtherSchedulers, PodSettings, Surroundings
+from webhook.rules.rule_context import Hold, OtherSchedulers, PodSettings, RuleContext
 
 GATE = "moorage.dev/quota"
 NAMESPACE = NamespaceView("default", {QUEUE_LABEL: "vision"})
@@ -42,12 +42,12 @@ CLAIMS: Mapping[str, FoundClaim] = {
 }
 
 
-def known(pods: PodSettings | None = None) -> Surroundings:
+def known(pods: PodSettings | None = None) -> RuleContext:
     picky = a_queue("picky", namespaceSelector={"matchLabels": {"team": "lab"}})
     instance = InstanceView("usb-8a2b3c", ResourceKey("usb"))
     freed = InstanceView("free-8a2b3c", ResourceKey("free"))
     objects = (a_queue("vision"), picky, GPU, NIC, FREE, "usb", instance, "free", freed)
-    return surroundings(*objects, pods=pods or PodSettings())
+    return rule_context(*objects, pods=pods or PodSettings())
 
 
 def a_body(*claims: str, scheduler: str = DEFAULT, **overrides: Any) -> dict[str, Any]:
@@ -62,17 +62,17 @@ def a_body(*claims: str, scheduler: str = DEFAULT, **overrides: Any) -> dict[str
 
 def edits(
     body: Mapping[str, Any],
-    around: Surroundings | None = None,
+    context: RuleContext | None = None,
     namespace: NamespaceView = UNLABELLED,
     **request: Any,
 ) -> tuple[Edit, ...]:
-    around = around or known()
+    context = context or known()
     review = a_review("Pod", body, **request)
-    pod = new_pod(review, around.settings)
-    if not mutations.is_ours(pod, around):
+    pod = new_pod(review, context.settings)
+    if not mutations.is_ours(pod, context):
         return ()
     claims = [CLAIMS[entry.template or entry.claim] for entry in pod.view.claims]
-    return tuple(mutations.edits(review, pod, claims, namespace, around))
+    return tuple(mutations.edits(review, pod, claims, namespace, context))
 
 
 def mutated(body: Mapping[str, Any], *args: Any, **options: Any) -> dict[str, Any]:
@@ -113,16 +113,16 @@ def test_a_pod_of_another_scheduler_is_left_alone() -> None:
 
 
 def test_a_pod_of_ours_keeps_its_scheduler() -> None:
-    around = known(PodSettings(scheduler_names=("moorage", "moorage-2", DEFAULT)))
+    context = known(PodSettings(scheduler_names=("moorage", "moorage-2", DEFAULT)))
 
     for scheduler in ("moorage", "moorage-2", DEFAULT):
-        assert paths(edits(a_body("cam", scheduler=scheduler), around)) == ["spec.schedulingGates"]
+        assert paths(edits(a_body("cam", scheduler=scheduler), context)) == ["spec.schedulingGates"]
 
 
 def test_the_first_of_several_schedulers_is_given() -> None:
-    around = known(PodSettings(scheduler_names=("zeta", "alpha")))
+    context = known(PodSettings(scheduler_names=("zeta", "alpha")))
 
-    assert edits(a_body("cam"), around)[0] == Edit("spec.schedulerName", "zeta")
+    assert edits(a_body("cam"), context)[0] == Edit("spec.schedulerName", "zeta")
 
 
 def test_other_gates_stay() -> None:
@@ -173,10 +173,10 @@ def test_no_pod_is_given_a_queue_that_it_would_be_refused_for(queue: str) -> Non
 
 def test_the_key_of_the_label_is_a_setting() -> None:
     key = "kai.scheduler/queue"
-    around = surroundings(a_queue("vision"), queue_label=key)
+    context = rule_context(a_queue("vision"), queue_label=key)
     namespace = NamespaceView("default", {key: "vision", QUEUE_LABEL: "other"})
 
-    assert edits(a_body("cam"), around, namespace)[-1] == Edit("metadata.labels", {key: "vision"})
+    assert edits(a_body("cam"), context, namespace)[-1] == Edit("metadata.labels", {key: "vision"})
 
 
 @pytest.mark.parametrize("claim", ["cam", "cams", "later", "unheard-of"])
@@ -248,14 +248,14 @@ pod_settings = st.builds(
 def test_twice_is_once_and_nothing_gets_worse(
     body: dict[str, Any], pods: PodSettings, queue: str | None
 ) -> None:
-    around = known(pods)
+    context = known(pods)
     namespace = NamespaceView("default", {} if queue is None else {QUEUE_LABEL: queue})
 
-    after = mutated(body, around, namespace)
+    after = mutated(body, context, namespace)
 
-    assert edits(after, around, namespace) == ()
+    assert edits(after, context, namespace) == ()
     assert _without_what_it_may_change(after) == _without_what_it_may_change(body)
-    assert _problems(after, namespace, around) <= _problems(body, namespace, around)
+    assert _problems(after, namespace, context) <= _problems(body, namespace, context)
 
 
 def _without_what_it_may_change(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -270,8 +270,8 @@ def _without_what_it_may_change(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _problems(
-    body: Mapping[str, Any], namespace: NamespaceView, around: Surroundings
+    body: Mapping[str, Any], namespace: NamespaceView, context: RuleContext
 ) -> set[object]:
-    pod = new_pod(a_review("Pod", body), around.settings)
+    pod = new_pod(a_review("Pod", body), context.settings)
     claims = [CLAIMS[entry.template or entry.claim] for entry in pod.view.claims]
-    return {problem.path for problem in judge_pod(pod, claims, namespace, around).problems}
+    return {problem.path for problem in judge_pod(pod, claims, namespace, context).problems}

@@ -17,10 +17,10 @@ from tests.scheduler_plugin.builders import (
     a_request,
     their_class,
 )
-from tests.webhook.builders import LABEL_PATH, a_review, a_template, surroundings
+from tests.webhook.builders import LABEL_PATH, a_review, a_template, rule_context
 from webhook.findings import NOTHING_FOUND, Findings
 from webhook.rules.pods import FoundClaim, NewPod, judge_pod, new_pod
-from webhook.rules.surroundings import OtherSchedulers, PodSettings, Surroundings
+from webhook.rules.rule_context import OtherSchedulers, PodSettings, RuleContext
 
 NAMESPACE = NamespaceView("default", {})
 TEMPLATED = [{"name": "cam", "resourceClaimTemplateName": "cams"}]
@@ -37,18 +37,18 @@ EACH_RESOURCE = pytest.mark.parametrize(
 )
 
 
-def pod_of(body: Mapping[str, Any], around: Surroundings, **request: Any) -> NewPod:
-    return new_pod(a_review("Pod", body, **request), around.settings)
+def pod_of(body: Mapping[str, Any], context: RuleContext, **request: Any) -> NewPod:
+    return new_pod(a_review("Pod", body, **request), context.settings)
 
 
 def findings(
     body: Mapping[str, Any],
     claims: Sequence[FoundClaim] = (),
-    around: Surroundings | None = None,
+    context: RuleContext | None = None,
     **request: Any,
 ) -> Findings:
-    around = around or surroundings(a_queue("vision"))
-    return judge_pod(pod_of(body, around, **request), claims, NAMESPACE, around)
+    context = context or rule_context(a_queue("vision"))
+    return judge_pod(pod_of(body, context, **request), claims, NAMESPACE, context)
 
 
 def a_body(*, scheduler: str = "moorage", spec: Any = None, **overrides: Any) -> dict[str, Any]:
@@ -56,14 +56,14 @@ def a_body(*, scheduler: str = "moorage", spec: Any = None, **overrides: Any) ->
     return a_pod_object(spec=fields, **overrides)
 
 
-def accounting() -> Surroundings:
+def accounting() -> RuleContext:
     """All ways in which a resource can be accounted."""
     gpu = a_class(
         "gpu",
         labels={"moorage.dev/accounted": "true"},
         spec={"extendedResourceName": "example.com/gpu"},
     )
-    return surroundings(
+    return rule_context(
         a_queue("vision"), gpu, "usb", InstanceView("usb-8a2b3c", ResourceKey("usb"))
     )
 
@@ -105,12 +105,12 @@ def test_another_scheduler_does_not_place_accounted_devices() -> None:
 
 
 def test_other_schedulers_may_be_let_be_with_a_warning() -> None:
-    around = surroundings(
+    context = rule_context(
         a_queue("vision"), pods=PodSettings(other_schedulers=OtherSchedulers.ALLOW)
     )
     body = a_body(scheduler="kai-scheduler", claims=["cam"])
 
-    found = findings(body, [a_claim("cam")], around)
+    found = findings(body, [a_claim("cam")], context)
 
     assert found.problems == ()
     assert found.warnings == (
@@ -121,10 +121,10 @@ def test_other_schedulers_may_be_let_be_with_a_warning() -> None:
 
 
 def test_but_not_whoever_chooses_the_node_beforehand_or_a_queue_that_is_not_there() -> None:
-    around = surroundings(pods=PodSettings(other_schedulers=OtherSchedulers.ALLOW))
+    context = rule_context(pods=PodSettings(other_schedulers=OtherSchedulers.ALLOW))
     body = a_body(scheduler="kai-scheduler", node="node-a", queue="nobody", claims=["cam"])
 
-    found = findings(body, [a_claim("cam")], around)
+    found = findings(body, [a_claim("cam")], context)
 
     assert paths(found) == ["spec.nodeName", LABEL_PATH]
     assert len(found.warnings) == 1
@@ -146,7 +146,7 @@ def test_resources_count_as_claims_do(resource: str, field: str, kind: str) -> N
     spec = {"containers": [{"name": "main"}], field: [container]}
     body = a_body(scheduler="default-scheduler", node="node-a", spec=spec)
 
-    found = findings(body, around=accounting())
+    found = findings(body, context=accounting())
 
     assert paths(found) == ["spec.nodeName", "spec.schedulerName"]
     assert all(p.message.startswith(f"resource {resource}:") for p in found.problems)
@@ -159,7 +159,7 @@ def test_resources_count_as_claims_do(resource: str, field: str, kind: str) -> N
 def test_other_resources_do_not(resource: str) -> None:
     body = a_body(scheduler="default-scheduler", node="node-a", requests={resource: "1"})
 
-    assert findings(body, around=accounting()) == NOTHING_FOUND
+    assert findings(body, context=accounting()) == NOTHING_FOUND
 
 
 def test_none_of_a_resource_is_no_use_of_it() -> None:
@@ -175,19 +175,19 @@ def test_claims_of_classes_that_nobody_counts_are_free() -> None:
 
 
 def test_a_class_of_somebody_elses_that_selects_our_devices_is_accounted() -> None:
-    around = surroundings(their_class("cams", 'device.driver == "moorage.dev"'))
+    context = rule_context(their_class("cams", 'device.driver == "moorage.dev"'))
     claim = a_claim("cam", requests=[a_request("cams")])
 
-    found = findings(a_body(scheduler="other", claims=["cam"]), [claim], around)
+    found = findings(a_body(scheduler="other", claims=["cam"]), [claim], context)
 
     assert paths(found) == ["spec.schedulerName"]
 
 
 def test_a_class_is_accounted_once_a_queue_lists_it() -> None:
     body = a_body(scheduler="default-scheduler", claims=["nic"])
-    around = surroundings(a_queue("vision", nic=(1, 1)))
+    context = rule_context(a_queue("vision", nic=(1, 1)))
 
-    found = findings(body, [a_claim("nic", requests=[a_request("nic")])], around)
+    found = findings(body, [a_claim("nic", requests=[a_request("nic")])], context)
 
     assert paths(found) == ["spec.schedulerName"]
 
@@ -213,16 +213,16 @@ def test_but_its_pod_names_no_queue_that_does_not_exist() -> None:
 
 
 def test_the_queue_of_a_pod_must_admit_its_namespace() -> None:
-    around = surroundings(a_queue("theirs", namespaceSelector={"matchLabels": {"team": "shop"}}))
+    context = rule_context(a_queue("theirs", namespaceSelector={"matchLabels": {"team": "shop"}}))
     body = a_body(queue="theirs", requests={"akri.sh/onvif": "1"})
 
-    assert paths(findings(body, around=around)) == [LABEL_PATH]
+    assert paths(findings(body, context=context)) == [LABEL_PATH]
 
 
 def test_label_at_create_is_about_claims_only() -> None:
-    around = surroundings(a_queue("closed", claimSharing={"labelAtCreate": "Deny"}))
+    context = rule_context(a_queue("closed", claimSharing={"labelAtCreate": "Deny"}))
 
-    assert findings(a_body(queue="closed", claims=["cam"]), [a_claim("cam")], around) == (
+    assert findings(a_body(queue="closed", claims=["cam"]), [a_claim("cam")], context) == (
         NOTHING_FOUND
     )
 
@@ -266,7 +266,7 @@ def test_a_name_that_is_generated_later_is_not_missed() -> None:
     body = a_body(scheduler="default-scheduler", resource_claims=TEMPLATED)
     body["metadata"] = {"generateName": "cam-"}
 
-    pod = pod_of(body, surroundings(), namespace="default")
+    pod = pod_of(body, rule_context(), namespace="default")
 
     assert (pod.view.namespace, pod.view.name) == ("default", "cam-")
 

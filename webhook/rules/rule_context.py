@@ -40,7 +40,7 @@ class PodSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class RuleContext:
     """The stored objects of the cluster, and the settings of an administrator.
 
     Attributes:

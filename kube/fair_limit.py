@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 
-class EvenParts(Generic[K]):
+class FairLimit(Generic[K]):
     """How much each client has."""
 
     def __init__(self, most: int) -> None:

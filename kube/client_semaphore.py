@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 K = TypeVar("K", bound=Hashable)
 
 
-class ClientPlaces(Generic[K]):
+class ClientSemaphore(Generic[K]):
     """Places of all clients. A client's state is dropped once it holds and awaits none."""
 
     def __init__(self, most: int, most_of_one: int) -> None:

@@ -6,13 +6,13 @@ import asyncio
 import gc
 from collections import Counter
 
-from kube.api import ClientPlaces
+from kube.api import ClientSemaphore
 
 
 class Work:
     """Work that takes until a test lets it end."""
 
-    def __init__(self, places: ClientPlaces[str]) -> None:
+    def __init__(self, places: ClientSemaphore[str]) -> None:
         self.places = places
         self.under_way: Counter[str] = Counter()
         self.may_end = asyncio.Event()
@@ -29,7 +29,7 @@ async def turns() -> None:
 
 
 async def test_a_client_that_asks_without_end_leaves_places_for_others() -> None:
-    work = Work(ClientPlaces(most=4, most_of_one=2))
+    work = Work(ClientSemaphore(most=4, most_of_one=2))
     asked = [asyncio.create_task(work.of("flood")) for _ in range(1000)]
     await turns()
     asked += [asyncio.create_task(work.of(name)) for name in ("a", "b")]
@@ -41,7 +41,7 @@ async def test_a_client_that_asks_without_end_leaves_places_for_others() -> None
 
 
 async def test_all_together_have_no_more_than_there_are() -> None:
-    work = Work(ClientPlaces(most=4, most_of_one=2))
+    work = Work(ClientSemaphore(most=4, most_of_one=2))
     asked = [asyncio.create_task(work.of(name)) for name in "aabbcc"]
     await turns()
 
@@ -52,7 +52,7 @@ async def test_all_together_have_no_more_than_there_are() -> None:
 
 
 async def test_who_gives_up_leaves_his_place() -> None:
-    work = Work(ClientPlaces(most=1, most_of_one=1))
+    work = Work(ClientSemaphore(most=1, most_of_one=1))
     asked = [asyncio.create_task(work.of("a")) for _ in range(3)]
     await turns()
     for one in asked:
