@@ -69,7 +69,7 @@ def judge(
         world: The current state; it is not changed. Expired assumptions count until the caller
             removes them.
         at_bind: Whether allocations are final. Extended resources without a claim are then those of
-            device plugins, of which only Akri's names are charged.
+            device plugins; only Akri's names are charged for them.
     """
     if pod.is_bound:
         return Admitted(queue=world.facts.queue_of(pod))

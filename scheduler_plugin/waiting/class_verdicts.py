@@ -47,7 +47,7 @@ class ClassVerdicts:
             world: The known objects.
             pod_classes: All classes, the blocked ones, and those that are polled.
             find: Returns a waiting pod as it is to be judged, and None for any other.
-            may_come: The same for a pod of a PodGroup, whether it waits or not.
+            as_candidate: The same for a pod of a PodGroup, whether it waits or not.
             too_few: Says whether a gang lacks devices.
         """
         self._world = world
