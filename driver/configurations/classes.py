@@ -135,7 +135,7 @@ class WantedClasses:
     bodies: Mapping[str, Body]
     kept: frozenset[str] = frozenset()
 
-    def keeping(self, names: Iterable[str]) -> WantedClasses:
+    def retaining(self, names: Iterable[str]) -> WantedClasses:
         """Keep the classes of these names, too, while not all Instances are known."""
         return WantedClasses(self.bodies, self.kept.union(names))
 

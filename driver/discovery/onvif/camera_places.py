@@ -52,7 +52,7 @@ def refusal(reach: Reach, host: str, sender: Sender) -> str | None:
 
 
 async def locate(
-    reach: Reach, address: Address, told: Iterable[ProbeAnswer]
+    reach: Reach, address: Address, answers: Iterable[ProbeAnswer]
 ) -> tuple[ProbeAnswer, str]:
     """Resolve a host name: the first answer that may name one of its addresses, and that address.
 
@@ -65,7 +65,7 @@ async def locate(
     except (OSError, UnicodeError, TimeoutError) as error:
         raise UnreachableError(_NO_ADDRESS) from error
     why = None
-    for heard, ip in product(told, found):
+    for heard, ip in product(answers, found):
         why = refusal(reach, ip, heard.sender)
         if why is None:
             return heard, ip

@@ -97,7 +97,7 @@ def may_be_wanted(details: OnvifDetails, uuid: str, scopes: Iterable[str]) -> bo
 
 def is_wanted(details: OnvifDetails, facts: Facts) -> bool:
     """Whether a camera passes the filters on IP and MAC address, which it reports when asked."""
-    ip, mac = ((told.lower(),) for told in facts.network) if facts.network else (None, None)
+    ip, mac = ((reported.lower(),) for reported in facts.network) if facts.network else (None, None)
     return details.ip_addresses.accepts(ip) and details.mac_addresses.accepts(mac)
 
 
@@ -136,12 +136,12 @@ def _properties(camera: Camera) -> dict[str, str]:
 
 def _of_scopes(scopes: Iterable[str]) -> dict[str, str]:
     """Properties from scopes; of several scopes of one kind the last by text counts."""
-    told = sorted(_defined_scopes(scopes))
+    reported = sorted(_defined_scopes(scopes))
     listed = {
-        ours: " ".join(dict.fromkeys(text for kind, text in told if kind == theirs))
+        ours: " ".join(dict.fromkeys(text for kind, text in reported if kind == theirs))
         for theirs, ours in _LISTED_SCOPES.items()
     }
-    single = {_OF_SCOPES[kind]: text for kind, text in told if kind in _OF_SCOPES}
+    single = {_OF_SCOPES[kind]: text for kind, text in reported if kind in _OF_SCOPES}
     return {name: text[:LONGEST_WORD] for name, text in {**listed, **single}.items() if text}
 
 
@@ -154,7 +154,7 @@ def _defined_scopes(scopes: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield kind, text
 
 
-def rivals(told: Iterable[tuple[Address, str, Iterable[str]]]) -> dict[Address, str]:
+def rivals(reported: Iterable[tuple[Address, str, Iterable[str]]]) -> dict[Address, str]:
     """The addresses whose UUID another camera has: each with the sender that was known first.
 
     Any host may answer with the UUID of a camera, and would then get the camera's login. So while
@@ -167,7 +167,7 @@ def rivals(told: Iterable[tuple[Address, str, Iterable[str]]]) -> dict[Address, 
     """
     holders: dict[str, tuple[str, frozenset[str]]] = {}
     found = {}
-    for address, sender, named in told:
+    for address, sender, named in reported:
         hosts = frozenset(map(plain_host, (sender, *named)))
         first, own = holders.setdefault(address.uuid, (sender, hosts))
         if address.uuid and plain_host(sender) not in own:

@@ -196,7 +196,7 @@ class ClusterConfigurations:
         if not self._settings.of_instances:
             return wanted
         if not self._instances.store.synced.is_set():
-            return wanted.keeping(stored.name for stored in self._classes)
+            return wanted.retaining(stored.name for stored in self._classes)
         names = ((name, v.name) for v in held.values() for name in self._instances_of(v))
         return wanted.with_instances(names, extended_resources=extended)
 

@@ -61,7 +61,7 @@ class WaitingPods:
         self._members: dict[PodUid, _Member] = {}
         self._claims = NamedClaims(world)
         self._classes_of: dict[ClaimUid, dict[ClassKey, None]] = {}
-        self._turns = world.assumptions.holds.revision
+        self._revision = world.assumptions.holds.revision
         # The number of classes that are gangs, and the PodGroup of each pod of a gang.
         self._gangs = 0
         self._groups: dict[PodUid, GroupKey] = {}
@@ -118,9 +118,9 @@ class WaitingPods:
         Their limiting quota counts what is held as used. When holds changed, the classes that wait
         for held devices are requeued as well.
         """
-        turns = self._world.assumptions.holds.revision
-        if turns != self._turns:
-            self._turns = turns
+        revision = self._world.assumptions.holds.revision
+        if revision != self._revision:
+            self._revision = revision
             pod_classes = self.pod_classes.items()
             self.requeue(
                 s for s, pod_class in pod_classes if pod_class.reason == Reason.DEVICE_HELD
