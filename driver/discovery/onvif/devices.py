@@ -162,7 +162,7 @@ def rivals(reported: Iterable[tuple[Address, str, Iterable[str]]]) -> dict[Addre
     named it as its own: a camera may have several addresses.
 
     Args:
-        told: Each address with the sender of the answer, and the hosts that the answer names;
+        reported: Each address with the sender of the answer, and the hosts that the answer names;
             ordered by when they were first known.
     """
     holders: dict[str, tuple[str, frozenset[str]]] = {}
