@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from bench.dra_drivers import SECONDS, Claims
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
-from kube.api import CLAIMS, SLICES, ApiClient, JsonObject
+from kube.calls.api import ApiClient
+from kube.kinds import CLAIMS, SLICES
+from kube.objects import JsonObject
 
 AT_ONCE = 16
 POLL_SECONDS = 0.1

@@ -12,9 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kube.api import CLAIMS, CLASSES, NAMESPACES, PODS, SLICES, ApiClient, JsonObject, Resource
+from kube.calls.api import ApiClient
+from kube.kinds import CLAIMS, CLASSES, NAMESPACES, PODS, SLICES
+from kube.objects import JsonObject
+from kube.resources import Resource
 from local_cluster import fake_nodes
-from scheduler_plugin.api import ACCOUNTED_LABEL, GROUP, QUEUE_KIND, QUEUE_LABEL, VERSION
+from scheduler_plugin.objects.names import ACCOUNTED_LABEL, GROUP, QUEUE_KIND, QUEUE_LABEL, VERSION
 
 NAMESPACE = "bench-throughput"
 SCHEDULER = "moorage"

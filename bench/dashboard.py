@@ -25,7 +25,7 @@ from playwright.async_api import Page, async_playwright
 
 from bench import filter_handler, verdicts
 from bench.filter_handler import Size
-from kube.api import ApiClient
+from kube.calls.api import ApiClient
 from kube.http_server import Ending, serving
 from local_cluster import debian
 from scheduler_plugin.accounting.world import World

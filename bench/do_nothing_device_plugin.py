@@ -20,7 +20,8 @@ import grpc.aio
 
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2 as v1beta1
 from driver.kubelet_api.deviceplugin.v1beta1 import api_pb2_grpc as v1beta1_grpc
-from kube.api import INSTANCES, ApiClient, connect
+from kube.calls.api import ApiClient, connect
+from kube.kinds import INSTANCES
 
 
 def socket_name(resource: str) -> str:

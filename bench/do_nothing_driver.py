@@ -15,7 +15,9 @@ from pathlib import Path
 import grpc.aio
 import pyudev
 
-from kube.api import Resource, Store, connect
+from kube.calls.api import connect
+from kube.resources import Resource
+from kube.stores.api import Store
 
 WATCHED = (
     Resource("akri.sh", "v0", "configurations"),

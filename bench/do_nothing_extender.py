@@ -25,12 +25,14 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from kube.api import CLAIMS, PODS, ApiClient, Resource, Store, WatchSettings, connect
+from kube.calls.api import ApiClient, connect
+from kube.kinds import CLAIMS, PODS
+from kube.resources import Resource
 from kube.shapes.claims import Claim as WatchedClaim
 from kube.shapes.pods import Pod as WatchedPod
-from scheduler_plugin.api import QUEUE_LABEL
+from kube.stores.api import Store, WatchSettings
 from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.objects.names import AccountingSettings
+from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings
 
 NOTHING, WATCHES, BOOKS = "nothing", "watches", "books"
 

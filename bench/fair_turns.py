@@ -24,15 +24,10 @@ from tempfile import TemporaryDirectory
 from bench import measured_cluster
 from bench.idle_driver import control_plane, driver_command, process
 from bench.process_figures import peak_mib, resident_mib
-from kube.api import (
-    CONFIGURATIONS,
-    INSTANCES,
-    SLICES,
-    ApiClient,
-    JsonObject,
-    Store,
-    connect,
-)
+from kube.calls.api import ApiClient, connect
+from kube.kinds import CONFIGURATIONS, INSTANCES, SLICES
+from kube.objects import JsonObject
+from kube.stores.api import Store
 from tests.fakes.pod_resources import FakePodResources
 
 MANY = "many"

@@ -17,7 +17,13 @@ from typing import Any
 
 from aiohttp import web
 
-from scheduler_plugin.api import ACCOUNTED_LABEL, GROUP, OWNER_POD_ANNOTATION, QUEUE_LABEL, VERSION
+from scheduler_plugin.objects.names import (
+    ACCOUNTED_LABEL,
+    GROUP,
+    OWNER_POD_ANNOTATION,
+    QUEUE_LABEL,
+    VERSION,
+)
 
 VERSION_NOW = "1000000"
 HOLDER = "fake-scheduler"

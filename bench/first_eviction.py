@@ -27,9 +27,12 @@ from typing import Any
 
 from bench import cluster_load, measured_cluster, throughput
 from bench.cluster_load import DEVICE_CLASS, NAMESPACE, QUEUE_OBJECTS
-from kube.api import CLAIMS, CLASSES, PODS, ApiClient, Change, Deleted, JsonObject, Store, connect
+from kube.calls.api import ApiClient, connect
+from kube.kinds import CLAIMS, CLASSES, PODS
+from kube.objects import JsonObject
+from kube.stores.api import Change, Deleted, Store
 from local_cluster.api import Cluster
-from scheduler_plugin.api import GROUP, QUEUE_KIND, QUEUE_LABEL, QUOTA_GATE, VERSION
+from scheduler_plugin.objects.names import GROUP, QUEUE_KIND, QUEUE_LABEL, QUOTA_GATE, VERSION
 
 ROOM, DEVICE = "room", "device"
 WANTS = (ROOM, DEVICE)

@@ -28,7 +28,8 @@ from bench.idle_driver import control_plane, driver_command, process
 from bench.process_figures import peak_mib, resident_mib
 from driver.handlers.sdk import Device, Handler, Request, run
 from driver.handlers.sdk_requests import AGENT_SOCKET
-from kube.api import CONFIGURATIONS, connect
+from kube.calls.api import connect
+from kube.kinds import CONFIGURATIONS
 from tests.fakes.pod_resources import FakePodResources
 
 NAME = "shelf"

@@ -28,7 +28,10 @@ from bench import measured_cluster, throughput
 from bench.cluster_load import NAMESPACE
 from bench.first_eviction import remove_claim
 from bench.guarantee_load import CASES, GRACE_SECONDS, Case, arrive, furnish
-from kube.api import PODS, ApiClient, Change, Deleted, JsonObject, Store, connect
+from kube.calls.api import ApiClient, connect
+from kube.kinds import PODS
+from kube.objects import JsonObject
+from kube.stores.api import Change, Deleted, Store
 from local_cluster.api import Cluster
 
 MOST_SECONDS = 300.0

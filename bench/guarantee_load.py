@@ -9,10 +9,13 @@ from typing import Any
 from bench import cluster_load
 from bench.cluster_load import NAMESPACE, QUEUE_OBJECTS, create_all
 from bench.first_eviction import a_queue
-from kube.api import CLAIMS, CLASSES, NAMESPACES, PODS, SLICES, ApiClient, JsonObject, Resource
+from kube.calls.api import ApiClient
+from kube.kinds import CLAIMS, CLASSES, NAMESPACES, PODS, SLICES
+from kube.objects import JsonObject
+from kube.resources import Resource
 from local_cluster import fake_nodes
 from local_cluster.api import Cluster
-from scheduler_plugin.api import QUEUE_LABEL, QUOTA_GATE
+from scheduler_plugin.objects.names import QUEUE_LABEL, QUOTA_GATE
 from tests.e2e.test_policies import POD_GROUP_CRD
 
 GRACE_SECONDS = 5

@@ -25,7 +25,11 @@ from pathlib import Path
 import pyudev
 
 from driver.publishing.desired.pace import A_SECOND
-from kube.api import INSTANCES, SLICES, ApiClient, JsonObject, Resource, Store, connect
+from kube.calls.api import ApiClient, connect
+from kube.kinds import INSTANCES, SLICES
+from kube.objects import JsonObject
+from kube.resources import Resource
+from kube.stores.api import Store
 from local_cluster import loop_devices
 from local_cluster.api import Cluster, ClusterSettings
 from local_cluster.loop_devices import LoopDevice

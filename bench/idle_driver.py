@@ -26,7 +26,9 @@ from tempfile import TemporaryDirectory
 
 from bench import measured_cluster
 from bench.process_figures import cpu_seconds, peak_mib, resident_mib
-from kube.api import INSTANCES, SLICES, JsonObject, connect
+from kube.calls.api import connect
+from kube.kinds import INSTANCES, SLICES
+from kube.objects import JsonObject
 from local_cluster import loop_devices
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from tests.driver.discovery.opcua import machines

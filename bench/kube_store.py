@@ -58,7 +58,10 @@ def peak_mib() -> float:
 
 
 def run_store(kubeconfig: Path) -> Figures:
-    from kube.api import JsonObject, Resource, Store, connect
+    from kube.calls.api import connect
+    from kube.objects import JsonObject
+    from kube.resources import Resource
+    from kube.stores.api import Store
 
     @dataclass(frozen=True, slots=True)
     class PodView:
@@ -140,7 +143,8 @@ def filled_server(pods: int) -> Iterator[Path]:
 
 
 async def fill(kubeconfig: Path, pods: int) -> None:
-    from kube.api import Resource, connect
+    from kube.calls.api import connect
+    from kube.resources import Resource
 
     gate = asyncio.Semaphore(32)
     accounts = Resource("", "v1", "serviceaccounts")

@@ -33,7 +33,7 @@ from bench.allocated_claims import ClaimMaker, Offer
 from bench.dra_drivers import Claims, Driver, Kubelet, Place
 from bench.hotplug import percentile
 from bench.idle_driver import configuration, control_plane, plugged
-from kube.api import connect
+from kube.calls.api import connect
 from local_cluster.api import Cluster
 
 AT_ONCE = 8

@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable
 from contextlib import suppress
 
-from kube.api import CelProcess, TooSlowError
+from kube.cel.api import CelProcess, TooSlowError
 
 HUNDRED = f"[{','.join('1' for _ in range(100))}]"
 NESTED = f"{HUNDRED}.map(a, {HUNDRED}.map(b, {HUNDRED}.map(c, true))).size() == 0"

@@ -32,16 +32,11 @@ from tempfile import TemporaryDirectory
 
 from bench import measured_cluster
 from bench.idle_driver import process
-from kube.api import (
-    CONFIGURATIONS,
-    INSTANCES,
-    SLICES,
-    ApiClient,
-    JsonObject,
-    Resource,
-    Store,
-    connect,
-)
+from kube.calls.api import ApiClient, connect
+from kube.kinds import CONFIGURATIONS, INSTANCES, SLICES
+from kube.objects import JsonObject
+from kube.resources import Resource
+from kube.stores.api import Store
 from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 
 DRIVER, BASELINE = "moorage.dev", "baseline.example.com"

@@ -36,17 +36,10 @@ from bench.do_nothing_device_plugin import socket_name
 from bench.hotplug import base, percentile
 from bench.process_figures import cpu_seconds, resident_mib
 from driver.device_plugin.node_slots import RESEND_SECONDS
-from kube.api import (
-    INSTANCES,
-    PODS,
-    ApiClient,
-    Change,
-    Deleted,
-    JsonObject,
-    Modified,
-    Store,
-    connect,
-)
+from kube.calls.api import ApiClient, connect
+from kube.kinds import INSTANCES, PODS
+from kube.objects import JsonObject
+from kube.stores.api import Change, Deleted, Modified, Store
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings, Component
 from local_cluster.component_handles import ComponentProcess
 from tests.e2e.driver import installation

@@ -39,7 +39,9 @@ from typing import TypeVar
 from bench import cluster_load, measured_cluster
 from bench.cluster_load import Load
 from bench.process_figures import cpu_seconds
-from kube.api import CLAIMS, CLASSES, PODS, ApiClient, Store, connect
+from kube.calls.api import ApiClient, connect
+from kube.kinds import CLAIMS, CLASSES, PODS
+from kube.stores.api import Store
 from local_cluster.api import Cluster
 
 F = TypeVar("F")

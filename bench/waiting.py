@@ -30,9 +30,10 @@ from typing import Any
 from bench import cluster_load, measured_cluster, throughput
 from bench.cluster_load import Load
 from bench.process_figures import cpu_seconds
-from kube.api import CLAIMS, CLASSES, NAMESPACES, PODS, ApiClient, connect
+from kube.calls.api import ApiClient, connect
+from kube.kinds import CLAIMS, CLASSES, NAMESPACES, PODS
 from local_cluster.api import Cluster
-from scheduler_plugin.api import GROUP, QUEUE_KIND, QUEUE_LABEL, QUOTA_GATE, VERSION
+from scheduler_plugin.objects.names import GROUP, QUEUE_KIND, QUEUE_LABEL, QUOTA_GATE, VERSION
 
 NONE, GATE, RETRY, RESTED = "none", "gate", "retry", "rested"
 LEAST, LEAST_RETRY = "least", "least-retry"

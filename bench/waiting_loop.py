@@ -33,7 +33,7 @@ from typing import Any, cast
 from bench import verdicts
 from binder.gates.apiserver_gate_writes import GateWrites
 from binder.gates.apiserver_gates import GateWriter
-from kube.api import ApiClient
+from kube.calls.api import ApiClient
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged
 from scheduler_plugin.cluster.stores import ClusterWorld

@@ -28,10 +28,12 @@ from typing import Any
 
 import uvloop
 
-from kube.api import LiveTls, Resource, TlsFiles, connect, show_files
+from kube.calls.api import connect
 from kube.http_server import Ending, serving
+from kube.live_tls import LiveTls, TlsFiles, show_files
+from kube.resources import Resource
 from local_cluster.api import CONTROL_PLANE, Certificate, Cluster, ClusterSettings
-from scheduler_plugin.api import QUEUE_LABEL
+from scheduler_plugin.objects.names import QUEUE_LABEL
 from tests.e2e.webhook.installation import WebhookProcess, install
 from webhook.http_app import http_app
 from webhook.reviews import Answer, Response, Review

@@ -11,7 +11,7 @@ import sys
 
 from binder.reclaiming.apiserver_reclaims import Reclaimer
 from scheduler_plugin.__main__ import main
-from scheduler_plugin.api import WorldChange
+from scheduler_plugin.accounting.api import WorldChange
 
 
 async def rest(_: Reclaimer) -> None:

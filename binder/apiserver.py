@@ -20,31 +20,31 @@ from binder.evictions.apiserver_evictions import Evictor
 from binder.reclaiming.apiserver_context import ReclaimContext
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
 from binder.reclaiming.apiserver_reclaims import ReclaimConfig, Reclaimer
-from kube.api import (
-    PODS,
+from kube.calls.api import (
     ApiClient,
     ApiError,
     ConflictError,
-    Event,
-    JsonObject,
     NotFoundError,
     RetryableError,
     WriteOptions,
 )
+from kube.events.api import Event
+from kube.kinds import PODS
+from kube.objects import JsonObject
 from kube.shapes.reading import UnreadableError
-from scheduler_plugin.api import (
+from scheduler_plugin.accounting.api import World
+from scheduler_plugin.cleanup.api import ClaimCleanup
+from scheduler_plugin.objects.api import (
     BindFailed,
     BindRequest,
     Bound,
-    ClaimCleanup,
     ClaimOwner,
     ClaimsChanged,
-    ClaimUid,
     Fence,
     FencedError,
     Outcome,
-    World,
 )
+from scheduler_plugin.objects.names import ClaimUid
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ def _ignore(_: JsonObject) -> None:
 
 @dataclass(eq=False)
 class Binder:
-    """Carries out bindings that were admitted (`scheduler_plugin.api.BinderProtocol`).
+    """Carries out bindings that were admitted (`scheduler_plugin.objects.api.BinderProtocol`).
 
     It has no state between calls: if the process is killed in between, each claim has its owner or
     not, and the pod is bound or not. `write_owners` and `bind` together take at most 4.5 times

@@ -7,28 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from kube.api import Event, ObjectReference
+from kube.events.api import Event, ObjectReference
 from kube.words import some_of
-from scheduler_plugin.api import (
-    DEVICE_RECLAIMED,
-    GROUP,
-    QUEUE_KIND,
-    VERSION,
+from scheduler_plugin.accounting.api import QueueTree
+from scheduler_plugin.cleanup.api import (
     Attribution,
     ClaimCleared,
-    ClaimOwner,
-    ClaimView,
     EventTargets,
     EvictForeign,
     EvictGang,
     LostQueue,
     OwnerExitTime,
     PodToEvict,
-    PodView,
-    QueueName,
-    QueueTree,
-    Targets,
 )
+from scheduler_plugin.objects.api import ClaimOwner, ClaimView, PodView
+from scheduler_plugin.objects.names import DEVICE_RECLAIMED, GROUP, QUEUE_KIND, VERSION, QueueName
+from scheduler_plugin.reclaiming.api import Targets
 
 logger = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from driver.running.settings import (
 def main() -> NoReturn:
     """Run until a signal."""
     settings = parse_settings(sys.argv[1:], os.environ)
-    from kube.api import STUCK_SECONDS, log_to_stderr, run_process  # `--help` does not need it.
+    from kube.processes.api import STUCK_SECONDS, log_to_stderr, run_process
 
     log_to_stderr(settings.log_level, "driver", form=settings.log_format)
     work = _work(settings)

@@ -10,9 +10,8 @@ logs and the end of a process), `shapes` (typed reads of Kubernetes objects), an
 through the user's kubectl, for short commands). Modules named `apiserver*` and `http_server` talk
 to the outside.
 
-This component knows nothing of queues or devices. Other components import `kube.api`. Components
-that declare models import `kube.models` as well, which loads pydantic. Components that serve HTTP
-import `kube.http_server`, which loads uvicorn. The modules of `kube.shapes` are doors, too, each
-for the kind that it reads. A short command imports `kube.command_settings`, `kube.kinds` and
-`kube.kubectl_client` in place of `kube.api`, and so loads no HTTP client.
+This component knows nothing of queues or devices. Each room has a door, its `api`, and each module
+of `kube.shapes` and in no room is one. So other components load only what they use: `kube.models`
+loads pydantic, `kube.http_server` loads uvicorn, and a short command that imports
+`kube.kubectl_client` loads no HTTP client.
 """

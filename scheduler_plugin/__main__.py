@@ -60,8 +60,8 @@ def _serve(settings: ServeSettings) -> NoReturn:
     # Imported here, since `--help` and `print-config` do not need these modules.
     import uvloop
 
-    from kube.api import log_to_stderr, run_process
     from kube.http_server import CannotListenError
+    from kube.processes.api import log_to_stderr, run_process
     from scheduler_plugin.serve_main import run_serve
 
     log_to_stderr(settings.log_level, "scheduler_plugin", "binder", form=settings.log_format)
@@ -75,8 +75,8 @@ def _serve(settings: ServeSettings) -> NoReturn:
 def _dashboard(settings: DashboardSettings) -> NoReturn:
     import uvloop
 
-    from kube.api import log_to_stderr, run_process
     from kube.http_server import CannotListenError
+    from kube.processes.api import log_to_stderr, run_process
     from scheduler_plugin.dashboard_main import run_dashboard
 
     log_to_stderr(settings.log_level, "scheduler_plugin", form=settings.log_format)
@@ -88,7 +88,8 @@ def _dashboard(settings: DashboardSettings) -> NoReturn:
 
 
 def _leave(settings: LeaveSettings) -> NoReturn:
-    from kube.api import ApiError, log_to_stderr, run_process
+    from kube.calls.api import ApiError
+    from kube.processes.api import log_to_stderr, run_process
     from scheduler_plugin.leave_main import run_leave
 
     log_to_stderr(settings.log_level, "scheduler_plugin")
@@ -114,7 +115,8 @@ def _exit_status(
 ) -> int:
     import asyncio
 
-    from kube.api import ApiError, KubeconfigError, log_to_stderr
+    from kube.calls.api import ApiError, KubeconfigError
+    from kube.processes.api import log_to_stderr
 
     log_to_stderr(log_level, "scheduler_plugin")
     try:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from kube.api import (
+from kube.processes.api import (
     Config,
     Kubeconfig,
     LogLevel,
@@ -19,11 +19,17 @@ from kube.api import (
     settings_in,
     settings_of,
 )
-from scheduler_plugin import settings_texts as texts
 from scheduler_plugin import uninstall_arguments
 from scheduler_plugin.accounting_arguments import (
     SCHEDULERS,
     SchedulerName,
+)
+from scheduler_plugin.check_arguments import (
+    Account,
+    Namespace,
+    Output,
+    ReleaseLease,
+    SchedulerConfig,
 )
 from scheduler_plugin.common_arguments import (
     ADDRESS,
@@ -240,47 +246,15 @@ def write_certificates(
 def check(
     kubeconfig: Kubeconfig = None,
     log_level: LogLevel = "WARNING",
-    namespace: Annotated[
-        str,
-        parsed(
-            not_empty, metavar="NAME", help_="Set the namespace of the release.", shown=LEASE[0]
-        ),
-    ] = LEASE[0],
-    lease: Annotated[
-        Sequence[str] | None,
-        parsed(
-            texts.lease_name,
-            metavar="NAMESPACE/NAME",
-            help_="Name the Lease with which kube-scheduler is elected (default: moorage-scheduler"
-            " in the release's namespace).",
-        ),
-    ] = None,
-    account: Annotated[
-        str,
-        typer.Option(
-            metavar="USER",
-            help="Set the user name of the plugin at the API server (default: its ServiceAccount in"
-            " the release's namespace).",
-        ),
-    ] = "",
-    scheduler_config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="Read kube-scheduler's configuration from this file (default: that of the"
-            " release).",
-        ),
-    ] = None,
+    namespace: Namespace = LEASE[0],
+    lease: ReleaseLease = None,
+    account: Account = "",
+    scheduler_config: SchedulerConfig = None,
     listen_address: ListenAddress = ADDRESS,
     scheduler_name: SchedulerName = SCHEDULERS,
     certificates: Certificates = "",
     wait: Wait = 0.0,
-    output: Annotated[
-        Literal["text", "json"],
-        typer.Option("--output", "-o", help="Print text for people, or JSON for programs."),
-    ] = "text",
+    output: Output = "text",
     config: Config = "",
 ) -> CheckSettings:
     elected = (lease[0], lease[1]) if lease else (namespace, LEASE[1])

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from kube.api import ApiClient, connect
+from kube.calls.api import ApiClient, connect
 from scheduler_plugin.checking.apiserver_setup import read_setup
 from scheduler_plugin.checking.findings import as_objects, as_text, findings_of, is_whole
 from scheduler_plugin.checking.setups import Finding

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from driver.api import Problem
-from kube.api import parsed, refuse
+from kube.processes.api import parsed, refuse
 from scheduler_plugin import settings_texts as texts
 from scheduler_plugin.extender.listening import KUBE_SCHEDULER, Listening, parse_pages_address
 

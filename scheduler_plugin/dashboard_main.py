@@ -8,7 +8,7 @@ import logging
 from contextlib import aclosing
 from typing import NoReturn
 
-from kube.api import ApiClient, connect
+from kube.calls.api import ApiClient, connect
 from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews

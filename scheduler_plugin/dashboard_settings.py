@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from kube.api import LEASES, SECRETS, Config, Kubeconfig, LogFormat, LogLevel, ObjectPath, parsed
+from kube.kinds import LEASES, SECRETS
+from kube.processes.api import Config, Kubeconfig, LogFormat, LogLevel, parsed
+from kube.resources import ObjectPath
 from scheduler_plugin import settings_texts as texts
 from scheduler_plugin.accounting_arguments import ReleaseSettings
 from scheduler_plugin.common_arguments import (

@@ -6,14 +6,8 @@ import asyncio
 import sys
 from contextlib import suppress
 
-from kube.api import (
-    CLAIMS,
-    INSTANCES,
-    ApiClient,
-    GoneError,
-    NotFoundError,
-    connect,
-)
+from kube.calls.api import ApiClient, GoneError, NotFoundError, connect
+from kube.kinds import CLAIMS, INSTANCES
 from scheduler_plugin.checking.device_users import DeviceUsers
 from scheduler_plugin.settings import InUseSettings
 

@@ -10,21 +10,10 @@ import logging
 from collections.abc import Iterable
 
 from driver.api import CONFIGURATION_LABEL, DRIVER_NAME, SLOTS_FINALIZER
-from kube.api import (
-    CLASSES,
-    CONFIGURATIONS,
-    DEFINITIONS,
-    INSTANCES,
-    QUEUES,
-    SLICES,
-    ApiClient,
-    JsonObject,
-    NotFoundError,
-    ObjectPath,
-    Resource,
-    Selection,
-    connect,
-)
+from kube.calls.api import ApiClient, NotFoundError, connect
+from kube.kinds import CLASSES, CONFIGURATIONS, DEFINITIONS, INSTANCES, QUEUES, SLICES
+from kube.objects import JsonObject
+from kube.resources import ObjectPath, Resource, Selection
 from scheduler_plugin.objects.names import CHARGES_FINALIZER
 from scheduler_plugin.settings import LeaveSettings
 

@@ -24,17 +24,11 @@ from binder.api import (
     SharingRecorder,
     WarningRecorder,
 )
-from kube.api import (
-    WORK_QUEUE_FIGURES,
-    After,
-    ApiClient,
-    EventRecorder,
-    Reconciler,
-    Result,
-    connect,
-    trace_to,
-    wall_clock,
-)
+from kube.calls.api import ApiClient, connect
+from kube.events.api import EventRecorder
+from kube.processes.api import trace_to
+from kube.reconciling.api import WORK_QUEUE_FIGURES, After, Reconciler, Result
+from kube.wall_clock import wall_clock
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,

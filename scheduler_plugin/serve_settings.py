@@ -12,17 +12,17 @@ from typing import Annotated
 import typer
 
 from driver.api import DRIVER_NAME
-from kube.api import (
-    SECRETS,
+from kube.kinds import SECRETS
+from kube.processes.api import (
     Config,
     Kubeconfig,
     LogFormat,
     LogLevel,
-    ObjectPath,
     TracingEndpoint,
     not_empty,
     parsed,
 )
+from kube.resources import ObjectPath
 from scheduler_plugin import settings_texts as texts
 from scheduler_plugin.accounting_arguments import ReleaseSettings
 from scheduler_plugin.cleanup.stale_claims import GRACE as LEFTOVER_GRACE

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kube.api import Config, Kubeconfig, LogLevel
+from kube.processes.api import Config, Kubeconfig, LogLevel
 from scheduler_plugin.settings import InUseSettings, LeaveSettings
 
 IN_USE = (

@@ -8,8 +8,9 @@ from typing import NoReturn
 
 import uvloop
 
-from kube.api import STUCK_SECONDS, CertificateError, log_to_stderr, run_process
 from kube.http_server import CannotListenError
+from kube.live_tls import CertificateError
+from kube.processes.api import STUCK_SECONDS, log_to_stderr, run_process
 from webhook.serve_main import serve_webhook
 from webhook.settings import parse_settings
 

@@ -8,9 +8,11 @@ from contextlib import suppress
 
 from driver.api import AKRI_GROUP, Problem
 from driver.handler_checks import HANDLER_NAMES, configuration_flaws
-from kube.api import ApiError, JsonObject
+from kube.calls.api import ApiError
+from kube.objects import JsonObject
 from kube.shapes.reading import UnreadableError
-from scheduler_plugin.api import GROUP, PodClaim
+from scheduler_plugin.objects.api import PodClaim
+from scheduler_plugin.objects.names import GROUP
 from webhook import reviews
 from webhook.cluster import Cluster
 from webhook.findings import NOTHING_FOUND, Findings, refused

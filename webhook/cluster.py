@@ -13,34 +13,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from kube.api import (
-    CLAIMS,
-    CLASSES,
-    CONFIGURATIONS,
-    INSTANCES,
-    NAMESPACES,
-    QUEUES,
-    TEMPLATES,
-    ApiClient,
-    ApiError,
-    Backoff,
-    Change,
-    Deleted,
-    Modified,
-    NotFoundError,
-    ObjectPath,
-    Resource,
-    Store,
-)
-from scheduler_plugin.api import (
-    AccountingSettings,
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, ApiError, NotFoundError
+from kube.kinds import CLAIMS, CLASSES, CONFIGURATIONS, INSTANCES, NAMESPACES, QUEUES, TEMPLATES
+from kube.resources import ObjectPath, Resource
+from kube.stores.api import Change, Deleted, Modified, Store
+from scheduler_plugin.accounting.api import QueueTree
+from scheduler_plugin.objects.api import (
     Catalog,
     ClaimTemplateView,
     ClaimView,
     InstanceView,
     NamespaceView,
-    QueueName,
-    QueueTree,
     claim_template_view,
     claim_view,
     class_view,
@@ -48,6 +32,7 @@ from scheduler_plugin.api import (
     namespace_view,
     parse_queue,
 )
+from scheduler_plugin.objects.names import AccountingSettings, QueueName
 from webhook.lookups import Lookups
 from webhook.rules.configurations import configuration_view, handler_reports
 from webhook.rules.rule_context import PodSettings, RuleContext

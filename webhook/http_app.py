@@ -23,7 +23,8 @@ from fastapi.middleware import Middleware
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from kube.api import ApiError, log_context
+from kube.calls.api import ApiError
+from kube.processes.api import log_context
 from webhook import reviews
 from webhook.http_limits import ClientLimits
 from webhook.lookups import BusyError

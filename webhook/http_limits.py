@@ -12,7 +12,7 @@ import asyncio
 from fastapi import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kube.api import FairLimit
+from kube.fair_limit import FairLimit
 from webhook.lookups import CLIENT
 
 BODY_SECONDS = 5.0

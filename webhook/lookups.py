@@ -17,7 +17,10 @@ from typing import TypeVar
 
 from cachetools import TTLCache
 
-from kube.api import ClientSemaphore, KeyLocks, NotFoundError, ObjectPath
+from kube.calls.api import NotFoundError
+from kube.client_semaphore import ClientSemaphore
+from kube.key_locks import KeyLocks
+from kube.resources import ObjectPath
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from kube.api import WORK_QUEUE_FIGURES
+from kube.reconciling.api import WORK_QUEUE_FIGURES
 from webhook.reviews import Answer, Review
 
 __all__ = ["CONTENT_TYPE_LATEST", "Answered", "page"]

@@ -9,8 +9,9 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NoReturn
 
-from kube.api import ApiClient, LiveTls, TlsFiles, connect, follow_files, show_files
+from kube.calls.api import ApiClient, connect
 from kube.http_server import Ending, serving
+from kube.live_tls import LiveTls, TlsFiles, follow_files, show_files
 from webhook.apiserver import Admission
 from webhook.certificates.apiserver import CertificateController
 from webhook.certificates.rotation import OwnCa

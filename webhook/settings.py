@@ -15,19 +15,19 @@ from typing import Annotated, Any
 import typer
 
 from driver.api import DRIVER_NAME
-from kube.api import (
+from kube.live_tls import TlsFiles
+from kube.processes.api import (
     Config,
     Kubeconfig,
     LogFormat,
     LogLevel,
-    TlsFiles,
     commands,
     not_empty,
     parsed,
     refuse,
     settings_of,
 )
-from scheduler_plugin.api import QUEUE_LABEL, AccountingSettings
+from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings
 from webhook import arguments as texts
 from webhook.certificates.rotation import OwnCa
 from webhook.rules.rule_context import Hold, OtherSchedulers, PodSettings

@@ -18,26 +18,25 @@ from binder.bindings.claim_writes import (
     may_be_rolled_back,
     steps,
 )
-from kube.api import (
-    CLAIMS,
+from kube.calls.api import (
     ApiClient,
     ApiError,
     ConflictError,
-    JsonObject,
     NotFoundError,
-    ObjectPath,
     Preconditions,
     RetryableError,
     WriteOptions,
 )
-from scheduler_plugin.api import (
+from kube.kinds import CLAIMS
+from kube.objects import JsonObject
+from kube.resources import ObjectPath
+from scheduler_plugin.cleanup.api import ClaimCleared, OwnerExitTime
+from scheduler_plugin.objects.api import (
     BindFailed,
-    ClaimCleared,
     ClaimOwner,
     ClaimsChanged,
     Fence,
     FencedError,
-    OwnerExitTime,
     check_fence,
 )
 

@@ -14,12 +14,9 @@ from typing import Any
 from kube.shapes.claims import Claim
 from kube.shapes.metadata import NO_METADATA, metadata_of
 from kube.shapes.reading import JsonObject, own_text, read_as
-from scheduler_plugin.api import (
-    OWNER_LEFT_AT_ANNOTATION,
-    OWNER_POD_ANNOTATION,
-    ClaimCleared,
-    ClaimOwner,
-)
+from scheduler_plugin.cleanup.api import ClaimCleared
+from scheduler_plugin.objects.api import ClaimOwner
+from scheduler_plugin.objects.names import OWNER_LEFT_AT_ANNOTATION, OWNER_POD_ANNOTATION
 
 
 @dataclass(frozen=True, slots=True)

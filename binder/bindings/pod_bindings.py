@@ -8,7 +8,8 @@ from typing import Any
 
 from kube.shapes.pods import NO_SPEC, Pod
 from kube.shapes.reading import JsonObject, read_as
-from scheduler_plugin.api import QUEUE_ANNOTATION, BindRequest
+from scheduler_plugin.objects.api import BindRequest
+from scheduler_plugin.objects.names import QUEUE_ANNOTATION
 
 
 class BindingState(Enum):

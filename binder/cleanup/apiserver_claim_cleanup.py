@@ -21,29 +21,12 @@ from binder import apiserver_events
 from binder.cleanup.apiserver_cleanup_steps import Steps
 from binder.cleanup.periods import Periods
 from binder.evictions.apiserver_evictions import EVICTED_SECONDS, HELD_BACK, HeldBackError
-from kube.api import (
-    After,
-    ConflictError,
-    Done,
-    Failed,
-    KeyedBackoff,
-    NotFoundError,
-    PermanentError,
-    Reconciler,
-    Result,
-    UnavailableError,
-    log_context,
-)
-from scheduler_plugin.api import (
-    ClaimUid,
-    EvictForeign,
-    Fence,
-    FencedError,
-    QueueName,
-    RequeueAt,
-    Step,
-    lost_queue,
-)
+from kube.calls.api import ConflictError, NotFoundError, PermanentError, UnavailableError
+from kube.processes.api import log_context
+from kube.reconciling.api import After, Done, Failed, KeyedBackoff, Reconciler, Result
+from scheduler_plugin.cleanup.api import EvictForeign, RequeueAt, Step, lost_queue
+from scheduler_plugin.objects.api import Fence, FencedError
+from scheduler_plugin.objects.names import ClaimUid, QueueName
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,10 @@ from datetime import datetime
 from binder import apiserver_events
 from binder.bindings.apiserver_claims import ClaimWriter
 from binder.evictions.apiserver_evictions import Evictor, HeldBackError
-from kube.api import CLAIMS, ConflictError, Event
-from scheduler_plugin.api import (
+from kube.calls.api import ConflictError
+from kube.events.api import Event
+from kube.kinds import CLAIMS
+from scheduler_plugin.cleanup.api import (
     Attribution,
     ClaimCleanup,
     ClaimCleared,

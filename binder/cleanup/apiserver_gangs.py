@@ -20,22 +20,20 @@ from binder import apiserver_events
 from binder.cleanup.periods import Periods
 from binder.evictions.apiserver_evictions import EVICTED_SECONDS, Evictor, HeldBackError
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
-from kube.api import After, Done, Event, Failed, Reconciler, Result
-from scheduler_plugin.api import (
+from kube.events.api import Event
+from kube.reconciling.api import After, Done, Failed, Reconciler, Result
+from scheduler_plugin.accounting.api import GroupChanged, PodChanged, World, WorldChange
+from scheduler_plugin.cleanup.api import (
     EvictGang,
-    FencedError,
-    GroupChanged,
     GroupKey,
     MarkStale,
     MarkWhole,
-    PodChanged,
     PodToEvict,
-    PodUid,
     RequeueAt,
-    World,
-    WorldChange,
     gang_step,
 )
+from scheduler_plugin.objects.api import FencedError
+from scheduler_plugin.objects.names import PodUid
 
 logger = logging.getLogger(__name__)
 

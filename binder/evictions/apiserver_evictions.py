@@ -12,21 +12,21 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from binder.evictions.disruption_budgets import CoveredPod, covered_pod, disruption_budget, too_many
-from kube.api import (
-    BUDGETS,
-    PODS,
+from kube.backoff import Backoff
+from kube.calls.api import (
     ApiClient,
     ApiError,
-    Backoff,
     ConflictError,
-    JsonObject,
     NotFoundError,
     PermanentError,
     WriteOptions,
 )
+from kube.kinds import BUDGETS, PODS
+from kube.objects import JsonObject
 from kube.shapes.pods import Pod
 from kube.shapes.reading import read_as
-from scheduler_plugin.api import Fence, PodToEvict, check_fence
+from scheduler_plugin.cleanup.api import PodToEvict
+from scheduler_plugin.objects.api import Fence, check_fence
 
 BUDGET_CAUSE = "DisruptionBudget"
 

@@ -14,7 +14,7 @@ from kube.shapes.budgets import NO_SPEC, NO_STATUS, Budget
 from kube.shapes.pods import NO_STATUS as NO_POD_STATUS
 from kube.shapes.pods import Pod
 from kube.shapes.reading import JsonObject, read_as
-from scheduler_plugin.api import LabelSelector, selector_of
+from scheduler_plugin.objects.api import LabelSelector, selector_of
 
 
 @dataclass(frozen=True, slots=True)

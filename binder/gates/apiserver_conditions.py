@@ -15,25 +15,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import NoReturn
 
 from binder.gates.apiserver_gate_writes import GateWrites
-from kube.api import (
-    ApiError,
-    Backoff,
-    ConflictError,
-    Done,
-    Failed,
-    NotFoundError,
-    Reconciler,
-    Result,
-)
-from scheduler_plugin.api import (
-    FencedError,
-    GateCondition,
-    GateKeeper,
-    PodChanged,
-    PodUid,
-    WorldChange,
-    has_stale_condition,
-)
+from kube.backoff import Backoff
+from kube.calls.api import ApiError, ConflictError, NotFoundError
+from kube.reconciling.api import Done, Failed, Reconciler, Result
+from scheduler_plugin.accounting.api import PodChanged, WorldChange
+from scheduler_plugin.objects.api import FencedError
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.waiting.api import GateCondition, GateKeeper, has_stale_condition
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
-from kube.api import PODS, Done, Event, ObjectReference, Reconciler, Result
-from scheduler_plugin.api import ADMIT, Fence, GateCondition, PodUid, World
+from kube.events.api import Event, ObjectReference
+from kube.kinds import PODS
+from kube.reconciling.api import Done, Reconciler, Result
+from scheduler_plugin.accounting.api import World
+from scheduler_plugin.objects.api import Fence
+from scheduler_plugin.objects.names import ADMIT, PodUid
+from scheduler_plugin.waiting.api import GateCondition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,30 +19,20 @@ from datetime import datetime
 from typing import NoReturn
 
 from binder.gates.apiserver_gate_writes import GateStaysError, GateWrites
-from kube.api import (
+from kube.backoff import Backoff
+from kube.calls.api import (
     ApiError,
-    Backoff,
     ConflictError,
-    Done,
-    Failed,
     NotFoundError,
-    Reconciler,
-    Result,
     ServerFaultError,
     UnauthorizedError,
     UnavailableError,
-    failed_call,
-    log_context,
 )
-from scheduler_plugin.api import (
-    Admission,
-    FencedError,
-    GateKeeper,
-    GateRemoval,
-    PodUid,
-    Retry,
-    fits_condition,
-)
+from kube.processes.api import log_context
+from kube.reconciling.api import Done, Failed, Reconciler, Result, failed_call
+from scheduler_plugin.objects.api import FencedError
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.waiting.api import Admission, GateKeeper, GateRemoval, Retry, fits_condition
 
 logger = logging.getLogger(__name__)
 

@@ -15,15 +15,12 @@ from binder.gates.apiserver_conditions import ConditionSettings, ConditionWriter
 from binder.gates.apiserver_gate_events import GateEventSettings
 from binder.gates.apiserver_gate_removals import GateRemovals, RemovalSettings
 from binder.gates.apiserver_gate_writes import GateWrites
-from kube.api import After, Failed, Reconciler, Result
-from scheduler_plugin.api import (
-    ClaimChanged,
-    ClaimUid,
+from kube.reconciling.api import After, Failed, Reconciler, Result
+from scheduler_plugin.accounting.api import ClaimChanged, OtherChanged, WorldChange
+from scheduler_plugin.objects.names import ClaimUid, PodUid
+from scheduler_plugin.waiting.api import (
     GateCondition,
-    OtherChanged,
-    PodUid,
     RefusedPods,
-    WorldChange,
     gate_keeper,
     restore_assumption,
     untried_pods,

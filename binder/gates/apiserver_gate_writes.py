@@ -9,30 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from kube.api import (
-    PODS,
+from kube.calls.api import (
     ApiClient,
     ConflictError,
-    JsonObject,
     NotFoundError,
-    ObjectPath,
     PermanentError,
     Preconditions,
     ServerFaultError,
     WriteOptions,
 )
-from scheduler_plugin.api import (
-    ADMITTED_CONDITION,
-    FIELD_MANAGER,
-    QUOTA_GATE,
-    Fence,
-    GateCondition,
-    GateRemoval,
-    Inventory,
-    PodView,
-    World,
-    check_fence,
-)
+from kube.kinds import PODS
+from kube.objects import JsonObject
+from kube.resources import ObjectPath
+from scheduler_plugin.accounting.api import World
+from scheduler_plugin.objects.api import Fence, PodView, check_fence
+from scheduler_plugin.objects.names import ADMITTED_CONDITION, FIELD_MANAGER, QUOTA_GATE
+from scheduler_plugin.reclaiming.api import Inventory
+from scheduler_plugin.waiting.api import GateCondition, GateRemoval
 
 
 class GateStaysError(Exception):

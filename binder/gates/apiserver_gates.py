@@ -20,16 +20,12 @@ from typing import NoReturn
 from binder.gates.apiserver_gate_events import GateEvents
 from binder.gates.apiserver_gate_terms import GateSettings, Term
 from binder.gates.apiserver_gate_writes import GateWrites
-from kube.api import After, Backoff, Event, Reconciler, Result
-from scheduler_plugin.api import (
-    ClaimUid,
-    PodChanged,
-    PodUid,
-    QueueName,
-    RefusedPods,
-    WaitingPod,
-    WorldChange,
-)
+from kube.backoff import Backoff
+from kube.events.api import Event
+from kube.reconciling.api import After, Reconciler, Result
+from scheduler_plugin.accounting.api import PodChanged, WorldChange
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
+from scheduler_plugin.waiting.api import RefusedPods, WaitingPod
 
 TERM = "term"
 """The only key."""

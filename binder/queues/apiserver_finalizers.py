@@ -14,41 +14,30 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
-from kube.api import (
-    QUEUES,
-    After,
-    ApiClient,
-    ApiError,
-    Backoff,
-    Done,
-    JsonObject,
-    KeyLocks,
-    NotFoundError,
-    Preconditions,
-    Reconciler,
-    Result,
-    WriteOptions,
-    failed_call,
-)
-from scheduler_plugin.api import (
-    CHARGES_FINALIZER,
-    NO_QUEUE,
-    QUEUE_KIND,
-    BinderProtocol,
-    BindFailed,
-    BindRequest,
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, ApiError, NotFoundError, Preconditions, WriteOptions
+from kube.key_locks import KeyLocks
+from kube.kinds import QUEUES
+from kube.objects import JsonObject
+from kube.reconciling.api import After, Done, Reconciler, Result, failed_call
+from scheduler_plugin.accounting.api import World
+from scheduler_plugin.cleanup.api import (
     ChargedQueues,
-    ClaimsChanged,
-    Fence,
-    FencedError,
     FinalizerWrite,
-    Outcome,
-    QueueName,
-    World,
-    check_fence,
     is_charged,
     without_finalizer,
 )
+from scheduler_plugin.objects.api import (
+    BinderProtocol,
+    BindFailed,
+    BindRequest,
+    ClaimsChanged,
+    Fence,
+    FencedError,
+    Outcome,
+    check_fence,
+)
+from scheduler_plugin.objects.names import CHARGES_FINALIZER, NO_QUEUE, QUEUE_KIND, QueueName
 
 logger = logging.getLogger(__name__)
 

@@ -16,34 +16,16 @@ from functools import partial
 from typing import NoReturn
 
 from binder.queues.status_rate_limits import StatusRateLimits
-from kube.api import (
-    QUEUES,
-    After,
-    ApiClient,
-    ApiError,
-    Backoff,
-    Change,
-    Deleted,
-    Done,
-    JsonObject,
-    Preconditions,
-    Reconciler,
-    Result,
-    Store,
-    WriteOptions,
-    failed_call,
-    wall_clock,
-)
-from scheduler_plugin.api import (
-    FIELD_MANAGER,
-    QUEUE_KIND,
-    Fence,
-    QueueName,
-    QueueObject,
-    QueueStatuses,
-    World,
-    queue_object,
-)
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, ApiError, Preconditions, WriteOptions
+from kube.kinds import QUEUES
+from kube.objects import JsonObject
+from kube.reconciling.api import After, Done, Reconciler, Result, failed_call
+from kube.stores.api import Change, Deleted, Store
+from kube.wall_clock import wall_clock
+from scheduler_plugin.accounting.api import QueueObject, QueueStatuses, World, queue_object
+from scheduler_plugin.objects.api import Fence
+from scheduler_plugin.objects.names import FIELD_MANAGER, QUEUE_KIND, QueueName
 
 logger = logging.getLogger(__name__)
 

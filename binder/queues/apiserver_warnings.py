@@ -15,18 +15,13 @@ from typing import NoReturn
 
 from cachetools import TTLCache
 
-from kube.api import CLAIMS, PODS, After, Done, Event, ObjectReference, Reconciler, Result
-from scheduler_plugin.api import (
-    Fence,
-    ForeignPods,
-    PodChanged,
-    Reason,
-    SharedClaim,
-    SharedClaims,
-    UnattributedPods,
-    World,
-    WorldChange,
-)
+from kube.events.api import Event, ObjectReference
+from kube.kinds import CLAIMS, PODS
+from kube.reconciling.api import After, Done, Reconciler, Result
+from scheduler_plugin.accounting.api import PodChanged, World, WorldChange
+from scheduler_plugin.cleanup.api import ForeignPods, SharedClaim, SharedClaims, UnattributedPods
+from scheduler_plugin.objects.api import Fence
+from scheduler_plugin.objects.names import Reason
 
 logger = logging.getLogger(__name__)
 

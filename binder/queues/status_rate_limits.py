@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kube.backoff import Backoff, no_jitter
-from scheduler_plugin.api import QueueName
+from scheduler_plugin.objects.names import QueueName
 
 
 @dataclass(frozen=True, slots=True)

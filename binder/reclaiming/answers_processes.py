@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from kube.api import CelProcess, TooSlowError, digest_of
-from scheduler_plugin.api import (
+from kube.cel.api import CelProcess, TooSlowError, digest_of
+from scheduler_plugin.objects.api import DeviceId
+from scheduler_plugin.reclaiming.api import (
     Answers,
     DeviceCriteria,
-    DeviceId,
     Expressions,
     OfferedDevices,
     Unanswered,

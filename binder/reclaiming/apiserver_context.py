@@ -8,8 +8,8 @@ from datetime import datetime
 
 from binder import apiserver_events
 from binder.reclaiming.apiserver_reclaim_writes import ReclaimWrites
-from kube.api import Event
-from scheduler_plugin.api import World
+from kube.events.api import Event
+from scheduler_plugin.accounting.api import World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,17 +17,12 @@ from typing import NoReturn
 
 from binder.reclaiming.apiserver_context import ReclaimContext
 from binder.reclaiming.apiserver_misses import FREE_SECONDS, MissKeeper
-from kube.api import After, Done, Reconciler, Result
-from scheduler_plugin.api import (
-    Hold,
-    MissedNodes,
-    Outlook,
-    PodUid,
-    PodView,
-    hold_of,
-    outlook,
-    placement_class,
-)
+from kube.reconciling.api import After, Done, Reconciler, Result
+from scheduler_plugin.accounting.api import Hold
+from scheduler_plugin.judging.api import placement_class
+from scheduler_plugin.objects.api import PodView
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.reclaiming.api import MissedNodes, Outlook, hold_of, outlook
 
 LOOK_SECONDS = 5.0
 """How often the outlook of a hold is checked."""

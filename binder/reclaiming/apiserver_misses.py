@@ -12,17 +12,13 @@ from typing import NoReturn
 
 from binder import apiserver_events
 from binder.reclaiming.apiserver_context import ReclaimContext
-from kube.api import Done, PermanentError, Reconciler, Result
-from scheduler_plugin.api import (
-    Hold,
-    MissedNodes,
-    Outlook,
-    PodUid,
-    PodView,
-    outlook,
-    placement_class,
-    read_missed,
-)
+from kube.calls.api import PermanentError
+from kube.reconciling.api import Done, Reconciler, Result
+from scheduler_plugin.accounting.api import Hold
+from scheduler_plugin.judging.api import placement_class
+from scheduler_plugin.objects.api import PodView, read_missed
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.reclaiming.api import MissedNodes, Outlook, outlook
 
 logger = logging.getLogger(__name__)
 

@@ -11,18 +11,12 @@ from typing import NamedTuple, NoReturn
 
 from binder.reclaiming.answers_processes import SelectorEvaluator
 from binder.reclaiming.apiserver_context import ReclaimContext
-from kube.api import (
-    CelProcess,
-    Done,
-    Failed,
-    NotEvaluatedError,
-    Reconciler,
-    Result,
-    digest_of,
-)
-from scheduler_plugin.api import (
+from kube.cel.api import CelProcess, NotEvaluatedError, digest_of
+from kube.reconciling.api import Done, Failed, Reconciler, Result
+from scheduler_plugin.objects.api import STRIDE, PodView
+from scheduler_plugin.objects.names import PodUid
+from scheduler_plugin.reclaiming.api import (
     NONE_EXCLUDED,
-    STRIDE,
     DeviceCriteria,
     DeviceRequest,
     ExcludedPods,
@@ -31,8 +25,6 @@ from scheduler_plugin.api import (
     MissedNodes,
     NoCandidates,
     NodePlacements,
-    PodUid,
-    PodView,
     demands_of,
     evaluable,
     gang_of,

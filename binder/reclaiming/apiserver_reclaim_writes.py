@@ -8,17 +8,15 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 
 from binder.evictions.apiserver_evictions import Evictor
-from kube.api import PODS, ApiClient, ApiError, JsonObject, Preconditions, WriteOptions
-from scheduler_plugin.api import (
+from kube.calls.api import ApiClient, ApiError, Preconditions, WriteOptions
+from kube.kinds import PODS
+from kube.objects import JsonObject
+from scheduler_plugin.objects.api import Fence, FencedError, PodView, check_fence, missed_text
+from scheduler_plugin.objects.names import (
     MISSED_CONDITION,
     RECLAIMING_CONDITION,
     SELECTORS_CONDITION,
     STALE_CONDITION,
-    Fence,
-    FencedError,
-    PodView,
-    check_fence,
-    missed_text,
 )
 
 logger = logging.getLogger(__name__)

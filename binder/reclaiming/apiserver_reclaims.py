@@ -22,23 +22,20 @@ from binder.reclaiming.apiserver_holds import HoldKeeper
 from binder.reclaiming.apiserver_misses import MissKeeper
 from binder.reclaiming.apiserver_placements import PlacementSource
 from binder.reclaiming.apiserver_targets import TargetEvictor
-from kube.api import After, Reconciler, Result
+from kube.reconciling.api import After, Reconciler, Result
 from kube.shapes.times import time_of
-from scheduler_plugin.api import (
+from scheduler_plugin.accounting.api import Hold, PodChanged, WorldChange
+from scheduler_plugin.objects.api import PodView
+from scheduler_plugin.objects.names import PodUid, QueueName
+from scheduler_plugin.reclaiming.api import (
     Cycle,
     Decision,
-    Hold,
     InProgress,
     Inventory,
     MissedNodes,
     NoCandidates,
-    PodChanged,
-    PodUid,
-    PodView,
-    QueueName,
     QueueOrder,
     Targets,
-    WorldChange,
     may_want_device,
 )
 

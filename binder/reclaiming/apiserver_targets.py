@@ -19,19 +19,18 @@ from binder.evictions.apiserver_evictions import EVICTED_SECONDS, HELD_BACK, Hel
 from binder.reclaiming.apiserver_context import ReclaimContext
 from binder.reclaiming.apiserver_holds import HoldKeeper
 from binder.reclaiming.prometheus_reclaims import PUT_OFF
-from kube.api import ApiError, Backoff, KeyedBackoff
-from scheduler_plugin.api import (
-    DEVICE_RECLAIMED,
+from kube.backoff import Backoff
+from kube.calls.api import ApiError
+from kube.reconciling.api import KeyedBackoff
+from scheduler_plugin.cleanup.api import PodToEvict
+from scheduler_plugin.judging.api import equivalence_class
+from scheduler_plugin.objects.api import FencedError, held_text
+from scheduler_plugin.objects.names import DEVICE_RECLAIMED, PodUid, QueueName
+from scheduler_plugin.reclaiming.api import (
     EvictionLimit,
     ExcludedPods,
-    FencedError,
-    PodToEvict,
-    PodUid,
-    QueueName,
     QueueShares,
     Targets,
-    equivalence_class,
-    held_text,
     is_due,
 )
 

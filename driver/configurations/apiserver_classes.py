@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 
 from driver.configurations.classes import ApplyClass, ClassDecision, probe_class
 from driver.plumbing.apiserver import delete, each
-from kube.api import CLASSES, ApiClient, JsonObject, NotFoundError, Preconditions, WriteOptions
+from kube.calls.api import ApiClient, NotFoundError, Preconditions, WriteOptions
+from kube.kinds import CLASSES
+from kube.objects import JsonObject
 
 
 async def probe_extended_resources(client: ApiClient) -> bool | None:

@@ -34,7 +34,9 @@ from driver.plumbing.disk import real_path
 from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.renewals import Resolve
 from driver.publishing.desired.deductions import holds_slots
-from kube.api import ApiClient, Event, Store
+from kube.calls.api import ApiClient
+from kube.events.api import Event
+from kube.stores.api import Store
 
 PAUSE_SECONDS = 1.0
 """Pause until all watches have caught up with the release of the last slot."""

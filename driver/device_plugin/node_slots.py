@@ -38,17 +38,11 @@ from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots, usage_problems
 from driver.names import attribute_value
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
-from kube.api import (
-    INSTANCES,
-    Added,
-    ApiClient,
-    Change,
-    Deleted,
-    Done,
-    Event,
-    Modified,
-    ObjectReference,
-)
+from kube.calls.api import ApiClient
+from kube.events.api import Event, ObjectReference
+from kube.kinds import INSTANCES
+from kube.reconciling.api import Done
+from kube.stores.api import Added, Change, Deleted, Modified
 
 logger = logging.getLogger(__name__)
 

@@ -18,16 +18,10 @@ from driver.instances.stored.objects import (
 from driver.names import label_value
 from driver.plumbing.apiserver import delete, each, field_manager
 from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
-from kube.api import (
-    INSTANCES,
-    ApiClient,
-    ConflictError,
-    InvalidError,
-    JsonObject,
-    Preconditions,
-    Selection,
-    WriteOptions,
-)
+from kube.calls.api import ApiClient, ConflictError, InvalidError, Preconditions, WriteOptions
+from kube.kinds import INSTANCES
+from kube.objects import JsonObject
+from kube.resources import Selection
 from kube.shapes.metadata import metadata_of
 from kube.shapes.reading import read_as
 

@@ -49,27 +49,12 @@ from driver.offer_paths import OfferPath
 from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.shapes.instances import InstanceObject
-from kube.api import (
-    INSTANCES,
-    NODES,
-    PODS,
-    After,
-    ApiClient,
-    ApiError,
-    Change,
-    ConflictError,
-    Deleted,
-    Done,
-    Event,
-    EventType,
-    NotFoundError,
-    ObjectReference,
-    Result,
-    Store,
-    WatchSettings,
-    WriteOptions,
-)
+from kube.calls.api import ApiClient, ApiError, ConflictError, NotFoundError, WriteOptions
+from kube.events.api import Event, EventType, ObjectReference
+from kube.kinds import INSTANCES, NODES, PODS
+from kube.reconciling.api import After, Done, Result
 from kube.shapes.nodes import Node
+from kube.stores.api import Change, Deleted, Store, WatchSettings
 
 logger = logging.getLogger(__name__)
 

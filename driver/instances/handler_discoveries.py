@@ -26,7 +26,7 @@ from driver.handlers.handler_sources import (
     question_of,
 )
 from driver.instances.inventory import Heard
-from kube.api import Backoff
+from kube.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 

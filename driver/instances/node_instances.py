@@ -31,19 +31,11 @@ from driver.names import label_value
 from driver.plumbing.apiserver_reconcilers import ALL, put_right, whole_reconciler
 from driver.plumbing.worker_threads import in_thread_if_many
 from driver.shapes.instances import InstanceObject
-from kube.api import (
-    After,
-    ApiClient,
-    ApiError,
-    Change,
-    Deleted,
-    Done,
-    JsonObject,
-    Result,
-    Store,
-    WatchSettings,
-)
+from kube.calls.api import ApiClient, ApiError
+from kube.objects import JsonObject
+from kube.reconciling.api import After, Done, Result
 from kube.shapes.metadata import metadata_of
+from kube.stores.api import Change, Deleted, Store, WatchSettings
 
 logger = logging.getLogger(__name__)
 

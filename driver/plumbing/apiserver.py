@@ -13,14 +13,9 @@ from driver.api import (
     DRIVER_NAME,
     NodeName,
 )
-from kube.api import (
-    ApiClient,
-    ApiError,
-    Backoff,
-    NotFoundError,
-    Preconditions,
-    Resource,
-)
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, ApiError, NotFoundError, Preconditions
+from kube.resources import Resource
 
 WRITES_AT_ONCE = 8
 

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from driver.plumbing.apiserver import BACKOFF
 from driver.plumbing.prometheus import RECONCILE_SECONDS, RECONCILES, counted
-from kube.api import Change, Deleted, Reconciler, Result
+from kube.reconciling.api import Reconciler, Result
+from kube.stores.api import Change, Deleted
 
 K = TypeVar("K", bound=Hashable)
 

@@ -16,7 +16,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kube.api import WORK_QUEUE_FIGURES
+from kube.reconciling.api import WORK_QUEUE_FIGURES
 
 logger = logging.getLogger(__name__)
 

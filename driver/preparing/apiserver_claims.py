@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from driver.api import ClaimUid, NodeName
 from driver.preparing.files.prepared import ClaimReference, Home
 from driver.preparing.grants.claims import Failure
-from kube.api import CLAIMS, NAMESPACES, NODES, ApiClient, NotFoundError
+from kube.calls.api import ApiClient, NotFoundError
+from kube.kinds import CLAIMS, NAMESPACES, NODES
 from kube.shapes.full_claims import FullClaim
 from kube.shapes.metadata import metadata_of
 from kube.shapes.reading import read_as

@@ -19,18 +19,16 @@ from driver.preparing.device_status import is_stored, status_apply
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims
-from kube.api import (
-    CLAIMS,
-    After,
+from kube.calls.api import (
     ApiClient,
     ConflictError,
-    Done,
     ForbiddenError,
     InvalidError,
     NotFoundError,
-    Result,
     WriteOptions,
 )
+from kube.kinds import CLAIMS
+from kube.reconciling.api import After, Done, Result
 
 logger = logging.getLogger(__name__)
 

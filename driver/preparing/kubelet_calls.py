@@ -20,7 +20,7 @@ from driver.preparing.files.cdi import unusable_properties
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Failure, consumers, reference_problem
 from driver.preparing.grants.rival_claims import Renewal
-from kube.api import log_context, note_span
+from kube.processes.api import log_context, note_span
 
 logger = logging.getLogger(__name__)
 

@@ -37,7 +37,7 @@ from driver.preparing.grants.renewals import OnHost, concerned, renew
 from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.kubelet_calls import ClaimCalls, log_renewed, report_prepared
 from driver.preparing.node_cleanup import Cleanup
-from kube.api import now_ns
+from kube.processes.api import now_ns
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,10 @@ from driver.preparing.claim_events import ClaimEvent, change_events, pods_of, ta
 from driver.preparing.files.prepared import ClaimReference
 from driver.preparing.grants.rival_claims import Renewal
 from driver.preparing.kubelet_claims import KubeletClaims
-from kube.api import PODS, After, ApiClient, Done, Event, ObjectReference
+from kube.calls.api import ApiClient
+from kube.events.api import Event, ObjectReference
+from kube.kinds import PODS
+from kube.reconciling.api import After, Done
 from kube.shapes.pods import Pod
 from kube.shapes.reading import read_as
 

@@ -24,7 +24,10 @@ from driver.preparing.files.prepared import PreparedClaim, PreparedClaims
 from driver.preparing.grants.claims import Failure
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.lost_claims import CONFIRM_SECONDS, Use, use_of
-from kube.api import PODS, After, ApiClient, Backoff
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient
+from kube.kinds import PODS
+from kube.reconciling.api import After
 from kube.shapes.pods import Pod
 from kube.shapes.reading import read_as
 

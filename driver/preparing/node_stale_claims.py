@@ -37,7 +37,10 @@ from driver.preparing.stale_claims import (
     staleness,
     uids_of,
 )
-from kube.api import PODS, After, ApiClient, Event, ObjectReference
+from kube.calls.api import ApiClient
+from kube.events.api import Event, ObjectReference
+from kube.kinds import PODS
+from kube.reconciling.api import After
 from kube.shapes.full_claims import FullClaim
 from kube.shapes.metadata import NO_METADATA
 from kube.shapes.pods import Pod

@@ -21,9 +21,12 @@ from functools import partial
 
 from driver.api import DRIVER_NAME, DeviceName
 from driver.plumbing.apiserver import until_done
-from kube.api import CLAIMS, ApiClient, JsonObject, Store, WatchSettings
+from kube.calls.api import ApiClient
+from kube.kinds import CLAIMS
+from kube.objects import JsonObject
 from kube.shapes.claims import Claim
 from kube.shapes.reading import read_as
+from kube.stores.api import Store, WatchSettings
 
 CATCH_UP_SECONDS = 30.0
 

@@ -13,7 +13,7 @@ from driver.offer_paths import OfferPath, taken_path
 from driver.plumbing.apiserver import until_done
 from driver.publishing.apiserver_slices import probe_features
 from driver.publishing.desired.slices import Features
-from kube.api import ApiClient
+from kube.calls.api import ApiClient
 
 logger = logging.getLogger(__name__)
 

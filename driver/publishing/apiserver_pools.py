@@ -21,7 +21,7 @@ from driver.publishing.desired.flapping import Arrivals, seen
 from driver.publishing.desired.local_pools import traces_of, traces_of_instance
 from driver.publishing.desired.pace import Pace
 from driver.publishing.desired.publication import Publication, Supply
-from kube.api import After, Done, Result
+from kube.reconciling.api import After, Done, Result
 
 Decide = Callable[[Supply, Publication], Awaitable[Publication]]
 """The next publication, decided from the supply and from the publication that is written."""

@@ -36,19 +36,18 @@ from driver.publishing.desired.slices import (
     probe_device_nodes,
     probe_slice,
 )
-from kube.api import (
-    NODES,
-    SLICES,
+from kube.calls.api import (
     ApiClient,
     ApiError,
     InvalidError,
-    JsonObject,
     NotFoundError,
     Preconditions,
-    Store,
     WriteOptions,
 )
+from kube.kinds import NODES, SLICES
+from kube.objects import JsonObject
 from kube.shapes.metadata import metadata_of
+from kube.stores.api import Store
 
 
 async def probe_features(client: ApiClient, node: NodeName | None) -> Features | None:

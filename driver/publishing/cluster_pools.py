@@ -40,7 +40,10 @@ from driver.publishing.desired.next_publication import publish
 from driver.publishing.desired.publication import Publication, Supply, claimable_instances
 from driver.publishing.desired.shared_pools import Urgency, nodes_of, shared_supply, urgency
 from driver.publishing.desired.slices import Features
-from kube.api import SLICES, ApiClient, Change, Deleted, Done, Modified, Result, Store
+from kube.calls.api import ApiClient
+from kube.kinds import SLICES
+from kube.reconciling.api import Done, Result
+from kube.stores.api import Change, Deleted, Modified, Store
 
 GATHER_SECONDS = 0.5
 """How long changes of the nodes that see devices are gathered into one reconciliation."""

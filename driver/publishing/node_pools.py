@@ -32,7 +32,10 @@ from driver.publishing.desired.local_pools import Homes
 from driver.publishing.desired.next_publication import publish
 from driver.publishing.desired.publication import Publication, Supply
 from driver.publishing.desired.slices import Features
-from kube.api import SLICES, ApiClient, Change, Deleted, Done, Result, Store
+from kube.calls.api import ApiClient
+from kube.kinds import SLICES
+from kube.reconciling.api import Done, Result
+from kube.stores.api import Change, Deleted, Store
 
 
 class NodePools:

@@ -13,7 +13,7 @@ import typer
 from driver.discovery.handlers import HANDLER_NAMES
 from driver.environment import OWN, VARIABLE
 from driver.handlers.sdk_requests import TlsFiles
-from kube.api import parsed, refuse
+from kube.processes.api import parsed, refuse
 from kube.shapes.times import parse_duration
 
 YesOrNo = Literal["true", "false"]

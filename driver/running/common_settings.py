@@ -20,13 +20,7 @@ from driver.running.arguments import (
     lasting,
     parse_address,
 )
-from kube.api import (
-    Config,
-    Kubeconfig,
-    LogFormat,
-    LogLevel,
-    parsed,
-)
+from kube.processes.api import Config, Kubeconfig, LogFormat, LogLevel, parsed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from driver.running.arguments import (
     variable_patterns,
     variable_prefixes,
 )
-from kube.api import parsed
+from kube.processes.api import parsed
 
 EmbeddedHandlers = Annotated[
     frozenset[str],

@@ -41,11 +41,7 @@ from driver.running.flag_arguments import (
     RegistrationSocket,
     StaleClaimGrace,
 )
-from kube.api import (
-    TracingEndpoint,
-    not_empty,
-    parsed,
-)
+from kube.processes.api import TracingEndpoint, not_empty, parsed
 
 _EMBEDDED = frozenset(HANDLER_NAMES)
 _NETWORK_HANDLERS_GROUP = 65532

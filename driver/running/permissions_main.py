@@ -16,7 +16,8 @@ from driver.configurations.permissions import (
     permissions,
 )
 from driver.running.settings import PermissionsSettings
-from kube.api import CONFIGURATIONS, ApiError, connect
+from kube.calls.api import ApiError, connect
+from kube.kinds import CONFIGURATIONS
 
 STDIN = "-"
 

@@ -35,11 +35,7 @@ from driver.running.flag_arguments import (
     GroupByNodes,
 )
 from driver.running.node_settings import NodeSettings
-from kube.api import (
-    Kubeconfig,
-    commands,
-    settings_of,
-)
+from kube.processes.api import Kubeconfig, commands, settings_of
 
 app = commands("moorage-driver", "Publish the devices of nodes and prepare claims.")
 

@@ -6,16 +6,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from kube.api import (
-    EVENTS,
-    LEASES,
-    PODS,
-    ApiClient,
-    ApiError,
-    JsonObject,
-    NotFoundError,
-    ObjectPath,
-)
+from kube.calls.api import ApiClient, ApiError, NotFoundError
+from kube.kinds import EVENTS, LEASES, PODS
+from kube.objects import JsonObject
+from kube.resources import ObjectPath
 from kube.shapes.events import Event
 from kube.shapes.reading import read_as
 from scheduler_plugin.checking.rivals import (

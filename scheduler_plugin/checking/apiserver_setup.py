@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from kube.api import (
+from kube.calls.api import ApiClient, ApiError, NotFoundError
+from kube.kinds import (
     ACCESS_REVIEWS,
     CLAIMS,
     CLASSES,
@@ -20,15 +21,10 @@ from kube.api import (
     QUEUES,
     SLICES,
     VALIDATING_WEBHOOKS,
-    ApiClient,
-    ApiError,
-    JsonObject,
-    NotFoundError,
-    ObjectPath,
-    Resource,
-    Selection,
-    wall_clock,
 )
+from kube.objects import JsonObject
+from kube.resources import ObjectPath, Resource, Selection
+from kube.wall_clock import wall_clock
 from scheduler_plugin.checking.apiserver_rivals import read_rivals
 from scheduler_plugin.checking.setups import Objects, Permission, Setup, Unread
 from scheduler_plugin.checking.workloads import PART_OF, PERMISSIONS

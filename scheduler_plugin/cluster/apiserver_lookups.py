@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
-from kube.api import ApiError, Done, Reconciler, Result
+from kube.calls.api import ApiError
+from kube.reconciling.api import Done, Reconciler, Result
 
 logger = logging.getLogger(__name__)
 

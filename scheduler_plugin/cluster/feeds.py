@@ -8,14 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeVar
 
-from kube.api import (
-    ApiClient,
-    ApiError,
-    Change,
-    Deleted,
-    Resource,
-    Store,
-)
+from kube.calls.api import ApiClient, ApiError
+from kube.resources import Resource
+from kube.stores.api import Change, Deleted, Store
 from scheduler_plugin.accounting.world_changes import WorldChange
 
 logger = logging.getLogger(__name__)

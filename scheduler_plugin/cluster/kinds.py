@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from driver.shapes.instances import InstanceObject
-from kube.api import (
+from kube.calls.api import ApiClient
+from kube.kinds import (
     CLAIMS,
     CLASSES,
     CONFIGURATIONS,
@@ -17,16 +18,14 @@ from kube.api import (
     PODS,
     QUEUES,
     SLICES,
-    ApiClient,
-    JsonObject,
-    Resource,
-    Store,
-    WatchSettings,
 )
+from kube.objects import JsonObject
+from kube.resources import Resource
 from kube.shapes.claims import Claim
 from kube.shapes.nodes import Node
 from kube.shapes.pods import Pod
 from kube.shapes.slices import Slice
+from kube.stores.api import Store, WatchSettings
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
     GroupChanged,

@@ -17,7 +17,11 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import NoReturn, TypeAlias
 
-from kube.api import CLAIMS, PODS, ApiClient, JsonObject, NotFoundError, Resource, WatchSettings
+from kube.calls.api import ApiClient, NotFoundError
+from kube.kinds import CLAIMS, PODS
+from kube.objects import JsonObject
+from kube.resources import Resource
+from kube.stores.api import WatchSettings
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import WorldChange
 from scheduler_plugin.cluster.kinds import Kinds

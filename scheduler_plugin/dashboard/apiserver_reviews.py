@@ -18,15 +18,11 @@ from hashlib import sha256
 
 from cachetools import LRUCache, TTLCache
 
-from kube.api import (
-    ACCESS_REVIEWS,
-    ApiClient,
-    ApiError,
-    ClientSemaphore,
-    JsonObject,
-    Resource,
-    WriteOptions,
-)
+from kube.calls.api import ApiClient, ApiError, WriteOptions
+from kube.client_semaphore import ClientSemaphore
+from kube.kinds import ACCESS_REVIEWS
+from kube.objects import JsonObject
+from kube.resources import Resource
 from scheduler_plugin.dashboard.parts import Access
 
 TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", namespaced=False)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 
-from kube.api import EVENTS, ApiClient, Store, WatchSettings
+from kube.calls.api import ApiClient
+from kube.kinds import EVENTS
 from kube.shapes.events import Event
 from kube.shapes.metadata import NO_METADATA
 from kube.shapes.reading import JsonObject, read_as
+from kube.stores.api import Store, WatchSettings
 from scheduler_plugin.dashboard.recent_events import Recent, recent_event
 from scheduler_plugin.objects.names import ADMIT, FIELD_MANAGER
 

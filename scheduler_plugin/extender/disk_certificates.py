@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from kube.api import wall_clock
+from kube.wall_clock import wall_clock
 from scheduler_plugin.extender.certificate_files import (
     AUTHORITY,
     CALLER,

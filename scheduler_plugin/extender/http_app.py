@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from starlette.types import Receive, Scope, Send
 
-from kube.api import log_context, note_span, now_ns
+from kube.processes.api import log_context, note_span, now_ns
 from kube.shapes.reading import JsonObject
 from scheduler_plugin.extender.http_bodies import (
     Response,

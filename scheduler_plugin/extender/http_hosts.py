@@ -10,7 +10,7 @@ from __future__ import annotations
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kube.api import is_loopback, why_not_under
+from kube.loopback import is_loopback, why_not_under
 from scheduler_plugin.extender.http_bodies import plain, respond
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kube.api import CertificateError, LiveTls, TlsFiles, follow_files, show_files
 from kube.http_server import Bound, CannotListenError, Ending, Protocol
 from kube.http_server import serving as serving_all
+from kube.live_tls import CertificateError, LiveTls, TlsFiles, follow_files, show_files
 from scheduler_plugin.extender.http_app import DEFAULT_LIMITS, Limits
 from scheduler_plugin.extender.http_bodies import plain, respond
 from scheduler_plugin.extender.http_hosts import LoopbackHosts

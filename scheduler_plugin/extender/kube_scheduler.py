@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from kube.api import ApiError
+from kube.calls.api import ApiError
 from kube.shapes.reading import JsonObject, UnreadableError
 from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
 from scheduler_plugin.cluster.stores import ClusterWorld

@@ -14,7 +14,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from kube.api import ApiError, KeyLocks, log_context
+from kube.calls.api import ApiError
+from kube.key_locks import KeyLocks
+from kube.processes.api import log_context
 from scheduler_plugin.accounting.freshness import (
     claims_to_read,
     stand,

@@ -15,9 +15,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NoReturn
 
-from kube.api import LEASES, ApiClient, ApiError, JsonObject, LeaseView, LeaseWatcher, wall_clock
+from kube.calls.api import ApiClient, ApiError
+from kube.kinds import LEASES
+from kube.leases.api import LeaseView, LeaseWatcher
+from kube.objects import JsonObject
 from kube.shapes.leases import parse_lease
 from kube.shapes.times import read_time
+from kube.wall_clock import wall_clock
 from scheduler_plugin.extender.leadership import (
     NEVER,
     Leadership,

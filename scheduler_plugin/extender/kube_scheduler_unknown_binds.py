@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from kube.api import ApiError
+from kube.calls.api import ApiError
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.due import Due
 from scheduler_plugin.objects.names import PodUid

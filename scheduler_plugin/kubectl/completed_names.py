@@ -6,19 +6,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
 
-from kube.api import (
-    CLAIMS,
-    INSTANCES,
-    NAMESPACES,
-    PODS,
-    QUEUES,
-    SLICES,
-    ApiClient,
-    ApiError,
-    JsonObject,
-    KubeconfigError,
-    connect,
-)
+from kube.calls.api import ApiClient, ApiError, KubeconfigError, connect
+from kube.kinds import CLAIMS, INSTANCES, NAMESPACES, PODS, QUEUES, SLICES
+from kube.objects import JsonObject
 
 SECONDS = 3.0
 """How long the cluster may take to answer: a user waits at the keyboard."""

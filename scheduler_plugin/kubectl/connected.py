@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from kube.api import connect
+from kube.calls.api import connect
 from scheduler_plugin.asking.view_settings import ViewSettings
 from scheduler_plugin.kubectl.cluster_views import show_view
 

@@ -18,7 +18,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from kube.api import is_loopback
+from kube.loopback import is_loopback
 from scheduler_plugin.pages.http_figures import FiguresPage
 from scheduler_plugin.waiting.admissions import WaitingPod, WaitingPodQueries
 

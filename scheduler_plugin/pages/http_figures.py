@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from kube.api import ClientSemaphore
+from kube.client_semaphore import ClientSemaphore
 
 logger = logging.getLogger(__name__)
 

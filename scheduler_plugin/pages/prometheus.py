@@ -20,7 +20,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kube.api import Event
+from kube.events.api import Event
 from scheduler_plugin.accounting.figures.queue_status import reclaimable
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world_views import WorldView

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from binder.api import Binder
-from kube.api import JsonObject
-from scheduler_plugin.api import BindRequest, ClaimOwner, ClaimUid, PodUid, QueueName
+from kube.objects import JsonObject
+from scheduler_plugin.objects.api import BindRequest, ClaimOwner
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 from tests.binder.fake_apiserver import QUEUE, FakeApiServer
 from tests.scheduler_plugin.builders import a_claim_object, a_pod_object, a_result, pod_uid
 

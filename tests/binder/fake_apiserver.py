@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from aiohttp import ServerDisconnectedError
 
-from kube.api import ApiClient
+from kube.calls.api import ApiClient
 from kube.calls.apiserver_transport import Transport
 
 QUEUE = "moorage.dev/queue"

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from binder.api import Binder
-from scheduler_plugin.api import BindRequest, Bound, ClaimOwner, ClaimsChanged
+from scheduler_plugin.objects.api import BindRequest, Bound, ClaimOwner, ClaimsChanged
 from tests.binder.builders import a_bind, a_binder, an_api, an_owner
 from tests.binder.fake_apiserver import OWNER_POD, QUEUE, FakeApiServer, Fault, Happening
 

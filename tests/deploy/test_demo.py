@@ -13,7 +13,7 @@ from moorage_demo.queues import sentence_in
 from moorage_demo.scene import OBJECTS
 from moorage_demo.slots import CAMERA, DOOR
 from moorage_demo.table import Table
-from scheduler_plugin.api import parse_queue
+from scheduler_plugin.objects.api import parse_queue
 
 DENIED = (
     'ClaimSharingDenied: ResourceClaim default/my-disk belongs to queue "vision", which does not'

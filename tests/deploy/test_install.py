@@ -16,7 +16,7 @@ from local_cluster.records import Record, save_record
 from local_cluster.settings import CONTROL_PLANE, PARTS_BESIDE_A_RELEASE, ClusterSettings
 from moorage_demo.install import FIRST_QUEUE, settings_for, welcome
 from moorage_demo.release import after_interruption
-from scheduler_plugin.api import parse_queue
+from scheduler_plugin.objects.api import parse_queue
 from tests.deploy.documents import EXAMPLES
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,9 @@ from driver.api import InstanceName
 from driver.instances.slots.node_pods import NodePod, NodePods
 from driver.instances.slots.slot_writes import SlotWrite
 from driver.instances.slots.slots import InstanceSlots, by_name, instance_slots
-from kube.api import ApiError, Change, Modified, ObjectKey
+from kube.calls.api import ApiError
+from kube.objects import ObjectKey
+from kube.stores.api import Change, Modified
 from tests.driver.slot_builders import ConflictError, FakeInstances
 
 Fault = Callable[[FakeInstances, SlotWrite], bool | ApiError | None]

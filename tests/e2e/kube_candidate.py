@@ -14,7 +14,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from kube.api import ElectionSettings, LeaderElector, LeadershipLostError, connect
+from kube.calls.api import connect
+from kube.leases.api import ElectionSettings, LeaderElector, LeadershipLostError
 
 SETTINGS = ElectionSettings(lease_seconds=3, renew_deadline_seconds=2.0, retry_seconds=0.4)
 

@@ -11,24 +11,17 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from kube.api import (
-    CONFIG_MAPS,
-    NAMESPACES,
-    Added,
+from kube.backoff import Backoff
+from kube.calls.api import (
     AlreadyExistsError,
     ApiClient,
-    Backoff,
-    Change,
-    Deleted,
-    JsonObject,
-    Modified,
     NotFoundError,
-    ObjectKey,
     RetryableError,
-    Store,
-    WatchSettings,
     WriteOptions,
 )
+from kube.kinds import CONFIG_MAPS, NAMESPACES
+from kube.objects import JsonObject, ObjectKey
+from kube.stores.api import Added, Change, Deleted, Modified, Store, WatchSettings
 from local_cluster.api import Cluster
 
 EAGER = WatchSettings(backoff=Backoff(first_seconds=0.1, cap_seconds=0.5), page_size=100)

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kube.api import PODS, ApiClient, JsonObject, connect
+from kube.calls.api import ApiClient, connect
+from kube.kinds import PODS
+from kube.objects import JsonObject
 from local_cluster.api import ApiError, Cluster
 from tests.e2e.test_policies import (
     CLAIMS,

@@ -13,7 +13,8 @@ import pytest
 
 from driver.api import ValueReference
 from driver.handlers.properties.apiserver_properties import NodeProperties
-from kube.api import SECRETS, ApiClient, ForbiddenError, connect
+from kube.calls.api import ApiClient, ForbiddenError, connect
+from kube.kinds import SECRETS
 from local_cluster.api import Cluster
 from tests.driver.builders import a_configuration
 

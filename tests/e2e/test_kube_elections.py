@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kube.api import ApiClient, LeaseWatcher, connect
+from kube.calls.api import ApiClient, connect
+from kube.leases.api import LeaseWatcher
 from local_cluster.api import Cluster
 from tests.e2e.kube_candidate import SETTINGS
 from tests.e2e.kube_world import new_namespace

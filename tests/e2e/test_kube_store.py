@@ -9,16 +9,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kube.api import (
-    CONFIG_MAPS,
-    ApiClient,
-    Backoff,
-    GoneError,
-    Resource,
-    Store,
-    WatchSettings,
-    connect,
-)
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, GoneError, connect
+from kube.kinds import CONFIG_MAPS
+from kube.resources import Resource
+from kube.stores.api import Store, WatchSettings
 from local_cluster.api import Cluster
 from tests.e2e.kube_world import (
     Writer,

@@ -7,24 +7,19 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kube.api import (
-    CONFIG_MAPS,
-    EVENTS,
-    NODES,
+from kube.calls.api import (
     AlreadyExistsError,
     ApiClient,
     ConflictError,
-    Event,
-    EventRecorder,
-    EventType,
     InvalidError,
-    JsonObject,
     NotFoundError,
-    ObjectReference,
     Preconditions,
     WriteOptions,
     connect,
 )
+from kube.events.api import Event, EventRecorder, EventType, ObjectReference
+from kube.kinds import CONFIG_MAPS, EVENTS, NODES
+from kube.objects import JsonObject
 from local_cluster.api import Cluster
 from tests.e2e.kube_world import a_config_map, new_namespace
 

@@ -17,8 +17,10 @@ from driver.api import NodeName
 from driver.devices import device_hash
 from driver.names import label_value
 from driver.running.node_settings import NodeSettings
-from kube.api import CLAIMS, CLASSES, INSTANCES, ApiError, ObjectPath, connect
-from kube.api import NODES as NODES_KIND
+from kube.calls.api import ApiError, connect
+from kube.kinds import CLAIMS, CLASSES, INSTANCES
+from kube.kinds import NODES as NODES_KIND
+from kube.resources import ObjectPath
 from local_cluster import loop_devices
 from local_cluster.api import BUSYBOX_IMAGE, Cluster, ClusterSettings
 from local_cluster.image_build import TAG, build_image

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from driver.models import ConfigurationModel, InstanceModel
-from kube.api import ApiClient, InvalidError, Resource, WriteOptions, connect
+from kube.calls.api import ApiClient, InvalidError, WriteOptions, connect
 from kube.models import Model, flaws
+from kube.resources import Resource
 from local_cluster.api import Cluster
 from scheduler_plugin.models import QueueModel
 from tests.deploy.documents import CRDS

@@ -18,17 +18,10 @@ from uuid import uuid4
 import pytest
 import yaml
 
-from kube.api import (
-    PODS,
-    QUEUES,
-    ApiClient,
-    JsonObject,
-    ObjectPath,
-    PermanentError,
-    Resource,
-    WriteOptions,
-    connect,
-)
+from kube.calls.api import ApiClient, PermanentError, WriteOptions, connect
+from kube.kinds import PODS, QUEUES
+from kube.objects import JsonObject
+from kube.resources import ObjectPath, Resource
 from local_cluster.api import Cluster
 from tests.deploy.documents import CRDS, DEPLOY
 

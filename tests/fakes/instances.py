@@ -12,7 +12,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.api import ConflictError, InvalidError, NotFoundError, ObjectPath, Preconditions
+from kube.calls.api import ConflictError, InvalidError, NotFoundError, Preconditions
+from kube.resources import ObjectPath
 
 Leaf = tuple[str, ...]
 
@@ -38,7 +39,7 @@ class _Object:
 
 @dataclass
 class FakeInstanceServer:
-    """The part of `kube.api.ApiClient` that writes Instances.
+    """The part of `kube.calls.api.ApiClient` that writes Instances.
 
     Attributes:
         kill_after: Writes that are still carried out; then the process dies. None for no end.

@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.api import (
+from kube.calls.api import (
     ConflictError,
     InvalidError,
-    JsonObject,
     NotFoundError,
-    ObjectPath,
     Preconditions,
-    Resource,
     UnavailableError,
 )
+from kube.objects import JsonObject
+from kube.resources import ObjectPath, Resource
 from tests.fakes.instances import KilledError
 
 
 @dataclass
 class FakeSliceServer:
-    """The part of `kube.api.ApiClient` that writes slices.
+    """The part of `kube.calls.api.ApiClient` that writes slices.
 
     Attributes:
         kill_after: Writes that are still carried out; then the process dies. None for no end.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kube.api import ApiClient, connect
+from kube.calls.api import ApiClient, connect
 from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver
 
 

@@ -6,7 +6,7 @@ import asyncio
 import gc
 from collections import Counter
 
-from kube.api import ClientSemaphore
+from kube.client_semaphore import ClientSemaphore
 
 
 class Work:

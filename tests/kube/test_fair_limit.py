@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.api import FairLimit
+from kube.fair_limit import FairLimit
 
 MOST = 12
 CLIENTS = "abc"

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kube.api import KeyLocks
+from kube.key_locks import KeyLocks
 from tests.left_overs import kept_in
 
 

@@ -12,7 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from kube.api import CertificateError, LiveTls, TlsCredential, TlsFiles, follow_files, show_files
+from kube.live_tls import (
+    CertificateError,
+    LiveTls,
+    TlsCredential,
+    TlsFiles,
+    follow_files,
+    show_files,
+)
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec
 from webhook.certificates.authority import new_authority, new_certificate, pem_of

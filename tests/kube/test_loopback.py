@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kube.api import is_loopback, why_not_under
+from kube.loopback import is_loopback, why_not_under
 
 
 @pytest.mark.parametrize(

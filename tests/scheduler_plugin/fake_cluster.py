@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from driver.api import DRIVER_NAME
-from kube.api import UnavailableError
+from kube.calls.api import UnavailableError
 from kube.shapes.reading import JsonObject
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import (

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from aiohttp import ServerDisconnectedError
 
-from kube.api import ApiClient
+from kube.calls.api import ApiClient
 from kube.calls.apiserver_transport import Transport
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange

@@ -7,21 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.api import ApiError
-from scheduler_plugin.api import (
-    AccountingSettings,
+from kube.calls.api import ApiError
+from scheduler_plugin.accounting.api import QueueTree
+from scheduler_plugin.objects.api import (
     Catalog,
     ClaimTemplateView,
     ClaimView,
     ClassView,
     InstanceView,
     NamespaceView,
-    Queue,
-    QueueName,
-    QueueTree,
     ResourceKey,
     claim_template_view,
 )
+from scheduler_plugin.objects.names import AccountingSettings, Queue, QueueName
 from tests.scheduler_plugin.builders import a_queue, a_request, our_class
 from webhook.lookups import BusyError
 from webhook.reviews import AdmissionReview, Review

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import Problem
-from kube.api import UnavailableError
+from kube.calls.api import UnavailableError
 from tests.asgi import status_and_body
 from tests.scheduler_plugin.builders import (
     a_claim,

@@ -8,8 +8,11 @@ from typing import NoReturn, cast
 
 import pytest
 
-from kube.api import ApiClient, Backoff, JsonObject, Resource, UnavailableError
-from scheduler_plugin.api import AccountingSettings
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, UnavailableError
+from kube.objects import JsonObject
+from kube.resources import Resource
+from scheduler_plugin.objects.names import AccountingSettings
 from webhook import cluster
 from webhook.cluster import Cluster
 from webhook.rules.rule_context import PodSettings

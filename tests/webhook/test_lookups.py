@@ -7,7 +7,9 @@ from collections import Counter
 
 import pytest
 
-from kube.api import CLAIMS, NotFoundError, ObjectPath, UnavailableError
+from kube.calls.api import NotFoundError, UnavailableError
+from kube.kinds import CLAIMS
+from kube.resources import ObjectPath
 from tests.left_overs import kept_in
 from webhook import lookups
 from webhook.lookups import CLIENT, BusyError, Lookups

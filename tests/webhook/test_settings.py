@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kube.api import TlsFiles
+from kube.live_tls import TlsFiles
 from tests.deploy.documents import objects_of_kind
 from webhook.certificates.rotation import OwnCa
 from webhook.rules.rule_context import Hold, OtherSchedulers, PodSettings

@@ -14,33 +14,25 @@ from contextlib import suppress
 from datetime import datetime
 from typing import NoReturn
 
-from kube.api import (
-    CONFIG_MAPS,
-    MUTATING_WEBHOOKS,
-    SECRETS,
-    VALIDATING_WEBHOOKS,
-    After,
+from kube.backoff import Backoff
+from kube.calls.api import (
     AlreadyExistsError,
     ApiClient,
     ApiError,
-    Backoff,
-    CertificateError,
     ConflictError,
-    Failed,
-    JsonObject,
-    LiveTls,
     NotFoundError,
-    ObjectPath,
     Preconditions,
-    Reconciler,
-    Result,
-    Store,
-    TlsCredential,
     WriteOptions,
-    wall_clock,
 )
+from kube.kinds import CONFIG_MAPS, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
+from kube.live_tls import CertificateError, LiveTls, TlsCredential
+from kube.objects import JsonObject
+from kube.reconciling.api import After, Failed, Reconciler, Result
+from kube.resources import ObjectPath
 from kube.shapes.metadata import named_metadata
 from kube.shapes.times import timestamp
+from kube.stores.api import Store
+from kube.wall_clock import wall_clock
 from webhook.certificates import authority, rotation
 from webhook.certificates.authority import Pair
 from webhook.certificates.rotation import CA_CERTIFICATES, Bundle, CaState, OwnCa

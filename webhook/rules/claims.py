@@ -6,7 +6,8 @@ writes.
 
 from __future__ import annotations
 
-from scheduler_plugin.api import NamespaceView, QueueName
+from scheduler_plugin.objects.api import NamespaceView
+from scheduler_plugin.objects.names import QueueName
 from webhook.findings import Findings, refused
 from webhook.reviews import Review, part
 from webhook.rules.device_configs import config_problems

@@ -15,7 +15,7 @@ from typing import Any
 from driver.api import Problem
 from driver.shapes.configurations import ConfigurationObject
 from kube.shapes.reading import read_as
-from scheduler_plugin.api import ResourceKey
+from scheduler_plugin.objects.api import ResourceKey
 from webhook.findings import NOTHING_FOUND, Findings, listed
 from webhook.reviews import Review, part
 

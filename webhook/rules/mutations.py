@@ -21,7 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from driver.api import AKRI_GROUP
-from scheduler_plugin.api import QUOTA_GATE, ClaimTemplateView, NamespaceView, QueueName
+from scheduler_plugin.objects.api import ClaimTemplateView, NamespaceView
+from scheduler_plugin.objects.names import QUOTA_GATE, QueueName
 from webhook.reviews import Edit, Review, part
 from webhook.rules.pods import FoundClaim, NewPod, accounted_uses
 from webhook.rules.queue_labels import label_problems

@@ -15,16 +15,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from driver.api import Problem
-from scheduler_plugin.api import (
-    AccountingSettings,
+from scheduler_plugin.accounting.api import is_accounted
+from scheduler_plugin.objects.api import (
     ClaimTemplateView,
     ClaimView,
     NamespaceView,
     PodView,
-    QueueName,
-    is_accounted,
     pod_view,
 )
+from scheduler_plugin.objects.names import AccountingSettings, QueueName
 from webhook.findings import Findings, listed
 from webhook.reviews import Review, part
 from webhook.rules.queue_labels import label_path, label_problems, queue_label

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from driver.api import Problem
-from scheduler_plugin.api import NamespaceView, QueueName, SharingPolicy, why_not_admitted
+from scheduler_plugin.accounting.api import why_not_admitted
+from scheduler_plugin.objects.api import NamespaceView
+from scheduler_plugin.objects.names import QueueName, SharingPolicy
 from webhook.reviews import part
 from webhook.rules.rule_context import RuleContext
 

@@ -11,20 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from driver.api import Problem
-from scheduler_plugin.api import (
-    CHARGES_FINALIZER,
+from scheduler_plugin.accounting.api import QueueTree, uses_by_configuration
+from scheduler_plugin.models import queue_problems
+from scheduler_plugin.objects.api import (
     Ceiling,
     ClaimView,
     ClassName,
-    Queue,
-    QueueName,
-    QueueTree,
     ResourceKey,
     parse_queue,
     unguarded,
-    uses_by_configuration,
 )
-from scheduler_plugin.models import queue_problems
+from scheduler_plugin.objects.names import CHARGES_FINALIZER, Queue, QueueName
 from webhook.findings import NOTHING_FOUND, Findings, listed, refused
 from webhook.reviews import Review, part
 from webhook.rules.rule_context import RuleContext

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scheduler_plugin.api import AccountingSettings, Catalog, QueueTree
+from scheduler_plugin.accounting.api import QueueTree
+from scheduler_plugin.objects.api import Catalog
+from scheduler_plugin.objects.names import AccountingSettings
 
 
 class Hold(StrEnum):

@@ -31,7 +31,8 @@ from driver.instances.slots.slots import InstanceSlots
 from driver.plumbing.disk import real_path
 from driver.plumbing.prometheus import ALLOCATION_SECONDS, ALLOCATIONS
 from driver.preparing.grants.renewals import Resolve, with_real_paths
-from kube.api import ApiError, KeyLocks
+from kube.calls.api import ApiError
+from kube.key_locks import KeyLocks
 
 logger = logging.getLogger(__name__)
 

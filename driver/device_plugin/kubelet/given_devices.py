@@ -26,7 +26,8 @@ from driver.instances.slots.slots import InstanceSlots
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.preparing.grants.device_events import DeviceEvent, path_taken
 from driver.preparing.grants.device_locators import DeviceLocator
-from kube.api import After, Done, Event, Result
+from kube.events.api import Event
+from kube.reconciling.api import After, Done, Result
 
 
 @dataclass(frozen=True, slots=True)

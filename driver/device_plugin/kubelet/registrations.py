@@ -18,7 +18,7 @@ from driver.plumbing.kubelet_sockets import (
     SocketRun,
     socket_run,
 )
-from kube.api import Backoff
+from kube.backoff import Backoff
 
 VERSION = "v1beta1"
 

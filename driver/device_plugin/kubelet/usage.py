@@ -36,21 +36,13 @@ from driver.instances.stored.device_usage import holder_value
 from driver.plumbing.apiserver import each
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.plumbing.prometheus import SLOT_RELEASE_SECONDS
-from kube.api import (
-    PODS,
-    Added,
-    After,
-    ApiClient,
-    Backoff,
-    Change,
-    Deleted,
-    Event,
-    ObjectReference,
-    PermanentError,
-    Store,
-    WatchSettings,
-)
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, PermanentError
+from kube.events.api import Event, ObjectReference
+from kube.kinds import PODS
+from kube.reconciling.api import After
 from kube.shapes.pods import Pod
+from kube.stores.api import Added, Change, Deleted, Store, WatchSettings
 
 logger = logging.getLogger(__name__)
 

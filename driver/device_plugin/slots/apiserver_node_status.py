@@ -15,7 +15,8 @@ from typing import NoReturn
 from driver.api import NodeName
 from driver.device_plugin.slots.allocatable import Allocatable, status_patch
 from driver.plumbing.apiserver import field_manager
-from kube.api import NODES, ApiClient, ApiError, WriteOptions
+from kube.calls.api import ApiClient, ApiError, WriteOptions
+from kube.kinds import NODES
 
 logger = logging.getLogger(__name__)
 

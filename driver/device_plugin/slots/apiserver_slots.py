@@ -14,18 +14,10 @@ from driver.instances.slots.slot_writes import SlotWrite, merge_patch
 from driver.instances.slots.slots import InstanceSlots, counting, instance_slots
 from driver.plumbing.apiserver import field_manager
 from driver.shapes.instances import InstanceObject
-from kube.api import (
-    INSTANCES,
-    ApiClient,
-    Backoff,
-    Change,
-    ConflictError,
-    NotFoundError,
-    RetryableError,
-    Store,
-    WatchSettings,
-    WriteOptions,
-)
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, ConflictError, NotFoundError, RetryableError, WriteOptions
+from kube.kinds import INSTANCES
+from kube.stores.api import Change, Store, WatchSettings
 
 logger = logging.getLogger(__name__)
 

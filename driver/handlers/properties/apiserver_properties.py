@@ -23,18 +23,11 @@ from driver.handlers.properties.discovery_properties import (
     problems,
     resolve,
 )
-from kube.api import (
-    CONFIG_MAPS,
-    SECRETS,
-    ApiClient,
-    ApiError,
-    Backoff,
-    ForbiddenError,
-    Selection,
-    Store,
-    UnavailableError,
-    WatchSettings,
-)
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, ApiError, ForbiddenError, UnavailableError
+from kube.kinds import CONFIG_MAPS, SECRETS
+from kube.resources import Selection
+from kube.stores.api import Store, WatchSettings
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from driver.running.from_akri.configurations import Akri
 from driver.running.from_akri.values import akri_release
 from driver.running.settings import FromAkriSettings
 from driver.running.shared.cluster_configurations import judged
-from kube.api import (
+from kube.calls.api import ApiClient, ApiError, NotFoundError, connect
+from kube.kinds import (
     CONFIGURATIONS,
     DAEMON_SETS,
     DEFINITIONS,
@@ -22,12 +23,8 @@ from kube.api import (
     INSTANCES,
     PODS,
     SECRETS,
-    ApiClient,
-    ApiError,
-    NotFoundError,
-    Selection,
-    connect,
 )
+from kube.resources import Selection
 
 OF_AKRI = "app.kubernetes.io/part-of=akri"
 RELEASES = "owner=helm,status=deployed"

@@ -4,8 +4,7 @@
     ResourceClaims, watched only while a device is absent ──► when that device may be removed
 
 Each reconciliation reads the stores, decides and writes. A change only adds the key to the queue,
-so a burst of events costs one reconciliation. Instances have a queue of their own, see
-`node_instances`.
+so a burst of events costs one reconciliation. Instances have their own queue: `node_instances`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,10 @@ from driver.running.node.node_instance_changes import changes_holders, old_and_n
 from driver.running.node.node_place import OfferPlace
 from driver.running.node.node_problems import DeviceProblems
 from driver.running.node.node_view import NodeView
-from kube.api import CONFIGURATIONS, ApiClient, Change, Deleted, Done, Modified, Store
+from kube.calls.api import ApiClient
+from kube.kinds import CONFIGURATIONS
+from kube.reconciling.api import Done
+from kube.stores.api import Change, Deleted, Modified, Store
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +53,8 @@ class Times:
     """Seconds.
 
     Attributes:
-        first_answers: How long the first decision waits for handlers, so that a start publishes
-            once.
-        taken: Delay before a device is withdrawn because another device has its name.
+        first_answers: The longest wait of the first decision for handlers: a start publishes once.
+        taken: Delay before a device is withdrawn because another one has its name.
     """
 
     first_answers: float = 2.0

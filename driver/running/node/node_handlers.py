@@ -24,18 +24,18 @@ from driver.handlers.reports import (
 )
 from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
-from kube.api import (
-    CONFIGURATIONS,
-    After,
+from kube.calls.api import (
     ApiClient,
     ApiError,
     ConflictError,
     ForbiddenError,
     InvalidError,
     NotFoundError,
-    Store,
     WriteOptions,
 )
+from kube.kinds import CONFIGURATIONS
+from kube.reconciling.api import After
+from kube.stores.api import Store
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driver.instances.stored.objects import StoredInstance
-from kube.api import Added, Change, Deleted, Modified
+from kube.stores.api import Added, Change, Deleted, Modified
 
 
 def old_and_new(change: Change[StoredInstance]) -> tuple[StoredInstance, ...]:

@@ -45,7 +45,9 @@ from driver.running.monitoring.ready_main import socket_name
 from driver.running.node.node_cluster import NodeCluster
 from driver.running.node.node_place import OfferPlace
 from driver.running.node_settings import NodeSettings
-from kube.api import ApiClient, Event, EventRecorder, connect, keep_warm, trace_to
+from kube.calls.api import ApiClient, connect, keep_warm
+from kube.events.api import Event, EventRecorder
+from kube.processes.api import trace_to
 
 USER_AGENT = "moorage-driver-node"
 """User agent of its requests in audit logs."""

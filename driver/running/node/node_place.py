@@ -12,7 +12,7 @@ from driver.environment import BUILT_IN, EnvironmentRules
 from driver.plumbing.disk_dev import HostDev
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.desired.local_pools import Homes
-from kube.api import JsonObject
+from kube.objects import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,22 +31,12 @@ from driver.instances.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS,
 from driver.instances.unseen import ObservedInstance
 from driver.models import configuration_problems
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
-from kube.api import (
-    CLASSES,
-    CONFIGURATIONS,
-    ApiClient,
-    Change,
-    ConflictError,
-    Done,
-    JsonObject,
-    Modified,
-    NotFoundError,
-    Preconditions,
-    Result,
-    Store,
-    WriteOptions,
-)
+from kube.calls.api import ApiClient, ConflictError, NotFoundError, Preconditions, WriteOptions
+from kube.kinds import CLASSES, CONFIGURATIONS
+from kube.objects import JsonObject
+from kube.reconciling.api import Done, Result
 from kube.shapes.metadata import metadata_of
+from kube.stores.api import Change, Modified, Store
 
 FIELD_MANAGER = "moorage.dev/shared"
 

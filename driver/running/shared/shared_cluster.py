@@ -34,7 +34,10 @@ from driver.running.shared.cluster_configurations import (
     Judged,
     judged,
 )
-from kube.api import CONFIGURATIONS, ApiClient, Change, Event, Modified, Store
+from kube.calls.api import ApiClient
+from kube.events.api import Event
+from kube.kinds import CONFIGURATIONS
+from kube.stores.api import Change, Modified, Store
 
 logger = logging.getLogger(__name__)
 

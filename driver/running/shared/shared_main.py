@@ -9,7 +9,9 @@ from driver.plumbing.prometheus import LEADER
 from driver.running.monitoring.prometheus_figures import cluster_slot_figures, serve_metrics
 from driver.running.settings import SharedSettings
 from driver.running.shared.shared_cluster import SharedCluster
-from kube.api import ApiClient, EventRecorder, LeaderElector, LeadershipLostError, connect
+from kube.calls.api import ApiClient, connect
+from kube.events.api import EventRecorder
+from kube.leases.api import LeaderElector, LeadershipLostError
 
 LEASE = "moorage-driver-shared"
 CONTROLLER = "moorage.dev/driver-shared"

@@ -10,21 +10,13 @@ import logging
 from datetime import datetime
 from typing import NoReturn
 
-from kube.api import (
-    After,
-    ApiClient,
-    CertificateError,
-    JsonObject,
-    LiveTls,
-    ObjectPath,
-    Preconditions,
-    Reconciler,
-    Result,
-    TlsCredential,
-    WriteOptions,
-    wall_clock,
-)
+from kube.calls.api import ApiClient, Preconditions, WriteOptions
+from kube.live_tls import CertificateError, LiveTls, TlsCredential
+from kube.objects import JsonObject
+from kube.reconciling.api import After, Reconciler, Result
+from kube.resources import ObjectPath
 from kube.shapes.metadata import named_metadata
+from kube.wall_clock import wall_clock
 from scheduler_plugin.dashboard.leader.credentials import (
     certificates_in,
     is_due,

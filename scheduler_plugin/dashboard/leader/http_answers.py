@@ -19,8 +19,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from kube.api import ApiClient, LiveTls, ObjectPath
+from kube.calls.api import ApiClient
 from kube.http_server import Ending, serving
+from kube.live_tls import LiveTls
+from kube.resources import ObjectPath
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.dashboard.leader.answers import pod_answer
 from scheduler_plugin.dashboard.leader.apiserver_credentials import CredentialKeeper

@@ -19,15 +19,10 @@ import msgspec
 from aiohttp import ClientError, ClientSession
 from yarl import URL
 
-from kube.api import (
-    PODS,
-    ApiClient,
-    ApiError,
-    CertificateError,
-    NotFoundError,
-    ObjectPath,
-    client_context,
-)
+from kube.calls.api import ApiClient, ApiError, NotFoundError
+from kube.kinds import PODS
+from kube.live_tls import CertificateError, client_context
+from kube.resources import ObjectPath
 from kube.shapes.leases import parse_lease
 from kube.shapes.pods import NO_STATUS, Pod
 from kube.shapes.reading import read_as

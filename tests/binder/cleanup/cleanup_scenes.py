@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
-from kube.api import Event, JsonObject
-from scheduler_plugin.api import ClaimCleanup, ClaimUid, World
+from kube.events.api import Event
+from kube.objects import JsonObject
+from scheduler_plugin.accounting.api import World
+from scheduler_plugin.cleanup.api import ClaimCleanup
 from scheduler_plugin.objects.claim_objects import claim_view
+from scheduler_plugin.objects.names import ClaimUid
 from scheduler_plugin.objects.pod_objects import pod_view
 from tests.binder.builders import FakeFence, a_binder
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, QUEUE, FakeApiServer

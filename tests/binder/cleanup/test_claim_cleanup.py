@@ -11,7 +11,7 @@ import pytest
 
 from binder.cleanup import apiserver_claim_cleanup
 from binder.evictions.apiserver_evictions import EVICTED_SECONDS
-from kube.api import Backoff
+from kube.backoff import Backoff
 from scheduler_plugin.cleanup.stale_claims import GRACE
 from scheduler_plugin.objects.names import QueueName
 from tests.binder.builders import FakeFence

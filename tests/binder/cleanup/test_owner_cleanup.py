@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from binder.cleanup import apiserver_claim_cleanup
-from scheduler_plugin.api import ClaimUid
+from scheduler_plugin.objects.names import ClaimUid
 from tests.binder.builders import FakeFence
 from tests.binder.cleanup.cleanup_scenes import Scene
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from kube.api import Event, JsonObject
+from kube.events.api import Event
+from kube.objects import JsonObject
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, STALE_CONDITION
 from scheduler_plugin.objects.pod_objects import pod_view

@@ -17,7 +17,7 @@ from binder.gates.apiserver_gate_removals import RemovalSettings
 from binder.gates.apiserver_gate_terms import GateSettings
 from binder.gates.apiserver_gate_writes import GateWrites
 from binder.gates.apiserver_gates import GateWriter
-from kube.api import Backoff
+from kube.backoff import Backoff
 from kube.reconciling import reconcilers
 from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
 from scheduler_plugin.accounting.world_changes import OtherChanged, QueueChanged

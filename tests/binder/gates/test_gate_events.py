@@ -18,8 +18,9 @@ from binder.gates.apiserver_gate_events import GateEvents, GateEventSettings
 from binder.gates.apiserver_gate_terms import GateSettings
 from binder.gates.apiserver_gate_writes import GateWrites
 from binder.gates.apiserver_gates import GateWriter
-from kube.api import ApiClient, Event, EventRecorder
+from kube.calls.api import ApiClient
 from kube.calls.apiserver_transport import Transport
+from kube.events.api import Event, EventRecorder
 from scheduler_plugin.accounting.world_changes import QueueChanged
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.waiting.admissions import GateCondition, WaitReason

@@ -15,7 +15,9 @@ from binder.queues.apiserver_finalizers import (
     FinalizerWriter,
     FinalizingBinder,
 )
-from kube.api import ApiClient, Backoff, JsonObject, connect
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, connect
+from kube.objects import JsonObject
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import BindFailed, BindRequest, Bound, ClaimsChanged, Outcome
 from scheduler_plugin.objects.names import CHARGES_FINALIZER, PodUid, Queue, QueueName

@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 
 from binder.queues.apiserver_queues import QueueStatusWriter, StatusSettings
-from kube.api import Backoff, connect
+from kube.backoff import Backoff
+from kube.calls.api import connect
 from scheduler_plugin.accounting.figures import quota_excess
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from binder.queues.apiserver_warnings import SharingRecorder, WarningSettings
-from kube.api import Event
+from kube.events.api import Event
 from kube.events.event_series import EventSeries
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, QueueChanged

@@ -11,9 +11,9 @@ import pytest
 from binder.reclaiming import answers_processes
 from binder.reclaiming.answers_processes import SelectorEvaluator
 from driver.api import DRIVER_NAME
-from kube.api import CelProcess, NotEvaluatedError, TooSlowError, digest_of
 from kube.cel import processes
-from scheduler_plugin.api import Answers, DeviceCriteria, OfferedDevices
+from kube.cel.api import CelProcess, NotEvaluatedError, TooSlowError, digest_of
+from scheduler_plugin.reclaiming.api import Answers, DeviceCriteria, OfferedDevices
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from tests.scheduler_plugin.reclaiming.devices_builders import a_device, a_slice_object
 

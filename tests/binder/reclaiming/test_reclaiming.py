@@ -12,7 +12,8 @@ from typing import Any, cast
 
 from binder.api import ReclaimConfig, Reclaimer
 from binder.reclaiming.apiserver_targets import by_namespaces
-from kube.api import Event, JsonObject
+from kube.events.api import Event
+from kube.objects import JsonObject
 from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.claim_objects import claim_view

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import pytest
 
 from binder.reclaiming import apiserver_placements, apiserver_reclaims
-from kube.api import CelProcess, JsonObject, NotEvaluatedError, digest_of
 from kube.cel import processes
+from kube.cel.api import CelProcess, NotEvaluatedError, digest_of
+from kube.objects import JsonObject
 from tests.binder.fake_apiserver import FakeApiServer, RefusedError
 from tests.binder.reclaiming.test_reclaiming_devices import DeviceScene
 from tests.scheduler_plugin.builders import a_claim_object, a_queue, a_request, our_class, put

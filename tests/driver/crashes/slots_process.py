@@ -22,7 +22,7 @@ from driver.instances.slots.node_pods import NodePod, PodName
 from driver.instances.slots.slot_writes import SlotWrite
 from driver.plumbing.disk import Folder
 from driver.preparing.grants.device_locators import DeviceLocator
-from kube.api import ApiClient
+from kube.calls.api import ApiClient
 from tests.driver.builders import a_configuration
 from tests.driver.crashes.lives import AtOnce
 from tests.driver.fake_slots import FollowedPods, FollowedSlots

@@ -20,7 +20,8 @@ from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
 from driver.instances.stored.objects import StoredInstance, stored_instance
 from driver.preparing.grants.device_locators import DeviceLocator
-from kube.api import ApiClient, Store
+from kube.calls.api import ApiClient
+from kube.stores.api import Store
 from tests.driver.fake_slots import Followed, FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (
     CAMERA_1,

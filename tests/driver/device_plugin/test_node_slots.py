@@ -21,7 +21,8 @@ from driver.instances.inventory import Inventory
 from driver.instances.slots.node_pods import Listing
 from driver.names import attribute_value
 from driver.preparing.grants.device_locators import DeviceLocator
-from kube.api import ApiClient, Event
+from kube.calls.api import ApiClient
+from kube.events.api import Event
 from tests.driver.builders import a_configuration
 from tests.driver.fake_slots import FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (

@@ -21,7 +21,7 @@ from driver.handlers.sdk_requests import Place
 from driver.handlers.table import TableFullError
 from driver.instances import handler_discoveries as discoveries
 from driver.plumbing.disk import Folder
-from kube.api import Backoff
+from kube.backoff import Backoff
 from tests.driver.builders import NOW
 from tests.driver.handler_nodes import (
     ANode,

@@ -28,7 +28,7 @@ from driver.instances.inventory import Heard
 from driver.plumbing.disk import Folder
 from driver.running import handler_main
 from driver.running.handler_main import through_sdk
-from kube.api import Backoff
+from kube.backoff import Backoff
 from tests.driver.builders import a_configuration
 from tests.driver.handler_nodes import (
     SHELF,

@@ -29,7 +29,7 @@ from driver.handlers.sdk_requests import Handler, Place
 from driver.handlers.table import REMOVED_AFTER
 from driver.instances import handler_discoveries as discoveries
 from driver.plumbing.disk import Folder
-from kube.api import Backoff
+from kube.backoff import Backoff
 from tests.driver.handler_nodes import ANode, Shelf, running
 
 ACTIONS = st.one_of(

@@ -39,7 +39,7 @@ from driver.plumbing.device_nodes import FileKind, PathTarget
 from driver.plumbing.disk import real_paths
 from driver.plumbing.disk_dev import HostDev
 from driver.plumbing.kubelet_sockets import Access
-from kube.api import Backoff
+from kube.backoff import Backoff
 from tests.driver.builders import a_configuration
 from tests.driver.discovery.certificates import Authority
 from tests.driver.handler_nodes import (

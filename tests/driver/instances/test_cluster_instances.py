@@ -10,7 +10,9 @@ import pytest
 from driver.api import NODE_LABEL
 from driver.instances.cluster_instances import ClusterInstances, LostNodeSettings
 from driver.instances.unseen import ObservedInstance, observed_instance
-from kube.api import Added, ApiClient, Change, Deleted, Modified, ObjectKey
+from kube.calls.api import ApiClient
+from kube.objects import ObjectKey
+from kube.stores.api import Added, Change, Deleted, Modified
 from tests.driver.builders import NOW
 
 KEY = ObjectKey("default", "camera-000001")

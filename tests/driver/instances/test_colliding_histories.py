@@ -23,7 +23,7 @@ from driver.devices import device_digest, device_hash
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.instances.node_instances import NodeInstances
 from driver.instances.stored.objects import StoredInstance, stored_instance
-from kube.api import ApiClient, ConflictError, NotFoundError
+from kube.calls.api import ApiClient, ConflictError, NotFoundError
 from tests.driver.builders import a_device
 from tests.driver.colliding_devices import COLLIDING, colliding
 from tests.driver.instances.test_inventory import a_verdict

@@ -13,14 +13,10 @@ from driver.instances import node_instances
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.instances.node_instances import NodeInstances, Times
 from driver.instances.stored.objects import StoredInstance, stored_instance
-from kube.api import (
-    ApiClient,
-    Deleted,
-    JsonObject,
-    ObjectKey,
-    ObjectPath,
-    UnavailableError,
-)
+from kube.calls.api import ApiClient, UnavailableError
+from kube.objects import JsonObject, ObjectKey
+from kube.resources import ObjectPath
+from kube.stores.api import Deleted
 from tests.driver.builders import NODE, a_device
 from tests.driver.instances.test_inventory import a_verdict
 

@@ -20,7 +20,8 @@ from driver.instances.shared import (
     shared_body,
 )
 from driver.instances.stored.objects import DeleteInstance, StoredInstance, stored_instance
-from kube.api import INSTANCES, ApiClient, ConflictError, WriteOptions
+from kube.calls.api import ApiClient, ConflictError, WriteOptions
+from kube.kinds import INSTANCES
 from tests.driver.builders import a_configuration, a_device
 from tests.fakes.instances import FakeInstanceServer
 

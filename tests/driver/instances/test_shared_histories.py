@@ -28,7 +28,8 @@ from driver.instances.unseen import (
     observed_instance,
     plan_unseen,
 )
-from kube.api import INSTANCES, ApiClient, ConflictError, NotFoundError, WriteOptions
+from kube.calls.api import ApiClient, ConflictError, NotFoundError, WriteOptions
+from kube.kinds import INSTANCES
 from tests.driver.builders import NOW, a_configuration, a_device
 from tests.fakes.instances import FakeInstanceServer, KilledError
 

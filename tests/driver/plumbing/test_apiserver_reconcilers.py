@@ -13,16 +13,10 @@ from driver.plumbing import apiserver_reconcilers
 from driver.plumbing.apiserver import until_done
 from driver.plumbing.apiserver_reconcilers import ALL, put_right, whole_reconciler
 from driver.plumbing.prometheus import page
-from kube.api import (
-    ApiError,
-    Deleted,
-    Done,
-    Modified,
-    ObjectKey,
-    Reconciler,
-    Result,
-    UnavailableError,
-)
+from kube.calls.api import ApiError, UnavailableError
+from kube.objects import ObjectKey
+from kube.reconciling.api import Done, Reconciler, Result
+from kube.stores.api import Deleted, Modified
 
 KEY = ObjectKey("", "slice")
 

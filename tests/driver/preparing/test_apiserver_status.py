@@ -15,7 +15,7 @@ from driver.preparing.apiserver_status import ClaimStatuses, Times
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
-from kube.api import (
+from kube.calls.api import (
     ApiClient,
     ApiError,
     ForbiddenError,

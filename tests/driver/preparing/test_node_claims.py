@@ -19,7 +19,8 @@ from driver.preparing.grants.disk_host import on_this_host
 from driver.preparing.grants.renewals import OnHost
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.node_claims import NodeClaims
-from kube.api import ApiClient, Event, EventType, UnavailableError
+from kube.calls.api import ApiClient, UnavailableError
+from kube.events.api import Event, EventType
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

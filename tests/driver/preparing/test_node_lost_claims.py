@@ -20,7 +20,8 @@ from driver.preparing.grants.claims import Failure
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.node_lost_claims import LostClaims
-from kube.api import ApiClient, Backoff, UnavailableError
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, UnavailableError
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

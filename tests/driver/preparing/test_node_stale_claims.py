@@ -23,7 +23,8 @@ from driver.preparing.grants.claims import Failure
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.node_stale_claims import StaleClaims
-from kube.api import ApiClient, Event
+from kube.calls.api import ApiClient
+from kube.events.api import Event
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,

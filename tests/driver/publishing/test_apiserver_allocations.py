@@ -13,7 +13,9 @@ import pytest
 from driver.api import DRIVER_NAME, DeviceName
 from driver.publishing import apiserver_allocations as apiserver_claims
 from driver.publishing.apiserver_allocations import AllocationWatch
-from kube.api import PODS, ApiClient, JsonObject, connect
+from kube.calls.api import ApiClient, connect
+from kube.kinds import PODS
+from kube.objects import JsonObject
 from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, hangs, lists
 

@@ -11,14 +11,9 @@ from driver.plumbing.apiserver import WRITES_AT_ONCE
 from driver.publishing.apiserver_slices import probe_features, write_pool
 from driver.publishing.apply.pools import PoolPlan, plan_pool
 from driver.publishing.desired.slices import Features
-from kube.api import (
-    ApiClient,
-    InvalidError,
-    JsonObject,
-    Resource,
-    UnavailableError,
-    WriteOptions,
-)
+from kube.calls.api import ApiClient, InvalidError, UnavailableError, WriteOptions
+from kube.objects import JsonObject
+from kube.resources import Resource
 from tests.driver.builders import NODE
 from tests.driver.publishing.apply.test_pools import a_pool, many
 from tests.fakes.slices import FakeSliceServer

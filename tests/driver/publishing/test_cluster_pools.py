@@ -19,7 +19,11 @@ from driver.publishing.cluster_pools import ClusterPools, SharedInputs, SharedOf
 from driver.publishing.desired.next_publication import publish
 from driver.publishing.desired.publication import Publication
 from driver.publishing.desired.slices import Features
-from kube.api import INSTANCES, NODES, ApiClient, JsonObject, ObjectPath, Resource, Store
+from kube.calls.api import ApiClient
+from kube.kinds import INSTANCES, NODES
+from kube.objects import JsonObject
+from kube.resources import ObjectPath, Resource
+from kube.stores.api import Store
 from tests.driver.builders import NOW
 from tests.driver.instances.test_inventory import a_verdict
 from tests.fakes.slices import FakeSliceServer

@@ -37,7 +37,9 @@ from driver.publishing.desired.pace import A_SECOND, BURST
 from driver.publishing.desired.publication import local_supply
 from driver.publishing.desired.slices import Features
 from driver.publishing.node_pools import NodePools
-from kube.api import ApiClient, ApiError, ObjectKey, ObjectPath
+from kube.calls.api import ApiClient, ApiError
+from kube.objects import ObjectKey
+from kube.resources import ObjectPath
 from tests.driver.builders import NODE, a_configuration, a_device
 from tests.driver.instances.test_inventory import a_verdict
 from tests.fakes.instances import KilledError

@@ -28,7 +28,10 @@ from driver.publishing.apply.resource_slices import stored_slice
 from driver.publishing.cluster_pools import ClusterPools, SharedInputs, SharedOffer
 from driver.publishing.desired.publication import stored_devices
 from driver.publishing.desired.slices import Features
-from kube.api import INSTANCES, NODES, ApiClient, ApiError, ObjectKey, Store
+from kube.calls.api import ApiClient, ApiError
+from kube.kinds import INSTANCES, NODES
+from kube.objects import ObjectKey
+from kube.stores.api import Store
 from tests.driver.builders import NOW, a_configuration
 from tests.driver.publishing.test_node_pools import FakeTasks
 from tests.fakes.instances import KilledError

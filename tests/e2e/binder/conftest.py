@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kube.api import ApiClient, connect
+from kube.calls.api import ApiClient, connect
 from local_cluster.api import Cluster
 from tests.deploy.documents import DEPLOY
 from tests.e2e.binder.world import NAMESPACE, OWNER_POD, QUEUE, a_binding, a_claim, a_pod

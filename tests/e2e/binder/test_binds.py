@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from binder.api import Binder
-from kube.api import CLAIMS, PODS, ApiClient, ForbiddenError, JsonObject, Preconditions
-from scheduler_plugin.api import BindFailed, Bound, ClaimsChanged, Fence
+from kube.calls.api import ApiClient, ForbiddenError, Preconditions
+from kube.kinds import CLAIMS, PODS
+from kube.objects import JsonObject
+from scheduler_plugin.objects.api import BindFailed, Bound, ClaimsChanged, Fence
 from tests.e2e.binder.world import (
     NAMESPACE,
     NODE,

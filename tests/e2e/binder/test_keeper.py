@@ -10,16 +10,12 @@ from datetime import UTC, datetime
 import pytest
 
 from binder.api import Binder, ClaimController
-from kube.api import ApiClient, JsonObject
-from scheduler_plugin.api import (
-    AccountingSettings,
-    ClaimCleanup,
-    ClaimView,
-    PodView,
-    World,
-    claim_view,
-    pod_view,
-)
+from kube.calls.api import ApiClient
+from kube.objects import JsonObject
+from scheduler_plugin.accounting.api import World
+from scheduler_plugin.cleanup.api import ClaimCleanup
+from scheduler_plugin.objects.api import ClaimView, PodView, claim_view, pod_view
+from scheduler_plugin.objects.names import AccountingSettings
 from tests.e2e.binder.test_binds import Open, a_binder
 from tests.e2e.binder.world import QUEUE, Stage, new_stage, owner_of, uid_of
 

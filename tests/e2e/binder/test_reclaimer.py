@@ -13,8 +13,12 @@ import pytest
 
 from binder.api import Binder, ReclaimConfig
 from binder.reclaiming import apiserver_holds
-from kube.api import NODES, PODS, SLICES, ApiClient, Event, JsonObject
-from scheduler_plugin.api import PodChanged, PodUid
+from kube.calls.api import ApiClient
+from kube.events.api import Event
+from kube.kinds import NODES, PODS, SLICES
+from kube.objects import JsonObject
+from scheduler_plugin.accounting.api import PodChanged
+from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from kube.api import CLAIMS, PODS, ApiClient, JsonObject
-from scheduler_plugin.api import BindRequest, ClaimOwner, ClaimUid, PodUid, QueueName
+from kube.calls.api import ApiClient
+from kube.kinds import CLAIMS, PODS
+from kube.objects import JsonObject
+from scheduler_plugin.objects.api import BindRequest, ClaimOwner
+from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 NAMESPACE = "binder"
 NODE = "node-a"

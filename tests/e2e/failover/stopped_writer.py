@@ -8,7 +8,8 @@ from pathlib import Path
 
 import uvloop
 
-from kube.api import PODS, ApiError, WriteOptions, connect
+from kube.calls.api import ApiError, WriteOptions, connect
+from kube.kinds import PODS
 
 
 async def write(kubeconfig: Path, seconds: float) -> str:

@@ -9,19 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from kube.api import (
-    CLAIMS,
-    CLASSES,
-    NAMESPACES,
-    PODS,
-    QUEUES,
+from kube.calls.api import (
     AlreadyExistsError,
     ApiClient,
     ConflictError,
-    JsonObject,
     NotFoundError,
     RetryableError,
 )
+from kube.kinds import CLAIMS, CLASSES, NAMESPACES, PODS, QUEUES
+from kube.objects import JsonObject
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.claim_objects import claim_view

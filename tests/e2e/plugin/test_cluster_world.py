@@ -10,7 +10,9 @@ from uuid import uuid4
 
 import pytest
 
-from kube.api import CLAIMS, DEFINITIONS, PODS, ApiClient, NotFoundError, Resource, connect
+from kube.calls.api import ApiClient, NotFoundError, connect
+from kube.kinds import CLAIMS, DEFINITIONS, PODS
+from kube.resources import Resource
 from local_cluster.api import Cluster
 from scheduler_plugin.accounting.world_changes import ClaimChanged, PodChanged, WorldChange
 from scheduler_plugin.cluster import feeds as cluster_feeds

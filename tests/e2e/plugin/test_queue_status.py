@@ -14,21 +14,18 @@ import pytest
 
 from binder.queues.apiserver_queues import QueueStatusWriter, StatusSettings
 from binder.queues.apiserver_warnings import WarningRecorder
-from kube.api import (
-    CLAIMS,
-    EVENTS,
-    PODS,
-    QUEUES,
+from kube.calls.api import (
     ApiClient,
-    EventRecorder,
-    JsonObject,
     NotFoundError,
-    ObjectPath,
     ServerFaultError,
     UnavailableError,
     WriteOptions,
     connect,
 )
+from kube.events.api import EventRecorder
+from kube.kinds import CLAIMS, EVENTS, PODS, QUEUES
+from kube.objects import JsonObject
+from kube.resources import ObjectPath
 from local_cluster.api import Cluster
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import AccountingSettings

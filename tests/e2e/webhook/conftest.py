@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from kube.api import ApiClient, connect
+from kube.calls.api import ApiClient, connect
 from local_cluster.api import Cluster
 from tests.e2e.webhook.installation import (
     WebhookProcess,

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from kube.api import CLASSES, CONFIGURATIONS, ApiError, JsonObject, Resource
+from kube.calls.api import ApiError
+from kube.kinds import CLASSES, CONFIGURATIONS
+from kube.objects import JsonObject
+from kube.resources import Resource
 from local_cluster.api import Cluster
 
 QUEUE_LABEL = "moorage.dev/queue"

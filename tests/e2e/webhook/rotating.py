@@ -15,16 +15,10 @@ from typing import Any
 
 import yaml
 
-from kube.api import (
-    CONFIG_MAPS,
-    QUEUES,
-    SECRETS,
-    ApiClient,
-    ApiError,
-    JsonObject,
-    Resource,
-    WriteOptions,
-)
+from kube.calls.api import ApiClient, ApiError, WriteOptions
+from kube.kinds import CONFIG_MAPS, QUEUES, SECRETS
+from kube.objects import JsonObject
+from kube.resources import Resource
 from local_cluster.api import Cluster
 from tests.deploy.documents import DEPLOY, MANIFESTS
 from tests.e2e.webhook.installation import NAMESPACE, TEMPLATE, WebhookProcess

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kube.api import SECRETS, ApiClient, InvalidError, NotFoundError, connect
+from kube.calls.api import ApiClient, InvalidError, NotFoundError, connect
+from kube.kinds import SECRETS
 from local_cluster.api import Cluster
 from tests.e2e.webhook import rotating
 from tests.e2e.webhook.installation import NAMESPACE

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kube.api import CLASSES, QUEUES, ApiClient
+from kube.calls.api import ApiClient
+from kube.kinds import CLASSES, QUEUES
 from tests.e2e.webhook.objects import (
     CLAIMS,
     CLOSED,

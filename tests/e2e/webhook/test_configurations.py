@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kube.api import CONFIGURATIONS, ApiClient
+from kube.calls.api import ApiClient
+from kube.kinds import CONFIGURATIONS
 from local_cluster.api import Cluster
 from tests.e2e.webhook.installation import WebhookProcess
 from tests.e2e.webhook.objects import OPEN, new_name, warnings_of

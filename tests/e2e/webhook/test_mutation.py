@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from kube.api import PODS, ApiClient, JsonObject
+from kube.calls.api import ApiClient
+from kube.kinds import PODS
+from kube.objects import JsonObject
 from local_cluster.api import Cluster
 from tests.e2e.webhook.installation import WebhookProcess
 from tests.e2e.webhook.objects import (

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from kube.api import CLASSES, PODS, QUEUES, ApiClient, JsonObject, ObjectPath
+from kube.calls.api import ApiClient
+from kube.kinds import CLASSES, PODS, QUEUES
+from kube.objects import JsonObject
+from kube.resources import ObjectPath
 from local_cluster.api import Cluster
 from tests.e2e.webhook.installation import NAMESPACE, WebhookProcess, filled_in
 from tests.e2e.webhook.objects import (

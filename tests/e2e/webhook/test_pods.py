@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kube.api import NODES, PODS, ApiClient
+from kube.calls.api import ApiClient
+from kube.kinds import NODES, PODS
 from local_cluster.api import Cluster
 from tests.e2e.webhook.installation import WebhookProcess
 from tests.e2e.webhook.objects import (

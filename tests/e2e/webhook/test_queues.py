@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kube.api import QUEUES, ApiClient
+from kube.calls.api import ApiClient
+from kube.kinds import QUEUES
 from local_cluster.api import Cluster
 from tests.e2e.webhook.objects import (
     CLAIMS,

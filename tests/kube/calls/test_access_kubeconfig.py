@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kube.api import NODES, KubeconfigError, UnavailableError, connect
 from kube.calls import apiserver_access
+from kube.calls.api import KubeconfigError, UnavailableError, connect
 from kube.calls.apiserver_access import kubeconfig_access
+from kube.kinds import NODES
 from tests.kube.fake_apiserver import fake_apiserver, kubeconfig_for, says
 
 NODE = NODES.at("n")
 
 SAY_WHAT_IS_LOADED = """
 import sys
-import kube.api, driver.running.settings
+import kube.calls.api, driver.running.settings
 import driver.running.node.node_main, driver.discovery.udev.handler
 print(*sys.modules)
 """

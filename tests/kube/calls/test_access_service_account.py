@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kube.api import KubeconfigError, UnavailableError
 from kube.calls import apiserver_access as module
+from kube.calls.api import KubeconfigError, UnavailableError
 from kube.calls.apiserver_access import service_account
 from webhook.certificates.authority import new_authority, pem_of
 

@@ -7,8 +7,7 @@ from socket import create_server
 
 import pytest
 
-from kube.api import (
-    CONFIG_MAPS,
+from kube.calls.api import (
     ApiClient,
     ApiError,
     ConflictError,
@@ -21,6 +20,7 @@ from kube.api import (
     WriteOptions,
     connect,
 )
+from kube.kinds import CONFIG_MAPS
 from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import (
     FakeApiServer,

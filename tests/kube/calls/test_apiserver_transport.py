@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kube.api import NODES, connect
+from kube.calls.api import connect
+from kube.kinds import NODES
 from tests.kube.fake_apiserver import fake_apiserver, kubeconfig_for, says
 
 NODE = NODES.at("n")

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 from aiohttp import connector
 
-from kube.api import NODES, ApiClient, keep_warm
 from kube.calls import apiserver_warm
+from kube.calls.api import ApiClient, keep_warm
+from kube.kinds import NODES
 from tests.kube.fake_apiserver import (
     KEEPALIVE_SECONDS,
     FakeApiServer,

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kube.api import NODES, Store, WatchSettings, connect
 from kube.backoff import Backoff
+from kube.calls.api import connect
 from kube.calls.apiserver_transport import KEEPALIVE_SECONDS
+from kube.kinds import NODES
+from kube.stores.api import Store, WatchSettings
 from tests.kube.builders import an_object
 from tests.kube.fake_apiserver import (
     bookmark,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kube.api import CLAIMS, CONFIG_MAPS, NODES
 from kube.calls import requests
 from kube.calls.requests import NO_PRECONDITIONS, WRITE, Preconditions, WriteOptions
+from kube.kinds import CLAIMS, CONFIG_MAPS, NODES
 from kube.resources import Resource
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from kube.api import CelProcess, NotEvaluatedError, TooSlowError
 from kube.cel import processes
+from kube.cel.api import CelProcess, NotEvaluatedError, TooSlowError
 from kube.cel.child_main import MEMORY_BYTES, NICENESS
 from kube.cel.messages import READY
 

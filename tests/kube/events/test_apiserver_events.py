@@ -10,14 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kube.api import (
-    ApiClient,
-    Event,
-    EventRecorder,
-    EventType,
-    ObjectReference,
-)
+from kube.calls.api import ApiClient
 from kube.events import apiserver_events
+from kube.events.api import Event, EventRecorder, EventType, ObjectReference
 from tests.kube.fake_apiserver import FakeApiServer, refuses, says
 
 

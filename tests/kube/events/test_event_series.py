@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from kube.api import EVENTS
 from kube.events import event_series
 from kube.events.event_series import (
     CreateEvent,
@@ -14,6 +13,7 @@ from kube.events.event_series import (
     ObjectReference,
     PatchSeries,
 )
+from kube.kinds import EVENTS
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 

@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kube.api import (
-    CONFIG_MAPS,
-    PODS,
+from kube.calls.api import (
     ApiError,
     ForbiddenError,
     NotFoundError,
     UnauthorizedError,
     UnavailableError,
 )
+from kube.kinds import CONFIG_MAPS, PODS
 from kube.kubectl import client as client_module
 from kube.kubectl_client import Choice, KubectlClient, finished, started
 from tests.kube.builders import an_object

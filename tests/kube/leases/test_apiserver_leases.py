@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from kube.api import ApiClient, ElectionSettings, LeaderElector, LeadershipLostError, LeaseWatcher
+from kube.calls.api import ApiClient
+from kube.leases.api import ElectionSettings, LeaderElector, LeadershipLostError, LeaseWatcher
 from tests.kube.fake_apiserver import FakeApiServer, hangs, refuses, says
 
 STEADY = ElectionSettings(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kube.api import LEASES
+from kube.kinds import LEASES
 from kube.leases import leases
 from kube.leases.leases import LeaseView, Observation
 from kube.shapes.leases import Lease, parse_lease

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from kube.api import Config, commands, parsed, refuse, settings_of
+from kube.processes.api import Config, commands, parsed, refuse, settings_of
 
 Settings = tuple[int, str, bool]
 

@@ -10,8 +10,8 @@ from time import monotonic
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from kube.api import note_span, now_ns, trace_to
 from kube.processes import opentelemetry
+from kube.processes.api import note_span, now_ns, trace_to
 from tests.collector import Collector
 
 POD = "6c6f1a52-8f0e-4f3c-9d6b-0a3f3c1f2b7e"
@@ -19,7 +19,7 @@ OTHER = "0b0b1a52-8f0e-4f3c-9d6b-0a3f3c1f2b7e"
 
 ENDING = """
 import sys
-from kube.api import note_span, now_ns, run_process, trace_to
+from kube.processes.api import note_span, now_ns, run_process, trace_to
 
 async def work():
     trace_to(sys.argv[1], "moorage-driver")
@@ -31,7 +31,7 @@ run_process(work())
 BARE = """
 import sys
 sys.modules["opentelemetry.sdk"] = None
-from kube.api import log_to_stderr, run_process, trace_to
+from kube.processes.api import log_to_stderr, run_process, trace_to
 
 async def work():
     trace_to("http://127.0.0.1:1", "moorage-driver")

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 STUCK = """
 import asyncio, time
-from kube.api import run_process
+from kube.processes.api import run_process
 
 async def work():
     looking_up = asyncio.create_task(asyncio.to_thread(time.sleep, 60))
@@ -23,7 +23,7 @@ run_process(work())
 
 SEARCHING = """
 import asyncio, re
-from kube.api import run_process
+from kube.processes.api import run_process
 
 async def search_without_end():
     await asyncio.sleep(0)
@@ -34,7 +34,7 @@ run_process(search_without_end(), stuck_seconds=1.0)
 
 TURNING = """
 import asyncio, faulthandler
-from kube.api import run_process
+from kube.processes.api import run_process
 put_off = []
 faulthandler.dump_traceback_later = lambda seconds, exit: put_off.append((seconds, exit))
 faulthandler.cancel_dump_traceback_later = lambda: print("ended", set(put_off), flush=True)
@@ -48,7 +48,8 @@ run_process(turn(), stuck_seconds=0.4)
 
 FAILING = """
 import asyncio
-from kube.api import KubeconfigError, log_to_stderr, run_process
+from kube.calls.api import KubeconfigError
+from kube.processes.api import log_to_stderr, run_process
 
 class PlainError(Exception): ...
 
@@ -127,7 +128,7 @@ def lines(form: str) -> list[str]:
 
 NAMING = """
 import asyncio, logging, sys
-from kube.api import log_context, log_to_stderr
+from kube.processes.api import log_context, log_to_stderr
 
 async def say(what):
     logging.getLogger("ours.room").info("bound pod=%s", what)

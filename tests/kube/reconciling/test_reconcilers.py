@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from kube.api import UnavailableError
 from kube.backoff import Backoff
+from kube.calls.api import UnavailableError
 from kube.reconciling import reconcilers
 from kube.reconciling.reconcilers import Reconciler
 from kube.reconciling.results import After, Done, Failed, Result

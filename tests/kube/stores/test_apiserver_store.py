@@ -13,20 +13,11 @@ from socket import create_server
 import pytest
 from aiohttp import web
 
-from kube.api import (
-    CONFIG_MAPS,
-    Added,
-    ApiClient,
-    Backoff,
-    Change,
-    Deleted,
-    Modified,
-    ObjectKey,
-    Store,
-    UnavailableError,
-    WatchSettings,
-    connect,
-)
+from kube.backoff import Backoff
+from kube.calls.api import ApiClient, UnavailableError, connect
+from kube.kinds import CONFIG_MAPS
+from kube.objects import ObjectKey
+from kube.stores.api import Added, Change, Deleted, Modified, Store, WatchSettings
 from tests.kube.builders import View, a_view, an_object, project
 from tests.kube.fake_apiserver import (
     FakeApiServer,

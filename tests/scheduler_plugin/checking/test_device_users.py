@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from kube.api import ApiClient, GoneError, NotFoundError, Selection
+from kube.calls.api import ApiClient, GoneError, NotFoundError
 from kube.calls.apiserver_reads import Page
+from kube.resources import Selection
 from scheduler_plugin import in_use_main
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.checking.device_users import CLAIMS_HEAD, MOST_NAMED, SLOTS_HEAD, DeviceUsers

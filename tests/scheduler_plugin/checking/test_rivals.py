@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, ObjectPath, Selection
+from kube.calls.api import ApiClient, ApiError, ForbiddenError, NotFoundError
 from kube.calls.apiserver_reads import Page
+from kube.resources import ObjectPath, Selection
 from kube.shapes.events import Event
 from kube.shapes.reading import read_as
 from scheduler_plugin.arguments import parse_settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kube.api import UnavailableError
+from kube.calls.api import UnavailableError
 from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups, LookupSettings
 from scheduler_plugin.objects.claims import ClaimView
 from tests.scheduler_plugin.fake_pods import running

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.api import ApiClient
+from kube.calls.api import ApiClient
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import POD_GROUP_LABEL

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from driver.api import DRIVER_NAME
-from kube.api import ApiClient, ApiError, ForbiddenError, NotFoundError, ObjectPath
+from kube.calls.api import ApiClient, ApiError, ForbiddenError, NotFoundError
+from kube.resources import ObjectPath
 from kube.shapes.claims import Claim
 from kube.shapes.pods import Pod
 from kube.shapes.reading import UnreadableError

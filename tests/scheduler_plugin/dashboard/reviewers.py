@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kube.api import JsonObject, Resource, UnavailableError
+from kube.calls.api import UnavailableError
+from kube.objects import JsonObject
+from kube.resources import Resource
 from scheduler_plugin.dashboard.apiserver_reviews import TOKEN_REVIEWS
 
 EVERYTHING = "*"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kube.api import ApiClient, connect
+from kube.calls.api import ApiClient, connect
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.dashboard import cluster_snapshots
 from scheduler_plugin.dashboard.cluster_events import ClusterEvents

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from starlette.types import ASGIApp, Message
 
-from kube.api import ApiClient
+from kube.calls.api import ApiClient
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.dashboard.apiserver_reviews import REMEMBERED_SECONDS, Reviews
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots

@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from kube.api import ApiClient, JsonObject, Resource
+from kube.calls.api import ApiClient
 from kube.kinds import CLAIMS, PODS, QUEUES
+from kube.objects import JsonObject
+from kube.resources import Resource
 from scheduler_plugin.dashboard import apiserver_reviews
 from scheduler_plugin.dashboard.apiserver_reviews import (
     MOST_REMEMBERED,

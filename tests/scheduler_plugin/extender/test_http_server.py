@@ -22,8 +22,8 @@ import pytest
 from starlette.types import ASGIApp
 
 from kube import http_server
-from kube.api import follow_files
 from kube.http_server import Bound, CannotListenError
+from kube.live_tls import follow_files
 from kube.shapes.reading import JsonObject
 from local_cluster.authority import Authority
 from local_cluster.certificates import CertificateSpec

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 
-from kube.api import ApiClient, ApiError, NotFoundError, UnavailableError
+from kube.calls.api import ApiClient, ApiError, NotFoundError, UnavailableError
 from scheduler_plugin.extender.kube_scheduler_lease import KubeSchedulerLease, LeaseSettings
 
 SETTINGS = LeaseSettings(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from binder.queues.apiserver_warnings import WarningRecorder
-from kube.api import Event
+from kube.events.api import Event
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import NO_CHARGES, ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView

@@ -11,7 +11,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
 
-from kube.api import Event, EventType, ObjectReference
+from kube.events.api import Event, EventType, ObjectReference
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.extender import prometheus_calls
 from scheduler_plugin.extender.messages import NotAnswered, Passed

@@ -21,22 +21,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kube.api import (
-    CONFIG_MAPS,
-    SECRETS,
+from kube.backoff import Backoff
+from kube.calls.api import (
     AlreadyExistsError,
     ApiClient,
-    Backoff,
     ConflictError,
     ForbiddenError,
-    JsonObject,
     NotFoundError,
-    ObjectPath,
     Preconditions,
-    Resource,
-    TlsCredential,
     UnavailableError,
 )
+from kube.kinds import CONFIG_MAPS, SECRETS
+from kube.live_tls import TlsCredential
+from kube.objects import JsonObject
+from kube.resources import ObjectPath, Resource
 from webhook.certificates import apiserver
 from webhook.certificates.apiserver import KINDS, CertificateController
 from webhook.certificates.authority import is_signed_by, read_certificates

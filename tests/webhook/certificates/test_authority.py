@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kube.api import LiveTls, TlsCredential
+from kube.live_tls import LiveTls, TlsCredential
 from webhook.certificates import authority
 from webhook.certificates.authority import Pair, new_authority, new_certificate
 from webhook.certificates.rotation import CaState

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from driver.api import Problem
-from scheduler_plugin.api import NamespaceView
+from scheduler_plugin.objects.api import NamespaceView
 from tests.scheduler_plugin.builders import a_claim_object, a_queue
 from tests.webhook.builders import LABEL_PATH, a_review, a_template_object, rule_context
 from webhook.findings import NOTHING_FOUND, Findings

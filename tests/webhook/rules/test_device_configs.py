@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from driver.preparing.grants.claim_configs import ClaimConfigs
-from scheduler_plugin.api import NamespaceView
+from scheduler_plugin.objects.api import NamespaceView
 from tests.driver.claim_builders import a_claim, a_config, a_reference, with_configs
 from tests.webhook.builders import a_review, rule_context
 from webhook.findings import NOTHING_FOUND, Findings

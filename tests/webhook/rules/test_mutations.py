@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from scheduler_plugin.api import InstanceView, NamespaceView, ResourceKey
+from scheduler_plugin.objects.api import InstanceView, NamespaceView, ResourceKey
 from tests.scheduler_plugin.builders import a_claim, a_class, a_pod_object, a_queue, a_request
 from tests.webhook import test_reviews
 from tests.webhook.builders import QUEUE_LABEL, a_review, a_template, rule_context

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from driver.api import Problem
-from scheduler_plugin.api import InstanceView, NamespaceView, ResourceKey
+from scheduler_plugin.objects.api import InstanceView, NamespaceView, ResourceKey
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_class,

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.api import AccountingSettings, InstanceView, ResourceKey
+from scheduler_plugin.objects.api import InstanceView, ResourceKey
+from scheduler_plugin.objects.names import AccountingSettings
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_queue,

@@ -23,7 +23,7 @@ from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
 from driver.instances.slots.slot_writes import SlotWrite
-from kube.api import ApiError, UnavailableError
+from kube.calls.api import ApiError, UnavailableError
 from tests.driver.fake_slots import FakeSlotObjects
 from tests.driver.slot_builders import (
     CAMERA_1,

@@ -23,7 +23,7 @@ from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, PodName
 from driver.instances.slots.slots import InstanceSlots, by_name
 from driver.preparing.grants.device_locators import DeviceLocator
-from kube.api import Event
+from kube.events.api import Event
 from tests.driver.slot_builders import (
     CAMERA_1,
     CAMERA_2,

@@ -18,16 +18,10 @@ from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, Nod
 from driver.instances.slots.slot_writes import SlotWrite
 from driver.instances.slots.slots import instance_slots
 from driver.plumbing.prometheus import SLOT_RELEASE_SECONDS
-from kube.api import (
-    Added,
-    ApiError,
-    Deleted,
-    Event,
-    InvalidError,
-    Modified,
-    ObjectKey,
-    UnavailableError,
-)
+from kube.calls.api import ApiError, InvalidError, UnavailableError
+from kube.events.api import Event
+from kube.objects import ObjectKey
+from kube.stores.api import Added, Deleted, Modified
 from tests.driver.fake_slots import FakeSlotObjects
 from tests.driver.slot_builders import (
     CAMERA_1,

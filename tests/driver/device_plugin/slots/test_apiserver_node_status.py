@@ -13,7 +13,9 @@ import pytest
 
 from driver.api import NodeName
 from driver.device_plugin.slots.apiserver_node_status import NodeStatus
-from kube.api import ApiClient, ForbiddenError, JsonObject, ObjectPath, WriteOptions
+from kube.calls.api import ApiClient, ForbiddenError, WriteOptions
+from kube.objects import JsonObject
+from kube.resources import ObjectPath
 
 ONE, OTHER = "akri.sh/camera", "akri.sh/camera-8120fe"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from driver.api import InstanceName
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
-from kube.api import connect
+from kube.calls.api import connect
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, NODE_A, an_instance_object
 from tests.kube.fake_apiserver import event, fake_apiserver, hangs, lists, says, streams
 

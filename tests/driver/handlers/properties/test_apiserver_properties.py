@@ -14,19 +14,19 @@ import pytest
 from driver.api import Configuration, ValueReference
 from driver.handlers.properties import apiserver_properties as module
 from driver.handlers.properties.apiserver_properties import MOST_OBJECTS, NodeProperties
-from kube.api import (
+from kube.backoff import Backoff
+from kube.calls.api import (
     ApiClient,
     ApiError,
-    Backoff,
     ForbiddenError,
     GoneError,
-    Selection,
     ServerFaultError,
     UnauthorizedError,
     UnavailableError,
 )
 from kube.calls.apiserver_reads import Page
 from kube.calls.frames import Frame
+from kube.resources import Selection
 from tests.driver.builders import a_configuration
 
 FORBIDDEN = ForbiddenError("secrets is forbidden", status=403, reason="Forbidden")

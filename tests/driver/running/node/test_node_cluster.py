@@ -39,7 +39,10 @@ from driver.publishing.node_pools import NodePools
 from driver.running.node import node_cluster
 from driver.running.node.node_cluster import NodeCluster
 from driver.running.node.node_place import OfferPlace
-from kube.api import ApiClient, Deleted, ObjectKey, ObjectPath
+from kube.calls.api import ApiClient
+from kube.objects import ObjectKey
+from kube.resources import ObjectPath
+from kube.stores.api import Deleted
 from tests.driver.builders import NODE, a_configuration_object, a_device
 from tests.driver.publishing.test_node_pools import FakeTasks
 from tests.fakes.slices import FakeSliceServer

@@ -14,16 +14,16 @@ from driver.handlers.registrations import HandlerState
 from driver.handlers.reports import Report
 from driver.running.node import node_handlers
 from driver.running.node.node_handlers import TIMES, NodeHandlers, Reporter, Times
-from kube.api import (
+from kube.calls.api import (
     ApiClient,
     ApiError,
     ConflictError,
     ForbiddenError,
     InvalidError,
-    Store,
     UnauthorizedError,
     UnavailableError,
 )
+from kube.stores.api import Store
 from tests.driver.builders import NODE, NOW, a_configuration_object
 
 WAITING, ACTIVE, OFFLINE = HandlerState

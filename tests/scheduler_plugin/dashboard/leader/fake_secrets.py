@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.api import (
-    LEASES,
-    SECRETS,
-    ConflictError,
-    JsonObject,
-    NotFoundError,
-    ObjectPath,
-    Preconditions,
-)
+from kube.calls.api import ConflictError, NotFoundError, Preconditions
+from kube.kinds import LEASES, SECRETS
+from kube.objects import JsonObject
+from kube.resources import ObjectPath
 
 SECRET = SECRETS.at("moorage-dashboard-tls", "moorage-system")
 LEASE = LEASES.at("moorage-scheduler", "moorage-system")

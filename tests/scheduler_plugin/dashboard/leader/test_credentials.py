@@ -8,7 +8,8 @@ from typing import cast
 
 import pytest
 
-from kube.api import ApiClient, LiveTls
+from kube.calls.api import ApiClient
+from kube.live_tls import LiveTls
 from scheduler_plugin.dashboard.leader import apiserver_credentials, credentials
 from scheduler_plugin.dashboard.leader.apiserver_credentials import (
     CredentialKeeper,

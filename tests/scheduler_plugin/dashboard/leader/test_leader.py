@@ -13,7 +13,8 @@ import msgspec
 import pytest
 from aiohttp import ClientError, ClientSession
 
-from kube.api import ApiClient, TlsCredential, client_context
+from kube.calls.api import ApiClient
+from kube.live_tls import TlsCredential, client_context
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.dashboard.leader import http_answers, http_leader
