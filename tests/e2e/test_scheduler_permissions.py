@@ -74,7 +74,7 @@ PLUGIN = (
     | all_verbs(("list",), "poddisruptionbudgets.policy")
     | all_verbs(("patch",), "queues/status.moorage.dev")
     | all_verbs(("patch",), "queues.moorage.dev")
-    | all_verbs(("create", *FOLLOW, "patch"), "events.events.k8s.io")
+    | all_verbs(("create", "patch"), "events.events.k8s.io")
 )
 REFUSED = "set after creation only by"
 LEASE = "leases.coordination.k8s.io/moorage-scheduler"

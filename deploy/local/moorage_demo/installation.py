@@ -32,7 +32,7 @@ PROBE: Object = {
     "metadata": {"name": "probe"},
     "spec": {"parent": "nobody-made-this"},
 }
-"""The webhook, and nobody else, warns of a parent that does not exist."""
+"""Only the webhook warns of a parent that does not exist."""
 
 
 def install(cluster: Cluster) -> None:

@@ -44,7 +44,7 @@ class Sharing:
     def all_is_given_back(self) -> None:
         """After the last pod on the claim is gone."""
         self._scene.until("the claim has no owner", lambda: self._owner() is None)
-        self._scene.row("released", "ResourceClaim my-disk", "not allocated, and nobody's")
+        self._scene.row("released", "ResourceClaim my-disk", "not allocated, no owner")
         self._charged("vision", 0, owned=0, shared=0)
 
     def _owner(self) -> str | None:
