@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driver.api import DRIVER_NAME, Problem
-from driver.environment import built_in_refusal
+from driver.environment_rules import built_in_refusal
 
 API_VERSION = f"{DRIVER_NAME}/v1alpha1"
 KIND = "DeviceConfig"

@@ -14,7 +14,7 @@ from driver.api import Configuration, Problem
 from driver.configurations.configurations import JsonObject, Verdict
 from driver.device_ids import name_problems
 from driver.discovery.details import shown
-from driver.handlers.reports import incomplete, unread_properties, unregistered
+from driver.handlers.status_entries import incomplete, unread_properties, unregistered
 from kube.shapes.times import timestamp
 
 CONDITION_TYPES = frozenset(

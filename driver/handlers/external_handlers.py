@@ -23,17 +23,17 @@ from driver.handlers.handler_conversations import (
     Terms,
 )
 from driver.handlers.handler_sources import Answer, Question, pause_until
-from driver.handlers.limits import (
+from driver.handlers.node_conversations import Conversations
+from driver.handlers.registrations import Endpoint, Registration
+from driver.handlers.remembered import dump, load, load_removed
+from driver.handlers.report_limits import (
     DEFAULT_LIMITS,
     HandlerLimits,
     refused_in_folder,
     refused_name,
 )
-from driver.handlers.node_conversations import Conversations
-from driver.handlers.registrations import Endpoint, Registration
-from driver.handlers.remembered import dump, load, load_removed
-from driver.handlers.reports import Report
 from driver.handlers.sdk_requests import TlsFiles
+from driver.handlers.status_entries import Report
 from driver.handlers.table import HandlerTable, TableFullError
 from driver.plumbing.disk import Folder
 from driver.plumbing.disk_dev import HostDev

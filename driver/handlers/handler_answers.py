@@ -16,7 +16,9 @@ from driver.devices import Device
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers.handler_conversations import RefusedError
 from driver.handlers.handler_sources import Answer
-from driver.handlers.limits import (
+from driver.handlers.messages import devices_of, few_problems, problem_of
+from driver.handlers.registrations import Endpoint, Registration
+from driver.handlers.report_limits import (
     Admitted,
     Amount,
     HandlerLimits,
@@ -26,9 +28,7 @@ from driver.handlers.limits import (
     node_paths,
     too_many,
 )
-from driver.handlers.messages import devices_of, few_problems, problem_of
-from driver.handlers.registrations import Endpoint, Registration
-from driver.handlers.reported import Reported
+from driver.handlers.report_sizes import Reported
 from driver.handlers.wire_sizes import excess
 from driver.plumbing.disk import real_paths
 from driver.plumbing.disk_dev import HostDev

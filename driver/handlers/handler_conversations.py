@@ -12,9 +12,9 @@ import grpc.aio
 
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers.handler_sources import DiscoveryError
-from driver.handlers.limits import too_large
 from driver.handlers.messages import target_of
 from driver.handlers.registrations import Registration
+from driver.handlers.report_limits import too_large
 from driver.handlers.sdk_requests import TlsFiles
 from driver.handlers.tls import channel_credentials
 from driver.plumbing.kubelet_channels import unix_channel

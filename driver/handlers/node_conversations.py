@@ -28,7 +28,7 @@ from driver.handlers.handler_conversations import (
 from driver.handlers.handler_sources import Answer, DiscoveryError, Question
 from driver.handlers.messages import request_without
 from driver.handlers.registrations import Conversation, Endpoint, Registration
-from driver.handlers.reports import Report
+from driver.handlers.status_entries import Report
 from driver.handlers.table import HandlerTable
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from driver.discovery.handlers import HANDLER_NAMES, Handlers
 from driver.handlers.external_handlers import ExternalHandlers
 from driver.handlers.handler_sources import EmbeddedSource, Source
 from driver.handlers.registrations import HandlerStanding, HandlerState
-from driver.handlers.reports import Report
+from driver.handlers.status_entries import Report
 
 
 class NodeSources:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from driver.handlers.limits import PARTS_OF_A_DEVICE, too_many
+from driver.handlers.report_limits import PARTS_OF_A_DEVICE, too_many
 
 _SMALL = 16 * 1024
 """Bytes of an answer that needs no count: it is small in memory in any case."""

@@ -37,7 +37,7 @@ from driver.instances.slots.lost_nodes import (
 from driver.instances.slots.node_pods import node_pod
 from driver.instances.slots.slot_writes import SlotWrite, merge_patch
 from driver.instances.stored.objects import DeleteInstance
-from driver.instances.unseen import (
+from driver.instances.unseen_instances import (
     ObservedInstance,
     PatchInstance,
     Surroundings,

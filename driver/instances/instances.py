@@ -32,7 +32,7 @@ from driver.devices import (
     device_digest,
     device_hash,
 )
-from driver.environment import BUILT_IN, EnvironmentRules
+from driver.environment_rules import BUILT_IN, EnvironmentRules
 from driver.instances.names import (
     NONE_TAKEN,
     Collision,

@@ -15,7 +15,7 @@ from driver.api import Configuration, ConfigurationName, NodeName
 from driver.configurations.configurations import Verdict, holders
 from driver.derived import Deriving, derived
 from driver.devices import Device
-from driver.environment import BUILT_IN, EnvironmentRules
+from driver.environment_rules import BUILT_IN, EnvironmentRules
 from driver.instances.instances import Instance, by_rules, instances_of
 from driver.instances.names import NONE_TAKEN, Collision, TakenNames
 from driver.instances.rivals import ResolveNodes, resolve_none, with_nodes

@@ -19,7 +19,12 @@ from collections.abc import Collection, Iterable
 
 from driver.api import OFFERED_THROUGH
 from driver.instances.slots.slots import InstanceSlots
-from driver.instances.unseen import ObservedInstance, PatchInstance, may_be_claimed, patch_of
+from driver.instances.unseen_instances import (
+    ObservedInstance,
+    PatchInstance,
+    may_be_claimed,
+    patch_of,
+)
 from driver.offer_paths import OfferPath
 
 

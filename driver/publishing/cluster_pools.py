@@ -23,7 +23,7 @@ from driver.api import DRIVER_NAME, ConfigurationName
 from driver.configurations.configurations import Verdict
 from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import NodeState
-from driver.instances.unseen import ObservedInstance
+from driver.instances.unseen_instances import ObservedInstance
 from driver.names import configuration_of_pool, is_shared_pool, shared_pool
 from driver.plumbing.apiserver_reconcilers import keyed_reconciler, put_right
 from driver.plumbing.worker_threads import in_thread_if_many

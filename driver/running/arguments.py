@@ -11,7 +11,7 @@ from typing import Any, Literal
 import typer
 
 from driver.discovery.handlers import HANDLER_NAMES
-from driver.environment import OWN, VARIABLE
+from driver.environment_rules import OWN, VARIABLE
 from driver.handlers.sdk_requests import TlsFiles
 from kube.processes.api import parsed, refuse
 from kube.shapes.times import parse_duration

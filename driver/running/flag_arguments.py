@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from driver.discovery.handlers import HANDLER_NAMES
-from driver.environment import NETWORK_PREFIXES
-from driver.handlers.limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS, NODE_DEVICES
+from driver.environment_rules import NETWORK_PREFIXES
+from driver.handlers.report_limits import DEVICES, MOST_DEVICES, NETWORK_HANDLERS, NODE_DEVICES
 from driver.handlers.sdk_requests import AGENT_FOLDER, AGENT_SOCKET
 from driver.running.arguments import (
     handler_names,

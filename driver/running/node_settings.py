@@ -11,8 +11,8 @@ import typer
 
 from driver.api import NodeName
 from driver.discovery.handlers import HANDLER_NAMES
-from driver.environment import NETWORK_PREFIXES, EnvironmentRules
-from driver.handlers.limits import DEVICES, MOST_DEVICES, NODE_DEVICES, HandlerLimits
+from driver.environment_rules import NETWORK_PREFIXES, EnvironmentRules
+from driver.handlers.report_limits import DEVICES, MOST_DEVICES, NODE_DEVICES, HandlerLimits
 from driver.handlers.sdk_requests import (
     AGENT_FOLDER,
     AGENT_SOCKET,

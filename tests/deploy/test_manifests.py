@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from driver.api import DRIVER_NAME, NODE_LABEL
-from driver.handlers.limits import NETWORK_HANDLERS
+from driver.handlers.report_limits import NETWORK_HANDLERS
 from driver.plumbing.kubelet_sockets import KubeletPaths
 from driver.running.monitoring import ready_main
 from driver.running.node_settings import NodeSettings

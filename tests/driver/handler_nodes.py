@@ -18,10 +18,10 @@ from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.discovery_api.v0 import discovery_pb2_grpc as v0_grpc
 from driver.handlers.external_handlers import ExternalHandlers
-from driver.handlers.limits import DEFAULT_LIMITS, HandlerLimits
 from driver.handlers.node_sources import NodeSources
 from driver.handlers.registration_socket import RegistrationSocket
 from driver.handlers.registrations import HandlerState
+from driver.handlers.report_limits import DEFAULT_LIMITS, HandlerLimits
 from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, Place, Request, TlsFiles
 from driver.instances.handler_discoveries import Discoveries

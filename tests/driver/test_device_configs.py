@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from driver.api import Problem
 from driver.device_configs import NOTHING_ASKED, DeviceConfig, merged, read
-from driver.environment import built_in_refusal
+from driver.environment_rules import built_in_refusal
 from driver.models import device_config_problems
 from tests.schema_objects import GARBAGE
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from driver.devices import Device, DeviceSpec, Mount
-from driver.handlers.limits import HandlerLimits
+from driver.handlers.report_limits import HandlerLimits
 from local_cluster.go_toolchain import ensure_built
 from local_cluster.programs import DISCOVERY_PEER
 from tests.driver.handler_nodes import ANode, a_shelf, running

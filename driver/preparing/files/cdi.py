@@ -18,7 +18,7 @@ from typing import Any
 from driver.api import DRIVER_NAME, ClaimUid
 from driver.device_configs import NOTHING_ASKED, DeviceConfig
 from driver.devices import DeviceSpec, Mount, merged_mounts, merged_specs
-from driver.environment import VARIABLE
+from driver.environment_rules import VARIABLE
 from driver.instances.unusable_properties import UNUSABLE
 from driver.preparing.files import metadata, records
 from driver.preparing.files.prepared import PreparedClaim, PreparedDevice

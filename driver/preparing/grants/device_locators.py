@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from driver.api import ConfigurationName, InstanceName
-from driver.environment import BUILT_IN, EnvironmentRules
+from driver.environment_rules import BUILT_IN, EnvironmentRules
 from driver.instances.instances import Instance
 from driver.preparing.files.prepared import PreparedDevice
 

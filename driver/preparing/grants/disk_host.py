@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from driver.handlers.limits import mount_refusal
+from driver.handlers.report_limits import mount_refusal
 from driver.plumbing.disk import real_path, real_paths
 from driver.preparing.grants.renewals import OnHost, Resolve
 

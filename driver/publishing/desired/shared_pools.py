@@ -25,7 +25,7 @@ from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.instances.slots.lost_nodes import NodeState
 from driver.instances.stored.objects import StoredInstance
-from driver.instances.unseen import ObservedInstance
+from driver.instances.unseen_instances import ObservedInstance
 from driver.names import shared_pool
 from driver.publishing.apply.resource_slices import AllNodesScope, Scope, hostnames
 from driver.publishing.desired.publication import Supply

@@ -15,7 +15,7 @@ from typing import Any
 from driver.api import Configuration, ConfigurationName, NodeName
 from driver.configurations.conditions import DEVICES_DISTINCT
 from driver.configurations.configurations import Verdict, holders
-from driver.handlers.reports import (
+from driver.handlers.status_entries import (
     LATE_FIELDS,
     PROPERTIES_READ,
     Report,

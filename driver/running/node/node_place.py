@@ -8,7 +8,7 @@ from driver.api import NodeName
 from driver.configurations.configurations import Verdict, judge
 from driver.devices import AKRIS_DIGITS
 from driver.discovery.handlers import check_details
-from driver.environment import BUILT_IN, EnvironmentRules
+from driver.environment_rules import BUILT_IN, EnvironmentRules
 from driver.plumbing.disk_dev import HostDev
 from driver.publishing.apiserver_path import NodePath
 from driver.publishing.desired.local_pools import Homes

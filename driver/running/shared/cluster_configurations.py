@@ -26,9 +26,9 @@ from driver.configurations.classes import (
 from driver.configurations.conditions import conditions, status_body
 from driver.configurations.configurations import Verdict, holders, judge
 from driver.discovery.handlers import HANDLER_NAMES, check_details
-from driver.handlers.reports import without_lost_nodes
+from driver.handlers.status_entries import without_lost_nodes
 from driver.instances.cluster_instances import BY_CONFIGURATION, GATHER_SECONDS, ClusterInstances
-from driver.instances.unseen import ObservedInstance
+from driver.instances.unseen_instances import ObservedInstance
 from driver.models import configuration_problems
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from kube.calls.api import ApiClient, ConflictError, NotFoundError, Preconditions, WriteOptions

@@ -30,7 +30,7 @@ from scheduler_plugin.judging.verdicts import Admitted
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.waiting.classes.pod_classes import ClassKey, EquivalenceClass
-from scheduler_plugin.waiting.order.fairness import Rank, own_rank, rank
+from scheduler_plugin.waiting.order.queue_ranks import Rank, own_rank, rank
 
 FIRST_PERIOD = timedelta(minutes=5)
 """The length of the first free period, and of the first kept one."""

@@ -1,7 +1,7 @@
 """The order of the classes to judge in one cycle, the fairest first.
 
 The classes are leaves of the tree of queues. At each queue the child with the best rank is next
-(`fairness`); among equal ranks, the child whose head has the smaller sort key.
+(`queue_ranks`); among equal ranks, the child whose head has the smaller sort key.
 
     above the roots ──► root ──► child ──► … ──► the queue's own classes, by sort key
 
@@ -21,7 +21,7 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.pod_order import SortKey
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.waiting.classes.pod_classes import ClassKey, EquivalenceClass
-from scheduler_plugin.waiting.order.fairness import Rank, own_rank, rank
+from scheduler_plugin.waiting.order.queue_ranks import Rank, own_rank, rank
 
 _Entry: TypeAlias = tuple[Rank, SortKey, QueueName]
 """A child of a queue with the rank of the last look; `NO_QUEUE` stands for the own classes."""

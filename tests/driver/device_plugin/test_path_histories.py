@@ -25,7 +25,7 @@ from driver.instances.shared_paths import plan_paths
 from driver.instances.slots.slot_writes import slot_write
 from driver.instances.slots.slots import InstanceSlots, instance_slots
 from driver.instances.stored.objects import stored_instance
-from driver.instances.unseen import observed_instance
+from driver.instances.unseen_instances import observed_instance
 from driver.names import attribute_value
 from driver.offer_paths import OfferPath
 from driver.publishing.desired.deductions import held_slots

@@ -14,9 +14,9 @@ import pytest
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers import handler_conversations, registration_socket, sdk
 from driver.handlers.external_handlers import FILE, ExternalHandlers
-from driver.handlers.limits import HandlerLimits
 from driver.handlers.registrations import Endpoint, HandlerState, Registration
 from driver.handlers.remembered import load
+from driver.handlers.report_limits import HandlerLimits
 from driver.handlers.sdk_requests import Place
 from driver.handlers.table import TableFullError
 from driver.instances import handler_discoveries as discoveries

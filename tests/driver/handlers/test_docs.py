@@ -14,7 +14,7 @@ import yaml
 from driver.devices import Device, Mount
 from driver.discovery.handlers import check_details
 from driver.handlers import registration_socket
-from driver.handlers.limits import HandlerLimits
+from driver.handlers.report_limits import HandlerLimits
 from tests.driver.builders import a_configuration
 from tests.driver.handler_nodes import ANode, running
 

@@ -17,9 +17,9 @@ from driver.discovery.handlers import Handlers, HandlerSettings
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers import registration_socket, sdk
 from driver.handlers.external_handlers import FILE, ExternalHandlers
-from driver.handlers.limits import HandlerLimits
 from driver.handlers.registrations import Endpoint, HandlerState, Registration, Remembered
 from driver.handlers.remembered import load, load_removed
+from driver.handlers.report_limits import HandlerLimits
 from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, Place
 from driver.handlers.table import REMOVED_AFTER

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from driver.devices import Device, Mount
 from driver.handlers import registration_socket, sdk
 from driver.handlers.external_handlers import FILE
-from driver.handlers.limits import HandlerLimits
 from driver.handlers.registrations import Endpoint, HandlerState
 from driver.handlers.remembered import load
+from driver.handlers.report_limits import HandlerLimits
 from driver.handlers.sdk import serve
 from driver.handlers.sdk_requests import Handler, Place
 from driver.handlers.table import REMOVED_AFTER

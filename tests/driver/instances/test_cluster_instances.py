@@ -9,7 +9,7 @@ import pytest
 
 from driver.api import NODE_LABEL
 from driver.instances.cluster_instances import ClusterInstances, LostNodeSettings
-from driver.instances.unseen import ObservedInstance, observed_instance
+from driver.instances.unseen_instances import ObservedInstance, observed_instance
 from kube.calls.api import ApiClient
 from kube.objects import ObjectKey
 from kube.stores.api import Added, Change, Deleted, Modified

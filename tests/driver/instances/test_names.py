@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from driver.api import ConfigurationName, InstanceName
 from driver.devices import Device, device_digest, device_hash
-from driver.handlers.reports import LONGEST_MESSAGE
+from driver.handlers.status_entries import LONGEST_MESSAGE
 from driver.instances.instances import instances_of
 from driver.instances.names import (
     ANOTHER_NODES,

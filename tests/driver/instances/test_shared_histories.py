@@ -22,7 +22,7 @@ from driver.instances.apiserver_instances import delete_instance, write_instance
 from driver.instances.instances import instance_of
 from driver.instances.shared import plan_shared, shared_body
 from driver.instances.stored.objects import DeleteInstance, stored_instance
-from driver.instances.unseen import (
+from driver.instances.unseen_instances import (
     PatchInstance,
     Surroundings,
     observed_instance,

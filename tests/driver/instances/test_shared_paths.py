@@ -9,7 +9,7 @@ import pytest
 from driver.api import NODE_LABEL, OFFERED_THROUGH
 from driver.instances.shared_paths import offer_through, plan_paths
 from driver.instances.slots.slots import full_sentence
-from driver.instances.unseen import ObservedInstance, observed_instance
+from driver.instances.unseen_instances import ObservedInstance, observed_instance
 from driver.offer_paths import OfferPath
 from tests.driver.builders import NOW
 from tests.driver.slot_builders import CAMERA_1, NODE_A, an_instance_object

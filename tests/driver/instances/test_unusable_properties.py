@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driver.device_health import DEGRADED, HEALTH
-from driver.environment import EnvironmentRules
+from driver.environment_rules import EnvironmentRules
 from driver.instances.instances import Instance, instance_of
 from driver.instances.inventory import Heard, Host, Inventory, inventory_of
 from driver.instances.unusable_properties import (

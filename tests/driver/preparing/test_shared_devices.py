@@ -11,7 +11,7 @@ from driver.api import NODE_LABEL, OFFERED_THROUGH, ConfigurationName
 from driver.instances.instances import Instance, instance_of
 from driver.instances.inventory import Inventory
 from driver.instances.stored.objects import stored_instance
-from driver.instances.unseen import observed_instance
+from driver.instances.unseen_instances import observed_instance
 from driver.names import shared_pool
 from driver.publishing.desired.shared_pools import Nodes, shared_devices, shared_supply
 from driver.publishing.desired.slices import Features, published

@@ -13,7 +13,7 @@ from driver.api import NODE_LABEL, OFFERED_THROUGH, ConfigurationName
 from driver.configurations.configurations import Verdict
 from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import node_state
-from driver.instances.unseen import observed_instance
+from driver.instances.unseen_instances import observed_instance
 from driver.publishing import cluster_pools
 from driver.publishing.cluster_pools import ClusterPools, SharedInputs, SharedOffer
 from driver.publishing.desired.next_publication import publish

@@ -9,8 +9,8 @@ import pytest
 
 from driver.discovery.handlers import HANDLER_NAMES
 from driver.discovery.reach import Reach, parse_networks
-from driver.environment import EnvironmentRules
-from driver.handlers.limits import HandlerLimits
+from driver.environment_rules import EnvironmentRules
+from driver.handlers.report_limits import HandlerLimits
 from driver.handlers.sdk_requests import TlsFiles
 from driver.running.arguments import Address
 from driver.running.node_settings import NodeSettings

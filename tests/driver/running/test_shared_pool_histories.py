@@ -22,7 +22,12 @@ from driver.configurations.configurations import Verdict
 from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import node_state
 from driver.instances.stored.objects import DeleteInstance
-from driver.instances.unseen import PatchInstance, Surroundings, observed_instance, plan_unseen
+from driver.instances.unseen_instances import (
+    PatchInstance,
+    Surroundings,
+    observed_instance,
+    plan_unseen,
+)
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apply.resource_slices import stored_slice
 from driver.publishing.cluster_pools import ClusterPools, SharedInputs, SharedOffer

@@ -11,7 +11,7 @@ import pytest
 from driver.api import NodeName
 from driver.handler_checks import HANDLER_NAMES, configuration_flaws
 from driver.handlers.registrations import HandlerState
-from driver.handlers.reports import Report, entry_of, unregistered
+from driver.handlers.status_entries import Report, entry_of, unregistered
 from scheduler_plugin.objects.api import ResourceKey
 from tests.webhook.builders import a_review
 from webhook.findings import NOTHING_FOUND, Findings

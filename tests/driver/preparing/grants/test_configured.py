@@ -10,7 +10,7 @@ import pytest
 
 from driver.device_configs import DeviceConfig
 from driver.devices import DeviceSpec, Mount
-from driver.environment import EnvironmentRules
+from driver.environment_rules import EnvironmentRules
 from driver.instances.instances import Instance
 from driver.preparing.files import cdi
 from driver.preparing.files.prepared import PreparedClaim

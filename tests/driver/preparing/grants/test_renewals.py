@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from driver.api import ConfigurationName, DeviceName
 from driver.devices import DeviceSpec, Mount
-from driver.environment import EnvironmentRules
+from driver.environment_rules import EnvironmentRules
 from driver.instances.instances import Instance
 from driver.preparing.claim_events import ClaimEvent, change_events, pods_of, taken_events
 from driver.preparing.files import cdi

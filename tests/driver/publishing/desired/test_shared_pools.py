@@ -12,7 +12,7 @@ from driver.api import NODE_LABEL, OFFERED_THROUGH, DeviceName, InstanceName, No
 from driver.instances.inventory import Inventory
 from driver.instances.slots.lost_nodes import node_state
 from driver.instances.stored.objects import stored_instance
-from driver.instances.unseen import ObservedInstance, observed_instance
+from driver.instances.unseen_instances import ObservedInstance, observed_instance
 from driver.publishing.apply.resource_slices import AllNodesScope, hostnames
 from driver.publishing.desired.next_publication import publish
 from driver.publishing.desired.publication import Publication, Supply, claimable_instances

@@ -11,7 +11,7 @@ import pytest
 from driver.api import ConfigurationName
 from driver.configurations.configurations import Verdict, judge
 from driver.handlers.registrations import HandlerState
-from driver.handlers.reports import Report
+from driver.handlers.status_entries import Report
 from driver.running.node import node_handlers
 from driver.running.node.node_handlers import TIMES, NodeHandlers, Reporter, Times
 from kube.calls.api import (

@@ -15,7 +15,7 @@ from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.waiting.classes.pod_classes import ClassKey, EquivalenceClass
 from scheduler_plugin.waiting.order import fair_order
 from scheduler_plugin.waiting.order.fair_order import FairOrder
-from scheduler_plugin.waiting.order.fairness import Rank, own_rank, rank
+from scheduler_plugin.waiting.order.queue_ranks import Rank, own_rank, rank
 from tests.scheduler_plugin.builders import a_queue, a_world, amounts
 
 PARENTS = {"left": "root", "right": "root", "leaf": "left", "twig": "left", "root": "", "lone": ""}

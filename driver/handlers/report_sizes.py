@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from driver.api import ConfigurationName
-from driver.handlers.limits import Amount, HandlerLimits, too_many, too_many_together
 from driver.handlers.registrations import Endpoint, Registration
+from driver.handlers.report_limits import Amount, HandlerLimits, too_many, too_many_together
 
 _Place = tuple[Endpoint, ConfigurationName]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from driver.devices import device_hash
 from driver.discovery.debug_echo.handler import DESCRIPTION
-from driver.environment import (
+from driver.environment_rules import (
     BUILT_IN,
     DENIED,
     DENIED_IN_ANY_CASE,

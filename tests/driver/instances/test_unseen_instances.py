@@ -15,7 +15,7 @@ from driver.api import (
     NodeName,
 )
 from driver.instances.stored.objects import DeleteInstance
-from driver.instances.unseen import (
+from driver.instances.unseen_instances import (
     ObservedInstance,
     Surroundings,
     UnseenPlan,

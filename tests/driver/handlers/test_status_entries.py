@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from driver.api import NodeName
 from driver.handlers.registrations import HandlerState
-from driver.handlers.reports import (
+from driver.handlers.status_entries import (
     LONGEST_MESSAGE,
     Report,
     entry_of,

@@ -23,7 +23,8 @@ from driver.devices import Device, DeviceSpec, Mount
 from driver.discovery_api.v0 import discovery_pb2 as v0
 from driver.handlers import node_conversations as externals
 from driver.handlers import registration_socket, sdk
-from driver.handlers.limits import (
+from driver.handlers.registrations import HandlerState
+from driver.handlers.report_limits import (
     Admitted,
     HandlerLimits,
     OnHost,
@@ -31,7 +32,6 @@ from driver.handlers.limits import (
     mount_paths,
     node_paths,
 )
-from driver.handlers.registrations import HandlerState
 from driver.handlers.sdk_requests import Place
 from driver.handlers.wire_sizes import excess
 from driver.instances import handler_discoveries as discoveries

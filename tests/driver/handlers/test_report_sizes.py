@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import ConfigurationName
-from driver.handlers.limits import BYTES_OF_A_DEVICE, Amount, HandlerLimits
 from driver.handlers.registrations import Endpoint, Registration
-from driver.handlers.reported import Reported
+from driver.handlers.report_limits import BYTES_OF_A_DEVICE, Amount, HandlerLimits
+from driver.handlers.report_sizes import Reported
 
 LIMITS = HandlerLimits(most_devices=8, node_devices=12)
 """Ten for handlers with privileges, two for the others."""
