@@ -43,8 +43,8 @@ format: $(READY) ## Format and repair what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-unit: $(READY) ## Tests that need no cluster (a minute or two)
-	$(BIN)/pytest -q -m "not e2e" -n $(WORKERS)
+unit: $(READY) ## Tests that need no cluster, without those that draw by chance or start processes
+	$(BIN)/pytest -q -m "not e2e and not long" -n $(WORKERS)
 
 test: $(READY) ## All tests, those on the real Kubernetes included
 	$(BIN)/pytest -q -m "not e2e" -n $(WORKERS)
