@@ -21,9 +21,17 @@ from binder import apiserver_events
 from binder.cleanup.apiserver_cleanup_steps import Steps
 from binder.cleanup.periods import Periods
 from binder.evictions.apiserver_evictions import EVICTED_SECONDS, HELD_BACK, HeldBackError
-from kube.calls.api import ConflictError, NotFoundError, PermanentError, UnavailableError
+from kube.calls.api import ApiError, ConflictError, NotFoundError, PermanentError
 from kube.processes.api import log_context
-from kube.reconciling.api import After, Done, Failed, KeyedBackoff, Reconciler, Result
+from kube.reconciling.api import (
+    After,
+    Done,
+    Failed,
+    KeyedBackoff,
+    Reconciler,
+    Result,
+    failed_call,
+)
 from scheduler_plugin.cleanup.api import EvictForeign, RequeueAt, Step, lost_queue
 from scheduler_plugin.objects.api import Fence, FencedError
 from scheduler_plugin.objects.names import ClaimUid, QueueName
@@ -146,8 +154,8 @@ class ClaimController:
         except PermanentError as error:
             logger.warning("claim not written uid=%s step=%s: %s", uid, _name(step), error)
             return Done()
-        except UnavailableError as error:
-            return Failed(error, pauses_all=True)
+        except ApiError as error:
+            return failed_call(error)
         except FencedError as error:
             return Failed(error)
         return After(self.periods.gather)

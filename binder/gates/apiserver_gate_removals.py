@@ -125,13 +125,18 @@ class GateRemovals:
         return result
 
     async def _admit(self, decision: Admission) -> Result:
+        was_begun = decision.uid in self._begun
         self._begun.add(decision.uid)
         try:
             await self._write(decision)
         except (UnavailableError, UnauthorizedError) as error:
             # It is not known whether the write was stored; a second one does no harm.
+            if not (was_begun or error.may_have_happened):
+                self._begun.discard(decision.uid)
             return failed_call(error)
         except FencedError as error:
+            if not was_begun:
+                self._begun.discard(decision.uid)
             return Failed(error)
         except Exception as error:  # noqa: BLE001  One object must not stop the process.
             return self._put_off(decision, error)

@@ -15,7 +15,7 @@ from binder.gates.apiserver_conditions import ConditionSettings, ConditionWriter
 from binder.gates.apiserver_gate_events import GateEventSettings
 from binder.gates.apiserver_gate_removals import GateRemovals, RemovalSettings
 from binder.gates.apiserver_gate_writes import GateWrites
-from kube.reconciling.api import After, Failed, Reconciler, Result
+from kube.reconciling.api import After, Done, Failed, Reconciler, Result
 from scheduler_plugin.accounting.api import ClaimChanged, OtherChanged, WorldChange
 from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.waiting.api import (
@@ -167,6 +167,8 @@ class Term:
                 await asyncio.sleep(0)
 
     async def _reconcile(self, _: str) -> Result:
+        if self._error is not None:
+            return Done()
         try:
             return self._decide_for_a_slice()
         except Exception as error:  # noqa: BLE001  `run` ends with it and raises it.

@@ -58,7 +58,7 @@ class StatusSettings:
     recount_seconds: float = 5.0
     excess_seconds: float = 30.0
     plain_seconds: float = 600.0
-    backoff: Backoff = Backoff(first_seconds=1.0, cap_seconds=30.0)
+    backoff: Backoff = Backoff(first_seconds=1.0, cap_seconds=30.0, patient=True)
 
 
 class Look(StrEnum):

@@ -94,9 +94,10 @@ class ClaimStatuses:
             level = logging.DEBUG if _is_deallocated(error) else logging.WARNING
             logger.log(level, "status.devices of claim %s not written: %s", reference, error)
         except ForbiddenError as error:
-            logger.warning("status.devices of claims not written: %s", error)
-            self._is_refused = True
-            return
+            logger.warning("status.devices of claim %s not written: %s", reference, error)
+            if error.missing_right:
+                self._is_refused = True
+                return
         self._written[reference.uid] = claim
 
     async def _is_stored(self, claim: PreparedClaim) -> bool:

@@ -35,6 +35,7 @@ class ApiClient(ApiReader):
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
+        self._answered_at = float("-inf")
 
     @property
     def namespace(self) -> str:
@@ -140,7 +141,7 @@ class ApiClient(ApiReader):
                 response.close()
 
     async def _answer(self, request: Request) -> Answer:
-        with _translated(request.what):
+        with self._calling(request.what):
             response = await self._open(request)
             async with response:
                 return Answer(response.status, response.headers, await response.read())
@@ -149,14 +150,27 @@ class ApiClient(ApiReader):
         """The response once its head has arrived; the limits include its body."""
         limits = limits or ClientTimeout(request.timeout_seconds, sock_connect=CONNECT_SECONDS)
         headers = {"Content-Type": request.content_type}
-        with _translated(request.what):
+        with self._calling(request.what):
             response = await self.transport.send(
                 request.method, request.url, headers, request.body, limits
             )
+            self._answered_at = _now()
             if response.status < 400:
                 return response
             async with response:
                 raise refusal(Answer(response.status, response.headers, await response.read()))
+
+    @contextlib.contextmanager
+    def _calling(self, what: str) -> Iterator[None]:
+        """Translate errors, and say of a lost call whether the server answered others meanwhile."""
+        began = _now()
+        try:
+            with _translated(what):
+                yield
+        except UnavailableError as error:
+            if not error.status:
+                error.answered_others = self._answered_at > began
+            raise
 
 
 @asynccontextmanager
@@ -202,3 +216,7 @@ def _translated(what: str) -> Iterator[None]:
         raise UnavailableError(f"{what}: {said(error)}") from error
     except (ClientError, OSError) as error:
         raise lost(f"{what}: {said(error)}") from error
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -78,9 +78,15 @@ class PermanentError(ApiError):
 
 
 class UnavailableError(RetryableError):
-    """Raised when the server could not be reached, or asked for a later retry."""
+    """Raised when the server could not be reached, or asked for a later retry.
+
+    Attributes:
+        answered_others: Whether the client got other answers since this call began: then the call
+            fails, for example at a slow webhook, and not the server.
+    """
 
     cause = "unavailable"
+    answered_others = False
 
 
 class ServerFaultError(RetryableError):

@@ -1,14 +1,16 @@
 """The recorder of Events: writes them to the API server in the background, as best effort."""
 
 import logging
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, NoReturn
 from uuid import uuid4
 
 from kube.backoff import Backoff
 from kube.calls.apiserver import ApiClient
-from kube.calls.errors import AlreadyExistsError, ApiError, NotFoundError, RetryableError
+from kube.calls.errors import AlreadyExistsError, NotFoundError, RetryableError, said
 from kube.calls.requests import WriteOptions
 from kube.events.event_series import CreateEvent, Event, EventSeries, PatchSeries, Write
 from kube.kinds import EVENTS
@@ -21,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
 MOST_WAITING = 1000
+SERIES_AT_ONCE = 100
+"""How many repetitions are written before new Events are looked at again."""
+
 SERIES_SECONDS = 1.0
 """How often due repetitions are written."""
 
@@ -76,30 +81,38 @@ class EventRecorder:
 
     async def _reconcile(self, key: ObjectPath | str) -> Result:
         if isinstance(key, str):
-            # A series may belong to an Event that is not created yet.
+            # A series may be that of an Event which is still to be created.
             if not self._waiting:
-                self._put(self._series.due(now=wall_clock()))
+                self._put(islice(self._series.due(now=wall_clock()), SERIES_AT_ONCE))
             return After(SERIES_SECONDS)
         waiting = self._waiting[key]
         waiting.attempts += 1
         try:
             await self._send(waiting.write)
-        except ApiError as error:
-            if isinstance(error, RetryableError) and waiting.attempts < ATTEMPTS:
+        except RetryableError as error:
+            if waiting.attempts < ATTEMPTS:
                 return Failed(error, pauses_all=True)
-            self._give_up(waiting.write, error)
+            return self._give_up(key, waiting.write, error)
+        except Exception as error:  # noqa: BLE001  An Event that cannot be written delays no other.
+            return self._give_up(key, waiting.write, error)
         del self._waiting[key]
         return Done()
 
-    def _give_up(self, write: Write, error: ApiError) -> None:
+    def _give_up(self, key: ObjectPath, write: Write, error: Exception) -> Result:
+        del self._waiting[key]
         if isinstance(error, AlreadyExistsError):
-            return  # An earlier attempt succeeded although its response was lost.
+            return Done()  # An earlier attempt was carried out although its answer was lost.
         if isinstance(write, PatchSeries) and isinstance(error, NotFoundError):
-            # The Event has expired, or its namespace is deleted.
+            # The Event's time to live has run out, or its namespace is gone.
             self._series.forget(write.path)
-            return
-        logger.warning("event not written: %s", error)
+            return Done()
+        logger.warning("event not written: %s", said(error))
         self.dropped += 1
+        if isinstance(error, RetryableError):
+            # The server may be unreachable: the next Event waits as after another failure.
+            seconds = BACKOFF.delay(ATTEMPTS, random.random)
+            return Done(pause=max(seconds, error.retry_after_seconds))
+        return Done()
 
     async def _send(self, write: Write) -> None:
         match write:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Generic, NoReturn, TypeVar
 
 from kube.backoff import Backoff
-from kube.calls.errors import ApiError
+from kube.calls.errors import ApiError, said
 from kube.reconciling.prometheus_queues import DEPTH, RESULTS, WORK_SECONDS
 from kube.reconciling.results import After, Done, Failed, Result
 from kube.reconciling.work_queue import WorkQueue
@@ -64,7 +64,9 @@ class Reconciler(Generic[K]):
         self._queue: WorkQueue[K] = WorkQueue(backoff, random.random)
         self._changed = asyncio.Event()
         self._waits_until: float | None = None
+        self._backoff = backoff
         self._paused_until = float("-inf")
+        self._pauses_in_a_row = 0
         self._processing = 0
         self._depth = DEPTH.labels(name)
         # Looking up labels takes as long as a call without work.
@@ -154,20 +156,30 @@ class Reconciler(Generic[K]):
         self._results[type(result)].inc()
         match result:
             case Done():
+                self._pauses_in_a_row = 0
                 self._queue.forget(key)
             case After(seconds=seconds):
+                self._pauses_in_a_row = 0
                 self._queue.forget(key)
                 self._queue.add_after(key, _now() + seconds)
             case Failed(error, pauses_all):
                 asked = error.retry_after_seconds if isinstance(error, ApiError) else 0.0
                 seconds = self._queue.add_rate_limited(key, _now(), asked)
                 if pauses_all:
-                    self._paused_until = _now() + seconds
+                    self._pause(asked)
                 attempt = self._queue.requeues(key)
                 logger.warning(
                     "%s failed key=%s attempt=%d again_in=%.1f error=%s",
-                    *(self.name, key, attempt, seconds, error),
+                    *(self.name, key, attempt, seconds, said(error)),
                 )
+
+    def _pause(self, at_least: float) -> None:
+        """Pause all keys; calls that fail in the same pause do not make the next one longer."""
+        now = _now()
+        if now >= self._paused_until:
+            self._pauses_in_a_row += 1
+        seconds = max(at_least, self._backoff.delay(self._pauses_in_a_row, random.random))
+        self._paused_until = max(self._paused_until, now + seconds)
 
     def _note(self) -> None:
         """Wake `_next` if a key is ready, or the next one is due at another time.

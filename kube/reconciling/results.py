@@ -39,7 +39,7 @@ class Failed:
     Attributes:
         error: The reason.
         pauses_all: Whether the error is not about the key, for example because the API server is
-            unreachable. Then no key is reconciled until this one is retried.
+            unreachable. Then no key is reconciled for a time that grows with failures in a row.
     """
 
     error: Exception
@@ -50,5 +50,9 @@ Result = Done | After | Failed
 
 
 def failed_call(error: ApiError) -> Failed:
-    """The result of a failed call; pauses all keys if no call can succeed at the moment."""
-    return Failed(error, pauses_all=isinstance(error, UnavailableError | UnauthorizedError))
+    """The result of a failed call; pauses all keys if no call can succeed at the moment.
+
+    A call may be lost by itself, for example at a slow webhook, while the server answers others.
+    """
+    is_away = isinstance(error, UnavailableError) and not error.answered_others
+    return Failed(error, pauses_all=is_away or isinstance(error, UnauthorizedError))

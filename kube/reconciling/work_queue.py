@@ -19,6 +19,9 @@ from kube.backoff import Backoff
 
 K = TypeVar("K", bound=Hashable)
 
+RETRIES_PER_SECOND = 10.0
+RETRY_BURST = 100.0
+
 
 class WorkQueue(Generic[K]):
     """Keys that are ready, that wait for their time, and that are being processed."""
@@ -39,6 +42,7 @@ class WorkQueue(Generic[K]):
         self._heap: list[tuple[float, int, K]] = []
         self._count = 0
         self._failures: dict[K, int] = {}
+        self._last_retry = float("-inf")
 
     def __len__(self) -> int:
         """The number of keys that are ready, or will be when their processing is done."""
@@ -75,9 +79,22 @@ class WorkQueue(Generic[K]):
         `at_least` is the shortest delay, such as a `Retry-After`.
         """
         failures = self._failures[key] = self.requeues(key) + 1
-        seconds = max(at_least, self._backoff.delay(failures, self._uniform))
+        retry = max(self._backoff.delay(failures, self._uniform), self._retry_slot(now))
+        seconds = max(at_least, retry)
+        if self._backoff.patient:
+            # Added during the call that failed: the retry reads that, too.
+            self._waiting.pop(key, None)
         self._wait(key, now + seconds)
         return seconds
+
+    def _retry_slot(self, now: float) -> float:
+        """Seconds until the next retry of any key, as client-go's bucket: 10 a second, 100 at once.
+
+        So thousands of keys that fail together are not retried together.
+        """
+        self._last_retry = max(self._last_retry, now - RETRY_BURST / RETRIES_PER_SECOND)
+        self._last_retry += 1.0 / RETRIES_PER_SECOND
+        return max(0.0, self._last_retry - now)
 
     def forget(self, key: K) -> None:
         """Reset the failures of the key; it stays in the queue."""

@@ -128,7 +128,7 @@ def on_node(cluster: Cluster) -> set[str]:
 def test_what_is_carried_over_is_all_that_an_installation_fetches(
     cluster: Cluster, checkout: Path, image: Written, tmp_path: Path
 ) -> None:
-    fetch, carry, install = documented.section("Air-gapped").partition("\nCarry over ")
+    fetch, carry, install = documented.section("Air-gapped").partition("\nCopy ")
     with registry(cluster, OUTSIDE, tmp_path):
         kubernetes_publishes(cluster, checkout)
         documented.follow_text(cluster, "INSTALL.md", fetch, checkout)

@@ -25,7 +25,7 @@ from kube.live_tls import CertificateError, client_context
 from kube.resources import ObjectPath
 from kube.shapes.leases import parse_lease
 from kube.shapes.pods import NO_STATUS, Pod
-from kube.shapes.reading import read_as
+from kube.shapes.reading import UnreadableError, read_as
 from scheduler_plugin.dashboard.leader.answers import PodAnswer
 from scheduler_plugin.dashboard.leader.apiserver_credentials import read_client_credential
 from scheduler_plugin.dashboard.leader.credentials import HOST
@@ -144,7 +144,7 @@ class Leader:
         except TimeoutError:
             self._forget()
             raise CannotAskError(f"the leader did not answer within {WAIT_SECONDS:g} s.") from None
-        except ApiError as error:
+        except (ApiError, UnreadableError) as error:
             said = f"the API server does not say how the leader is reached: {error}"
             raise CannotAskError(said) from error
         except (CertificateError, ClientError, OSError) as error:

@@ -407,18 +407,24 @@ async def test_a_fault_in_one_term_is_the_end_of_it_alone(
 ) -> None:
     decide = GateKeeper.decide
     faults = [ValueError("odd")]
+    halfway: list[GateKeeper] = []
 
     def odd(keeper: GateKeeper, *arguments: Any) -> Any:
+        assert keeper not in halfway, "it processed a change by half"
         if faults:
+            halfway.append(keeper)
             raise faults.pop()
         return decide(keeper, *arguments)
 
     monkeypatch.setattr(GateKeeper, "decide", odd)
     scene.waits("p0")
     async with scene.running():
+        await until(lambda: halfway)
+        scene.waits("p1")
         await until(lambda: not scene.pods.gates("p0"))
 
     assert "gate-terms failed" in caplog.text
+    assert "processed a change by half" not in caplog.text
 
 
 # What is told.

@@ -126,7 +126,7 @@ def test_a_lost_node_gives_up_what_no_pod_of_it_asks_for(
     slots: SlotStory, drivers: Drivers
 ) -> None:
     """It may only be cut off, with its containers running."""
-    log, kept = drivers.shared.logs, f"may run node={A}"
+    log, kept = drivers.shared.logs, f"may still run node={A}"
     slots.configure(FOO, capacity=3)
     slots.wait_offers({ANY: 1, FOO: 3})
     slots.run("stays", {FOO: 1}, A)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from socket import create_server
 
@@ -154,6 +155,23 @@ async def test_write_without_an_answer_may_have_happened(
         await client.create(CONFIG_MAPS, an_object(), options=BRIEF)
 
     assert caught.value.may_have_happened
+
+
+@pytest.mark.parametrize("answers", [0, 1])
+async def test_a_lost_call_says_whether_the_server_answered_others_meanwhile(
+    client: ApiClient, fake: FakeApiServer, answers: int
+) -> None:
+    fake.will(says(an_object()), hangs, *[says(an_object())] * answers)
+    await client.get(A)  # before it began
+
+    lost = asyncio.create_task(client.create(CONFIG_MAPS, an_object(), options=BRIEF))
+    await fake.has_seen(2)
+    for _ in range(answers):
+        await client.get(A)
+    with pytest.raises(UnavailableError) as caught:
+        await lost
+
+    assert caught.value.answered_others is bool(answers)
 
 
 async def test_write_that_reached_nobody_has_not_happened(tmp_path: Path) -> None:

@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import pytest
 
 from kube.calls.api import ApiClient
 from kube.events import apiserver_events
 from kube.events.api import Event, EventRecorder, EventType, ObjectReference
-from tests.kube.fake_apiserver import FakeApiServer, refuses, says
+from tests.kube.fake_apiserver import FakeApiServer, hangs, refuses, says
 
 
 def an_event(name: str = "pod-1") -> Event:
@@ -116,6 +118,51 @@ async def test_repetitions_wait_until_their_event_is_created(
 
     assert [seen.method for seen in fake.seen] == ["POST", "POST", "PATCH"]
     assert recorder.dropped == 0
+
+
+async def test_repetitions_of_many_series_keep_no_new_event_out(
+    client: ApiClient, fake: FakeApiServer, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apiserver_events, "SERIES_SECONDS", 0.01)
+    monkeypatch.setattr(apiserver_events, "SERIES_AT_ONCE", 2)
+    monkeypatch.setattr(apiserver_events, "MOST_WAITING", 6)
+    recorder = a_recorder(client)
+    fake.will(*[says({})] * 5, hangs)
+
+    async with running(recorder):
+        for number in range(5):
+            recorder.record(an_event(f"pod-{number}"))
+        await fake.has_seen(5)
+        for number in range(5):
+            recorder.record(an_event(f"pod-{number}"))
+        clock.now += timedelta(seconds=10)
+        await fake.has_seen(6)
+        for number in range(5, 9):
+            recorder.record(an_event(f"pod-{number}"))
+
+    assert recorder.dropped == 0
+
+
+async def test_an_event_that_cannot_be_sent_delays_no_other(
+    client: ApiClient, fake: FakeApiServer
+) -> None:
+    recorder = a_recorder(client)
+    fake.will(says({}))
+    odd = replace(an_event("odd"), note="odd", related=cast(Any, Unwritable()))
+
+    async with running(recorder):
+        recorder.record(odd)
+        recorder.record(an_event())
+        await fake.has_seen(1)
+
+    assert fake.seen[0].body["regarding"]["name"] == "pod-1"
+    assert recorder.dropped == 1
+
+
+class Unwritable:
+    """An object that no JSON can say."""
+
+    json = object()
 
 
 async def test_event_that_is_refused_is_dropped_and_the_next_is_not(

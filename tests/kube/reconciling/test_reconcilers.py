@@ -13,7 +13,7 @@ from kube.backoff import Backoff
 from kube.calls.api import UnavailableError
 from kube.reconciling import reconcilers
 from kube.reconciling.reconcilers import Reconciler
-from kube.reconciling.results import After, Done, Failed, Result
+from kube.reconciling.results import After, Done, Failed, Result, failed_call
 
 AT_ONCE = Backoff(first_seconds=0.0, cap_seconds=0.0)
 
@@ -290,6 +290,62 @@ async def test_where_the_server_is_away_no_other_key_is_worked_on_until_it_is_tr
         began = asyncio.get_running_loop().time()
         await until(lambda: sorted(seen) == ["a", "a", "b"])
     assert asyncio.get_running_loop().time() - began >= 0.045
+
+
+async def test_a_call_that_fails_during_a_pause_does_not_shorten_it() -> None:
+    asks, quick = UnavailableError("overloaded"), UnavailableError("reset")
+    asks.retry_after_seconds = 0.1
+    moments: list[float] = []
+
+    async def reconcile(key: str) -> Result:
+        moments.append(asyncio.get_running_loop().time())
+        if len(moments) > 2:
+            return Done()
+        await asyncio.sleep(0 if key == "a" else 0.01)
+        return Failed(asks if key == "a" else quick, pauses_all=True)
+
+    reconciler = Reconciler("test", reconcile, workers=2, backoff=AT_ONCE)
+    reconciler.add_all(["a", "b"])
+    async with running(reconciler):
+        await until(lambda: len(moments) >= 3)
+    assert moments[2] - moments[0] >= 0.09
+
+
+async def test_while_the_server_is_away_the_pause_grows_with_each_key_that_fails() -> None:
+    seen: list[str] = []
+    pauses: list[float] = []
+
+    async def reconcile(key: str) -> Result:
+        seen.append(key)
+        return Failed(UnavailableError("away"), pauses_all=True)
+
+    reconciler = Reconciler("test", reconcile, backoff=Backoff(0.001, 100.0))
+    reconciler._backoff = FakeBackoff(pauses)  # type: ignore[assignment]  # noqa: SLF001  fake
+    reconciler.add_all("abcde")
+    async with running(reconciler):
+        await until(lambda: len(pauses) >= 5)
+    assert pauses[:5] == [1, 2, 3, 4, 5]
+
+
+class FakeBackoff:
+    """Notes for how many failures in a row a delay is asked, and waits for none."""
+
+    def __init__(self, asked: list[float]) -> None:
+        self.asked = asked
+
+    def delay(self, failures: int, _: object) -> float:
+        self.asked.append(failures)
+        return 0.0
+
+
+@pytest.mark.parametrize(("answered_others", "pauses"), [(False, True), (True, False)])
+def test_a_call_that_is_lost_while_others_are_answered_pauses_no_other_key(
+    answered_others: bool, pauses: bool
+) -> None:
+    error = UnavailableError("a slow webhook")
+    error.answered_others = answered_others
+
+    assert failed_call(error).pauses_all is pauses
 
 
 @pytest.mark.parametrize("steps", range(8))

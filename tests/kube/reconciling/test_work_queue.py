@@ -76,6 +76,31 @@ def test_a_key_that_failed_waits_though_it_is_added_where_the_queue_is_patient(
     assert taken(queue, 2.0) == ["a"]
 
 
+@pytest.mark.parametrize("patient", [False, True])
+def test_a_key_that_is_added_for_later_during_its_failing_call_waits_in_a_patient_queue(
+    patient: bool,
+) -> None:
+    queue: WorkQueue[str] = WorkQueue(replace(BACKOFF, patient=patient), lambda: 1.0)
+    queue.add("a")
+    queue.get(0.0)
+    queue.add_after("a", 0.1)
+    queue.add_rate_limited("a", 0.0)
+    queue.done("a")
+
+    assert queue.next_moment() == (1.0 if patient else 0.1)
+
+
+def test_thousands_of_keys_that_fail_together_are_not_retried_together() -> None:
+    queue: WorkQueue[int] = WorkQueue(Backoff(0.1, 0.1), lambda: 0.0)
+
+    waits = [queue.add_rate_limited(key, 50.0) for key in range(1_000)]
+
+    assert waits[:99] == [0.0] * 99
+    assert waits[199] == pytest.approx(10.0)
+    assert waits[-1] == pytest.approx(90.0)
+    assert queue.add_rate_limited(0, 1_000.0) == 0.0
+
+
 def test_of_several_moments_the_earliest_counts() -> None:
     queue = a_queue()
     queue.add_after("a", 5.0)
