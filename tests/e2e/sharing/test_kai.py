@@ -137,7 +137,7 @@ def test_a_pod_of_another_scheduler_is_refused_or_charged_once_it_runs(
     with admission.other_flags(webhook, KEY, "--other-schedulers=Allow", usual=[KEY]):
         a_pod(story, "kais", annotations=GROUP, **ELSEWHERE)
 
-    assert 'which scheduler "default-scheduler" does not know; use "moorage".' in refused
+    assert 'which scheduler "default-scheduler" does not check. Use "moorage".' in refused
     story.wait_bound("kais")
     story.wait_figures({vision: 1})
     story.delete("pod", "kais")

@@ -223,7 +223,7 @@ def test_a_pod_without_a_free_device_is_told_who_has_them(story: Story, tmp_path
     found = answer(story, "why", "second", where)
     (simulated,) = answer(story, "simulate", f"--pod={pods}", where)["pods"]
 
-    assert "there is 1, of which 1 is in use" in found["sentence"]
+    assert "1 exists, 1 is in use" in found["sentence"]
     assert f"ResourceClaim {story.namespace}/shared" in found["remedies"][0]
     assert f"used by {story.namespace}/first" in found["remedies"][0]
     assert (simulated["reason"], simulated["charged"]) == ("NoDeviceFree", [])
