@@ -196,7 +196,7 @@ def test_a_queue_without_a_selector_admits_nobody_until_it_is_written_what_the_r
 
     sentence = story.wait_refused("first", "QueueNotAllowed")
     written = f"{{matchLabels: {{kubernetes.io/metadata.name: {story.namespace}}}}}"
-    assert f"spec.namespaceSelector: {written} this one" in sentence
+    assert f"spec.namespaceSelector: {written} allows this one" in sentence
     name = {"kubernetes.io/metadata.name": story.namespace}
     story.change_queue(shut, {"namespaceSelector": {"matchLabels": name}})
     story.pod("second", shut)
