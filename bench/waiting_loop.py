@@ -54,17 +54,11 @@ from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from scheduler_plugin.waiting.gates import GateKeeper
 from scheduler_plugin.waiting.order.aging import FIRST_PERIOD
+from tests.fakes.fence import FakeFence
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 QUIET_SECONDS = 0.5
 """So long nothing is done when all that a change means has been done."""
-
-
-class HeldLease:
-    """It is ours for ever."""
-
-    def why_not(self, seconds: float) -> str:
-        return ""
 
 
 @dataclass
@@ -142,7 +136,7 @@ class Scene:
             if not pod.gates:
                 self.refusals.answered(pod.uid, refused=True)
         writes = GateWrites(
-            cast(ApiClient, None), cast(ClusterWorld, KnownPods(self.world)), HeldLease()
+            cast(ApiClient, None), cast(ClusterWorld, KnownPods(self.world)), FakeFence()
         )
         self.writer = GateWriter(writes, self.refusals, lambda: NOW)
 

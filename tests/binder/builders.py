@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from binder.api import Binder
@@ -11,22 +10,10 @@ from kube.objects import JsonObject
 from scheduler_plugin.objects.api import BindRequest, ClaimOwner
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 from tests.binder.fake_apiserver import QUEUE, FakeApiServer
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import a_claim_object, a_pod_object, a_result, pod_uid
 
 NODE = "node-a"
-
-
-@dataclass
-class FakeFence:
-    """A fence that closes after so many questions; None for never."""
-
-    open_for: int | None = None
-    asked: list[float] = field(default_factory=list)
-
-    def why_not(self, seconds: float) -> str:
-        self.asked.append(seconds)
-        is_open = self.open_for is None or len(self.asked) <= self.open_for
-        return "" if is_open else "the Lease may be lost"
 
 
 def an_api(*pods: str, **claim: Any) -> FakeApiServer:

@@ -11,8 +11,9 @@ import pytest
 from kube.objects import JsonObject
 from scheduler_plugin.objects.api import BindFailed, BindRequest, Bound
 from scheduler_plugin.objects.names import QueueName
-from tests.binder.builders import NODE, FakeFence, a_bind, a_binder, an_api, an_owner
+from tests.binder.builders import NODE, a_bind, a_binder, an_api, an_owner
 from tests.binder.fake_apiserver import QUEUE, FakeApiServer, Fault
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import a_claim_object, a_pod_object, a_result
 
 WRITTEN = ("a", "uid-of-a")

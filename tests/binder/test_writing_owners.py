@@ -11,8 +11,9 @@ import pytest
 from kube.objects import JsonObject
 from scheduler_plugin.objects.api import BindFailed, ClaimsChanged
 from scheduler_plugin.objects.names import PodUid
-from tests.binder.builders import FakeFence, a_bind, a_binder, an_api, an_owner
+from tests.binder.builders import a_bind, a_binder, an_api, an_owner
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, QUEUE, FakeApiServer, Fault
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import a_claim_object, a_result
 
 WRITTEN = ("a", "uid-of-a")

@@ -12,7 +12,6 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from copy import deepcopy
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, cast
 
@@ -52,19 +51,6 @@ _REFUSALS = {
     Fault.BUSY: (429, "TooManyRequests"),
     Fault.BROKEN: (500, "InternalError"),
 }
-
-
-@dataclass
-class Fence:
-    """A Lease that is ours until a test says otherwise."""
-
-    closed: str = ""
-    closes_at: int = -1
-    """At which of the next questions it is closed, and at no other."""
-
-    def why_not(self, seconds: float) -> str:
-        self.closes_at -= 1
-        return self.closed or ("Not for long enough." if self.closes_at == 0 else "")
 
 
 @asynccontextmanager

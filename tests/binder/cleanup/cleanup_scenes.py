@@ -17,8 +17,9 @@ from scheduler_plugin.cleanup.api import ClaimCleanup
 from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.names import ClaimUid
 from scheduler_plugin.objects.pod_objects import pod_view
-from tests.binder.builders import FakeFence, a_binder
+from tests.binder.builders import a_binder
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, QUEUE, FakeApiServer
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,

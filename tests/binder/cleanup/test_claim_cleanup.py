@@ -14,10 +14,10 @@ from binder.evictions.apiserver_evictions import EVICTED_SECONDS
 from kube.backoff import Backoff
 from scheduler_plugin.cleanup.stale_claims import GRACE
 from scheduler_plugin.objects.names import QueueName
-from tests.binder.builders import FakeFence
 from tests.binder.cleanup.cleanup_scenes import Scene
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault, Happening
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.fence import FakeFence
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_result, admit, claim_uid, put
 

@@ -8,10 +8,10 @@ import pytest
 
 from binder.cleanup import apiserver_claim_cleanup
 from scheduler_plugin.objects.names import ClaimUid
-from tests.binder.builders import FakeFence
 from tests.binder.cleanup.cleanup_scenes import Scene
 from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, admit, claim_uid
 
 NOBODY = ("", "")

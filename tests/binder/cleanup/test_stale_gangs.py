@@ -13,9 +13,10 @@ from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, STALE_CONDITION
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodGroupView
-from tests.binder.builders import FakeFence, a_binder
+from tests.binder.builders import a_binder
 from tests.binder.fake_apiserver import FakeApiServer, Fault
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.fence import FakeFence
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import (
     NOW,

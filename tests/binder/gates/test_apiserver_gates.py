@@ -26,6 +26,7 @@ from scheduler_plugin.waiting.admissions import WaitingPod
 from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from scheduler_plugin.waiting.classes.waiting_pods import WaitingPods
 from scheduler_plugin.waiting.gates import GateKeeper
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import (
     NOW,
     a_pod_object,
@@ -35,7 +36,7 @@ from tests.scheduler_plugin.builders import (
     moment,
     pod_uid,
 )
-from tests.scheduler_plugin.fake_pods import FakePods, Fault, Fence, running
+from tests.scheduler_plugin.fake_pods import FakePods, Fault, running
 
 OTHER_GATE = "example.com/hold"
 NO_BACKOFF = Backoff(first_seconds=0.0, cap_seconds=0.0)
@@ -64,7 +65,7 @@ class Scene:
     """A queue `a` with a limit, and pods that wait for one `onvif` each."""
 
     pods: FakePods = field(default_factory=lambda: FakePods(a_world()))
-    fence: Fence = field(default_factory=Fence)
+    fence: FakeFence = field(default_factory=FakeFence)
     now: datetime = NOW
 
     def __post_init__(self) -> None:

@@ -27,8 +27,9 @@ from scheduler_plugin.waiting.admissions import GateCondition, WaitReason
 from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from tests.binder.fake_apiserver import Answer
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import NOW, a_pod_object, a_queue, a_world, moment
-from tests.scheduler_plugin.fake_pods import FakePods, Fence, running
+from tests.scheduler_plugin.fake_pods import FakePods, running
 
 PODS = 300
 SETTINGS = GateEventSettings()
@@ -60,7 +61,7 @@ class Told:
     """Pods at their gates, and the Events that they get."""
 
     pods: FakePods = field(default_factory=lambda: FakePods(a_world()))
-    fence: Fence = field(default_factory=Fence)
+    fence: FakeFence = field(default_factory=FakeFence)
     recorded: list[Event] = field(default_factory=list)
     moments: list[float] = field(default_factory=list)
 
@@ -202,7 +203,7 @@ async def test_events_cost_one_write_for_each_waiting_pod_whatever_its_figures_d
     pods, server, now = FakePods(a_world()), FakeEvents(), [NOW]
     recorder = EventRecorder(server.client, "moorage.dev/scheduler-plugin", "plugin-0")
     writer = GateWriter(
-        GateWrites(pods.client, pods, Fence()),
+        GateWrites(pods.client, pods, FakeFence()),
         RefusedPods(),
         lambda: now[0],
         lambda: moment(now[0]),

@@ -22,6 +22,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import BindFailed, BindRequest, Bound, ClaimsChanged, Outcome
 from scheduler_plugin.objects.names import CHARGES_FINALIZER, PodUid, Queue, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
+from tests.fakes.fence import FakeFence
 from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, refuses, says
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_queue_object, a_world, put
 
@@ -43,15 +44,6 @@ class Cluster:
         queue = parse_queue(obj)
         assert isinstance(queue, Queue)
         self.world.put_queue(queue)
-
-
-class FakeFence:
-    """Ours until a test says otherwise."""
-
-    not_ours = ""
-
-    def why_not(self, seconds: float) -> str:
-        return self.not_ours
 
 
 @dataclass
@@ -154,7 +146,7 @@ async def test_nothing_is_bound_where_the_queue_could_go(scene: Scene, code: int
 
 
 async def test_nothing_is_written_without_the_lease(scene: Scene) -> None:
-    scene.fence.not_ours = "The Lease is another's."
+    scene.fence.closed = "The Lease is another's."
 
     found = await scene.finalizing.write_owners(REQUEST)
 

@@ -15,6 +15,7 @@ from scheduler_plugin.accounting.figures import quota_excess
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from tests.binder.queues.fake_queues import FakeQueues
+from tests.fakes.fence import FakeFence
 from tests.kube.fake_apiserver import (
     FakeApiServer,
     Reply,
@@ -32,7 +33,7 @@ from tests.scheduler_plugin.builders import (
     pod_uid,
     put,
 )
-from tests.scheduler_plugin.fake_pods import Fence, running
+from tests.scheduler_plugin.fake_pods import running
 
 QUEUES = ("broken", "fine")
 NEVER_AGAIN = StatusSettings(backoff=Backoff(first_seconds=1e9, cap_seconds=1e9))
@@ -61,7 +62,7 @@ async def test_where_one_status_is_not_taken_the_others_are_written(
     written = {name: asyncio.Event() for name in QUEUES}
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, failing_at_one(status, written))
-        writer = QueueStatusWriter(client, a_world(*map(a_queue, QUEUES)), Fence(), NEVER_AGAIN)
+        writer = QueueStatusWriter(client, a_world(*map(a_queue, QUEUES)), FakeFence(), NEVER_AGAIN)
         async with running(writer.run()), asyncio.timeout(30):
             await asyncio.gather(*(one.wait() for one in written.values()))
 
@@ -70,7 +71,7 @@ async def test_while_the_api_server_is_away_it_is_not_asked_for_each(tmp_path: P
     written = {name: asyncio.Event() for name in QUEUES}
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, failing_at_one(503, written))
-        writer = QueueStatusWriter(client, a_world(*map(a_queue, QUEUES)), Fence(), NEVER_AGAIN)
+        writer = QueueStatusWriter(client, a_world(*map(a_queue, QUEUES)), FakeFence(), NEVER_AGAIN)
         async with running(writer.run()), asyncio.timeout(30):
             await written["broken"].wait()
             await fake.has_seen(3)
@@ -87,7 +88,7 @@ async def test_an_older_definition_gets_the_status_that_it_has(tmp_path: Path) -
     world = a_world(*(a_queue(name, onvif=(1, 2)) for name in QUEUES))
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
-        writer = QueueStatusWriter(client, world, Fence())
+        writer = QueueStatusWriter(client, world, FakeFence())
         async with running(writer.run()):
             await queues.until_written(2)
             put(world, an_allocated_claim("cam", "a", queue="fine"))
@@ -105,7 +106,7 @@ async def test_a_definition_that_has_the_fields_by_now_gets_them(tmp_path: Path)
     world = a_world(a_queue("fine", onvif=(1, 2)))
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
-        async with running(QueueStatusWriter(client, world, Fence(), soon).run()):
+        async with running(QueueStatusWriter(client, world, FakeFence(), soon).run()):
             plain = await queues.until_written(1)
             queues.unknown = frozenset()
             status = await queues.until_written(2)
@@ -124,7 +125,7 @@ async def test_pods_that_wait_for_a_moment_and_change_no_figure_cost_no_write(
     world = a_world(a_queue("fine", onvif=(1, 2)), claim)
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
-        writer = QueueStatusWriter(client, world, Fence(), seldom)
+        writer = QueueStatusWriter(client, world, FakeFence(), seldom)
         async with running(writer.run()):
             first = await queues.until_written(1)
             for number in range(20):
@@ -152,7 +153,7 @@ async def test_a_number_of_waiting_pods_that_stays_is_shown_soon(tmp_path: Path)
     world = a_world(a_queue("top"), a_queue("fine", parent="top", onvif=(1, 2)), claim)
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
-        async with running(QueueStatusWriter(client, world, Fence(), soon).run()):
+        async with running(QueueStatusWriter(client, world, FakeFence(), soon).run()):
             await queues.until_written(2)
             put(world, a_pod("joins", queue="fine", claims=["cam"]))
             await queues.until_written(4)
@@ -172,7 +173,7 @@ async def test_a_quota_of_more_than_there_is_becomes_a_condition_by_itself(
     world.put_configuration(onvif)
     async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
-        async with running(QueueStatusWriter(client, world, Fence(), soon).run()):
+        async with running(QueueStatusWriter(client, world, FakeFence(), soon).run()):
             await queues.until_written(2)
             world.put_instance(InstanceView("onvif-1", onvif, ("node-a",), 2))
             await queues.until_written(3)

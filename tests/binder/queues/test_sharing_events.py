@@ -17,6 +17,7 @@ from scheduler_plugin.accounting.world_changes import PodChanged, QueueChanged
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,
@@ -26,7 +27,7 @@ from tests.scheduler_plugin.builders import (
     pod_uid,
     put,
 )
-from tests.scheduler_plugin.fake_pods import Fence, running
+from tests.scheduler_plugin.fake_pods import running
 
 SETTINGS = WarningSettings()
 SOON = SETTINGS.gather_seconds + SETTINGS.pause_seconds / 2
@@ -46,7 +47,7 @@ class Reported:
     """What is recorded of pods as they come."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.fence = world, Fence()
+        self.world, self.fence = world, FakeFence()
         self.events: list[Event] = []
         self.moments: list[float] = []
         self.recorder = SharingRecorder(world, self.fence, self._record, SETTINGS)

@@ -24,10 +24,11 @@ from scheduler_plugin.objects.pods import PodGroupView
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from scheduler_plugin.reclaiming.targets import Targets
-from tests.binder.builders import FakeFence, a_binder
+from tests.binder.builders import a_binder
 from tests.binder.evictions.test_disruption_budgets import a_budget
 from tests.binder.fake_apiserver import QUEUE, FakeApiServer, RefusedError
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,

@@ -8,7 +8,7 @@ from binder.api import Binder
 from kube.calls.api import ApiClient, ForbiddenError, Preconditions
 from kube.kinds import CLAIMS, PODS
 from kube.objects import JsonObject
-from scheduler_plugin.objects.api import BindFailed, Bound, ClaimsChanged, Fence
+from scheduler_plugin.objects.api import BindFailed, Bound, ClaimsChanged
 from tests.e2e.binder.world import (
     NAMESPACE,
     NODE,
@@ -20,18 +20,12 @@ from tests.e2e.binder.world import (
     owner_of,
     uid_of,
 )
-
-
-class Open(Fence):
-    """A fence of a process that has its Lease."""
-
-    def why_not(self, seconds: float) -> str:
-        return ""
+from tests.fakes.fence import FakeFence
 
 
 def a_binder(client: ApiClient, noted: list[JsonObject] | None = None) -> Binder:
     seen = noted if noted is not None else []
-    return Binder(client, Open(), queue_label=QUEUE, note_claim=seen.append)
+    return Binder(client, FakeFence(), queue_label=QUEUE, note_claim=seen.append)
 
 
 async def test_a_pod_is_bound_and_its_claim_says_whose_it_is(

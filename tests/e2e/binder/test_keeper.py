@@ -16,8 +16,9 @@ from scheduler_plugin.accounting.api import World
 from scheduler_plugin.cleanup.api import ClaimCleanup
 from scheduler_plugin.objects.api import ClaimView, PodView, claim_view, pod_view
 from scheduler_plugin.objects.names import AccountingSettings
-from tests.e2e.binder.test_binds import Open, a_binder
+from tests.e2e.binder.test_binds import a_binder
 from tests.e2e.binder.world import QUEUE, Stage, new_stage, owner_of, uid_of
+from tests.fakes.fence import FakeFence
 
 SETTINGS = AccountingSettings()
 
@@ -37,7 +38,7 @@ def know(world: World, *, claim: JsonObject | None = None, pod: JsonObject | Non
 @asynccontextmanager
 async def a_keeper(client: ApiClient, world: World) -> AsyncIterator[ClaimController]:
     binder = Binder(
-        client, Open(), queue_label=QUEUE, note_claim=lambda claim: know(world, claim=claim)
+        client, FakeFence(), queue_label=QUEUE, note_claim=lambda claim: know(world, claim=claim)
     )
     keeper = binder.claim_controller(ClaimCleanup(world), lambda _: None, lambda: datetime.now(UTC))
     task = asyncio.create_task(keeper.run())

@@ -22,7 +22,6 @@ from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
-from tests.e2e.binder.test_binds import Open
 from tests.e2e.binder.test_keeper import know
 from tests.e2e.binder.world import (
     NAMESPACE,
@@ -33,6 +32,7 @@ from tests.e2e.binder.world import (
     new_stage,
     uid_of,
 )
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import a_queue, a_world
 
 FINALIZER = "example.com/never"
@@ -59,7 +59,9 @@ class Scene:
             namespaces=[NAMESPACE],
         )
         self.inventory = Inventory()
-        binder = Binder(account, Open(), queue_label=QUEUE, note_claim=self.see, note_pod=self.see)
+        binder = Binder(
+            account, FakeFence(), queue_label=QUEUE, note_claim=self.see, note_pod=self.see
+        )
         self.reclaimer = binder.reclaimer(
             self.world,
             ReclaimConfig(short_of_room=lambda: self.waiting, inventory=self.inventory),

@@ -31,6 +31,7 @@ from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.names import AccountingSettings
 from tests.deploy.documents import CRDS, documents_in
 from tests.e2e.kube_world import new_namespace
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import (
     a_claim_object,
     a_pod_object,
@@ -44,18 +45,6 @@ SETTINGS = StatusSettings()
 SOMEBODY = WriteOptions(field_manager="somebody")
 
 T = TypeVar("T")
-
-
-@dataclass
-class AFence:
-    """A Lease that is ours or not, as the test says."""
-
-    why: str = ""
-    asked: int = 0
-
-    def why_not(self, seconds: float) -> str:
-        self.asked += 1
-        return self.why
 
 
 class UnsteadyClient(ApiClient):
@@ -101,7 +90,7 @@ class Stage:
     client: UnsteadyClient
     place: str
     names: dict[str, str] = field(default_factory=dict)
-    fence: AFence = field(default_factory=AFence)
+    fence: FakeFence = field(default_factory=FakeFence)
 
     def name(self, queue: str) -> str:
         """A name that no other test has: Queues have no namespace."""
@@ -342,12 +331,12 @@ async def test_status_that_somebody_else_wrote_is_put_right(stage: Stage) -> Non
 
 async def test_nothing_is_written_while_the_lease_is_another_s(stage: Stage) -> None:
     await stage.queue("vision", onvif=(1, 2))
-    stage.fence.why = "The Lease is another's."
+    stage.fence.closed = "The Lease is another's."
     async with following(stage):
-        await until_true(lambda: stage.fence.asked >= 2)
+        await until_true(lambda: len(stage.fence.asked) >= 2)
         assert stage.client.applied == []
 
-        stage.fence.why = ""
+        stage.fence.closed = ""
 
         await stage.until_status("vision", conditions)
 

@@ -13,6 +13,7 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import NO_CHARGES, ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.objects.pods import NamespaceView, PodView
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_world, amounts, put, usage
 
 ONVIF = ResourceKey("onvif")
@@ -93,13 +94,6 @@ def test_what_was_judged_stays_charged_whatever_the_queue_says_later() -> None:
     world.delete_namespace("default")
 
     assert usage(world, "victim") == amounts(onvif=3)
-
-
-class FakeFence:
-    """Always ours."""
-
-    def why_not(self, seconds: float) -> str:
-        return ""
 
 
 def test_people_are_told_once_what_is_charged_to_nobody() -> None:

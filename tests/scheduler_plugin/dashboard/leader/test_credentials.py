@@ -21,25 +21,17 @@ from scheduler_plugin.dashboard.leader.credentials import (
     new_certificates,
     secret_data,
 )
+from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.dashboard.leader.fake_secrets import SECRET, FakeCluster
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-class Fence:
-    """Whether this plugin is the elected one."""
-
-    said = ""
-
-    def why_not(self, _seconds: float) -> str:
-        return self.said
 
 
 def data_of(now: datetime) -> dict[str, str]:
     return dict(secret_data(new_certificates(now)))
 
 
-async def looked(cluster: FakeCluster, fence: Fence) -> None:
+async def looked(cluster: FakeCluster, fence: FakeFence) -> None:
     """What a keeper does within a moment."""
     keeper = CredentialKeeper(cast(ApiClient, cluster), SECRET, LiveTls(asks_clients=True), fence)
     running = asyncio.create_task(keeper.run())
@@ -71,18 +63,17 @@ def test_certificates_are_made_anew_after_two_thirds_of_their_life(days: int, du
 
 async def test_the_elected_plugin_fills_an_empty_secret_once() -> None:
     cluster = FakeCluster()
-    await looked(cluster, Fence())
+    await looked(cluster, FakeFence())
     made = dict(cluster.data or {})
-    await looked(cluster, Fence())
+    await looked(cluster, FakeFence())
 
     assert certificates_in({"data": made}) is not None
     assert cluster.data == made
 
 
 async def test_a_plugin_that_is_not_elected_writes_nothing() -> None:
-    cluster, fence = FakeCluster(), Fence()
-    fence.said = "another one leads"
-    await looked(cluster, fence)
+    cluster = FakeCluster()
+    await looked(cluster, FakeFence("another one leads"))
 
     assert cluster.data == {}
 
@@ -96,7 +87,7 @@ async def test_what_is_of_no_use_is_replaced_as_a_whole(kind: str) -> None:
     if kind == "mixed":
         data["tls.key"] = data_of(now)["tls.key"]
     cluster = FakeCluster(data=dict(data))
-    await looked(cluster, Fence())
+    await looked(cluster, FakeFence())
 
     found = certificates_in({"data": cluster.data})
     assert found is not None
@@ -109,7 +100,7 @@ async def test_a_write_that_was_overtaken_changes_nothing(
 ) -> None:
     monkeypatch.setattr(apiserver_credentials, "FIRST_SECONDS", 0.01)
     cluster = FakeCluster(overtaken=True)
-    await looked(cluster, Fence())
+    await looked(cluster, FakeFence())
 
     assert cluster.data == {}
 
