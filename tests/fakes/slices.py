@@ -21,7 +21,7 @@ from tests.fakes.instances import KilledError
 
 @dataclass
 class FakeSliceServer:
-    """The part of `kube.calls.api.ApiClient` that writes slices.
+    """The part of `kube.calls.api.ApiClient` that writes slices; of reads it knows Nodes.
 
     Attributes:
         kill_after: Writes that are still carried out; then the process dies. None for no end.
@@ -56,6 +56,10 @@ class FakeSliceServer:
         current = [o for o in slices if o["spec"]["pool"]["generation"] == newest]
         counts = {o["spec"]["pool"]["resourceSliceCount"] for o in current}
         return current if counts == {len(current)} else []
+
+    async def get(self, path: ObjectPath) -> JsonObject:
+        """A Node."""
+        return {"metadata": {"name": path.name, "uid": f"uid-of-{path.name}"}}
 
     async def create(self, resource: Resource, body: JsonObject) -> JsonObject:
         name = f"{body['metadata']['generateName']}{self.version + 1}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -20,7 +20,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from driver.api import ATTRIBUTE_INSTANCE, ConfigurationName, DeviceName
+from driver.api import ATTRIBUTE_INSTANCE, ConfigurationName
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.plumbing.prometheus import CHANGES_HELD_BACK, PUBLISHED_SECONDS
 from driver.publishing import node_pools
@@ -39,11 +39,12 @@ from driver.publishing.desired.slices import Features
 from driver.publishing.node_pools import NodePools
 from kube.calls.api import ApiClient, ApiError
 from kube.objects import ObjectKey
-from kube.resources import ObjectPath
 from tests.driver.builders import NODE, a_configuration, a_device
 from tests.driver.instances.test_inventory import a_verdict
+from tests.fakes.allocations import FakeAllocations
 from tests.fakes.instances import KilledError
 from tests.fakes.slices import FakeSliceServer
+from tests.fakes.tasks import FakeTasks
 
 FEATURES = Features(consumable_capacity=False, taints=True, counters=True)
 CONFIGURATIONS = ("camera", "disk")
@@ -51,51 +52,6 @@ DEVICES = ("one", "two", "three")
 
 configurations = st.sampled_from(CONFIGURATIONS)
 how_many = st.sampled_from([None, None, 0, 1, 2, 3])
-
-
-class Server(FakeSliceServer):
-    """With a Node."""
-
-    async def get(self, _: ObjectPath) -> dict[str, Any]:
-        return {"metadata": {"name": NODE, "uid": "uid-of-the-node"}}
-
-
-class FakeTasks:
-    """Nothing runs unless a test says so."""
-
-    def create_task(self, work: Coroutine[Any, Any, Any], **_: Any) -> FakeTasks:
-        work.close()
-        return self
-
-    def cancel(self) -> None:
-        pass
-
-
-class FakeAllocations:
-    """What claims have, as a watch shows it: known when it is listed, and then late."""
-
-    def __init__(self, claims: set[tuple[str, str]]) -> None:
-        self.claims = claims
-        self.is_on = False
-        self.known: frozenset[tuple[str, str]] | None = None
-
-    def allocated_in(self, pool: str) -> frozenset[DeviceName] | None:
-        if self.known is None:
-            return None
-        return frozenset(DeviceName(device) for p, device in self.known if p == pool)
-
-    def turn_on(self) -> None:
-        self.is_on = True
-
-    def renew(self) -> None:
-        self.is_on, self.known = True, None
-
-    def turn_off(self) -> None:
-        self.is_on, self.known = False, None
-
-    def watch(self) -> None:
-        if self.is_on:
-            self.known = frozenset(self.claims)
 
 
 def consumed(pool: str, device: dict[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:
@@ -109,7 +65,7 @@ class LocalPools(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.server = Server()
+        self.server = FakeSliceServer()
         self.loop = asyncio.Runner()
         self.seconds = 0.0
         self.claims: set[tuple[str, str]] = set()

@@ -17,7 +17,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from driver.api import NODE_LABEL, OFFERED_THROUGH, Configuration, ConfigurationName, DeviceName
+from driver.api import NODE_LABEL, OFFERED_THROUGH, Configuration, ConfigurationName
 from driver.configurations.configurations import Verdict
 from driver.instances.cluster_instances import BY_CONFIGURATION
 from driver.instances.slots.lost_nodes import node_state
@@ -38,9 +38,10 @@ from kube.kinds import INSTANCES, NODES
 from kube.objects import ObjectKey
 from kube.stores.api import Store
 from tests.driver.builders import NOW, a_configuration
-from tests.driver.publishing.test_node_pools import FakeTasks
+from tests.fakes.allocations import FakeAllocations
 from tests.fakes.instances import KilledError
 from tests.fakes.slices import FakeSliceServer
+from tests.fakes.tasks import FakeTasks
 
 HOSTS = {"node-a": "host-a", "node-b": "host-b"}
 CAMERA = ConfigurationName("camera")
@@ -50,34 +51,6 @@ GRACE = timedelta(seconds=30)
 cameras = st.sampled_from(NAMES)
 some_nodes = st.sets(st.sampled_from(sorted(HOSTS)))
 how_many = st.sampled_from([None, None, 0, 1, 2])
-
-
-class FakeAllocations:
-    """What claims have, as a watch shows it: known when it is listed, and then late."""
-
-    def __init__(self, claims: set[tuple[str, str]]) -> None:
-        self.claims = claims
-        self.is_on = False
-        self.known: frozenset[tuple[str, str]] | None = None
-
-    def allocated_in(self, pool: str) -> frozenset[DeviceName] | None:
-        if self.known is None:
-            return None
-        return frozenset(DeviceName(device) for p, device in self.known if p == pool)
-
-    def turn_on(self) -> None:
-        self.is_on = True
-
-    def renew(self) -> None:
-        self.is_on, self.known = True, None
-
-    def turn_off(self) -> None:
-        self.is_on, self.known = False, None
-
-    def watch(self) -> None:
-        """The list comes in, or what happened since."""
-        if self.is_on:
-            self.known = frozenset(self.claims)
 
 
 class SharedPool(RuleBasedStateMachine):

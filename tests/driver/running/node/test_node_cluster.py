@@ -17,7 +17,6 @@ from driver.api import (
     SHARED_LABEL_VALUE,
     Configuration,
     ConfigurationName,
-    DeviceName,
     InstanceName,
 )
 from driver.discovery.handlers import Handlers, HandlerSettings
@@ -41,24 +40,14 @@ from driver.running.node.node_cluster import NodeCluster
 from driver.running.node.node_place import OfferPlace
 from kube.calls.api import ApiClient
 from kube.objects import ObjectKey
-from kube.resources import ObjectPath
 from kube.stores.api import Deleted
 from tests.driver.builders import NODE, a_configuration_object, a_device
-from tests.driver.publishing.test_node_pools import FakeTasks
+from tests.fakes.allocations import FakeAllocations
 from tests.fakes.slices import FakeSliceServer
+from tests.fakes.tasks import FakeTasks
 
 LOOP = ConfigurationName("loop")
 FEATURES = Features(consumable_capacity=True, taints=True)
-
-
-class Server(FakeSliceServer):
-    """With a Node."""
-
-    async def get(self, _: ObjectPath) -> dict[str, Any]:
-        return {"metadata": {"name": NODE, "uid": "uid-of-the-node"}}
-
-    def names(self) -> set[DeviceName]:
-        return {DeviceName(device["name"]) for _, device in self.devices()}
 
 
 @dataclass
@@ -77,34 +66,11 @@ class FakeDiscoveries:
 
 
 @dataclass
-class FakeAllocations:
-    """A watch of claims that shows only what was seen when it was last looked at."""
-
-    claims: set[DeviceName] = field(default_factory=set)
-    known: frozenset[DeviceName] | None = None
-
-    def allocated_in(self, _: str) -> frozenset[DeviceName] | None:
-        return self.known
-
-    def turn_on(self) -> None:
-        pass
-
-    def renew(self) -> None:
-        self.known = None
-
-    def turn_off(self) -> None:
-        self.known = None
-
-    def watch(self) -> None:
-        self.known = frozenset(self.claims)
-
-
-@dataclass
 class World:
     """A node's part of the cluster, with a Configuration of loop devices."""
 
     folder: Path
-    server: Server = field(default_factory=Server)
+    server: FakeSliceServer = field(default_factory=FakeSliceServer)
     said: FakeDiscoveries = field(default_factory=FakeDiscoveries)
     allocations: FakeAllocations = field(default_factory=FakeAllocations)
 
@@ -123,16 +89,16 @@ class World:
         body["metadata"]["resourceVersion"] = "1"
         self.cluster.configurations.note(body)
 
-    async def passes(self, *ids: str) -> set[DeviceName]:
-        """What is published a few passes after these are the devices that there are."""
+    async def passes(self, *ids: str) -> set[tuple[str, str]]:
+        """Pools and devices that are published a few passes after the node has these devices."""
         self.said.say(*ids)
         for _ in range(3):
             await self.cluster.reconcile()
             for pool in list(self.cluster.pools.pools.values()):
                 await pool.reconcile()
-        return self.server.names()
+        return {(pool, device["name"]) for pool, device in self.server.devices()}
 
-    async def passes_after_watch(self, *ids: str) -> set[DeviceName]:
+    async def passes_after_watch(self, *ids: str) -> set[tuple[str, str]]:
         self.allocations.watch()
         return await self.passes(*ids)
 
@@ -153,11 +119,11 @@ async def test_a_device_that_a_claim_got_just_before_its_taint_stays(tmp_path: P
     assert await world.passes_after_watch() == set()
 
 
-def _named(cluster: NodeCluster, *ids: str) -> set[DeviceName]:
-    """The published devices of these ids."""
+def _named(cluster: NodeCluster, *ids: str) -> set[tuple[str, str]]:
+    """The published devices of these ids, with their pools."""
     return {
-        name
-        for publication in cluster.pools.current.values()
+        (pool, name)
+        for pool, publication in cluster.pools.current.items()
         for name, offer in publication.offers.items()
         if offer.instance is not None and offer.instance.properties["UDEV_DEVPATH"] in ids
     }
