@@ -6,29 +6,30 @@ from collections.abc import Callable
 from typing import Any
 
 from binder.api import Binder
+from kube.kinds import CLAIMS, PODS
 from kube.objects import JsonObject
 from scheduler_plugin.objects.api import BindRequest, ClaimOwner
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
-from tests.binder.fake_apiserver import QUEUE, FakeApiServer
+from tests.binder.claim_server import QUEUE, FakeClaimServer
 from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import a_claim_object, a_pod_object, a_result, pod_uid
 
 NODE = "node-a"
 
 
-def an_api(*pods: str, **claim: Any) -> FakeApiServer:
+def an_api(*pods: str, **claim: Any) -> FakeClaimServer:
     """An API server with claim `cam`, allocated and reserved for these pods (default: a)."""
-    server = FakeApiServer()
+    server = FakeClaimServer()
     names = pods or ("a",)
     for name in names:
-        server.put("pods", a_pod_object(name, queue=name, claims=["cam"]))
+        server.put(PODS, a_pod_object(name, queue=name, claims=["cam"]))
     fields = {"results": [a_result()], "pods": names, **claim}
-    server.put("resourceclaims", a_claim_object("cam", **fields))
+    server.put(CLAIMS, a_claim_object("cam", **fields))
     return server
 
 
 def a_binder(
-    server: FakeApiServer,
+    server: FakeClaimServer,
     fence: FakeFence | None = None,
     note_claim: Callable[[JsonObject], None] = lambda _: None,
     note_pod: Callable[[JsonObject], None] = lambda _: None,
@@ -42,7 +43,7 @@ def a_binder(
     )
 
 
-def an_owner(server: FakeApiServer, queue: str, pod: str, claim: str = "cam") -> ClaimOwner:
+def an_owner(server: FakeClaimServer, queue: str, pod: str, claim: str = "cam") -> ClaimOwner:
     """The claim as it is now is to be this queue's, because of this pod."""
     metadata = server.claim(claim)["metadata"]
     label, owner_pod = server.owner(claim)
@@ -58,7 +59,7 @@ def an_owner(server: FakeApiServer, queue: str, pod: str, claim: str = "cam") ->
     )
 
 
-def a_bind(server: FakeApiServer, pod: str = "a", *owners: ClaimOwner) -> BindRequest:
+def a_bind(server: FakeClaimServer, pod: str = "a", *owners: ClaimOwner) -> BindRequest:
     """The pod is to be bound; by default its queue becomes the owner of `cam`."""
     return BindRequest(
         namespace="default",

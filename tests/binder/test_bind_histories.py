@@ -8,6 +8,7 @@ before or after they were carried out, and processes are killed.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import settings
@@ -24,7 +25,9 @@ from hypothesis.stateful import (
 from binder.api import Binder
 from scheduler_plugin.objects.api import BindRequest, Bound, ClaimOwner, ClaimsChanged
 from tests.binder.builders import a_bind, a_binder, an_api, an_owner
-from tests.binder.fake_apiserver import OWNER_POD, QUEUE, FakeApiServer, Fault, Happening
+from tests.binder.claim_server import CLAIM, OWNER_POD, QUEUE, FakeClaimServer
+from tests.fakes.apiserver import Fault, Happening
+from tests.fakes.killed import KilledError
 
 PODS = ("a", "b")
 ATTEMPTS = 5
@@ -36,7 +39,7 @@ class Binds(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.server: FakeApiServer = an_api("a", "b")
+        self.server: FakeClaimServer = an_api("a", "b")
         self._set_consumers([])
         self.server.next_happening = self.arrive
         self.tasks: dict[str, asyncio.Task[None]] = {}
@@ -46,7 +49,7 @@ class Binds(RuleBasedStateMachine):
 
     # The binder's requests wait here until the history goes on with them.
 
-    async def arrive(self) -> Happening:
+    async def arrive(self, _: str) -> Happening:
         task = asyncio.current_task()
         assert task
         self.arriving[task.get_name()] = self.loop.create_future()
@@ -61,7 +64,7 @@ class Binds(RuleBasedStateMachine):
         for name, task in list(self.tasks.items()):
             if task.done():
                 del self.tasks[name]
-                if not task.cancelled():
+                with suppress(KilledError):
                     task.result()
 
     # What is under test.
@@ -125,7 +128,7 @@ class Binds(RuleBasedStateMachine):
 
     def _set_consumers(self, consumers: list[dict[str, Any]]) -> None:
         status = {"reservedFor": consumers}
-        self.server.change("resourceclaims", "cam", lambda claim: claim["status"].update(status))
+        self.server.change(CLAIM, lambda claim: claim["status"].update(status))
 
     # The histories.
 
@@ -136,7 +139,7 @@ class Binds(RuleBasedStateMachine):
                 claim["metadata"]["labels"][QUEUE] = owner
                 claim["metadata"]["annotations"][OWNER_POD] = "uid-of-x"
 
-        self.server.change("resourceclaims", "cam", mark)
+        self.server.change(CLAIM, mark)
 
     def may_ask(self) -> list[str]:
         """A pod that is bound may be asked for again: an answer of the extender was lost."""

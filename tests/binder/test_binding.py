@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from kube.kinds import CLAIMS, PODS
 from kube.objects import JsonObject
 from scheduler_plugin.objects.api import BindFailed, BindRequest, Bound
 from scheduler_plugin.objects.names import QueueName
 from tests.binder.builders import NODE, a_bind, a_binder, an_api, an_owner
-from tests.binder.fake_apiserver import QUEUE, FakeApiServer, Fault
+from tests.binder.claim_server import CLAIM, QUEUE, FakeClaimServer
+from tests.fakes.apiserver import Fault
 from tests.fakes.fence import FakeFence
+from tests.fakes.killed import KilledError
 from tests.scheduler_plugin.builders import a_claim_object, a_pod_object, a_result
 
 WRITTEN = ("a", "uid-of-a")
 NOBODY = ("", "")
 
 
-async def written(server: FakeApiServer) -> BindRequest:
+async def written(server: FakeClaimServer) -> BindRequest:
     """A request whose owners are written."""
     request = a_bind(server)
     assert await a_binder(server).write_owners(request) is None
@@ -118,23 +120,23 @@ async def test_a_conflict_that_cannot_be_looked_at_keeps_its_owner() -> None:
     assert server.owner() == WRITTEN
 
 
-def _delete(server: FakeApiServer) -> None:
-    server.remove("pods", "a")
+def _delete(server: FakeClaimServer) -> None:
+    server.remove(PODS.at("a", "default"))
 
 
-def _is_being_deleted(server: FakeApiServer) -> None:
+def _is_being_deleted(server: FakeClaimServer) -> None:
     stamp = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
-    server.change("pods", "a", lambda pod: pod["metadata"].update(stamp))
+    server.change(PODS.at("a", "default"), lambda pod: pod["metadata"].update(stamp))
 
 
-def _make_anew(server: FakeApiServer) -> None:
-    server.put("pods", a_pod_object("a", queue="a", uid="another"))
+def _make_anew(server: FakeClaimServer) -> None:
+    server.put(PODS, a_pod_object("a", queue="a", uid="another"))
 
 
 @pytest.mark.parametrize("meanwhile", [_delete, _is_being_deleted, _make_anew])
 @pytest.mark.parametrize("lost", [True, False])
 async def test_a_pod_that_is_gone_leaves_no_owner(
-    lost: bool, meanwhile: Callable[[FakeApiServer], None]
+    lost: bool, meanwhile: Callable[[FakeClaimServer], None]
 ) -> None:
     server = an_api()
     request = await written(server)
@@ -153,7 +155,7 @@ async def test_a_pod_that_is_gone_leaves_no_owner(
 async def test_a_pod_that_somebody_else_bound_elsewhere_keeps_its_claim() -> None:
     server = an_api()
     request = await written(server)
-    server.change("pods", "a", lambda pod: pod["spec"].update(nodeName="node-b"))
+    server.change(PODS.at("a", "default"), lambda pod: pod["spec"].update(nodeName="node-b"))
 
     outcome = await a_binder(server).bind(request)
 
@@ -211,7 +213,7 @@ async def test_what_another_pod_relies_on_is_not_taken_back(
     server = an_api()
     request = await written(server)
     meanwhile = [None] * (moment - 1)
-    server.will(Fault.REFUSED, *meanwhile, lambda: server.change("resourceclaims", "cam", change))
+    server.will(Fault.REFUSED, *meanwhile, lambda: server.change(CLAIM, change))
 
     outcome = await a_binder(server).bind(request)
 
@@ -225,7 +227,7 @@ async def test_a_claim_that_was_made_anew_is_not_taken_back_from() -> None:
     again = a_claim_object(
         "cam", uid="another", queue="a", owner_pod="a", results=[a_result()], pods=["a"]
     )
-    server.will(Fault.REFUSED, lambda: server.put("resourceclaims", again))
+    server.will(Fault.REFUSED, lambda: server.put(CLAIMS, again))
 
     await a_binder(server).bind(request)
 
@@ -235,7 +237,7 @@ async def test_a_claim_that_was_made_anew_is_not_taken_back_from() -> None:
 async def test_a_claim_that_is_gone_has_nothing_to_be_taken_back() -> None:
     server = an_api()
     request = await written(server)
-    server.will(Fault.REFUSED, lambda: server.remove("resourceclaims", "cam"))
+    server.will(Fault.REFUSED, lambda: server.remove(CLAIM))
 
     outcome = await a_binder(server).bind(request)
 
@@ -269,7 +271,7 @@ async def test_whoever_starts_after_a_kill_binds_once(fault: Fault) -> None:
     server = an_api()
     request = await written(server)
     server.will(fault)
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(KilledError):
         await a_binder(server).bind(request)
 
     assert await a_binder(server).bind(a_bind(server)) == Bound()
@@ -286,7 +288,7 @@ async def test_a_kill_while_taking_back_leaves_an_owner_or_none(fault: Fault, st
     _delete(server)
     server.will(*[None] * step, fault)
 
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(KilledError):
         await a_binder(server).bind(request)
 
     done = step == 2 and fault is Fault.KILLED_AFTER

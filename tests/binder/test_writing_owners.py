@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from kube.kinds import CLAIMS
 from kube.objects import JsonObject
 from scheduler_plugin.objects.api import BindFailed, ClaimsChanged
 from scheduler_plugin.objects.names import PodUid
 from tests.binder.builders import a_bind, a_binder, an_api, an_owner
-from tests.binder.fake_apiserver import OWNER_LEFT_AT, QUEUE, FakeApiServer, Fault
+from tests.binder.claim_server import CLAIM, OWNER_LEFT_AT, QUEUE, FakeClaimServer
+from tests.fakes.apiserver import Fault
 from tests.fakes.fence import FakeFence
+from tests.fakes.killed import KilledError
 from tests.scheduler_plugin.builders import a_claim_object, a_result
 
 WRITTEN = ("a", "uid-of-a")
@@ -70,27 +73,27 @@ async def test_a_label_that_a_user_set_is_never_touched(label: str) -> None:
     assert server.asked == []
 
 
-def _remove_claim(server: FakeApiServer) -> None:
-    server.remove("resourceclaims", "cam")
+def _remove_claim(server: FakeClaimServer) -> None:
+    server.remove(CLAIM)
 
 
-def _replace_claim(server: FakeApiServer) -> None:
+def _replace_claim(server: FakeClaimServer) -> None:
     again = a_claim_object("cam", uid="another", results=[a_result()], pods=["a"])
-    server.put("resourceclaims", again)
+    server.put(CLAIMS, again)
 
 
-def _reserve_claim(server: FakeApiServer) -> None:
-    server.change("resourceclaims", "cam", lambda claim: claim["status"].update(reservedFor=[]))
+def _reserve_claim(server: FakeClaimServer) -> None:
+    server.change(CLAIM, lambda claim: claim["status"].update(reservedFor=[]))
 
 
-def _own_claim(server: FakeApiServer) -> None:
-    server.put("resourceclaims", a_claim_object("cam", queue="x", owner_pod="x"))
+def _own_claim(server: FakeClaimServer) -> None:
+    server.put(CLAIMS, a_claim_object("cam", queue="x", owner_pod="x"))
 
 
 @pytest.mark.parametrize(("claim", "step"), [({}, 0), (STALE, 0), (STALE, 1)])
 @pytest.mark.parametrize("meanwhile", [_remove_claim, _replace_claim, _reserve_claim, _own_claim])
 async def test_what_somebody_wrote_meanwhile_is_judged_again(
-    meanwhile: Callable[[FakeApiServer], None], step: int, claim: dict[str, Any]
+    meanwhile: Callable[[FakeClaimServer], None], step: int, claim: dict[str, Any]
 ) -> None:
     server = an_api(**claim)
     request = a_bind(server)
@@ -138,7 +141,7 @@ async def test_a_lost_answer_and_no_look_is_no_certain_failure() -> None:
 
 @pytest.mark.parametrize("meanwhile", [_remove_claim, _replace_claim])
 async def test_a_lost_answer_about_a_claim_that_is_gone_is_judged_again(
-    meanwhile: Callable[[FakeApiServer], None],
+    meanwhile: Callable[[FakeClaimServer], None],
 ) -> None:
     server = an_api()
     server.will(Fault.UNANSWERED, lambda: meanwhile(server))
@@ -191,8 +194,8 @@ async def test_a_fence_that_closes_leaves_a_stale_owner_removed() -> None:
     assert server.owner() == ("", "")
 
 
-def _two_claims(server: FakeApiServer) -> Any:
-    server.put("resourceclaims", a_claim_object("mic", results=[a_result()], pods=["a"]))
+def _two_claims(server: FakeClaimServer) -> Any:
+    server.put(CLAIMS, a_claim_object("mic", results=[a_result()], pods=["a"]))
     return a_bind(server, "a", an_owner(server, "a", "a"), an_owner(server, "a", "a", "mic"))
 
 
@@ -220,7 +223,7 @@ async def test_a_failure_is_not_certain_where_something_is_left() -> None:
 async def test_other_claims_keep_their_owner_where_one_is_judged_again() -> None:
     server = an_api()
     request = _two_claims(server)
-    server.will(None, lambda: server.remove("resourceclaims", "mic"))
+    server.will(None, lambda: server.remove(CLAIMS.at("mic", "default")))
 
     assert await a_binder(server).write_owners(request) == ClaimsChanged(request.claims[1])
 
@@ -233,7 +236,7 @@ async def test_a_refusal_takes_back_what_was_written_and_nobody_else_relies_on()
     binder = a_binder(server)
     assert await binder.write_owners(request) is None
     shared = [{"resource": "pods", "name": pod, "uid": f"uid-of-{pod}"} for pod in "ab"]
-    server.change("resourceclaims", "mic", lambda c: c["status"].update(reservedFor=shared))
+    server.change(CLAIMS.at("mic", "default"), lambda c: c["status"].update(reservedFor=shared))
 
     assert await binder.roll_back(request)
 
@@ -256,7 +259,7 @@ async def test_what_cannot_be_taken_back_is_said() -> None:
 async def test_whoever_starts_after_a_kill_ends_in_the_same_state(step: int, fault: Fault) -> None:
     server = an_api(**STALE)
     server.will(*[None] * step, fault)
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(KilledError):
         await a_binder(server).write_owners(a_bind(server))
 
     assert await a_binder(server).write_owners(a_bind(server)) is None
@@ -279,7 +282,7 @@ async def test_a_second_call_with_the_old_version_is_judged_again() -> None:
 async def test_a_server_that_hangs_holds_a_bind_for_no_longer_than_its_time() -> None:
     server = an_api()
 
-    async def hangs() -> None:
+    async def hangs(_: str) -> None:
         await asyncio.Event().wait()
 
     server.next_happening = hangs

@@ -29,12 +29,9 @@ from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, Nod
 from driver.instances.slots.slot_writes import SlotWrite, is_overtaken, undo
 from driver.instances.slots.slots import InstanceSlots, by_name, instance_slots, slot_devices
 from tests.driver.slot_builders import BOTH, CONFIGURATION, ConflictError, FakeInstances, a_camera
+from tests.fakes.killed import KilledError
 
 CAMERAS = {name: a_camera(name) for name in BOTH}
-
-
-class KilledError(Exception):
-    """Raised when the driver's process ends in the middle."""
 
 
 @dataclass

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-
-class KilledError(BaseException):
-    """Raised where the process would have died; no `except Exception` stops it."""
+from tests.fakes.killed import KilledError
 
 
 @dataclass

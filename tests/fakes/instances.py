@@ -14,15 +14,12 @@ from typing import Any
 
 from kube.calls.api import ConflictError, InvalidError, NotFoundError, Preconditions
 from kube.resources import ObjectPath
+from tests.fakes.killed import KilledError
 
 Leaf = tuple[str, ...]
 
 _REQUIRED = ("configurationName", "cdiName", "capacity")
 _NO_PRECONDITIONS = Preconditions()
-
-
-class KilledError(BaseException):
-    """Raised where the process would have died; no `except Exception` stops it."""
 
 
 @dataclass

@@ -16,7 +16,7 @@ from kube.calls.api import (
 )
 from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource
-from tests.fakes.instances import KilledError
+from tests.fakes.killed import KilledError
 
 
 @dataclass

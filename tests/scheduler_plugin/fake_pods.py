@@ -25,7 +25,7 @@ from scheduler_plugin.objects.names import ADMITTED_CONDITION
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
-from tests.binder.fake_apiserver import Answer
+from tests.fakes.apiserver import Answer
 from tests.scheduler_plugin.builders import SETTINGS
 
 

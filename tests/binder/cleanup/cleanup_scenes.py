@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kube.events.api import Event
+from kube.kinds import CLAIMS, PODS
 from kube.objects import JsonObject
 from scheduler_plugin.accounting.api import World
 from scheduler_plugin.cleanup.api import ClaimCleanup
@@ -18,7 +19,7 @@ from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.names import ClaimUid
 from scheduler_plugin.objects.pod_objects import pod_view
 from tests.binder.builders import a_binder
-from tests.binder.fake_apiserver import OWNER_LEFT_AT, QUEUE, FakeApiServer
+from tests.binder.claim_server import OWNER_LEFT_AT, QUEUE, FakeClaimServer
 from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -43,9 +44,9 @@ class Scene:
         self,
         *objects: object,
         fence: FakeFence | None = None,
-        server: FakeApiServer | None = None,
+        server: FakeClaimServer | None = None,
     ) -> None:
-        self.server = server or FakeApiServer()
+        self.server = server or FakeClaimServer()
         self.world: World = a_world(*objects)
         self.busy: set[ClaimUid] = set()
         self.events: list[Event] = []
@@ -74,12 +75,12 @@ class Scene:
 
     def put_claim(self, name: str = "cam", **fields: Any) -> None:
         """A claim as somebody else wrote it."""
-        self.server.put("resourceclaims", a_claim_object(name, **fields))
+        self.server.put(CLAIMS, a_claim_object(name, **fields))
         self.hear(self.server.claim(name))
 
     def put_pod(self, name: str, **fields: Any) -> None:
         body = a_pod_object(name, **{"queue": name, "claims": ["cam"], "node": "n", **fields})
-        self.server.put("pods", body)
+        self.server.put(PODS, body)
         put(self.world, pod_view(self.server.pod(name), SETTINGS))
 
     def remove_pod(self, name: str) -> None:

@@ -12,11 +12,13 @@ import pytest
 from binder.cleanup import apiserver_claim_cleanup
 from binder.evictions.apiserver_evictions import EVICTED_SECONDS
 from kube.backoff import Backoff
+from kube.kinds import PODS
 from scheduler_plugin.cleanup.stale_claims import GRACE
 from scheduler_plugin.objects.names import QueueName
+from tests.binder.claim_server import CLAIM, OWNER_LEFT_AT
 from tests.binder.cleanup.cleanup_scenes import Scene
-from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault, Happening
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.apiserver import Fault, Happening
 from tests.fakes.fence import FakeFence
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_result, admit, claim_uid, put
@@ -281,8 +283,8 @@ async def test_a_budget_has_to_let_all_of_its_pods_go(allowed: int, evicted: lis
 @in_virtual_time
 async def test_a_pod_that_is_gone_or_another_by_now_is_passed_over() -> None:
     scene = a_left_scene("b", "c", "d")
-    scene.server.remove("pods", "b")
-    scene.server.change("pods", "c", lambda pod: pod["metadata"].update(uid="another"))
+    scene.server.remove(PODS.at("b", "default"))
+    scene.server.change(PODS.at("c", "default"), lambda pod: pod["metadata"].update(uid="another"))
     await scene.later(minutes=2)
     async with scene.running():
         await scene.until(lambda: scene.server.evicted == ["d"])
@@ -323,7 +325,7 @@ async def test_a_claim_whose_pods_take_long_keeps_no_other_waiting() -> None:
     names = [f"other-{number}" for number in range(2 * apiserver_claim_cleanup.WORKERS)]
     forever = asyncio.Event()
 
-    async def hang() -> Happening:
+    async def hang(_: str) -> Happening:
         if not scene.server.asked:
             scene.server.asked.append("hangs")
             await forever.wait()
@@ -394,7 +396,7 @@ async def test_a_claim_that_was_reserved_meanwhile_is_not_cleared() -> None:
     scene.put_claim(**IN_USE)
     entry = {"resource": "pods", "name": "late", "uid": "uid-of-late"}
     reserve = lambda claim: claim["status"].update(reservedFor=[entry])  # noqa: E731
-    scene.server.will(lambda: scene.server.change("resourceclaims", "cam", reserve))
+    scene.server.will(lambda: scene.server.change(CLAIM, reserve))
     async with scene.running():
         await scene.until_idle()
         await scene.later(seconds=GRACE.total_seconds())

@@ -7,10 +7,12 @@ import asyncio
 import pytest
 
 from binder.cleanup import apiserver_claim_cleanup
+from kube.kinds import CLAIMS
 from scheduler_plugin.objects.names import ClaimUid
+from tests.binder.claim_server import CLAIM, OWNER_LEFT_AT
 from tests.binder.cleanup.cleanup_scenes import Scene
-from tests.binder.fake_apiserver import OWNER_LEFT_AT, Fault
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.apiserver import Fault
 from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, admit, claim_uid
 
@@ -61,7 +63,7 @@ async def test_many_owners_are_removed_a_few_at_a_time() -> None:
     under_way: list[int] = []
     now = 0
 
-    async def counted() -> None:
+    async def counted(_: str) -> None:
         nonlocal now
         now += 1
         under_way.append(now)
@@ -165,7 +167,7 @@ async def test_what_somebody_wrote_first_stays_and_is_waited_for() -> None:
     scene = Scene()
     scene.add()
     again = a_claim_object("cam", queue="b", owner_pod="b")
-    scene.server.will(lambda: scene.server.put("resourceclaims", again))
+    scene.server.will(lambda: scene.server.put(CLAIMS, again))
     async with scene.running():
         await scene.until(lambda: len(scene.server.asked) == 1)
         await scene.until_idle()
@@ -181,10 +183,10 @@ async def test_what_somebody_wrote_first_stays_and_is_waited_for() -> None:
 async def test_a_claim_that_is_gone_or_made_anew_is_not_written(uid: str) -> None:
     scene = Scene()
     scene.add()
-    scene.server.remove("resourceclaims", "cam")
+    scene.server.remove(CLAIM)
     if uid:
         again = a_claim_object("cam", uid=uid, queue="a", owner_pod="a")
-        scene.server.put("resourceclaims", again)
+        scene.server.put(CLAIMS, again)
     async with scene.running():
         await scene.until(lambda: len(scene.server.asked) == 1)
         await scene.until_idle()
@@ -214,8 +216,9 @@ async def test_whoever_starts_after_a_kill_removes_what_is_left(fault: Fault) ->
     scene = Scene()
     scene.add()
     scene.server.will(fault)
-    async with scene.running():
-        await scene.until(lambda: not scene.server.happenings)
+    killed = asyncio.create_task(scene.controller.run())
+    await asyncio.wait([killed])
+    assert killed.exception()
 
     later = Scene(server=scene.server)
     later.hear(scene.server.claim())

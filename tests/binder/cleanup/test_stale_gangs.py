@@ -8,14 +8,16 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from kube.events.api import Event
+from kube.kinds import PODS
 from kube.objects import JsonObject
 from scheduler_plugin.accounting.world_changes import GroupChanged, PodChanged
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, STALE_CONDITION
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodGroupView
 from tests.binder.builders import a_binder
-from tests.binder.fake_apiserver import FakeApiServer, Fault
+from tests.binder.claim_server import FakeClaimServer
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.apiserver import Fault
 from tests.fakes.fence import FakeFence
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import (
@@ -33,8 +35,10 @@ from tests.scheduler_plugin.builders import (
 class Scene:
     """PodGroup g, which needs three pods, of which a and b are there."""
 
-    def __init__(self, server: FakeApiServer | None = None, fence: FakeFence | None = None) -> None:
-        self.server = server or FakeApiServer()
+    def __init__(
+        self, server: FakeClaimServer | None = None, fence: FakeFence | None = None
+    ) -> None:
+        self.server = server or FakeClaimServer()
         self.events: list[Event] = []
         self.world = a_world(a_queue("vision", onvif=(9, 9)))
         self.world.serve_groups(served=True)
@@ -56,7 +60,7 @@ class Scene:
     def put_pod(self, name: str) -> None:
         fields = {"queue": "vision", "claims": [name], "node": "n", "phase": "Running"}
         annotations = {POD_GROUP_ANNOTATION: "g"}
-        self.server.put("pods", a_pod_object(name, annotations=annotations, **fields))
+        self.server.put(PODS, a_pod_object(name, annotations=annotations, **fields))
         put(self.world, an_allocated_claim(name, name, queue="vision"))
         self.note_pod(self.server.pod(name))
 

@@ -25,8 +25,8 @@ from scheduler_plugin.accounting.world_changes import QueueChanged
 from scheduler_plugin.objects.names import QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.waiting.admissions import GateCondition, WaitReason
 from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
-from tests.binder.fake_apiserver import Answer
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.apiserver import Answer
 from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import NOW, a_pod_object, a_queue, a_world, moment
 from tests.scheduler_plugin.fake_pods import FakePods, running

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from kube.kinds import PODS
 from kube.shapes.times import timestamp
 from scheduler_plugin.objects.names import QueueName
-from tests.binder.fake_apiserver import FakeApiServer
+from tests.binder.claim_server import FakeClaimServer
 from tests.binder.reclaiming.test_reclaiming import Scene, a_scene, now
 from tests.binder.reclaiming.test_reclaiming_devices import DeviceScene
 from tests.binder.virtual_time import in_virtual_time
@@ -18,7 +19,7 @@ from tests.scheduler_plugin.builders import NOW
 from tests.scheduler_plugin.reclaiming.devices_builders import UNSCHEDULABLE
 
 
-class FakeServerOfLateBudgets(FakeApiServer):
+class FakeServerOfLateBudgets(FakeClaimServer):
     """Says yes when it is asked, and no when it comes to it."""
 
     def _evict(self, path: str, body: Mapping[str, Any], *, is_dry: bool) -> dict[str, Any]:
@@ -51,7 +52,7 @@ async def test_a_pod_has_a_minute_from_when_somebody_leads_who_could_have_it_bou
     async with first.running():
         await first.rounds()
     second = DeviceScene()
-    second.server.put("pods", first.server.pod("w"))
+    second.server.put(PODS, first.server.pod("w"))
     second.note_pod(second.server.pod("w"))
     second.reclaimer.begin()
     second.end("r1")

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from kube.kinds import CLAIMS
 from scheduler_plugin.objects.held_texts import read_missed
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, QueueName
 from scheduler_plugin.objects.pods import PodGroupView
@@ -27,7 +28,7 @@ def use_many(scene: DeviceScene, nodes: int) -> None:
         scene.offer_at(node, "d1")
         fields = {"results": [a_result(pool=node, device="d1")], "pods": [name]}
         claim = a_claim_object(name, requests=[a_request()], queue="robots", **fields)
-        scene.server.put("resourceclaims", claim)
+        scene.server.put(CLAIMS, claim)
         scene.note_claim(scene.server.claim(name))
         scene.put_pod(name, "robots", node=node, phase="Running")
 

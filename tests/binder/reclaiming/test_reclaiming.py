@@ -13,6 +13,7 @@ from typing import Any, cast
 from binder.api import ReclaimConfig, Reclaimer
 from binder.reclaiming.apiserver_targets import by_namespaces
 from kube.events.api import Event
+from kube.kinds import CLAIMS, PODS
 from kube.objects import JsonObject
 from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
@@ -25,9 +26,10 @@ from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from scheduler_plugin.reclaiming.targets import Targets
 from tests.binder.builders import a_binder
+from tests.binder.claim_server import QUEUE, FakeClaimServer
 from tests.binder.evictions.test_disruption_budgets import a_budget
-from tests.binder.fake_apiserver import QUEUE, FakeApiServer, RefusedError
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.apiserver import RefusedError
 from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -50,8 +52,8 @@ CONDITION = "moorage.dev/Reclaiming"
 class Scene:
     """Queue mine waits for room that robots use beyond their quota; an API server in memory."""
 
-    def __init__(self, server: FakeApiServer | None = None) -> None:
-        self.server = server or FakeApiServer()
+    def __init__(self, server: FakeClaimServer | None = None) -> None:
+        self.server = server or FakeClaimServer()
         self.events: list[Event] = []
         self.world = a_world(
             a_queue("root", onvif=(2, 2)),
@@ -101,12 +103,12 @@ class Scene:
 
     def put_pod(self, name: str, queue: str, **fields: Any) -> None:
         body = a_pod_object(name, queue=queue, claims=[name], **fields)
-        self.server.put("pods", body)
+        self.server.put(PODS, body)
         self.note_pod(self.server.pod(name))
 
     def put_claim(self, name: str, *pods: str, queue: str = "") -> None:
         results = {"results": [a_result()], "pods": pods, "queue": queue} if pods else {}
-        self.server.put("resourceclaims", a_claim_object(name, requests=[a_request()], **results))
+        self.server.put(CLAIMS, a_claim_object(name, requests=[a_request()], **results))
         self.note_claim(self.server.claim(name))
 
     def use(self, name: str, **fields: Any) -> None:
@@ -280,7 +282,7 @@ async def test_with_the_binding_the_hold_and_its_condition_are_over() -> None:
         scene.remove("r2")
         bound = scene.server.pod("w")
         bound["spec"]["nodeName"] = "n"
-        scene.server.put("pods", bound)
+        scene.server.put(PODS, bound)
         scene.waiting = []
         scene.note_pod(scene.server.pod("w"))
         await scene.rounds()
@@ -295,7 +297,7 @@ async def test_whoever_leads_next_takes_the_hold_up_and_evicts_nobody_twice() ->
         await first.rounds()
     pod = first.server.pod("r2")
     pod["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:30Z"
-    first.server.put("pods", pod)
+    first.server.put(PODS, pod)
 
     second = Scene(first.server)
     for name in ("r1", "r2", "w"):
@@ -396,7 +398,7 @@ async def most_at_one_time(*budgets: dict[str, Any]) -> int:
     """How many requests are under way at most while three pods get room back."""
     scene, under_way, most = Scene(), 0, 0
 
-    async def a_while() -> None:
+    async def a_while(_: str) -> None:
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
@@ -427,7 +429,7 @@ async def test_sets_of_a_namespace_that_has_a_budget_go_one_after_the_other() ->
     assert await most_at_one_time(a_budget(allowed=3, matchLabels={"app": "other"})) == 1
 
 
-class FakeServerWithoutEvictions(FakeApiServer):
+class FakeServerWithoutEvictions(FakeClaimServer):
     """Fails at each eviction, as where a webhook of it is broken."""
 
     def _evict(self, path: str, body: Mapping[str, Any], *, is_dry: bool) -> dict[str, Any]:

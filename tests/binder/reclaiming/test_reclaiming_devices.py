@@ -7,13 +7,14 @@ from datetime import timedelta
 import pytest
 
 from binder.reclaiming.prometheus_reclaims import PUT_OFF
+from kube.kinds import CLAIMS, PODS
 from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.world_changes import PodChanged
 from scheduler_plugin.objects.held_texts import names_of
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
-from tests.binder.fake_apiserver import FakeApiServer
+from tests.binder.claim_server import FakeClaimServer
 from tests.binder.reclaiming.test_reclaiming import Scene, now
 from tests.binder.virtual_time import in_virtual_time
 from tests.scheduler_plugin.builders import (
@@ -40,7 +41,9 @@ D1 = frozenset({device("d1")})
 class DeviceScene(Scene):
     """No limit is reached: a node's only device is used by robots, beyond their quota."""
 
-    def __init__(self, robots: int = 0, mine: int = 1, server: FakeApiServer | None = None) -> None:
+    def __init__(
+        self, robots: int = 0, mine: int = 1, server: FakeClaimServer | None = None
+    ) -> None:
         super().__init__(server)
         self.waiting = []
         put(self.world, a_queue("root", onvif=(-1, -1)))
@@ -54,7 +57,7 @@ class DeviceScene(Scene):
         result = a_result(pool="n", device=used)
         fields = {"results": [result], "pods": [name], "queue": "robots"}
         held = a_claim_object(name, requests=[a_request()], **fields)
-        self.server.put("resourceclaims", held)
+        self.server.put(CLAIMS, held)
         self.note_claim(self.server.claim(name))
         self.put_pod(name, "robots", node="n", phase="Running")
 
@@ -232,7 +235,7 @@ async def test_a_device_is_held_as_long_as_whoever_has_it_may_still_end(
     stuck: str, held: list[str]
 ) -> None:
     scene = DeviceScene()
-    scene.server.put("pods", a_pod_object("stranger", node="n", phase="Running"))
+    scene.server.put(PODS, a_pod_object("stranger", node="n", phase="Running"))
     scene.note_pod(scene.server.pod("stranger"))
 
     async with scene.running():

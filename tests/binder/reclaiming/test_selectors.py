@@ -11,9 +11,11 @@ import pytest
 from binder.reclaiming import apiserver_placements, apiserver_reclaims
 from kube.cel import processes
 from kube.cel.api import CelProcess, NotEvaluatedError, digest_of
+from kube.kinds import CLAIMS
 from kube.objects import JsonObject
-from tests.binder.fake_apiserver import FakeApiServer, RefusedError
+from tests.binder.claim_server import FakeClaimServer
 from tests.binder.reclaiming.test_reclaiming_devices import DeviceScene
+from tests.fakes.apiserver import RefusedError
 from tests.scheduler_plugin.builders import a_claim_object, a_queue, a_request, our_class, put
 from tests.scheduler_plugin.reclaiming.devices_builders import (
     UNSCHEDULABLE,
@@ -37,14 +39,14 @@ def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
 class SelectorScene(DeviceScene):
     """The pod that waits asks for a device by CEL."""
 
-    def __init__(self, *expressions: str, server: FakeApiServer | None = None) -> None:
+    def __init__(self, *expressions: str, server: FakeClaimServer | None = None) -> None:
         super().__init__(server=server)
         self.select(*expressions)
 
     def select(self, *expressions: str, name: str = "w") -> None:
         selectors = [{"cel": {"expression": text}} for text in expressions]
         requests = [a_request(selectors=selectors)]
-        self.server.put("resourceclaims", a_claim_object(name, requests=requests))
+        self.server.put(CLAIMS, a_claim_object(name, requests=requests))
         self.note_claim(self.server.claim(name))
 
     def tell(self, name: str, condition: JsonObject) -> None:
@@ -66,13 +68,15 @@ class SelectorScene(DeviceScene):
         return turns
 
 
-class OlderPolicy(FakeApiServer):
+class OlderPolicy(FakeClaimServer):
     """It has the policy of the version before, which does not know the condition."""
 
-    def _patch_status(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
+    def _patch_status(
+        self, path: str, patch: Mapping[str, Any], is_strategic: bool
+    ) -> dict[str, Any]:
         if "SelectorsTooSlow" in str(patch):
             raise RefusedError(403, "Forbidden", "It may write its own conditions only.")
-        return super()._patch_status(path, patch)
+        return super()._patch_status(path, patch, is_strategic)
 
 
 class CountingCel(CelProcess):

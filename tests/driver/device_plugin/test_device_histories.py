@@ -47,7 +47,8 @@ from tests.driver.claim_builders import (
     some_instances,
 )
 from tests.driver.preparing.test_grant_histories import _tell_nobody_of_kills
-from tests.fakes.disk import Disk, FakeFolder, KilledError
+from tests.fakes.disk import Disk, FakeFolder
+from tests.fakes.killed import KilledError
 
 SERIALS = ("aaaaaa", "bbbbbb", "cccccc")
 PATHS = ("/dev/sda", "/dev/sdb", "/dev/sdc")

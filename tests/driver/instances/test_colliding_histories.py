@@ -27,7 +27,8 @@ from kube.calls.api import ApiClient, ConflictError, NotFoundError
 from tests.driver.builders import a_device
 from tests.driver.colliding_devices import COLLIDING, colliding
 from tests.driver.instances.test_inventory import a_verdict
-from tests.fakes.instances import FakeInstanceServer, KilledError
+from tests.fakes.instances import FakeInstanceServer
+from tests.fakes.killed import KilledError
 
 A, B, C = map(NodeName, ("node-a", "node-b", "node-c"))
 LOCAL = dict(zip((A, B), colliding(A, B), strict=True))

@@ -31,7 +31,8 @@ from driver.instances.unseen_instances import (
 from kube.calls.api import ApiClient, ConflictError, NotFoundError, WriteOptions
 from kube.kinds import INSTANCES
 from tests.driver.builders import NOW, a_configuration, a_device
-from tests.fakes.instances import FakeInstanceServer, KilledError
+from tests.fakes.instances import FakeInstanceServer
+from tests.fakes.killed import KilledError
 
 NODES = tuple(map(NodeName, ("node-a", "node-b", "node-c")))
 NAME = "echo-8120fe"

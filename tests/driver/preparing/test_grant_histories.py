@@ -45,7 +45,8 @@ from tests.driver.claim_builders import (
     records_in,
     some_instances,
 )
-from tests.fakes.disk import Disk, FakeFolder, KilledError
+from tests.fakes.disk import Disk, FakeFolder
+from tests.fakes.killed import KilledError
 
 DEVICES = ("loop-aaaaaa", "loop-bbbbbb", "cam-cccccc")
 SHARED = "cam-cccccc"

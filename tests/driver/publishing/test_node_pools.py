@@ -42,7 +42,7 @@ from kube.objects import ObjectKey
 from tests.driver.builders import NODE, a_configuration, a_device
 from tests.driver.instances.test_inventory import a_verdict
 from tests.fakes.allocations import FakeAllocations
-from tests.fakes.instances import KilledError
+from tests.fakes.killed import KilledError
 from tests.fakes.slices import FakeSliceServer
 from tests.fakes.tasks import FakeTasks
 

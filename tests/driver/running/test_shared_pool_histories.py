@@ -39,7 +39,7 @@ from kube.objects import ObjectKey
 from kube.stores.api import Store
 from tests.driver.builders import NOW, a_configuration
 from tests.fakes.allocations import FakeAllocations
-from tests.fakes.instances import KilledError
+from tests.fakes.killed import KilledError
 from tests.fakes.slices import FakeSliceServer
 from tests.fakes.tasks import FakeTasks
 

@@ -6,35 +6,24 @@ With a true API server it is told in tests/e2e/webhook.
 from __future__ import annotations
 
 import asyncio
-import copy
 import logging
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import Enum, auto
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.backoff import Backoff
-from kube.calls.api import (
-    AlreadyExistsError,
-    ApiClient,
-    ConflictError,
-    ForbiddenError,
-    NotFoundError,
-    Preconditions,
-    UnavailableError,
-)
+from kube.calls.api import ApiClient, UnavailableError
+from kube.calls.apiserver_reads import Page
 from kube.kinds import CONFIG_MAPS, SECRETS
 from kube.live_tls import TlsCredential
-from kube.objects import JsonObject
-from kube.resources import ObjectPath, Resource
+from tests.fakes.apiserver import FakeApiServer, Fault, Happening
 from webhook.certificates import apiserver
 from webhook.certificates.apiserver import KINDS, CertificateController
 from webhook.certificates.authority import is_signed_by, read_certificates
@@ -49,92 +38,6 @@ SECRET = SECRETS.at(OWN.secret, OWN.namespace)
 PUBLISHED = CONFIG_MAPS.at(f"{OWN.secret}-ca", OWN.namespace)
 REGISTRATIONS = tuple(kind.at(NAME) for kind in KINDS)
 SECONDS = 8.0
-
-
-class Fault(Enum):
-    """What becomes of one call."""
-
-    NONE = auto()
-    REFUSED = auto()
-    LOST = auto()  # The call never arrived.
-    UNANSWERED = auto()  # It was carried out, and nobody was told.
-    OUTRUN = auto()  # Somebody else wrote the object first.
-    KILLED = auto()  # The process ends before it.
-
-
-class KilledError(BaseException):
-    """The end of a process."""
-
-
-@dataclass
-class FakeApiServer:
-    """Objects in memory, behind a connection that does what `faults` says, then works."""
-
-    objects: dict[str, dict[str, Any]] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)
-    version: int = 0
-
-    def put(self, path: ObjectPath, body: JsonObject) -> JsonObject:
-        self.version += 1
-        metadata = {**body["metadata"], "resourceVersion": str(self.version)}
-        self.objects[str(path)] = {**copy.deepcopy(dict(body)), "metadata": metadata}
-        return self.objects[str(path)]
-
-    def found(self, path: ObjectPath) -> dict[str, Any]:
-        if str(path) not in self.objects:
-            raise NotFoundError(f"{path} not found")
-        return copy.deepcopy(self.objects[str(path)])
-
-    async def get(self, path: ObjectPath, **_: object) -> JsonObject:
-        return await self._called(path, partial(self.found, path))
-
-    async def create(self, resource: Resource, body: JsonObject, **_: object) -> JsonObject:
-        path = resource.at(body["metadata"]["name"], body["metadata"]["namespace"])
-        return await self._called(path, partial(self._create, path, body))
-
-    async def replace(self, path: ObjectPath, body: JsonObject, **_: object) -> JsonObject:
-        version = body["metadata"]["resourceVersion"]
-        return await self._called(path, partial(self._write, path, body, version))
-
-    async def merge_patch(
-        self, path: ObjectPath, patch: JsonObject, *, preconditions: Preconditions, **_: object
-    ) -> JsonObject:
-        version = str(preconditions.resource_version)
-        return await self._called(path, partial(self._write, path, patch, version))
-
-    def pages(self, *_: object, **__: object) -> AsyncIterator[object]:
-        raise UnavailableError("no lists and no watches here")
-
-    def _create(self, path: ObjectPath, body: JsonObject) -> JsonObject:
-        if str(path) in self.objects:
-            raise AlreadyExistsError(f"{path} exists")
-        return self.put(path, body)
-
-    def _write(self, path: ObjectPath, change: JsonObject, version: str) -> JsonObject:
-        stored = self.found(path)
-        if stored["metadata"]["resourceVersion"] != version:
-            raise ConflictError(f"{path} has changed")
-        return self.put(path, {**stored, **change, "metadata": stored["metadata"]})
-
-    async def _called(self, path: ObjectPath, work: Callable[[], JsonObject]) -> JsonObject:
-        await asyncio.sleep(0)
-        fault = self.faults.pop(0) if self.faults else Fault.NONE
-        match fault:
-            case Fault.KILLED:
-                raise KilledError
-            case Fault.REFUSED:
-                raise ForbiddenError(f"{path} may not be touched")
-            case Fault.LOST:
-                raise UnavailableError("connection refused")
-            case Fault.OUTRUN:
-                with suppress(NotFoundError):
-                    self.put(path, self.found(path))
-            case Fault.NONE | Fault.UNANSWERED:
-                pass
-        answer = work()
-        if fault is Fault.UNANSWERED:
-            raise UnavailableError("connection reset")
-        return answer
 
 
 @dataclass
@@ -153,17 +56,26 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apiserver, "BACKOFF", Backoff(first_seconds=0.001, cap_seconds=0.002))
 
 
-def a_server(*faults: Fault) -> FakeApiServer:
+class Unwatched(ApiClient):
+    """A client whose lists and watches all fail."""
+
+    def pages(self, *_: object, **__: object) -> AsyncIterator[Page]:
+        raise UnavailableError("no lists and no watches here")
+
+
+def a_server(*happenings: Happening) -> FakeApiServer:
     """Both registrations are there, and no Secret."""
-    server = FakeApiServer(faults=list(faults))
-    for path in REGISTRATIONS:
+    server = FakeApiServer()
+    server.will(*happenings)
+    for kind in KINDS:
         webhooks = [{"name": f"{n}.moorage.dev", "clientConfig": {}} for n in range(2)]
-        server.put(path, {"metadata": {"name": NAME}, "webhooks": webhooks})
+        server.put(kind, {"metadata": {"name": NAME}, "webhooks": webhooks})
     return server
 
 
 def a_controller(server: FakeApiServer, listener: FakeListener) -> CertificateController:
-    return CertificateController(cast(ApiClient, server), OWN, listener)  # type: ignore[arg-type]  # fake
+    client = Unwatched(server.client.transport)
+    return CertificateController(client, OWN, listener)  # type: ignore[arg-type]  # fake
 
 
 @asynccontextmanager
@@ -190,7 +102,7 @@ def data(server: FakeApiServer) -> dict[str, bytes]:
 
 def bundles(server: FakeApiServer) -> Iterator[bytes]:
     for path in REGISTRATIONS:
-        for entry in server.objects[str(path)]["webhooks"]:
+        for entry in server.get(path)["webhooks"]:
             yield b64decode(entry["clientConfig"].get("caBundle") or "")
 
 
@@ -234,31 +146,31 @@ async def test_it_is_not_ready_before_there_is_a_certificate() -> None:
 
 async def test_what_is_refused_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    server, listener = a_server(*[Fault.REFUSED] * 7), FakeListener()
+    server, listener = a_server(*[Fault.FORBIDDEN] * 7), FakeListener()
 
     async with running(a_controller(server, listener)):
         await until(lambda: is_in_order(server, listener))
 
     logged = [r.getMessage() for r in caplog.records if "failed" in r.getMessage()]
     assert len(logged) == 7
-    assert {line.partition("error=")[2] for line in logged} == {f"{SECRET} may not be touched"}
+    assert {line.partition("error=")[2] for line in logged} == {"403 Forbidden: no right"}
 
 
-@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE])
+@pytest.mark.parametrize("fault", Fault)
 @pytest.mark.parametrize("call", range(12))
 async def test_a_fault_in_any_call_is_got_over(fault: Fault, call: int) -> None:
-    server = a_server(*[Fault.NONE] * call, fault)
+    server = a_server(*[None] * call, fault)
 
     listener = await state(server)
 
-    assert not server.faults, "the call was made"
+    assert not server.happenings, "the call was made"
     assert is_in_order(server, listener)
     assert len(CaState.of(data(server)).trusted) == 1, "nothing was made twice"
 
 
-@given(faults=st.lists(st.sampled_from(Fault), max_size=40))
+@given(faults=st.lists(st.sampled_from([None, *Fault]), max_size=40))
 @settings(max_examples=15)
-def test_any_row_of_faults_is_got_over(faults: list[Fault]) -> None:
+def test_any_row_of_faults_is_got_over(faults: list[Fault | None]) -> None:
     async def told() -> None:
         server = a_server(*faults)
         listener = await state(server)
@@ -270,7 +182,7 @@ def test_any_row_of_faults_is_got_over(faults: list[Fault]) -> None:
 
 async def test_nothing_is_served_that_is_not_trusted_by_then() -> None:
     """Nor before: what was shown to begin with is for the probes, and nobody trusts it."""
-    server = a_server(*[Fault.OUTRUN, Fault.UNANSWERED, Fault.NONE] * 6)
+    server = a_server(*[Fault.OUTRUN, Fault.UNANSWERED, None] * 6)
     was_trusted: list[bool] = []
 
     class Watched(FakeListener):
@@ -303,7 +215,7 @@ async def test_a_lost_secret_is_made_anew_while_the_old_certificate_is_trusted()
     async with running(a_controller(server, listener)):
         await until(lambda: is_in_order(server, listener))
         before = listener.shown[-1]
-        del server.objects[str(SECRET)]
+        server.remove(SECRET)
         await until(lambda: bool(data(server)) and is_in_order(server, listener))
 
     old = read_certificates(before.certificate)
@@ -316,12 +228,13 @@ async def test_a_lost_secret_is_made_anew_while_the_old_certificate_is_trusted()
 async def test_whom_to_trust_is_said_to_those_who_may_not_read_the_keys() -> None:
     """Prometheus, say; a ConfigMap that nobody made is not missed."""
     server, listener = a_server(), FakeListener()
-    server.put(PUBLISHED, {"metadata": {"name": PUBLISHED.name}})
+    metadata = {"name": PUBLISHED.name, "namespace": PUBLISHED.namespace}
+    server.put(CONFIG_MAPS, {"metadata": metadata})
 
     async with running(a_controller(server, listener)):
         await until(lambda: is_in_order(server, listener) and published(server) != "")
         first = published(server)
-        del server.objects[str(SECRET)]
+        server.remove(SECRET)
         await until(lambda: published(server) != first and is_in_order(server, listener))
 
     assert published(server).encode() == data(server)["ca.crt"]
@@ -329,25 +242,24 @@ async def test_whom_to_trust_is_said_to_those_who_may_not_read_the_keys() -> Non
 
 
 def published(server: FakeApiServer) -> str:
-    return str(server.objects[str(PUBLISHED)].get("data", {}).get("ca.crt", ""))
+    return str(server.get(PUBLISHED).get("data", {}).get("ca.crt", ""))
 
 
 async def test_a_lost_right_to_tell_others_stops_no_certificate() -> None:
     """As after a rollback of the roles alone."""
     server, listener = a_server(), FakeListener()
-    refused: list[ObjectPath] = []
-    found = server.found
+    refused: list[str] = []
 
-    def forbids(path: ObjectPath) -> dict[str, Any]:
-        if path == PUBLISHED:
-            refused.append(path)
-            raise ForbiddenError(f"{path} may not be read")
-        return found(path)
+    async def forbids(path: str) -> Happening:
+        if path != str(PUBLISHED):
+            return None
+        refused.append(path)
+        return Fault.FORBIDDEN
 
-    server.found = forbids  # type: ignore[method-assign]  # fake
+    server.next_happening = forbids
     async with running(a_controller(server, listener)):
         await until(lambda: bool(refused) and is_in_order(server, listener))
-        del server.objects[str(SECRET)]
+        server.remove(SECRET)
         before = listener.shown[-1]
         await until(lambda: bool(data(server)) and is_in_order(server, listener))
 

@@ -38,7 +38,8 @@ from tests.driver.claim_builders import (
     some_instances,
 )
 from tests.driver.earlier_files import earlier_cdi_file, earlier_checkpoint, newer_cdi_file
-from tests.fakes.disk import Disk, FakeFolder, KilledError
+from tests.fakes.disk import Disk, FakeFolder
+from tests.fakes.killed import KilledError
 
 WANTED, OTHER = a_reference(1), a_reference(2)
 INSTANCES = some_instances(an_instance("loop-aaaaaa"), an_instance("loop-bbbbbb"))

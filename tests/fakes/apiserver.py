@@ -1,13 +1,14 @@
-"""A fake API server in memory: claims and pods with their versions, and faults on demand.
+"""A fake API server in memory: objects with their versions, and faults on demand.
 
-It keeps the rules that the binder relies on: preconditions, one binding for each pod, and labels of
-claims that never change. That the true server keeps them is tested in tests/e2e/binder.
+It keeps the rules that our programs rely on: preconditions, patches, and one binding for each pod.
+That the true server keeps them is tested in tests/e2e.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
@@ -20,10 +21,11 @@ from aiohttp import ServerDisconnectedError
 
 from kube.calls.api import ApiClient
 from kube.calls.apiserver_transport import Transport
-
-QUEUE = "moorage.dev/queue"
-OWNER_POD = "moorage.dev/owner-pod"
-OWNER_LEFT_AT = "moorage.dev/owner-left-at"
+from kube.calls.requests import STRATEGIC_MERGE_PATCH
+from kube.kinds import PODS
+from kube.objects import JsonObject
+from kube.resources import ObjectPath, Resource
+from tests.fakes.killed import KilledError
 
 
 class Fault(Enum):
@@ -32,17 +34,23 @@ class Fault(Enum):
     REFUSED = auto()
     """Too many requests: nothing is done, and the answer says so."""
 
+    FORBIDDEN = auto()
+    """A right is missing: nothing is done."""
+
     FAILS = auto()
     """An internal error, and nothing is done."""
 
     LOST = auto()
     """The request never arrives, and the connection breaks."""
 
+    OUTRUN = auto()
+    """Another client writes the object first."""
+
     UNANSWERED = auto()
     """It is done, and the connection breaks."""
 
     KILLED_BEFORE = auto()
-    """The binder's process ends before the request arrives."""
+    """Our process ends before the request arrives."""
 
     KILLED_AFTER = auto()
     """The process ends when it is done."""
@@ -88,15 +96,14 @@ class RefusedError(Exception):
 
 
 class FakeApiServer:
-    """Claims and pods by their paths, and what was asked for in its order.
+    """Objects by their paths, and what was asked for in its order.
 
     Attributes:
+        client: Our client of it.
         happenings: One for each of the next requests; none when they are over.
+        next_happening: Called with the path of each request; by default it takes `happenings`.
         asked: Method and last part of the path of each request that arrived.
-        labels: Each label that was stored on a claim, in order; "" for its removal.
         bound: UIDs of the pods that were bound, in order.
-        slices: The ResourceSlices that it lists.
-        budgets: The PodDisruptionBudgets that it lists; what they refuse is `protected`.
         protected: Names of the pods that may not be evicted.
         evicted: Names of the pods that were, in order.
     """
@@ -105,100 +112,94 @@ class FakeApiServer:
         self.objects: dict[str, dict[str, Any]] = {}
         self.happenings: deque[Happening] = deque()
         self.asked: list[str] = []
-        self.labels: list[str] = []
         self.bound: list[str] = []
-        self.budgets: list[dict[str, Any]] = []
-        self.slices: list[dict[str, Any]] = []
         self.protected: set[str] = set()
         self.evicted: list[str] = []
-        self.next_happening: Callable[[], Awaitable[Happening]] = self._scripted
+        self.next_happening: Callable[[str], Awaitable[Happening]] = self._scripted
         self._version = 100
         self.client = ApiClient(cast(Transport, self))
 
     def will(self, *happenings: Happening) -> None:
         self.happenings.extend(happenings)
 
-    async def _scripted(self) -> Happening:
+    async def _scripted(self, _: str) -> Happening:
         return self.happenings.popleft() if self.happenings else None
 
     # What others write.
 
-    def put(self, plural: str, obj: Mapping[str, Any]) -> None:
-        """Create or replace a claim or a pod as somebody else."""
-        metadata = obj["metadata"]
-        self._store(_path(plural, metadata["namespace"], metadata["name"]), deepcopy(dict(obj)))
+    def put(self, resource: Resource, obj: JsonObject) -> None:
+        """Create or replace an object as somebody else."""
+        self._store(str(resource.path_of(obj)), deepcopy(dict(obj)))
 
-    def put_node(self, obj: Mapping[str, Any]) -> None:
-        self._store(f"/api/v1/nodes/{obj['metadata']['name']}", deepcopy(dict(obj)))
-
-    def claim(self, name: str = "cam") -> dict[str, Any]:
-        return self.objects[_path("resourceclaims", "default", name)]
+    def get(self, path: ObjectPath) -> dict[str, Any]:
+        return self.objects[str(path)]
 
     def pod(self, name: str) -> dict[str, Any]:
-        return self.objects[_path("pods", "default", name)]
+        return self.get(PODS.at(name, "default"))
 
-    def remove(self, plural: str, name: str) -> None:
-        del self.objects[_path(plural, "default", name)]
+    def remove(self, path: ObjectPath) -> None:
+        del self.objects[str(path)]
 
-    def change(self, plural: str, name: str, change: Callable[[dict[str, Any]], object]) -> None:
-        path = _path(plural, "default", name)
-        obj = deepcopy(self.objects[path])
+    def change(self, path: ObjectPath, change: Callable[[dict[str, Any]], object]) -> None:
+        obj = deepcopy(self.get(path))
         change(obj)
-        self._store(path, obj)
+        self._store(str(path), obj)
 
-    def owner(self, name: str = "cam") -> tuple[str, str]:
-        """Label and owner-pod of a claim; "" for what is not there."""
-        metadata = self.claim(name)["metadata"]
-        return metadata["labels"].get(QUEUE, ""), metadata["annotations"].get(OWNER_POD, "")
-
-    # What the binder asks.
+    # What our programs ask.
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], body: Any, limits: Any
     ) -> Answer:
-        happening = await self.next_happening()
+        await asyncio.sleep(0)  # Other requests come in between.
+        path, _, query = url.partition("?")
+        happening = await self.next_happening(path)
         if callable(happening):
             happening()
         if refusal := _REFUSALS.get(happening):
             return _refusal(refusal)
         if error := _BROKEN_BEFORE.get(happening):
             raise error
-        path, _, query = url.partition("?")
-        answer = self._answer(method, path, body, is_dry="dryRun=All" in query)
+        if happening is Fault.OUTRUN:
+            self._touch(path)
+        answer = self._answer(method, path, headers, body, is_dry="dryRun=All" in query)
         if error := _BROKEN_AFTER.get(happening):
             raise error
         return answer
 
-    def _answer(self, method: str, path: str, body: Any, *, is_dry: bool) -> Answer:
+    def _answer(
+        self, method: str, path: str, headers: Mapping[str, str], body: Any, *, is_dry: bool
+    ) -> Answer:
         last = path.rpartition("/")[2]
         self.asked.append(f"{method} {last}{' (dry)' if is_dry else ''}")
+        is_strategic = headers["Content-Type"] == STRATEGIC_MERGE_PATCH
         try:
             match method, last:
                 case "GET", _:
-                    found = self._listed(last) or self._found(path)
+                    found = self._listed(path) if _COLLECTION.fullmatch(path) else self._found(path)
+                case "PUT", _:
+                    found = self._replace(path, body)
                 case "PATCH", "status":
-                    found = self._patch_status(path.removesuffix("/status"), body)
+                    found = self._patch_status(path.removesuffix("/status"), body, is_strategic)
                 case "PATCH", _:
                     found = self._patch(path, body)
                 case _, "eviction":
                     found = self._evict(path.removesuffix("/eviction"), body, is_dry=is_dry)
-                case _:
+                case _, "binding":
                     found = self._bind(path.removesuffix("/binding"), body)
+                case _:
+                    found = self._create(path, body)
         except RefusedError as error:
             return _refusal(error)
         return Answer(200, json.dumps(found).encode())
 
-    def _listed(self, plural: str) -> dict[str, Any] | None:
-        """A list, where the path names a kind and no object."""
-        match plural:
-            case "poddisruptionbudgets":
-                items = self.budgets
-            case "resourceslices":
-                items = self.slices
-            case "pods":
-                items = [obj for path, obj in self.objects.items() if "/pods/" in path]
-            case _:
-                return None
+    def _listed(self, collection: str) -> dict[str, Any]:
+        """A list, of one namespace or of all."""
+        folders = {path: path.rpartition("/")[0] for path in self.objects}
+        items = [
+            self.objects[path]
+            for path, folder in folders.items()
+            if collection in (folder, _NAMESPACE.sub("", folder))
+        ]
         return {"metadata": {"resourceVersion": str(self._version)}, "items": items}
 
     def _found(self, path: str) -> dict[str, Any]:
@@ -206,35 +207,38 @@ class FakeApiServer:
             raise RefusedError(404, "NotFound", f"{path} not found")
         return self.objects[path]
 
-    def _patch(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
-        before = self._found(path)
-        asked = patch["metadata"]
+    def _expected(self, path: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """A copy of the object, if it is the one that a request is about."""
+        found = deepcopy(self._found(path))
         for key in ("uid", "resourceVersion"):
-            if asked[key] != before["metadata"][key]:
+            if metadata.get(key, found["metadata"].get(key)) != found["metadata"].get(key):
                 raise RefusedError(409, "Conflict", f"{key} differs")
-        after = deepcopy(before)
-        for part in ("labels", "annotations"):
-            merged = {**after["metadata"][part], **asked.get(part, {})}
-            after["metadata"][part] = {k: v for k, v in merged.items() if v is not None}
-        self._check_policy(before["metadata"], after["metadata"])
+        return found
+
+    def _create(self, collection: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        path = f"{collection}/{body['metadata']['name']}"
+        if path in self.objects:
+            raise RefusedError(409, "AlreadyExists", f"{path} exists")
+        return self._store(path, deepcopy(dict(body)))
+
+    def _replace(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        self._expected(path, body["metadata"])
+        return self._store(path, deepcopy(dict(body)))
+
+    def _patch(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
+        before = self._expected(path, patch.get("metadata", {}))
+        after = merged(before, patch)
         return before if after == before else self._store(path, after)
 
-    def _patch_status(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
-        after = deepcopy(self._found(path))
-        for key in ("uid", "resourceVersion"):
-            if patch["metadata"].get(key, after["metadata"][key]) != after["metadata"][key]:
-                raise RefusedError(409, "Conflict", f"{key} differs")
-        merged = {**after["status"], **patch["status"]}
-        if "conditions" in patch["status"]:
-            each = (*after["status"].get("conditions", ()), *patch["status"]["conditions"])
-            merged["conditions"] = list({entry["type"]: entry for entry in each}.values())
-        after["status"] = {key: value for key, value in merged.items() if value is not None}
+    def _patch_status(
+        self, path: str, patch: Mapping[str, Any], is_strategic: bool
+    ) -> dict[str, Any]:
+        after = self._expected(path, patch["metadata"])
+        after["status"] = merged(after["status"], patch["status"], is_strategic=is_strategic)
         return self._store(path, after)
 
     def _evict(self, path: str, body: Mapping[str, Any], *, is_dry: bool) -> dict[str, Any]:
-        pod = deepcopy(self._found(path))
-        if pod["metadata"]["uid"] != body["deleteOptions"]["preconditions"]["uid"]:
-            raise RefusedError(409, "Conflict", "uid differs")
+        pod = self._expected(path, body["deleteOptions"]["preconditions"])
         name = pod["metadata"]["name"]
         if name in self.protected:
             cause = {"reason": "DisruptionBudget", "message": "The budget needs 1 healthy pod."}
@@ -245,20 +249,8 @@ class FakeApiServer:
             self.evicted.append(name)
         return {"kind": "Status", "status": "Success"}
 
-    def _check_policy(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-        old, new = (metadata["labels"].get(QUEUE, "") for metadata in (before, after))
-        if old == new:
-            return
-        if old and new:
-            raise RefusedError(422, "Invalid", f'label "{old}" never changes')
-        if old and OWNER_POD not in before["annotations"]:
-            raise RefusedError(422, "Invalid", f'label "{old}" was not written by the binder')
-        self.labels.append(new)
-
     def _bind(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        pod = deepcopy(self._found(path))
-        if pod["metadata"]["uid"] != body["metadata"]["uid"]:
-            raise RefusedError(409, "Conflict", "uid differs")
+        pod = self._expected(path, body["metadata"])
         if pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
             raise RefusedError(409, "Conflict", "is assigned or being deleted")
         pod["spec"]["nodeName"] = body["target"]["name"]
@@ -267,6 +259,11 @@ class FakeApiServer:
         self.bound.append(pod["metadata"]["uid"])
         return {"kind": "Status", "status": "Success"}
 
+    def _touch(self, path: str) -> None:
+        for found in (path, path.rpartition("/")[0]):
+            if found in self.objects:
+                self._store(found, deepcopy(self.objects[found]))
+
     def _store(self, path: str, obj: dict[str, Any]) -> dict[str, Any]:
         self._version += 1
         obj["metadata"]["resourceVersion"] = str(self._version)
@@ -274,23 +271,38 @@ class FakeApiServer:
         return obj
 
 
+def merged(old: Any, patch: Any, *, is_strategic: bool = False) -> Any:
+    """RFC 7386; a strategic merge patch merges conditions by their types."""
+    if not isinstance(patch, Mapping):
+        return patch
+    found = dict(old) if isinstance(old, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            found.pop(key, None)
+        elif key == "conditions" and is_strategic:
+            each = {entry["type"]: entry for entry in (*found.get(key, ()), *value)}
+            found[key] = [entry for entry in each.values() if "$patch" not in entry]
+        else:
+            found[key] = merged(found.get(key), value, is_strategic=is_strategic)
+    return found
+
+
+_NAMESPACE = re.compile("/namespaces/[^/]+(?=/)")
+_COLLECTION = re.compile("(/api|/apis/[^/]+)/v[^/]+(/namespaces/[^/]+)?/[^/]+")
+
 _REFUSALS: Mapping[Happening, RefusedError] = {
     Fault.REFUSED: RefusedError(429, "TooManyRequests", "too many requests"),
+    Fault.FORBIDDEN: RefusedError(403, "Forbidden", "no right"),
     Fault.FAILS: RefusedError(500, "InternalError", "internal error"),
 }
 _BROKEN_BEFORE: Mapping[Happening, type[BaseException]] = {
     Fault.LOST: ServerDisconnectedError,
-    Fault.KILLED_BEFORE: asyncio.CancelledError,
+    Fault.KILLED_BEFORE: KilledError,
 }
 _BROKEN_AFTER: Mapping[Happening, type[BaseException]] = {
     Fault.UNANSWERED: ServerDisconnectedError,
-    Fault.KILLED_AFTER: asyncio.CancelledError,
+    Fault.KILLED_AFTER: KilledError,
 }
-
-
-def _path(plural: str, namespace: str, name: str) -> str:
-    root = "/api/v1" if plural == "pods" else "/apis/resource.k8s.io/v1"
-    return f"{root}/namespaces/{namespace}/{plural}/{name}"
 
 
 def _refusal(error: RefusedError) -> Answer:
