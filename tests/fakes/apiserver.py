@@ -21,7 +21,7 @@ from aiohttp import ServerDisconnectedError
 
 from kube.calls.api import ApiClient
 from kube.calls.apiserver_transport import Transport
-from kube.calls.requests import STRATEGIC_MERGE_PATCH
+from kube.calls.requests import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from kube.kinds import PODS
 from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource
@@ -171,7 +171,7 @@ class FakeApiServer:
     ) -> Answer:
         last = path.rpartition("/")[2]
         self.asked.append(f"{method} {last}{' (dry)' if is_dry else ''}")
-        is_strategic = headers["Content-Type"] == STRATEGIC_MERGE_PATCH
+        kind = headers["Content-Type"]
         try:
             match method, last:
                 case "GET", _:
@@ -179,9 +179,10 @@ class FakeApiServer:
                 case "PUT", _:
                     found = self._replace(path, body)
                 case "PATCH", "status":
-                    found = self._patch_status(path.removesuffix("/status"), body, is_strategic)
+                    found = self._patch_status(path.removesuffix("/status"), body, kind)
                 case "PATCH", _:
-                    found = self._patch(path, body)
+                    patch = self._json_patch if kind == JSON_PATCH else self._patch
+                    found = patch(path, body)
                 case _, "eviction":
                     found = self._evict(path.removesuffix("/eviction"), body, is_dry=is_dry)
                 case _, "binding":
@@ -230,11 +231,20 @@ class FakeApiServer:
         after = merged(before, patch)
         return before if after == before else self._store(path, after)
 
-    def _patch_status(
-        self, path: str, patch: Mapping[str, Any], is_strategic: bool
-    ) -> dict[str, Any]:
+    def _json_patch(self, path: str, operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        after = self._expected(path, {})
+        try:
+            for operation in operations:
+                _carry_out(operation, after)
+        except LookupError as error:
+            raise RefusedError(422, "Invalid", f"{error} is not there") from error
+        return self._store(path, after)
+
+    def _patch_status(self, path: str, patch: Mapping[str, Any], kind: str) -> dict[str, Any]:
         after = self._expected(path, patch["metadata"])
-        after["status"] = merged(after["status"], patch["status"], is_strategic=is_strategic)
+        after["status"] = merged(
+            after["status"], patch["status"], is_strategic=kind == STRATEGIC_MERGE_PATCH
+        )
         return self._store(path, after)
 
     def _evict(self, path: str, body: Mapping[str, Any], *, is_dry: bool) -> dict[str, Any]:
@@ -269,6 +279,26 @@ class FakeApiServer:
         obj["metadata"]["resourceVersion"] = str(self._version)
         self.objects[path] = obj
         return obj
+
+
+def _carry_out(operation: Mapping[str, Any], obj: Any) -> None:
+    """RFC 6902: `test` and `remove`.
+
+    Raises:
+        LookupError: The value is not there, or differs.
+    """
+    *folders, last = operation["path"].strip("/").split("/")
+    for folder in folders:
+        obj = obj[_key(obj, folder)]
+    key = _key(obj, last)
+    if operation["op"] == "test" and obj[key] != operation["value"]:
+        raise LookupError(operation)
+    if operation["op"] == "remove":
+        del obj[key]
+
+
+def _key(found: Any, key: str) -> Any:
+    return int(key) if isinstance(found, list) else key
 
 
 def merged(old: Any, patch: Any, *, is_strategic: bool = False) -> Any:

@@ -1,56 +1,23 @@
-"""A fake API server that holds pods alone, and the world that hears of them.
-
-It keeps the rules that removing gates and writing conditions rely on. That the true server keeps
-them is tested in tests/e2e/test_policies.py and tests/e2e/sharing/test_waiting.py.
-"""
+"""The fake API server with pods alone, and the world that hears of them."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from copy import deepcopy
-from enum import Enum, auto
-from typing import Any, cast
+from typing import Any
 
-from aiohttp import ServerDisconnectedError
-
-from kube.calls.api import ApiClient
-from kube.calls.apiserver_transport import Transport
+from kube.kinds import PODS
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import PodChanged, WorldChange
 from scheduler_plugin.objects.names import ADMITTED_CONDITION
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
-from tests.fakes.apiserver import Answer
+from tests.fakes.apiserver import FakeApiServer, Fault
 from tests.scheduler_plugin.builders import SETTINGS
-
-
-class Fault(Enum):
-    """What goes wrong with one request."""
-
-    FORBIDDEN = auto()
-    BUSY = auto()
-    """Too many requests: nothing is done, and the answer says so."""
-
-    BROKEN = auto()
-    """The server fails at it, as where a webhook of others does."""
-
-    LOST = auto()
-    """It never arrives, and the connection breaks."""
-
-    UNANSWERED = auto()
-    """It is done, and the connection breaks."""
-
-
-_REFUSALS = {
-    Fault.FORBIDDEN: (403, "Forbidden"),
-    Fault.BUSY: (429, "TooManyRequests"),
-    Fault.BROKEN: (500, "InternalError"),
-}
 
 
 @asynccontextmanager
@@ -79,7 +46,9 @@ class FakePods:
     def __init__(self, world: World) -> None:
         self.world = world
         self.inventory = Inventory()
-        self.objects: dict[str, dict[str, Any]] = {}
+        self.server = FakeApiServer()
+        self.server.next_happening = self._happening
+        self.client = self.server.client
         self.faults: dict[str, deque[Fault]] = defaultdict(deque)
         self.asked: list[str] = []
         self.held = asyncio.Event()
@@ -87,14 +56,18 @@ class FakePods:
         self.most_at_once = 0
         self.listener: Callable[[WorldChange], None] = lambda _: None
         self.before: Callable[[str], object] = lambda _: None
-        self.client = ApiClient(cast(Transport, self))
         self._at_once = 0
+
+    @property
+    def objects(self) -> dict[str, dict[str, Any]]:
+        """Pods by name."""
+        return {obj["metadata"]["name"]: obj for obj in self.server.objects.values()}
 
     # What others write, and the watch.
 
     def put(self, obj: Mapping[str, Any], *, told: bool = True) -> PodView:
         """Create or change a pod; the world hears of it, unless the watch is late."""
-        self.objects[obj["metadata"]["name"]] = deepcopy(dict(obj))
+        self.server.put(PODS, obj)
         if told:
             self.note_pod(obj)
         view = pod_view(obj, SETTINGS)
@@ -102,7 +75,8 @@ class FakePods:
         return view
 
     def delete(self, name: str, *, told: bool = True) -> None:
-        pod = pod_view(self.objects.pop(name), SETTINGS)
+        pod = pod_view(self.objects[name], SETTINGS)
+        self.server.remove(PODS.at(name, pod.namespace))
         assert isinstance(pod, PodView)
         if told:
             self.world.delete_pod(pod.uid)
@@ -142,57 +116,15 @@ class FakePods:
         assert isinstance(view, PodView)
         return view
 
-    async def send(
-        self, method: str, url: str, headers: Mapping[str, str], body: Any, limits: Any
-    ) -> Answer:
-        _, _, rest = url.partition("?")[0].partition("/pods/")
+    async def _happening(self, path: str) -> Fault | None:
+        _, _, rest = path.partition("/pods/")
         name, _, part = rest.partition("/")
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
             await self.held.wait()
-            await asyncio.sleep(0)
-            return self._answer(name, part, json.loads(json.dumps(body)))
         finally:
             self._at_once -= 1
-
-    def _answer(self, name: str, part: str, body: Any) -> Answer:
         self.asked.append(f"{part or 'gate'} {name}")
         self.before(name)
-        fault = self.faults[name].popleft() if self.faults[name] else None
-        if fault in _REFUSALS:
-            return _refusal(*_REFUSALS[fault])
-        if fault is Fault.LOST:
-            raise ServerDisconnectedError
-        if name not in self.objects:
-            return _refusal(404, "NotFound")
-        change = self._set_condition if part == "status" else self._remove_gate
-        answer = change(deepcopy(self.objects[name]), body)
-        if fault is Fault.UNANSWERED:
-            raise ServerDisconnectedError
-        return answer
-
-    def _remove_gate(self, obj: dict[str, Any], operations: list[Any]) -> Answer:
-        uid, gate, remove = operations
-        gates = obj["spec"].get("schedulingGates", [])
-        if obj["metadata"]["uid"] != uid["value"] or not gates or gates[0]["name"] != gate["value"]:
-            return _refusal(422, "Invalid")
-        assert (remove["op"], remove["path"]) == ("remove", "/spec/schedulingGates/0")
-        del gates[0]
-        return self._stored(obj)
-
-    def _set_condition(self, obj: dict[str, Any], patch: dict[str, Any]) -> Answer:
-        if obj["metadata"]["uid"] != patch["metadata"]["uid"]:
-            return _refusal(409, "Conflict")
-        ((told,), conditions) = patch["status"]["conditions"], obj["status"].get("conditions", [])
-        others = [c for c in conditions if c["type"] != told["type"]]
-        obj["status"]["conditions"] = others if "$patch" in told else [*others, told]
-        return self._stored(obj)
-
-    def _stored(self, obj: dict[str, Any]) -> Answer:
-        self.objects[obj["metadata"]["name"]] = obj
-        return Answer(200, json.dumps(obj).encode())
-
-
-def _refusal(status: int, reason: str) -> Answer:
-    return Answer(status, json.dumps({"kind": "Status", "reason": reason}).encode())
+        return self.faults[name].popleft() if self.faults[name] else None

@@ -26,6 +26,7 @@ from scheduler_plugin.waiting.admissions import WaitingPod
 from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from scheduler_plugin.waiting.classes.waiting_pods import WaitingPods
 from scheduler_plugin.waiting.gates import GateKeeper
+from tests.fakes.apiserver import Fault
 from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -36,9 +37,10 @@ from tests.scheduler_plugin.builders import (
     moment,
     pod_uid,
 )
-from tests.scheduler_plugin.fake_pods import FakePods, Fault, running
+from tests.scheduler_plugin.fake_pods import FakePods, running
 
 OTHER_GATE = "example.com/hold"
+FAULTS = (Fault.FORBIDDEN, Fault.REFUSED, Fault.FAILS, Fault.LOST, Fault.UNANSWERED)
 NO_BACKOFF = Backoff(first_seconds=0.0, cap_seconds=0.0)
 
 
@@ -219,7 +221,7 @@ async def test_who_was_tried_in_vain_before_a_restart_keeps_no_room(scene: Scene
 # What goes wrong.
 
 
-@pytest.mark.parametrize("fault", [Fault.FORBIDDEN, Fault.BROKEN])
+@pytest.mark.parametrize("fault", [Fault.FORBIDDEN, Fault.FAILS])
 async def test_a_removal_that_is_refused_lets_others_go(scene: Scene, fault: Fault) -> None:
     scene.waits("p0", "p1")
     scene.pods.faults["p0"].extend([fault] * 9)
@@ -234,7 +236,7 @@ async def test_a_removal_that_is_refused_lets_others_go(scene: Scene, fault: Fau
     assert scene.assumed == 0
 
 
-@pytest.mark.parametrize(("fault", "goes"), [(Fault.BROKEN, True), (Fault.FORBIDDEN, False)])
+@pytest.mark.parametrize(("fault", "goes"), [(Fault.FAILS, True), (Fault.FORBIDDEN, False)])
 async def test_a_pod_that_the_api_server_failed_ten_times_goes_soon_after(
     scene: Scene, fault: Fault, goes: bool
 ) -> None:
@@ -277,7 +279,7 @@ async def test_a_pod_that_is_gone_leaves_no_trace(scene: Scene, is_made_anew: bo
     assert scene.assumed == 1
 
 
-@pytest.mark.parametrize("fault", [Fault.LOST, Fault.BUSY, Fault.UNANSWERED])
+@pytest.mark.parametrize("fault", [Fault.LOST, Fault.REFUSED, Fault.UNANSWERED])
 async def test_what_has_no_answer_is_tried_again_and_nobody_else_goes(
     scene: Scene, fault: Fault
 ) -> None:
@@ -336,7 +338,7 @@ async def test_whatever_fails_no_more_go_than_fit_and_in_the_end_all_go(
     def maybe_fail(name: str) -> None:
         counts.append(len(scene.out_of_the_gate()))
         if random.random() < 0.4:
-            scene.pods.faults[name].append(random.choice(list(Fault)))
+            scene.pods.faults[name].append(random.choice(FAULTS))
         if random.random() < 0.1:
             scene.fence.closes_at = 1
 
@@ -489,7 +491,7 @@ async def test_a_condition_of_whoever_does_not_wait_is_removed_after_a_restart(
 async def test_a_condition_is_tried_again_unless_the_pod_is_gone(scene: Scene) -> None:
     scene.limit(0)
     scene.waits("p0", "p1")
-    scene.pods.faults["p0"].extend([Fault.BUSY, Fault.FORBIDDEN])
+    scene.pods.faults["p0"].extend([Fault.REFUSED, Fault.FORBIDDEN])
     scene.pods.delete("p1", told=False)
     async with scene.running():
         await until(lambda: scene.pods.told("p0"))
@@ -558,7 +560,7 @@ async def test_a_pod_is_told_each_time_in_other_words(scene: Scene) -> None:
         await until(lambda: scene.pods.told("p0") == "Fits" and told() != first)
 
 
-@pytest.mark.parametrize("fault", [Fault.BUSY, Fault.LOST, Fault.UNANSWERED, Fault.FORBIDDEN])
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.LOST, Fault.UNANSWERED, Fault.FORBIDDEN])
 async def test_what_was_not_told_is_told_again(scene: Scene, fault: Fault) -> None:
     scene.pods.faults["p0"].append(fault)
     refused(scene, "p0")

@@ -71,12 +71,10 @@ class SelectorScene(DeviceScene):
 class OlderPolicy(FakeClaimServer):
     """It has the policy of the version before, which does not know the condition."""
 
-    def _patch_status(
-        self, path: str, patch: Mapping[str, Any], is_strategic: bool
-    ) -> dict[str, Any]:
+    def _patch_status(self, path: str, patch: Mapping[str, Any], kind: str) -> dict[str, Any]:
         if "SelectorsTooSlow" in str(patch):
             raise RefusedError(403, "Forbidden", "It may write its own conditions only.")
-        return super()._patch_status(path, patch, is_strategic)
+        return super()._patch_status(path, patch, kind)
 
 
 class CountingCel(CelProcess):
