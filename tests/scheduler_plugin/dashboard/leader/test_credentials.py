@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from typing import cast
 
 import pytest
 
-from kube.calls.api import ApiClient
 from kube.live_tls import LiveTls
 from scheduler_plugin.dashboard.leader import apiserver_credentials, credentials
 from scheduler_plugin.dashboard.leader.apiserver_credentials import (
@@ -21,8 +19,9 @@ from scheduler_plugin.dashboard.leader.credentials import (
     new_certificates,
     secret_data,
 )
+from tests.fakes.apiserver import Fault
 from tests.fakes.fence import FakeFence
-from tests.scheduler_plugin.dashboard.leader.fake_secrets import SECRET, FakeCluster
+from tests.scheduler_plugin.dashboard.leader.leader_server import SECRET, FakeLeaderServer
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -31,9 +30,9 @@ def data_of(now: datetime) -> dict[str, str]:
     return dict(secret_data(new_certificates(now)))
 
 
-async def looked(cluster: FakeCluster, fence: FakeFence) -> None:
+async def looked(server: FakeLeaderServer, fence: FakeFence) -> None:
     """What a keeper does within a moment."""
-    keeper = CredentialKeeper(cast(ApiClient, cluster), SECRET, LiveTls(asks_clients=True), fence)
+    keeper = CredentialKeeper(server.client, SECRET, LiveTls(asks_clients=True), fence)
     running = asyncio.create_task(keeper.run())
     await asyncio.sleep(0.1)
     running.cancel()
@@ -62,20 +61,20 @@ def test_certificates_are_made_anew_after_two_thirds_of_their_life(days: int, du
 
 
 async def test_the_elected_plugin_fills_an_empty_secret_once() -> None:
-    cluster = FakeCluster()
-    await looked(cluster, FakeFence())
-    made = dict(cluster.data or {})
-    await looked(cluster, FakeFence())
+    server = FakeLeaderServer()
+    await looked(server, FakeFence())
+    made = dict(server.data)
+    await looked(server, FakeFence())
 
     assert certificates_in({"data": made}) is not None
-    assert cluster.data == made
+    assert server.data == made
 
 
 async def test_a_plugin_that_is_not_elected_writes_nothing() -> None:
-    cluster = FakeCluster()
-    await looked(cluster, FakeFence("another one leads"))
+    server = FakeLeaderServer()
+    await looked(server, FakeFence("another one leads"))
 
-    assert cluster.data == {}
+    assert server.data == {}
 
 
 @pytest.mark.parametrize("kind", ["old", "damaged", "mixed"])
@@ -86,31 +85,32 @@ async def test_what_is_of_no_use_is_replaced_as_a_whole(kind: str) -> None:
         data["client.crt"] = data_of(now)["client.key"]
     if kind == "mixed":
         data["tls.key"] = data_of(now)["tls.key"]
-    cluster = FakeCluster(data=dict(data))
-    await looked(cluster, FakeFence())
+    server = FakeLeaderServer(data)
+    await looked(server, FakeFence())
 
-    found = certificates_in({"data": cluster.data})
+    found = certificates_in({"data": server.data})
     assert found is not None
     assert not is_due(found, now)
-    assert not set(data.values()) & set((cluster.data or {}).values())
+    assert not set(data.values()) & set(server.data.values())
 
 
 async def test_a_write_that_was_overtaken_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(apiserver_credentials, "FIRST_SECONDS", 0.01)
-    cluster = FakeCluster(overtaken=True)
-    await looked(cluster, FakeFence())
+    server = FakeLeaderServer()
+    server.will(*[None, Fault.OUTRUN] * 50)
+    await looked(server, FakeFence())
 
-    assert cluster.data == {}
+    assert server.data == {}
 
 
 async def test_the_dashboard_reads_its_own_part() -> None:
-    cluster = FakeCluster()
-    assert await read_client_credential(cast(ApiClient, cluster), SECRET) is None
-    cluster.data = data_of(NOW)
-    found = await read_client_credential(cast(ApiClient, cluster), SECRET)
-    made = certificates_in({"data": cluster.data})
+    server = FakeLeaderServer()
+    assert await read_client_credential(server.client, SECRET) is None
+    server.data = data_of(NOW)
+    found = await read_client_credential(server.client, SECRET)
+    made = certificates_in({"data": server.data})
 
     assert found is not None
     assert made is not None

@@ -13,7 +13,6 @@ import msgspec
 import pytest
 from aiohttp import ClientError, ClientSession
 
-from kube.calls.api import ApiClient
 from kube.live_tls import TlsCredential, client_context
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
@@ -33,7 +32,12 @@ from scheduler_plugin.extender.mutual_certificates import mutual_certificates
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.waiting.admissions import Position, WaitingPod, WaitingPodQueries
 from tests.scheduler_plugin.builders import a_pod, a_world, amounts, put
-from tests.scheduler_plugin.dashboard.leader.fake_secrets import LEASE, SECRET, FakeCluster
+from tests.scheduler_plugin.dashboard.leader.leader_server import (
+    LEADER,
+    LEASE,
+    SECRET,
+    FakeLeaderServer,
+)
 
 VISION = QueueName("vision")
 
@@ -75,7 +79,7 @@ class FakePlugin:
 class Running:
     """A plugin that answers the dashboard."""
 
-    cluster: FakeCluster
+    server: FakeLeaderServer
     plugin: FakePlugin
     world: World
     port: int
@@ -86,7 +90,7 @@ class Running:
         settings = LeaderSettings(
             lease=LEASE, port=self.port if port is None else port, secret=SECRET
         )
-        self.askers.append(Leader(cast(ApiClient, self.cluster), settings, self.clock))
+        self.askers.append(Leader(self.server.client, settings, self.clock))
         return self.askers[-1]
 
     async def end(self, serving: asyncio.Task[NoReturn]) -> None:
@@ -103,14 +107,14 @@ def free_port() -> int:
 
 @pytest.fixture
 async def running() -> AsyncIterator[Running]:
-    cluster, plugin, world, port = FakeCluster(), FakePlugin(), a_world(), free_port()
-    answers = LeaderAnswers(cast(ApiClient, cluster), ("127.0.0.1", port), SECRET, plugin)
+    server, plugin, world, port = FakeLeaderServer(), FakePlugin(), a_world(), free_port()
+    answers = LeaderAnswers(server.client, ("127.0.0.1", port), SECRET, plugin)
     serving = asyncio.create_task(answers.run(answers_app(world, cast(WaitingPodQueries, plugin))))
-    found = Running(cluster, plugin, world, port)
+    found = Running(server, plugin, world, port)
     async with asyncio.timeout(10):
         while await found.asker().why_not():  # noqa: ASYNC110  Nothing tells of it.
             await asyncio.sleep(0.02)
-    cluster.asked.clear()
+    server.asked.clear()
     yield found
     await found.end(serving)
 
@@ -139,15 +143,15 @@ async def test_lease_pod_and_certificate_are_read_once_for_a_while(running: Runn
         assert await asker.why_not() == ""
         await asker.pod("default", "w")
 
-    assert sorted(running.cluster.asked) == [
-        "leases moorage-system/moorage-scheduler",
-        "pods moorage-system/leader",
-        "secrets moorage-system/moorage-dashboard-tls",
+    assert sorted(running.server.asked) == [
+        "GET leader",
+        "GET moorage-dashboard-tls",
+        "GET moorage-scheduler",
     ]
 
 
 def a_strangers_credential(running: Running, kind: str) -> TlsCredential | None:
-    ours = certificates_in({"data": running.cluster.data})
+    ours = certificates_in({"data": running.server.data})
     assert ours is not None
     other = new_certificates(datetime.now(UTC))
     if kind == "of another authority":
@@ -170,13 +174,13 @@ async def test_a_client_without_the_dashboards_certificate_is_told_nothing(
 
 async def test_a_name_that_the_authority_signed_and_nobody_hears_is_refused() -> None:
     """The authority signs no such name; were there one, the name would not be heard."""
-    cluster, plugin, port = FakeCluster(), FakePlugin(), free_port()
+    server, plugin, port = FakeLeaderServer(), FakePlugin(), free_port()
     names = msgspec.convert({**msgspec.to_builtins(NAMES), "client": "other"}, type(NAMES))
-    cluster.data = dict(secret_data(mutual_certificates(names, LIFE, datetime.now(UTC))))
-    answers = LeaderAnswers(cast(ApiClient, cluster), ("127.0.0.1", port), SECRET, plugin)
+    server.data = dict(secret_data(mutual_certificates(names, LIFE, datetime.now(UTC))))
+    answers = LeaderAnswers(server.client, ("127.0.0.1", port), SECRET, plugin)
     app = answers_app(a_world(), cast(WaitingPodQueries, plugin))
     serving = asyncio.create_task(answers.run(app))
-    found = Running(cluster, plugin, a_world(), port)
+    found = Running(server, plugin, a_world(), port)
     async with asyncio.timeout(10):
         while "status 403" not in (said := await found.asker().why_not()):  # noqa: ASYNC110
             await asyncio.sleep(0.02)  # Until there is a certificate.
@@ -205,11 +209,11 @@ async def test_whether_it_can_be_asked_is_looked_at_anew_after_a_while(running: 
 
 
 async def test_certificates_that_were_made_anew_are_read_after_a_failure(running: Running) -> None:
-    asker, data = running.asker(), running.cluster.data
-    running.cluster.data = dict(secret_data(new_certificates(datetime.now(UTC) - timedelta(1))))
+    asker, data = running.asker(), running.server.data
+    running.server.data = dict(secret_data(new_certificates(datetime.now(UTC) - timedelta(1))))
     with pytest.raises(CannotAskError, match="could not be reached"):
         await asker.pod("default", "w")
-    running.cluster.data = data
+    running.server.data = data
 
     assert (await asker.pod("default", "w")).place
 
@@ -223,15 +227,16 @@ async def test_certificates_that_were_made_anew_are_read_after_a_failure(running
     ],
 )
 async def test_a_leader_that_is_not_there_is_said(running: Running, holder: str, said: str) -> None:
-    running.cluster.holder = holder
-    running.cluster.pods["new"] = ""
+    running.server.hold(holder)
+    running.server.put_pod("new", "")
 
     assert await running.asker().why_not() == f"Places in line are not known: {said}"
 
 
 async def test_a_static_pod_is_found_by_its_nodes_name(running: Running) -> None:
-    running.cluster.holder = "control-1_77"
-    running.cluster.pods = {"kube-scheduler-control-1": "127.0.0.1"}
+    running.server.hold("control-1_77")
+    running.server.remove(LEADER)
+    running.server.put_pod("kube-scheduler-control-1", "127.0.0.1")
 
     assert await running.asker().why_not() == ""
 
@@ -240,17 +245,17 @@ async def test_a_port_that_is_taken_is_tried_again_and_ends_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(http_answers, "RETRY_SECONDS", 0.02)
-    cluster, plugin = FakeCluster(), FakePlugin()
+    server, plugin = FakeLeaderServer(), FakePlugin()
     with socket.create_server(("127.0.0.1", 0)) as other:
         place = other.getsockname()
-        answers = LeaderAnswers(cast(ApiClient, cluster), place, SECRET, plugin)
+        answers = LeaderAnswers(server.client, place, SECRET, plugin)
         serving = asyncio.create_task(
             answers.run(answers_app(a_world(), cast(WaitingPodQueries, plugin)))
         )
         async with asyncio.timeout(10):
             while "the dashboard is not answered" not in caplog.text:  # noqa: ASYNC110  A log.
                 await asyncio.sleep(0.02)
-    found = Running(cluster, plugin, a_world(), place[1])
+    found = Running(server, plugin, a_world(), place[1])
     async with asyncio.timeout(10):
         while await found.asker().why_not():  # noqa: ASYNC110  Nothing tells of it.
             await asyncio.sleep(0.02)
@@ -260,14 +265,17 @@ async def test_a_port_that_is_taken_is_tried_again_and_ends_nothing(
 async def test_without_a_port_no_plugin_is_asked(running: Running) -> None:
     with pytest.raises(CannotAskError, match="set --plugin-port"):
         await running.asker(port=0).pod("default", "w")
-    assert running.cluster.asked == []
+    assert running.server.asked == []
 
 
 @pytest.mark.parametrize("data", [{}, None])
 async def test_before_there_is_a_certificate_it_is_said(
     running: Running, data: dict[str, str] | None
 ) -> None:
-    running.cluster.data = data
+    if data is None:
+        running.server.remove(SECRET)
+    else:
+        running.server.data = data
     said = await running.asker().why_not()
 
     assert said.startswith("Places in line are not known: ")
@@ -275,11 +283,11 @@ async def test_before_there_is_a_certificate_it_is_said(
 
 
 async def test_a_leader_that_is_gone_is_looked_for_anew(running: Running) -> None:
-    running.cluster.pods["leader"] = "127.0.0.2"
+    running.server.put_pod("leader", "127.0.0.2")
     asker = running.asker()
     with pytest.raises(CannotAskError, match="could not be reached"):
         await asker.pod("default", "w")
-    running.cluster.pods["leader"] = "127.0.0.1"
+    running.server.put_pod("leader", "127.0.0.1")
 
     assert (await asker.pod("default", "w")).place
 
