@@ -46,7 +46,7 @@ CALLS = {"/filter": FILTER, "/preempt": PREEMPT, "/bind": BIND}
 VERBS = list(CALLS)
 
 
-class FakePlugin:
+class FakeExtender:
     """Answers what a test tells it to."""
 
     def __init__(self) -> None:
@@ -110,7 +110,9 @@ class Client:
         return await asyncio.open_connection(self.bound.host, self.bound.port)
 
 
-def served(plugin: FakePlugin, limits: Limits | None = None) -> AbstractAsyncContextManager[Client]:
+def served(
+    plugin: FakeExtender, limits: Limits | None = None
+) -> AbstractAsyncContextManager[Client]:
     limits = limits or Limits()
     return serving_app(ExtenderApp(cast(Extender, plugin), limits), limits)
 
@@ -125,12 +127,12 @@ async def serving_app(app: ASGIApp, limits: Limits | None = None) -> AsyncIterat
 
 
 @pytest.fixture
-def plugin() -> FakePlugin:
-    return FakePlugin()
+def plugin() -> FakeExtender:
+    return FakeExtender()
 
 
 @pytest.fixture
-async def client(plugin: FakePlugin) -> AsyncIterator[Client]:
+async def client(plugin: FakeExtender) -> AsyncIterator[Client]:
     async with served(plugin) as client:
         yield client
 
@@ -147,7 +149,7 @@ def request(path: str, body: bytes, *headers: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-async def test_filter_passes(client: Client, plugin: FakePlugin) -> None:
+async def test_filter_passes(client: Client, plugin: FakeExtender) -> None:
     assert await client.call("/filter", FILTER) == {
         "NodeNames": ["node-1", "node-2"],
         "Error": "",
@@ -155,7 +157,7 @@ async def test_filter_passes(client: Client, plugin: FakePlugin) -> None:
     assert plugin.pods == [POD]
 
 
-async def test_filter_refuses(client: Client, plugin: FakePlugin) -> None:
+async def test_filter_refuses(client: Client, plugin: FakeExtender) -> None:
     plugin.answer = REFUSED
 
     assert await client.call("/filter", FILTER) == {
@@ -165,7 +167,7 @@ async def test_filter_refuses(client: Client, plugin: FakePlugin) -> None:
     }
 
 
-async def test_filter_is_not_answered(client: Client, plugin: FakePlugin) -> None:
+async def test_filter_is_not_answered(client: Client, plugin: FakeExtender) -> None:
     plugin.answer = NotAnswered("Not in sync.")
 
     assert await client.call("/filter", FILTER) == {"Error": "Not in sync."}
@@ -177,7 +179,7 @@ async def test_preempt_passes(client: Client) -> None:
     assert await client.call("/preempt", PREEMPT) == {"NodeNameToMetaVictims": victims}
 
 
-async def test_preempt_refuses(client: Client, plugin: FakePlugin) -> None:
+async def test_preempt_refuses(client: Client, plugin: FakeExtender) -> None:
     plugin.answer = REFUSED
 
     assert await client.call("/preempt", PREEMPT) == {"NodeNameToMetaVictims": {}}
@@ -189,7 +191,7 @@ async def test_bind_binds_or_says_why_not(client: Client) -> None:
 
 
 async def test_filter_waits_until_one_of_many_before_is_bound(
-    plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
+    plugin: FakeExtender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
     app = ExtenderApp(cast(Extender, plugin), Limits(in_flight=1))
@@ -206,7 +208,7 @@ async def test_filter_waits_until_one_of_many_before_is_bound(
 
 
 async def test_refused_pod_is_not_on_its_way(
-    plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
+    plugin: FakeExtender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_SECONDS", 60)
     plugin.answer = REFUSED
@@ -251,7 +253,7 @@ async def test_malformed_call_is_told_why(
 
 @pytest.mark.parametrize("path", VERBS)
 async def test_fault_is_answered_and_logged(
-    client: Client, plugin: FakePlugin, path: str, caplog: pytest.LogCaptureFixture
+    client: Client, plugin: FakeExtender, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     plugin.failure = RuntimeError("a fault")
 
@@ -268,7 +270,7 @@ async def test_five_megabytes_are_answered_with_an_error(client: Client, path: s
     assert (await client.call(path, body))["Error"] == "body: it is larger than 4194304 bytes."
 
 
-async def test_endless_body_is_answered_and_cut(plugin: FakePlugin) -> None:
+async def test_endless_body_is_answered_and_cut(plugin: FakeExtender) -> None:
     async with served(plugin, Limits(body=1000, discarded=2000)) as client:
         reader, writer = await client.stream()
         writer.write(b"POST /filter HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -282,7 +284,7 @@ async def test_endless_body_is_answered_and_cut(plugin: FakePlugin) -> None:
         writer.close()
 
 
-async def test_body_of_the_limit_is_read(plugin: FakePlugin) -> None:
+async def test_body_of_the_limit_is_read(plugin: FakeExtender) -> None:
     body = json.dumps(FILTER).encode()
     async with served(plugin, Limits(body=len(body))) as client:
         assert (await client.call("/filter", body))["Error"] == ""
@@ -302,7 +304,7 @@ async def test_chunked_body_is_put_together(client: Client) -> None:
     assert (status, json.loads(text)) == (200, {"NodeNames": names, "Error": ""})
 
 
-async def test_client_that_stalls_in_its_body_is_cut(plugin: FakePlugin) -> None:
+async def test_client_that_stalls_in_its_body_is_cut(plugin: FakeExtender) -> None:
     async with served(plugin, Limits(receive_seconds=0.05)) as client:
         reader, writer = await client.stream()
         writer.write(request("/filter", b"{" * 10)[:-5])
@@ -324,7 +326,7 @@ async def test_client_that_stalls_in_its_body_is_cut(plugin: FakePlugin) -> None
     ],
 )
 async def test_client_that_stalls_in_its_headers_is_cut(
-    plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch, begun: bytes, limit: str
+    plugin: FakeExtender, monkeypatch: pytest.MonkeyPatch, begun: bytes, limit: str
 ) -> None:
     monkeypatch.setattr(http_server, limit, 0.05)
     async with served(plugin) as client:
@@ -336,7 +338,7 @@ async def test_client_that_stalls_in_its_headers_is_cut(
 
 
 async def test_client_that_stalls_in_its_second_headers_is_cut(
-    plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch
+    plugin: FakeExtender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.05)
     async with served(plugin) as client:
@@ -349,7 +351,7 @@ async def test_client_that_stalls_in_its_second_headers_is_cut(
 
 
 async def test_call_of_a_client_that_left_is_not_answered(
-    plugin: FakePlugin, caplog: pytest.LogCaptureFixture
+    plugin: FakeExtender, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not even if what came of its body could be read."""
     body = json.dumps(FILTER).encode()
@@ -403,7 +405,7 @@ async def test_pipelined_calls_are_answered_in_order(client: Client) -> None:
     writer.close()
 
 
-async def test_binds_run_at_the_same_time(client: Client, plugin: FakePlugin) -> None:
+async def test_binds_run_at_the_same_time(client: Client, plugin: FakeExtender) -> None:
     """Each waits for all the others."""
     waiting: list[BindArguments] = []
     all_there = asyncio.Event()
@@ -423,7 +425,7 @@ async def test_binds_run_at_the_same_time(client: Client, plugin: FakePlugin) ->
     assert [answer["Error"] for answer in answers] == names
 
 
-async def test_filter_is_answered_while_a_bind_waits(client: Client, plugin: FakePlugin) -> None:
+async def test_filter_is_answered_while_a_bind_waits(client: Client, plugin: FakeExtender) -> None:
     release = asyncio.Event()
 
     async def bind(_: BindArguments) -> str:
@@ -438,7 +440,7 @@ async def test_filter_is_answered_while_a_bind_waits(client: Client, plugin: Fak
     assert await binding == {"Error": ""}
 
 
-async def test_bind_that_takes_too_long_is_given_up(plugin: FakePlugin) -> None:
+async def test_bind_that_takes_too_long_is_given_up(plugin: FakeExtender) -> None:
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def bind(_: BindArguments) -> str:
@@ -458,7 +460,7 @@ async def test_bind_that_takes_too_long_is_given_up(plugin: FakePlugin) -> None:
 
 
 async def test_bind_that_failed_for_a_pod_that_is_bound_is_none(
-    client: Client, plugin: FakePlugin
+    client: Client, plugin: FakeExtender
 ) -> None:
     """kube-scheduler would take the reservations of a pod back that runs."""
     elsewhere = {**BIND, "Node": "node-2"}
@@ -469,7 +471,9 @@ async def test_bind_that_failed_for_a_pod_that_is_bound_is_none(
     assert await client.call("/bind", elsewhere) == {"Error": ""}
 
 
-async def test_bind_that_took_too_long_for_a_pod_that_is_bound_is_none(plugin: FakePlugin) -> None:
+async def test_bind_that_took_too_long_for_a_pod_that_is_bound_is_none(
+    plugin: FakeExtender,
+) -> None:
     async def bind(_: BindArguments) -> str:
         plugin.bound.add("a")
         await asyncio.Event().wait()
@@ -481,7 +485,7 @@ async def test_bind_that_took_too_long_for_a_pod_that_is_bound_is_none(plugin: F
 
 
 async def test_filter_waits_for_the_lease_that_is_about_to_be_ours(
-    client: Client, plugin: FakePlugin
+    client: Client, plugin: FakeExtender
 ) -> None:
     plugin.may_settle.clear()
     asked = asyncio.create_task(client.call("/filter", FILTER))
@@ -496,7 +500,7 @@ async def test_filter_waits_for_the_lease_that_is_about_to_be_ours(
 
 @pytest.mark.parametrize("fails", [True, False])
 async def test_bind_that_is_slow_to_give_up_delays_no_answer(
-    plugin: FakePlugin, caplog: pytest.LogCaptureFixture, fails: bool
+    plugin: FakeExtender, caplog: pytest.LogCaptureFixture, fails: bool
 ) -> None:
     caplog.set_level(logging.WARNING)
     release = asyncio.Event()
@@ -521,7 +525,7 @@ async def test_bind_that_is_slow_to_give_up_delays_no_answer(
 
 
 async def test_bind_that_was_cancelled_by_others_is_an_error(
-    client: Client, plugin: FakePlugin
+    client: Client, plugin: FakeExtender
 ) -> None:
     async def bind(_: BindArguments) -> str:
         raise asyncio.CancelledError
@@ -531,7 +535,7 @@ async def test_bind_that_was_cancelled_by_others_is_an_error(
     assert await client.call("/bind", BIND) == {"Error": "Pod default/a was not bound: cancelled."}
 
 
-async def test_bind_goes_on_when_its_client_leaves(client: Client, plugin: FakePlugin) -> None:
+async def test_bind_goes_on_when_its_client_leaves(client: Client, plugin: FakeExtender) -> None:
     arrived, release, bound = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def bind(_: BindArguments) -> str:
@@ -551,7 +555,7 @@ async def test_bind_goes_on_when_its_client_leaves(client: Client, plugin: FakeP
     await bound.wait()
 
 
-async def test_stop_finishes_what_is_under_way(plugin: FakePlugin) -> None:
+async def test_stop_finishes_what_is_under_way(plugin: FakeExtender) -> None:
     arrived, release = asyncio.Event(), asyncio.Event()
 
     async def bind(_: BindArguments) -> str:
@@ -588,7 +592,7 @@ async def until_refused(port: int) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_stop_has_a_limit(plugin: FakePlugin) -> None:
+async def test_stop_has_a_limit(plugin: FakeExtender) -> None:
     arrived, cancelled = asyncio.Event(), asyncio.Event()
 
     async def bind(_: BindArguments) -> str:
@@ -609,7 +613,7 @@ async def test_stop_has_a_limit(plugin: FakePlugin) -> None:
         await binding
 
 
-async def test_idle_connections_do_not_hold_up_a_stop(plugin: FakePlugin) -> None:
+async def test_idle_connections_do_not_hold_up_a_stop(plugin: FakeExtender) -> None:
     async with served(plugin) as client:
         reader, writer = await client.stream()
         writer.write(request("/filter", b"{}"))
@@ -619,14 +623,14 @@ async def test_idle_connections_do_not_hold_up_a_stop(plugin: FakePlugin) -> Non
     writer.close()
 
 
-async def test_port_in_use_is_said(client: Client, plugin: FakePlugin) -> None:
+async def test_port_in_use_is_said(client: Client, plugin: FakeExtender) -> None:
     taken = Listening(host="127.0.0.1", port=client.bound.port, tls=None)
     with pytest.raises(CannotListenError, match=r"cannot listen on 127.0.0.1 port \d+: Address"):
         async with serving(ExtenderApp(cast(Extender, plugin)), taken):
             pass
 
 
-async def test_ipv6_loopback_is_served(plugin: FakePlugin) -> None:
+async def test_ipv6_loopback_is_served(plugin: FakeExtender) -> None:
     async with serving(
         ExtenderApp(cast(Extender, plugin)), Listening(host="::1", port=0, tls=None)
     ) as bound:
@@ -668,7 +672,7 @@ def client_context(
 async def filter_over(context: ssl.SSLContext, tls: TlsFiles) -> object:
     listening = Listening(host="127.0.0.1", port=0, tls=tls)
     async with (
-        serving(ExtenderApp(cast(Extender, FakePlugin())), listening) as bound,
+        serving(ExtenderApp(cast(Extender, FakeExtender())), listening) as bound,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
         session.post(f"https://127.0.0.1:{bound.port}/filter", json=FILTER) as response,
     ):
@@ -704,7 +708,7 @@ async def answer_to(
     context = client_context(authority, authority, shown)
     listening = Listening(host="127.0.0.1", port=0, tls=tls)
     async with (
-        serving(ExtenderApp(cast(Extender, FakePlugin())), listening) as bound,
+        serving(ExtenderApp(cast(Extender, FakeExtender())), listening) as bound,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
         session.post(f"https://127.0.0.1:{bound.port}{path}", json=CALLS[path]) as response,
     ):
@@ -747,7 +751,7 @@ async def test_files_that_change_are_read_again(
     stranger = Authority(tmp_path)
     refused = (aiohttp.ClientError, ConnectionError, ssl.SSLError)
     async with serving(
-        ExtenderApp(cast(Extender, FakePlugin())), Listening(host="127.0.0.1", port=0, tls=own)
+        ExtenderApp(cast(Extender, FakeExtender())), Listening(host="127.0.0.1", port=0, tls=own)
     ) as bound:
         url = f"https://127.0.0.1:{bound.port}/filter"
         with pytest.raises(refused):
@@ -772,7 +776,7 @@ async def status_over(context: ssl.SSLContext, url: str) -> int:
 
 async def test_plain_http_is_not_heard_where_tls_is_served(tls_files: TlsFiles) -> None:
     async with serving(
-        ExtenderApp(cast(Extender, FakePlugin())),
+        ExtenderApp(cast(Extender, FakeExtender())),
         Listening(host="127.0.0.1", port=0, tls=tls_files),
     ) as bound:
         with socket.create_connection((bound.host, bound.port)) as plain:
@@ -785,7 +789,7 @@ async def test_plain_http_is_not_heard_where_tls_is_served(tls_files: TlsFiles) 
 @pytest.mark.parametrize("broken", ["certificate", "key", "client_ca"])
 @pytest.mark.parametrize("content", [None, "no PEM"])
 async def test_unusable_certificates_are_said(
-    plugin: FakePlugin, tls_files: TlsFiles, tmp_path: Path, broken: str, content: str | None
+    plugin: FakeExtender, tls_files: TlsFiles, tmp_path: Path, broken: str, content: str | None
 ) -> None:
     path = tmp_path / "broken.pem"
     if content:

@@ -3,56 +3,40 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import cast
 
 import pytest
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.pages.http_app import pages_app
 from scheduler_plugin.pages.http_figures import KEPT_SECONDS, FiguresPage
 from scheduler_plugin.pages.prometheus import Figures
-from scheduler_plugin.waiting.admissions import Position, WaitingPod, WaitingPodQueries
 from tests.asgi import status_and_body, status_and_text
+from tests.fakes.waiting import FakeWaitingPods
 from tests.scheduler_plugin.builders import a_world, amounts
 
-PLACE = Position(QueueName("vision"), 2, 7)
 
-
-class FakePlugin:
-    """Answers what a test tells it to; one pod waits."""
+class Readiness:
+    """Why the cluster is not read yet."""
 
     not_ready = ""
-    not_told = ""
     failure: Exception | None = None
-    place: Position | None = PLACE
 
-    def why_not_ready(self) -> str:
+    def __call__(self) -> str:
         if self.failure:
             raise self.failure
         return self.not_ready
 
-    def why_unknown(self) -> str:
-        return self.not_told
 
-    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
-        if (namespace, name) != ("default", "p0"):
-            return f"Pod {namespace}/{name} does not wait."
-        return WaitingPod(
-            namespace=namespace,
-            name=name,
-            queue=QueueName("vision"),
-            place=self.place,
-            reason="OverLimit",
-            message="It does not fit.",
-        )
+@pytest.fixture
+def readiness() -> Readiness:
+    return Readiness()
 
 
 @pytest.fixture
-def plugin() -> FakePlugin:
-    return FakePlugin()
+def pods() -> FakeWaitingPods:
+    return FakeWaitingPods()
 
 
 @pytest.fixture
@@ -61,25 +45,24 @@ def world() -> World:
 
 
 @pytest.fixture
-def app(plugin: FakePlugin, world: World) -> FastAPI:
+def app(readiness: Readiness, pods: FakeWaitingPods, world: World) -> FastAPI:
     figures = Figures(world, dict, str, dict, [])
-    gates = cast(WaitingPodQueries, plugin)
     # Each time somebody looks at the clock, a page is too old.
     page = FiguresPage(figures.page, count(step=KEPT_SECONDS).__next__)
-    return pages_app(plugin.why_not_ready, gates, page)
+    return pages_app(readiness, pods, page)
 
 
-async def test_healthy_before_it_is_ready(app: FastAPI, plugin: FakePlugin) -> None:
-    plugin.not_ready = "Claims are not in sync."
+async def test_healthy_before_it_is_ready(app: FastAPI, readiness: Readiness) -> None:
+    readiness.not_ready = "Claims are not in sync."
 
     assert await status_and_text(app, "GET", "/healthz") == (200, "ok")
     assert await status_and_text(app, "GET", "/readyz") == (503, "Claims are not in sync.")
-    plugin.not_ready = ""
+    readiness.not_ready = ""
     assert await status_and_text(app, "GET", "/readyz") == (200, "ok")
 
 
-async def test_a_fault_in_readiness_is_not_ready(app: FastAPI, plugin: FakePlugin) -> None:
-    plugin.failure = RuntimeError("a fault")
+async def test_a_fault_in_readiness_is_not_ready(app: FastAPI, readiness: Readiness) -> None:
+    readiness.failure = RuntimeError("a fault")
 
     said = "internal error: RuntimeError: a fault"
     assert await status_and_text(app, "GET", "/readyz") == (500, said)
@@ -87,11 +70,11 @@ async def test_a_fault_in_readiness_is_not_ready(app: FastAPI, plugin: FakePlugi
 
 
 async def test_a_waiting_pod_has_a_page(app: FastAPI) -> None:
-    assert await status_and_body(app, "GET", "/waiting/default/p0") == (
+    assert await status_and_body(app, "GET", "/waiting/default/w") == (
         200,
         {
             "namespace": "default",
-            "name": "p0",
+            "name": "w",
             "queue": "vision",
             "place": 2,
             "waiting": 7,
@@ -105,26 +88,26 @@ async def test_a_waiting_pod_has_a_page(app: FastAPI) -> None:
     ("host", "code"), [("10.0.0.7", 403), ("::ffff:10.0.0.7", 403), ("::ffff:127.0.0.1", 200)]
 )
 async def test_who_waits_is_not_told_to_the_network(app: FastAPI, host: str, code: int) -> None:
-    asked = status_and_text(app, "GET", "/waiting/default/p0", client=host)
+    asked = status_and_text(app, "GET", "/waiting/default/w", client=host)
 
     assert (await asked)[0] == code
     assert (await status_and_text(app, "GET", "/metrics", client=host))[0] == 200
 
 
-async def test_who_is_in_no_line_has_no_place(app: FastAPI, plugin: FakePlugin) -> None:
-    plugin.place = None
+async def test_who_is_in_no_line_has_no_place(app: FastAPI, pods: FakeWaitingPods) -> None:
+    pods.place = None
 
-    code, page = await status_and_body(app, "GET", "/waiting/default/p0")
+    code, page = await status_and_body(app, "GET", "/waiting/default/w")
 
     assert (code, page["place"], page["waiting"]) == (200, None, None)
 
 
-async def test_who_does_not_wait_has_none(app: FastAPI, plugin: FakePlugin) -> None:
+async def test_who_does_not_wait_has_none(app: FastAPI, pods: FakeWaitingPods) -> None:
     other = await status_and_text(app, "GET", "/waiting/default/p1")
     assert other == (404, "Pod default/p1 does not wait.")
 
-    plugin.not_told = "Another holds the Lease."
-    untold = await status_and_text(app, "GET", "/waiting/default/p0")
+    pods.not_told = "Another holds the Lease."
+    untold = await status_and_text(app, "GET", "/waiting/default/w")
     assert untold == (503, "Another holds the Lease.")
 
 
@@ -160,7 +143,7 @@ async def test_programs_can_ask_what_a_page_holds(app: FastAPI) -> None:
         ("GET", "/docs", 404),
         ("POST", "/healthz", 405),
         ("POST", "/metrics", 405),
-        ("DELETE", "/waiting/default/p0", 405),
+        ("DELETE", "/waiting/default/w", 405),
     ],
 )
 async def test_pages_are_only_read(app: FastAPI, method: str, path: str, code: int) -> None:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import msgspec
 import pytest
@@ -30,7 +30,8 @@ from scheduler_plugin.dashboard.leader.http_answers import LeaderAnswers, answer
 from scheduler_plugin.dashboard.leader.http_leader import CannotAskError, Leader, LeaderSettings
 from scheduler_plugin.extender.mutual_certificates import mutual_certificates
 from scheduler_plugin.objects.names import PodUid, QueueName
-from scheduler_plugin.waiting.admissions import Position, WaitingPod, WaitingPodQueries
+from tests.fakes.fence import FakeFence
+from tests.fakes.waiting import FakeWaitingPods
 from tests.scheduler_plugin.builders import a_pod, a_world, amounts, put
 from tests.scheduler_plugin.dashboard.leader.leader_server import (
     LEADER,
@@ -51,36 +52,12 @@ class Clock:
         return self.now
 
 
-class FakePlugin:
-    """Is the elected one, and knows a pod that waits."""
-
-    not_told = ""
-
-    def why_not(self, _seconds: float) -> str:
-        return ""
-
-    def why_unknown(self) -> str:
-        return self.not_told
-
-    def waiting(self, namespace: str, name: str) -> WaitingPod | str:
-        if name != "w":
-            return f"Pod {namespace}/{name} does not wait."
-        return WaitingPod(
-            namespace=namespace,
-            name=name,
-            queue=VISION,
-            place=Position(VISION, 2, 7),
-            reason="OverLimit",
-            message="It does not fit.",
-        )
-
-
 @dataclass
 class Running:
     """A plugin that answers the dashboard."""
 
     server: FakeLeaderServer
-    plugin: FakePlugin
+    pods: FakeWaitingPods
     world: World
     port: int
     clock: Clock = field(default_factory=Clock)
@@ -107,10 +84,10 @@ def free_port() -> int:
 
 @pytest.fixture
 async def running() -> AsyncIterator[Running]:
-    server, plugin, world, port = FakeLeaderServer(), FakePlugin(), a_world(), free_port()
-    answers = LeaderAnswers(server.client, ("127.0.0.1", port), SECRET, plugin)
-    serving = asyncio.create_task(answers.run(answers_app(world, cast(WaitingPodQueries, plugin))))
-    found = Running(server, plugin, world, port)
+    server, pods, world, port = FakeLeaderServer(), FakeWaitingPods(), a_world(), free_port()
+    answers = LeaderAnswers(server.client, ("127.0.0.1", port), SECRET, FakeFence())
+    serving = asyncio.create_task(answers.run(answers_app(world, pods)))
+    found = Running(server, pods, world, port)
     async with asyncio.timeout(10):
         while await found.asker().why_not():  # noqa: ASYNC110  Nothing tells of it.
             await asyncio.sleep(0.02)
@@ -174,13 +151,13 @@ async def test_a_client_without_the_dashboards_certificate_is_told_nothing(
 
 async def test_a_name_that_the_authority_signed_and_nobody_hears_is_refused() -> None:
     """The authority signs no such name; were there one, the name would not be heard."""
-    server, plugin, port = FakeLeaderServer(), FakePlugin(), free_port()
+    server, pods, port = FakeLeaderServer(), FakeWaitingPods(), free_port()
     names = msgspec.convert({**msgspec.to_builtins(NAMES), "client": "other"}, type(NAMES))
     server.data = dict(secret_data(mutual_certificates(names, LIFE, datetime.now(UTC))))
-    answers = LeaderAnswers(server.client, ("127.0.0.1", port), SECRET, plugin)
-    app = answers_app(a_world(), cast(WaitingPodQueries, plugin))
+    answers = LeaderAnswers(server.client, ("127.0.0.1", port), SECRET, FakeFence())
+    app = answers_app(a_world(), pods)
     serving = asyncio.create_task(answers.run(app))
-    found = Running(server, plugin, a_world(), port)
+    found = Running(server, pods, a_world(), port)
     async with asyncio.timeout(10):
         while "status 403" not in (said := await found.asker().why_not()):  # noqa: ASYNC110
             await asyncio.sleep(0.02)  # Until there is a certificate.
@@ -190,7 +167,7 @@ async def test_a_name_that_the_authority_signed_and_nobody_hears_is_refused() ->
 
 
 async def test_a_plugin_that_does_not_know_yet_says_why(running: Running) -> None:
-    running.plugin.not_told = "Which pods wait is not known yet."
+    running.pods.not_told = "Which pods wait is not known yet."
     asker = running.asker()
 
     assert (await asker.why_not()).endswith("status 503: Which pods wait is not known yet.")
@@ -201,7 +178,7 @@ async def test_a_plugin_that_does_not_know_yet_says_why(running: Running) -> Non
 async def test_whether_it_can_be_asked_is_looked_at_anew_after_a_while(running: Running) -> None:
     asker = running.asker()
     assert await asker.why_not() == ""
-    running.plugin.not_told = "Which pods wait is not known yet."
+    running.pods.not_told = "Which pods wait is not known yet."
 
     assert await asker.why_not() == ""
     running.clock.now += http_leader.REMEMBERED_SECONDS
@@ -245,17 +222,15 @@ async def test_a_port_that_is_taken_is_tried_again_and_ends_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(http_answers, "RETRY_SECONDS", 0.02)
-    server, plugin = FakeLeaderServer(), FakePlugin()
+    server, pods = FakeLeaderServer(), FakeWaitingPods()
     with socket.create_server(("127.0.0.1", 0)) as other:
         place = other.getsockname()
-        answers = LeaderAnswers(server.client, place, SECRET, plugin)
-        serving = asyncio.create_task(
-            answers.run(answers_app(a_world(), cast(WaitingPodQueries, plugin)))
-        )
+        answers = LeaderAnswers(server.client, place, SECRET, FakeFence())
+        serving = asyncio.create_task(answers.run(answers_app(a_world(), pods)))
         async with asyncio.timeout(10):
             while "the dashboard is not answered" not in caplog.text:  # noqa: ASYNC110  A log.
                 await asyncio.sleep(0.02)
-    found = Running(server, plugin, a_world(), place[1])
+    found = Running(server, pods, a_world(), place[1])
     async with asyncio.timeout(10):
         while await found.asker().why_not():  # noqa: ASYNC110  Nothing tells of it.
             await asyncio.sleep(0.02)
