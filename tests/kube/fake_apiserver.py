@@ -80,8 +80,15 @@ class FakeApiServer:
 @asynccontextmanager
 async def fake_apiserver(folder: Path, port: int = 0) -> AsyncIterator[FakeApiServer]:
     fake = FakeApiServer()
+    async with serving(fake.answer, folder, port) as fake.kubeconfig:
+        yield fake
+
+
+@asynccontextmanager
+async def serving(answer: Reply, folder: Path, port: int = 0) -> AsyncIterator[Path]:
+    """Serve on a port of loopback, any free one by default; yields a kubeconfig."""
     app = web.Application()
-    app.router.add_route("*", "/{path:.*}", fake.answer)
+    app.router.add_route("*", "/{path:.*}", answer)
     runner = web.AppRunner(
         app,
         handler_cancellation=True,
@@ -92,8 +99,7 @@ async def fake_apiserver(folder: Path, port: int = 0) -> AsyncIterator[FakeApiSe
     try:
         site = web.TCPSite(runner, "127.0.0.1", port)
         await site.start()
-        fake.kubeconfig = kubeconfig_for(folder, runner.addresses[0][1])
-        yield fake
+        yield kubeconfig_for(folder, runner.addresses[0][1])
     finally:
         await runner.cleanup()
 

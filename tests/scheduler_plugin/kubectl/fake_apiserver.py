@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.fakes.fake_kubectl import fake_kubectl
-from tests.kube.fake_apiserver import kubeconfig_for
+from tests.kube.fake_apiserver import serving
 from tests.scheduler_plugin.kubectl.snapshots import RUN
 
 
@@ -101,13 +101,5 @@ def _at(obj: Any, path: list[str]) -> Any:
 
 @asynccontextmanager
 async def fake_cluster(folder: Path, cluster: FakeCluster) -> AsyncIterator[FakeCluster]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", cluster.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        cluster.kubeconfig = kubeconfig_for(folder, runner.addresses[0][1])
+    async with serving(cluster.answer, folder) as cluster.kubeconfig:
         yield cluster
-    finally:
-        await runner.cleanup()
