@@ -8,7 +8,7 @@ from local_cluster import api_resources
 from local_cluster.apiserver import ApiServer
 
 
-class FakeApiServer(ApiServer):
+class FakeDiscovery(ApiServer):
     """Serves pods, events of two groups, and a kind in two versions."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ def kind(plural: str, name: str, *short: str, scope: str = "Namespaced") -> dict
     return {**said, "responseKind": {"kind": name}, "scope": scope}
 
 
-SERVED = api_resources.served(FakeApiServer())
+SERVED = api_resources.served(FakeDiscovery())
 
 
 def test_a_kind_has_several_names() -> None:

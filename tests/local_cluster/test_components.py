@@ -9,7 +9,6 @@ from local_cluster.components import (
     Component,
     HttpReady,
     SocketReady,
-    Workload,
     environment,
     manifest,
 )
@@ -41,13 +40,6 @@ def test_own_environment_wins() -> None:
     component = a_component(env={"NODE_NAME": "other"})
 
     assert environment(component, "node-a", "uid", Path("/k"))["NODE_NAME"] == "other"
-
-
-def test_workloads_select_the_pods_that_they_make() -> None:
-    rendered = manifest(a_component(workload=Workload.DAEMON_SET))
-
-    labels = rendered["spec"]["template"]["metadata"]["labels"]
-    assert rendered["spec"]["selector"]["matchLabels"] == labels
 
 
 def test_node_is_chosen_by_selector_so_that_schedulers_see_the_pod() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from local_cluster import fake_kubelets, fake_nodes
@@ -11,10 +10,8 @@ from local_cluster.errors import ApiError
 from local_cluster.namespaces import name_for
 from tests.local_cluster.builders import parts_of
 
-NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
-
-class FakeApiServer(ApiServer):
+class FakeWrites(ApiServer):
     """Remembers writes; leases are there already."""
 
     def __init__(self) -> None:
@@ -27,27 +24,12 @@ class FakeApiServer(ApiServer):
             raise ApiError(409, "AlreadyExists", "")
 
 
-def test_fake_nodes_are_told_from_real_ones_by_their_label() -> None:
-    assert fake_nodes.is_fake(fake_nodes.node_object("fake-0000"))
-    assert not fake_nodes.is_fake({"metadata": {"name": "node-a"}})
-
-
-def test_pods_stay_away_unless_they_tolerate_the_taint() -> None:
-    assert fake_nodes.node_object("fake-0000")["spec"]["taints"] == [fake_nodes.TAINT]
-
-
-def test_times_are_written_as_the_api_server_reads_them() -> None:
-    assert fake_nodes.renewal(NOW)["spec"]["renewTime"] == "2026-01-02T03:04:05.000678Z"
-    (condition,) = fake_nodes.ready_status(NOW)["status"]["conditions"]
-    assert condition["lastHeartbeatTime"] == "2026-01-02T03:04:05Z"
-
-
 def test_growing_keeps_the_names_that_were_there() -> None:
     assert fake_nodes.names(3)[:2] == fake_nodes.names(2)
 
 
 def test_leases_of_an_earlier_time_are_renewed_before_their_nodes_are_there_again() -> None:
-    api = FakeApiServer()
+    api = FakeWrites()
 
     fake_kubelets.ensure(api, ("fake-0000",))
 

@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from local_cluster import certificates
 from local_cluster.configurations import merged
 from local_cluster.node_parts import folders, setup_script
-from local_cluster.parts import PartSpec
 from local_cluster.plan import needs_new_cluster, planned_parts, waves
-from local_cluster.settings import CONTROL_PLANE
 from tests.local_cluster.builders import WORK_DIR, a_blueprint, parts_of, some_settings
-
-
-def document(part: PartSpec, name: str) -> Any:
-    (content,) = (text for path, text in part.files.items() if path.name == name)
-    return json.loads(content)
-
-
-def test_default_cluster_has_all_parts_and_two_nodes() -> None:
-    assert set(parts_of()) == {
-        "etcd",
-        "kube-apiserver",
-        "kube-controller-manager",
-        "kube-scheduler",
-        "kube-scheduler-moorage",
-        "kube-proxy",
-        "containerd-node-a",
-        "containerd-node-b",
-        "kubelet-node-a",
-        "kubelet-node-b",
-    }
-
-
-def test_control_plane_alone_needs_no_node() -> None:
-    assert list(parts_of(nodes=0, parts=CONTROL_PLANE)) == ["etcd", "kube-apiserver"]
 
 
 def test_parts_start_after_what_they_need() -> None:
@@ -99,37 +71,6 @@ def test_flags_of_the_settings_replace_the_tool_s_own() -> None:
     ]
 
 
-def test_gates_are_written_as_components_read_them() -> None:
-    part = parts_of(feature_gates={"B": False, "A": True})["kube-controller-manager"]
-
-    assert "--feature-gates=A=true,B=false" in part.argv
-
-
-def test_overlay_changes_the_second_scheduler_alone() -> None:
-    extender = {"urlPrefix": "http://198.18.0.1:8080", "filterVerb": "filter"}
-    overlay = {"extenders": [extender], "leaderElection": {"leaseDuration": "15s"}}
-
-    parts = parts_of(scheduler_overlay=overlay)
-    own = document(parts["kube-scheduler"], "kube-scheduler.json")
-    second = document(parts["kube-scheduler-moorage"], "kube-scheduler-moorage.json")
-
-    assert second["extenders"] == [extender]
-    assert second["leaderElection"]["leaseDuration"] == "15s"
-    assert second["leaderElection"]["resourceName"] == "kube-scheduler-moorage"
-    assert second["profiles"] == [{"schedulerName": "moorage"}]
-    assert "extenders" not in own
-
-
-def test_kubelets_use_the_same_ports_on_addresses_of_their_own() -> None:
-    parts = parts_of()
-    first = document(parts["kubelet-node-a"], "kubelet-node-a.json")
-    second = document(parts["kubelet-node-b"], "kubelet-node-b.json")
-
-    assert first["port"] == second["port"]
-    assert first["address"] != second["address"]
-    assert first["cgroupRoot"] != second["cgroupRoot"]
-
-
 def test_merging_goes_into_objects_and_replaces_lists() -> None:
     base = {"a": {"b": 1, "c": 2}, "list": [1, 2]}
 
@@ -160,20 +101,6 @@ def test_all_that_a_node_mounts_lies_in_the_work_folder_and_is_made_before() -> 
     assert sources
     assert all(source.startswith(str(WORK_DIR)) for source in sources)
     assert set(sources) - {str(node.run), str(node.boot_id)} <= made
-
-
-def test_certificates_name_what_clients_call_the_api_server() -> None:
-    addresses = a_blueprint().addresses
-
-    spec = certificates.apiserver(addresses)
-
-    assert {"kubernetes.default.svc", "10.96.0.1", str(addresses.control_plane)} <= set(spec.hosts)
-
-
-def test_each_node_has_the_identity_that_the_node_authorizer_expects() -> None:
-    spec = certificates.node("node-b", 1, a_blueprint().addresses)
-
-    assert (spec.common_name, spec.organization) == ("system:node:node-b", "system:nodes")
 
 
 def test_part_files_lie_in_the_work_folder() -> None:

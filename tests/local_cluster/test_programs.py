@@ -56,12 +56,6 @@ def test_own_sources_are_in_the_folders_that_tell_builds_apart(program: programs
     assert set(own) <= set(program.folders)
 
 
-def test_binaries_are_called_as_go_calls_them() -> None:
-    assert programs.CNI.binaries == ("host-local", "loopback", "ptp", "portmap")
-    assert programs.kubernetes("1.34").binaries == ("kubernetes", "kubectl")
-    assert programs.DISCOVERY_PEER.binaries == ("discovery-peer",)
-
-
 def test_no_two_programs_of_the_newest_module_are_written_to_one_file() -> None:
     found = [
         name
