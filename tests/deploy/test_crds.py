@@ -1,4 +1,4 @@
-"""The definitions of Akri's kinds: what Akri's own say, and four additions."""
+"""The definitions: of all that they are whole; of Akri's kinds that they say what Akri's do."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.deploy.documents import CRDS, documents_in, schema_nodes
 from tests.schema_objects import pattern_of
 
 NAMES = ("configurations.akri.sh", "instances.akri.sh")
+EACH = pytest.mark.parametrize("name", [*NAMES, "queues.moorage.dev"])
 
 
 def definition(name: str) -> Any:
@@ -48,7 +49,7 @@ def test_names_are_akris(name: str, kind: str, short_name: str) -> None:
     assert version(name)["name"] == "v0"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@EACH
 def test_every_field_has_a_type_and_a_description(name: str) -> None:
     nodes = list(schema_nodes(version(name)["schema"]["openAPIV3Schema"]))
 
@@ -58,7 +59,7 @@ def test_every_field_has_a_type_and_a_description(name: str) -> None:
     assert [path for path in undescribed if path not in values] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@EACH
 def test_schemas_are_structural(name: str) -> None:
     for path, node in schema_nodes(version(name)["schema"]["openAPIV3Schema"]):
         assert not {"properties", "additionalProperties"} <= node.keys(), path

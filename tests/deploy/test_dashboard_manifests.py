@@ -7,7 +7,6 @@ from typing import Any
 from scheduler_plugin.arguments import parse_settings
 from scheduler_plugin.asking.apiserver_snapshots import NEEDED, OPTIONAL
 from scheduler_plugin.dashboard_settings import DashboardSettings
-from scheduler_plugin.serve_settings import ServeSettings
 from tests.deploy.documents import DASHBOARD, documents_in
 from tests.e2e.rights import granted
 
@@ -84,15 +83,3 @@ def test_the_process_finds_what_the_manifests_name() -> None:
     assert (
         template["spec"]["serviceAccountName"] == of_kind("ServiceAccount")[0]["metadata"]["name"]
     )
-
-
-def test_a_plugin_that_is_told_so_answers_at_the_port_that_is_asked() -> None:
-    plugin = parse_settings(["serve", "--dashboard-address=:10265"], {})
-
-    assert isinstance(plugin, ServeSettings)
-    assert plugin.dashboard_address is not None
-    assert plugin.dashboard_address.port == settings().plugin_port
-    assert plugin.dashboard_secret == settings().secret_path
-    closed = parse_settings(["serve"], {})
-    assert isinstance(closed, ServeSettings)
-    assert closed.dashboard_address is None

@@ -14,7 +14,7 @@ from driver.running.monitoring import ready_main
 from driver.running.node_settings import NodeSettings
 from driver.running.settings import HandlerProcessSettings, SharedSettings, parse_settings
 from scheduler_plugin.asking.apiserver_snapshots import BESIDE, NEEDED, OPTIONAL
-from tests.deploy.documents import EXAMPLES, MANIFESTS, documents_in, objects_of_kind
+from tests.deploy.documents import DEPLOY, EXAMPLES, MANIFESTS, documents_in, objects_of_kind
 
 NAMESPACE = "moorage-system"
 CLUSTER_KINDS = {
@@ -63,10 +63,10 @@ def driver_settings(pod: Any) -> NodeSettings | SharedSettings:
     return settings
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_file_holds_one_kind(path: Any) -> None:
-    assert path.suffix == ".yaml"
-    assert len({document["kind"] for document in FILES[path]}) == 1
+@pytest.mark.parametrize("folder", ["manifests", "policies"])
+def test_a_file_holds_one_kind(folder: str) -> None:
+    for path, documents in documents_in(DEPLOY / folder).items():
+        assert len({document["kind"] for document in documents}) == 1, path
 
 
 def test_the_namespace_is_applied_first() -> None:
@@ -179,16 +179,6 @@ def test_bindings_name_roles_and_accounts_that_exist() -> None:
             assert {subject["namespace"] for subject in binding["subjects"]} == {NAMESPACE}
 
 
-def test_policies_are_bound_and_deny() -> None:
-    bound = {
-        binding["spec"]["policyName"]
-        for binding in objects_of_kind("ValidatingAdmissionPolicyBinding")
-        if binding["spec"]["validationActions"] == ["Deny"]
-    }
-
-    assert bound == {o["metadata"]["name"] for o in objects_of_kind("ValidatingAdmissionPolicy")}
-
-
 def test_policies_are_about_the_account_that_runs_the_driver() -> None:
     accounts = {
         "node": pod_spec("DaemonSet", "moorage-driver-node")["serviceAccountName"],
@@ -281,17 +271,6 @@ def test_pods_have_no_privileges(kind: str, name: str) -> None:
     assert context["capabilities"] == {"drop": ["ALL"]}
     assert container["image"] == "moorage:local"
     assert container["imagePullPolicy"] == "IfNotPresent"
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("DaemonSet", "moorage-driver-node"), ("Deployment", "moorage-driver-shared")],
-)
-def test_selectors_select_the_template(kind: str, name: str) -> None:
-    spec = named(kind, name)["spec"]
-
-    labels = spec["template"]["metadata"]["labels"]
-    assert spec["selector"]["matchLabels"].items() <= labels.items()
 
 
 @pytest.mark.parametrize("workload", [DAEMON, DEPLOYMENT], ids=["node", "shared"])

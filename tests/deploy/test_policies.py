@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.deploy.documents import DEPLOY, documents_in
+from tests.deploy.documents import DEPLOY, MANIFESTS, documents_in
 
 FILES = documents_in(DEPLOY / "policies")
 BINDER = "system:serviceaccount:moorage-system:scheduler-plugin"
@@ -22,8 +24,8 @@ PREEMPTIBILITY = ("moorage.dev/preemptibility", "kai.scheduler/preemptibility")
 RESOURCE_VERSIONS = ["v1", "v1beta2", "v1beta1"]
 
 
-def objects_of_kind(kind: str) -> dict[str, Any]:
-    found = (document for documents in FILES.values() for document in documents)
+def objects_of_kind(kind: str, files: Mapping[Path, list[Any]] = FILES) -> dict[str, Any]:
+    found = (document for documents in files.values() for document in documents)
     return {doc["metadata"]["name"]: doc["spec"] for doc in found if doc["kind"] == kind}
 
 
@@ -45,17 +47,13 @@ def matched(name: str) -> set[tuple[str, str]]:
     }
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_file_holds_one_kind(path: Any) -> None:
-    assert path.suffix == ".yaml"
-    assert len({document["kind"] for document in FILES[path]}) == 1
-
-
 def test_each_policy_is_bound_once_to_everything_and_denies() -> None:
-    bindings = objects_of_kind("ValidatingAdmissionPolicyBinding")
+    """Those about the driver's accounts, too."""
+    files = FILES | documents_in(MANIFESTS)
+    policies = objects_of_kind("ValidatingAdmissionPolicy", files)
 
-    assert bindings == {
-        name: {"policyName": name, "validationActions": ["Deny"]} for name in POLICIES
+    assert objects_of_kind("ValidatingAdmissionPolicyBinding", files) == {
+        name: {"policyName": name, "validationActions": ["Deny"]} for name in policies
     }
 
 

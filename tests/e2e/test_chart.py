@@ -383,23 +383,6 @@ def test_the_dashboard_is_told_what_the_plugin_is(mode: str) -> None:
         assert plugin_settings(objects).lease == found.lease
 
 
-def test_the_dashboards_account_only_reads() -> None:
-    objects = render(ALL_AROUND)
-    roles = ["moorage-dashboard", "moorage-dashboard-lease", "moorage-dashboard-tls"]
-    rules = [
-        rule
-        for o in objects
-        if o["kind"] in ("Role", "ClusterRole") and o["metadata"]["name"] in roles
-        for rule in o["rules"]
-    ]
-    written = {r for rule in rules if "create" in rule["verbs"] for r in rule["resources"]}
-    (secret,) = (rule for rule in rules if "secrets" in rule["resources"])
-
-    assert {v for rule in rules for v in rule["verbs"]} == {"get", "list", "watch", "create"}
-    assert written == {"tokenreviews", "subjectaccessreviews"}, "which store nothing"
-    assert (secret["verbs"], secret["resourceNames"]) == (["get"], ["moorage-dashboard-tls"])
-
-
 def test_another_queue_label_is_the_same_everywhere() -> None:
     objects = render({"accounting": {"queueLabel": KAIS}})
 
