@@ -126,16 +126,6 @@ async def test_an_owner_that_a_decision_kept_ends_when_that_comes_to_nothing() -
     assert heard == [claim_uid("cam")]
 
 
-@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.FAILS, Fault.LOST])
-@in_virtual_time
-async def test_a_removal_that_failed_is_tried_again(fault: Fault) -> None:
-    scene = Scene()
-    scene.add()
-    scene.server.will(fault, fault, fault)
-    async with scene.running():
-        await scene.until(lambda: scene.server.owner() == NOBODY)
-
-
 @in_virtual_time
 async def test_a_removal_whose_answer_is_lost_does_no_harm_twice() -> None:
     scene = Scene()

@@ -560,16 +560,6 @@ async def test_a_pod_is_told_each_time_in_other_words(scene: Scene) -> None:
         await until(lambda: scene.pods.told("p0") == "Fits" and told() != first)
 
 
-@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.LOST, Fault.UNANSWERED, Fault.FORBIDDEN])
-async def test_what_was_not_told_is_told_again(scene: Scene, fault: Fault) -> None:
-    scene.pods.faults["p0"].append(fault)
-    refused(scene, "p0")
-    async with scene.running():
-        await until(lambda: len(scene.pods.asked) > 1 and scene.pods.told("p0") == "Fits")
-
-    assert scene.pods.asked[:2] == ["status p0", "status p0"]
-
-
 async def test_a_pod_that_was_admitted_meanwhile_is_told_nothing(scene: Scene) -> None:
     refused(scene, "p0")
     scene.refusals.answered(pod_uid("p0"), refused=False)
