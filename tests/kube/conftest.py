@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from kube.calls.api import ApiClient, connect
-from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver
+from tests.fakes.scripted_apiserver import FakeScript, scripted
 
 
 @pytest.fixture
-async def fake(tmp_path: Path) -> AsyncIterator[FakeApiServer]:
-    async with fake_apiserver(tmp_path) as server:
+async def fake(tmp_path: Path) -> AsyncIterator[FakeScript]:
+    async with scripted(tmp_path) as server:
         yield server
 
 
 @pytest.fixture
-async def client(fake: FakeApiServer) -> AsyncIterator[ApiClient]:
+async def client(fake: FakeScript) -> AsyncIterator[ApiClient]:
     async with connect(fake.kubeconfig) as connected:
         yield connected

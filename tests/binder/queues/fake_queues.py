@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.kube.fake_apiserver import hangs, lists, says
+from tests.fakes.scripted_apiserver import hangs, lists, says
 
 
 class FakeQueues:

@@ -23,7 +23,7 @@ from scheduler_plugin.objects.bindings import BindFailed, BindRequest, Bound, Cl
 from scheduler_plugin.objects.names import CHARGES_FINALIZER, PodUid, Queue, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.fakes.fence import FakeFence
-from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, refuses, says
+from tests.fakes.scripted_apiserver import FakeScript, refuses, says, scripted
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_queue_object, a_world, put
 
 VISION = QueueName("vision")
@@ -69,7 +69,7 @@ class FakeBinder:
 class Scene:
     """A keeper of Queues between a world and an API server that are a test's."""
 
-    fake: FakeApiServer
+    fake: FakeScript
     cluster: Cluster
     writer: FinalizerWriter
     fence: FakeFence
@@ -88,11 +88,11 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         yield a_scene(fake, client)
 
 
-def a_scene(fake: FakeApiServer, client: ApiClient) -> Scene:
+def a_scene(fake: FakeScript, client: ApiClient) -> Scene:
     cluster, fence = Cluster(a_world(a_queue(), RUNNING)), FakeFence()
     writer = FinalizerWriter(client, cluster.world, fence, cluster.note_queue, SOON)
     return Scene(fake, cluster, writer, fence)

@@ -16,13 +16,13 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
 from tests.binder.queues.fake_queues import FakeQueues
 from tests.fakes.fence import FakeFence
-from tests.kube.fake_apiserver import (
-    FakeApiServer,
+from tests.fakes.scripted_apiserver import (
+    FakeScript,
     Reply,
-    fake_apiserver,
     hangs,
     lists,
     refuses,
+    scripted,
 )
 from tests.scheduler_plugin.builders import (
     a_pod,
@@ -60,7 +60,7 @@ async def test_where_one_status_is_not_taken_the_others_are_written(
     tmp_path: Path, status: int
 ) -> None:
     written = {name: asyncio.Event() for name in QUEUES}
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, failing_at_one(status, written))
         writer = QueueStatusWriter(client, a_world(*map(a_queue, QUEUES)), FakeFence(), NEVER_AGAIN)
         async with running(writer.run()), asyncio.timeout(30):
@@ -69,7 +69,7 @@ async def test_where_one_status_is_not_taken_the_others_are_written(
 
 async def test_while_the_api_server_is_away_it_is_not_asked_for_each(tmp_path: Path) -> None:
     written = {name: asyncio.Event() for name in QUEUES}
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, failing_at_one(503, written))
         writer = QueueStatusWriter(client, a_world(*map(a_queue, QUEUES)), FakeFence(), NEVER_AGAIN)
         async with running(writer.run()), asyncio.timeout(30):
@@ -86,7 +86,7 @@ async def test_an_older_definition_gets_the_status_that_it_has(tmp_path: Path) -
         unknown=frozenset({"summary", "waiting"}),
     )
     world = a_world(*(a_queue(name, onvif=(1, 2)) for name in QUEUES))
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
         writer = QueueStatusWriter(client, world, FakeFence())
         async with running(writer.run()):
@@ -104,7 +104,7 @@ async def test_a_definition_that_has_the_fields_by_now_gets_them(tmp_path: Path)
     soon = StatusSettings(plain_seconds=0.5, recount_seconds=0.1)
     queues = FakeQueues(a_queue_object("fine", onvif=(1, 2)), unknown=frozenset({"summary"}))
     world = a_world(a_queue("fine", onvif=(1, 2)))
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
         async with running(QueueStatusWriter(client, world, FakeFence(), soon).run()):
             plain = await queues.until_written(1)
@@ -123,7 +123,7 @@ async def test_pods_that_wait_for_a_moment_and_change_no_figure_cost_no_write(
     queues = FakeQueues(a_queue_object("fine", onvif=(1, 2)))
     claim = an_allocated_claim("cam", "a", queue="fine")
     world = a_world(a_queue("fine", onvif=(1, 2)), claim)
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
         writer = QueueStatusWriter(client, world, FakeFence(), seldom)
         async with running(writer.run()):
@@ -151,7 +151,7 @@ async def test_a_number_of_waiting_pods_that_stays_is_shown_soon(tmp_path: Path)
     queues = FakeQueues(*objects)
     claim = an_allocated_claim("cam", "a", queue="fine")
     world = a_world(a_queue("top"), a_queue("fine", parent="top", onvif=(1, 2)), claim)
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
         async with running(QueueStatusWriter(client, world, FakeFence(), soon).run()):
             await queues.until_written(2)
@@ -171,7 +171,7 @@ async def test_a_quota_of_more_than_there_is_becomes_a_condition_by_itself(
     world = a_world(a_queue("fine", onvif=(2, 2)))
     onvif = ResourceKey("onvif")
     world.put_configuration(onvif)
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         _always(fake, queues.reply)
         async with running(QueueStatusWriter(client, world, FakeFence(), soon).run()):
             await queues.until_written(2)
@@ -182,5 +182,5 @@ async def test_a_quota_of_more_than_there_is_becomes_a_condition_by_itself(
     assert told == [["Accepted"], ["Accepted", "QuotaExceedsDevices"], ["Accepted"]]
 
 
-def _always(fake: FakeApiServer, reply: Reply) -> None:
+def _always(fake: FakeScript, reply: Reply) -> None:
     fake.will(*[reply] * 100)

@@ -16,8 +16,8 @@ from driver.publishing.apiserver_allocations import AllocationWatch
 from kube.calls.api import ApiClient, connect
 from kube.kinds import PODS
 from kube.objects import JsonObject
+from tests.fakes.scripted_apiserver import FakeScript, hangs, lists, scripted
 from tests.kube.builders import an_object
-from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver, hangs, lists
 
 POOL = "node-a"
 
@@ -28,13 +28,13 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def fake(tmp_path: Path) -> AsyncIterator[FakeApiServer]:
-    async with fake_apiserver(tmp_path) as fake:
+async def fake(tmp_path: Path) -> AsyncIterator[FakeScript]:
+    async with scripted(tmp_path) as fake:
         yield fake
 
 
 @pytest.fixture
-async def client(fake: FakeApiServer) -> AsyncIterator[ApiClient]:
+async def client(fake: FakeScript) -> AsyncIterator[ApiClient]:
     async with connect(fake.kubeconfig) as client:
         yield client
 
@@ -58,7 +58,7 @@ async def turned_on(client: ApiClient) -> AsyncIterator[tuple[AllocationWatch, a
 
 
 async def test_what_a_claim_got_is_known_before_the_watch_brings_it(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     """The watch is silent: a claim of version 8 was written while the device was not tainted."""
     fake.will(lists(version=5), hangs, lists(version=9), lists(a_claim(8, "loop-1"), version=9))
@@ -81,7 +81,7 @@ async def test_what_a_claim_got_is_known_before_the_watch_brings_it(
 
 
 async def test_what_claims_got_is_asked_once_for_many_taints(
-    client: ApiClient, fake: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+    client: ApiClient, fake: FakeScript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apiserver_claims, "GATHER_SECONDS", 0.05)
     fake.will(lists(version=5), hangs, lists(version=5))
@@ -97,7 +97,7 @@ async def test_what_claims_got_is_asked_once_for_many_taints(
 
 
 async def test_who_is_one_of_many_asks_at_a_time_of_his_own(
-    client: ApiClient, fake: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+    client: ApiClient, fake: FakeScript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(random, "uniform", lambda _, most: most)
     fake.will(*[lists(version=5)] * 4)
@@ -117,7 +117,7 @@ async def test_who_is_one_of_many_asks_at_a_time_of_his_own(
 
 
 async def test_taints_that_go_on_do_not_keep_it_from_asking(
-    client: ApiClient, fake: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+    client: ApiClient, fake: FakeScript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apiserver_claims, "GATHER_SECONDS", 0.2)
     fake.will(lists(version=5), hangs, lists(version=5))
@@ -127,7 +127,7 @@ async def test_taints_that_go_on_do_not_keep_it_from_asking(
             await asyncio.sleep(0.01)
 
 
-async def test_it_may_be_turned_off_while_it_asks(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_it_may_be_turned_off_while_it_asks(client: ApiClient, fake: FakeScript) -> None:
     fake.will(lists(version=5), hangs, hangs, lists(version=12), hangs)
     async with turned_on(client) as (watch, changed):
         watch.renew()

@@ -14,7 +14,7 @@ from kube.calls import apiserver_access
 from kube.calls.api import KubeconfigError, UnavailableError, connect
 from kube.calls.apiserver_access import kubeconfig_access
 from kube.kinds import NODES
-from tests.kube.fake_apiserver import fake_apiserver, kubeconfig_for, says
+from tests.fakes.scripted_apiserver import kubeconfig_for, says, scripted
 
 NODE = NODES.at("n")
 
@@ -37,7 +37,7 @@ def test_a_node_s_driver_loads_nothing_of_it_without_a_kubeconfig() -> None:
 async def test_token_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apiserver_access, "REFRESH_SECONDS", 0)
     token = tmp_path / "token"
-    async with fake_apiserver(tmp_path) as fake:
+    async with scripted(tmp_path) as fake:
         port = int(fake.kubeconfig.read_text().split("127.0.0.1:")[1].split()[0])
         kubeconfig = kubeconfig_for(tmp_path, port, {"tokenFile": str(token)})
         token.write_text("one")

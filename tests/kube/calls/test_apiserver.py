@@ -22,9 +22,8 @@ from kube.calls.api import (
     connect,
 )
 from kube.kinds import CONFIG_MAPS
-from tests.kube.builders import an_object
-from tests.kube.fake_apiserver import (
-    FakeApiServer,
+from tests.fakes.scripted_apiserver import (
+    FakeScript,
     Reply,
     hangs,
     kubeconfig_for,
@@ -35,13 +34,14 @@ from tests.kube.fake_apiserver import (
     says_text,
     streams,
 )
+from tests.kube.builders import an_object
 
 A = CONFIG_MAPS.at("a", "ns")
 BRIEF = WriteOptions(timeout_seconds=0.2)
 
 
 async def test_call_carries_credentials_user_agent_and_json(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(says(an_object()))
 
@@ -56,7 +56,7 @@ async def test_call_carries_credentials_user_agent_and_json(
     assert seen.body == {"data": {}, "metadata": {"uid": "uid-a"}}
 
 
-async def test_each_verb_reaches_its_method(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_each_verb_reaches_its_method(client: ApiClient, fake: FakeScript) -> None:
     fake.will(*[says({})] * 6)
 
     await client.get(A)
@@ -79,7 +79,7 @@ async def test_each_verb_reaches_its_method(client: ApiClient, fake: FakeApiServ
 
 
 async def test_selectors_and_tokens_survive_the_way_into_the_url(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(lists(version=1, more="a+b/c==&x"), lists(version=1))
 
@@ -89,7 +89,7 @@ async def test_selectors_and_tokens_survive_the_way_into_the_url(
     assert fake.seen[1].query["continue"] == "a+b/c==&x"
 
 
-async def test_list_joins_its_pages(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_list_joins_its_pages(client: ApiClient, fake: FakeScript) -> None:
     fake.will(lists(an_object("a"), version=7, more="2"), lists(an_object("b"), version=7))
 
     found = await client.list(CONFIG_MAPS.select("ns"), page_size=1)
@@ -98,9 +98,7 @@ async def test_list_joins_its_pages(client: ApiClient, fake: FakeApiServer) -> N
     assert found.resource_version == 7
 
 
-async def test_list_that_expires_halfway_starts_again(
-    client: ApiClient, fake: FakeApiServer
-) -> None:
+async def test_list_that_expires_halfway_starts_again(client: ApiClient, fake: FakeScript) -> None:
     fake.will(
         lists(an_object("a"), version=7, more="2"),
         refuses(410, "Expired"),
@@ -112,7 +110,7 @@ async def test_list_that_expires_halfway_starts_again(
     assert found.items == (an_object("b"),)
 
 
-async def test_list_that_always_expires_is_an_error(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_list_that_always_expires_is_an_error(client: ApiClient, fake: FakeScript) -> None:
     fake.will(*[refuses(410, "Expired")] * 3)
 
     with pytest.raises(GoneError):
@@ -130,7 +128,7 @@ async def test_list_that_always_expires_is_an_error(client: ApiClient, fake: Fak
     ],
 )
 async def test_refusals_become_errors(
-    client: ApiClient, fake: FakeApiServer, reply: Reply, kind: type[ApiError], sentence: str
+    client: ApiClient, fake: FakeScript, reply: Reply, kind: type[ApiError], sentence: str
 ) -> None:
     fake.will(reply)
 
@@ -147,7 +145,7 @@ async def test_refusals_become_errors(
     ids=["reset", "silence", "garbage", "no object", "cut off"],
 )
 async def test_write_without_an_answer_may_have_happened(
-    client: ApiClient, fake: FakeApiServer, reply: Reply
+    client: ApiClient, fake: FakeScript, reply: Reply
 ) -> None:
     fake.will(reply)
 
@@ -159,7 +157,7 @@ async def test_write_without_an_answer_may_have_happened(
 
 @pytest.mark.parametrize("answers", [0, 1])
 async def test_a_lost_call_says_whether_the_server_answered_others_meanwhile(
-    client: ApiClient, fake: FakeApiServer, answers: int
+    client: ApiClient, fake: FakeScript, answers: int
 ) -> None:
     fake.will(says(an_object()), hangs, *[says(an_object())] * answers)
     await client.get(A)  # before it began
@@ -185,7 +183,7 @@ async def test_write_that_reached_nobody_has_not_happened(tmp_path: Path) -> Non
     assert not caught.value.may_have_happened
 
 
-async def test_overload_says_when_to_come_back(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_overload_says_when_to_come_back(client: ApiClient, fake: FakeScript) -> None:
     fake.will(refuses(429, "TooManyRequests", Retry_After="3"))
 
     with pytest.raises(UnavailableError) as caught:
@@ -197,7 +195,7 @@ async def test_overload_says_when_to_come_back(client: ApiClient, fake: FakeApiS
 
 @pytest.mark.parametrize("asked", ["3600", "inf", "Fri, 31 Dec 2100 23:59:59 GMT"])
 async def test_no_server_is_waited_for_longer_than_a_minute(
-    client: ApiClient, fake: FakeApiServer, asked: str
+    client: ApiClient, fake: FakeScript, asked: str
 ) -> None:
     fake.will(refuses(429, "TooManyRequests", Retry_After=asked))
 
@@ -207,7 +205,7 @@ async def test_no_server_is_waited_for_longer_than_a_minute(
     assert caught.value.retry_after_seconds == 60
 
 
-async def test_list_that_is_no_list_is_an_error(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_list_that_is_no_list_is_an_error(client: ApiClient, fake: FakeScript) -> None:
     fake.will(says({"items": []}))
 
     with pytest.raises(UnavailableError):
@@ -220,7 +218,7 @@ async def test_list_that_is_no_list_is_an_error(client: ApiClient, fake: FakeApi
     ids=["kind", "group"],
 )
 async def test_a_list_of_a_kind_without_a_definition_says_so(
-    client: ApiClient, fake: FakeApiServer, reply: Reply
+    client: ApiClient, fake: FakeScript, reply: Reply
 ) -> None:
     fake.will(reply)
 
@@ -231,7 +229,7 @@ async def test_a_list_of_a_kind_without_a_definition_says_so(
     assert raised.value.message == said
 
 
-async def test_a_kind_that_can_be_listed_is_served(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_a_kind_that_can_be_listed_is_served(client: ApiClient, fake: FakeScript) -> None:
     fake.will(lists(version=7))
 
     assert await client.serves(CONFIG_MAPS)
@@ -239,7 +237,7 @@ async def test_a_kind_that_can_be_listed_is_served(client: ApiClient, fake: Fake
 
 
 async def test_a_kind_is_missing_only_from_a_server_that_is_ready(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(refuses(404), says_text("ok"), refuses(404))
 
@@ -248,7 +246,7 @@ async def test_a_kind_is_missing_only_from_a_server_that_is_ready(
 
 
 async def test_a_server_that_has_just_been_started_may_know_a_kind_later(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     """Of custom resources it says 404 until it has read their definitions."""
     fake.will(refuses(404), says_text("not yet", status=500))
@@ -260,7 +258,7 @@ async def test_a_server_that_has_just_been_started_may_know_a_kind_later(
 
 
 async def test_who_may_not_ask_whether_a_server_is_ready_believes_what_it_lists(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(refuses(404), refuses(403), refuses(404))
 

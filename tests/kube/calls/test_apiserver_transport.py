@@ -8,7 +8,7 @@ import pytest
 
 from kube.calls.api import connect
 from kube.kinds import NODES
-from tests.kube.fake_apiserver import fake_apiserver, kubeconfig_for, says
+from tests.fakes.scripted_apiserver import kubeconfig_for, says, scripted
 
 NODE = NODES.at("n")
 
@@ -16,7 +16,7 @@ NODE = NODES.at("n")
 async def test_proxy_of_the_environment_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with fake_apiserver(tmp_path) as proxy:
+    async with scripted(tmp_path) as proxy:
         monkeypatch.setenv("http_proxy", server_of(proxy.kubeconfig))
         kubeconfig = tmp_path / "proxied"
         real = proxy.kubeconfig.read_text()
@@ -33,7 +33,7 @@ async def test_proxy_is_passed_by_where_the_environment_says_so(
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    async with fake_apiserver(tmp_path) as fake:
+    async with scripted(tmp_path) as fake:
         fake.will(says({"kind": "Node"}))
         async with connect(fake.kubeconfig) as client:
             found = await client.get(NODE)
@@ -47,7 +47,7 @@ async def test_password_of_a_netrc_file_is_not_sent(
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login someone password secret\n")
     monkeypatch.setenv("NETRC", str(netrc))
-    async with fake_apiserver(tmp_path) as fake:
+    async with scripted(tmp_path) as fake:
         port = int(server_of(fake.kubeconfig).rpartition(":")[2])
         kubeconfig = kubeconfig_for(tmp_path, port, {"token": ""})
         fake.will(says({}))

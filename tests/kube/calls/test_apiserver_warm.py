@@ -14,9 +14,9 @@ from aiohttp import connector
 from kube.calls import apiserver_warm
 from kube.calls.api import ApiClient, keep_warm
 from kube.kinds import NODES
-from tests.kube.fake_apiserver import (
+from tests.fakes.scripted_apiserver import (
     KEEPALIVE_SECONDS,
-    FakeApiServer,
+    FakeScript,
     refuses,
     resets,
     says,
@@ -68,7 +68,7 @@ class Clock:
 
 
 async def test_after_ten_rests_the_same_connection_is_used(
-    fake: FakeApiServer, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+    fake: FakeScript, client: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(monkeypatch)
     fake.will(says({}), *[VERSION] * 10, says({}))
@@ -83,7 +83,7 @@ async def test_after_ten_rests_the_same_connection_is_used(
 
 
 async def test_of_several_connections_one_is_left_after_a_rest(
-    fake: FakeApiServer, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+    fake: FakeScript, client: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(monkeypatch)
     fake.will(*[says({})] * 8, *[VERSION] * 10, says({}))
@@ -97,7 +97,7 @@ async def test_of_several_connections_one_is_left_after_a_rest(
 
 
 async def test_a_connection_that_nobody_keeps_warm_ends(
-    fake: FakeApiServer, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+    fake: FakeScript, client: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(monkeypatch)
     fake.will(says({}), says({}))
@@ -110,7 +110,7 @@ async def test_a_connection_that_nobody_keeps_warm_ends(
 
 
 async def test_one_that_died_is_replaced_by_one_that_stays(
-    fake: FakeApiServer, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+    fake: FakeScript, client: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(monkeypatch)
     fake.will(says({}), resets, VERSION, refuses(403), VERSION, says({}))
@@ -126,7 +126,7 @@ async def test_one_that_died_is_replaced_by_one_that_stays(
 
 
 async def test_a_read_on_one_that_died_is_made_on_another(
-    fake: FakeApiServer, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+    fake: FakeScript, client: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(monkeypatch)
     fake.will(says({}), VERSION, resets, says({"kind": "Node"}))
@@ -140,7 +140,7 @@ async def test_a_read_on_one_that_died_is_made_on_another(
 
 
 async def test_a_server_that_is_away_is_asked_again(
-    fake: FakeApiServer, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+    fake: FakeScript, client: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(monkeypatch)
     fake.will(says({}), resets, resets, VERSION, says({}))

@@ -14,17 +14,17 @@ from kube.calls.api import connect
 from kube.calls.apiserver_transport import KEEPALIVE_SECONDS
 from kube.kinds import NODES
 from kube.stores.api import Store, WatchSettings
-from tests.kube.builders import an_object
-from tests.kube.fake_apiserver import (
+from tests.fakes.scripted_apiserver import (
     bookmark,
     event,
-    fake_apiserver,
     hangs,
     kubeconfig_for,
     lists,
     says,
+    scripted,
     streams,
 )
+from tests.kube.builders import an_object
 
 
 class StoppingProxy:
@@ -90,7 +90,7 @@ def port_of(kubeconfig: Path) -> int:
 
 async def test_connection_behind_a_proxy_that_stops_forwarding_is_replaced(tmp_path: Path) -> None:
     settings = WatchSettings(idle_seconds=0.3, backoff=Backoff(first_seconds=0.01))
-    async with fake_apiserver(tmp_path) as fake, a_proxy(port_of(fake.kubeconfig)) as (proxy, port):
+    async with scripted(tmp_path) as fake, a_proxy(port_of(fake.kubeconfig)) as (proxy, port):
         fake.will(
             lists(version=5),
             streams(bookmark(6), then=hangs),
@@ -115,7 +115,7 @@ async def test_connection_behind_a_proxy_that_stops_forwarding_is_replaced(tmp_p
 
 async def test_kernel_asks_for_a_sign_of_life_on_every_connection(tmp_path: Path) -> None:
     """A host that vanished sends no reset; without questions its silence looks like peace."""
-    async with fake_apiserver(tmp_path) as fake:
+    async with scripted(tmp_path) as fake:
         fake.will(says({}))
         async with connect(fake.kubeconfig) as client:
             await client.get(NODES.at("n"))

@@ -15,7 +15,7 @@ import pytest
 from kube.calls.api import ApiClient
 from kube.events import apiserver_events
 from kube.events.api import Event, EventRecorder, EventType, ObjectReference
-from tests.kube.fake_apiserver import FakeApiServer, hangs, refuses, says
+from tests.fakes.scripted_apiserver import FakeScript, hangs, refuses, says
 
 
 def an_event(name: str = "pod-1") -> Event:
@@ -61,7 +61,7 @@ async def running(recorder: EventRecorder) -> AsyncIterator[None]:
 
 
 async def test_events_are_written_once_and_their_repetitions_counted(
-    client: ApiClient, fake: FakeApiServer, clock: Clock
+    client: ApiClient, fake: FakeScript, clock: Clock
 ) -> None:
     recorder = a_recorder(client)
     fake.will(says({}), says({}), says({}))
@@ -90,7 +90,7 @@ async def test_full_queue_drops_and_counts(
 
 
 async def test_event_survives_a_server_that_is_away_for_a_moment(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     recorder = a_recorder(client)
     fake.will(refuses(503), refuses(500), refuses(409, "AlreadyExists"))
@@ -104,7 +104,7 @@ async def test_event_survives_a_server_that_is_away_for_a_moment(
 
 
 async def test_repetitions_wait_until_their_event_is_created(
-    client: ApiClient, fake: FakeApiServer, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    client: ApiClient, fake: FakeScript, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apiserver_events, "SERIES_SECONDS", 0.01)
     recorder = a_recorder(client)
@@ -121,7 +121,7 @@ async def test_repetitions_wait_until_their_event_is_created(
 
 
 async def test_repetitions_of_many_series_keep_no_new_event_out(
-    client: ApiClient, fake: FakeApiServer, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    client: ApiClient, fake: FakeScript, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apiserver_events, "SERIES_SECONDS", 0.01)
     monkeypatch.setattr(apiserver_events, "SERIES_AT_ONCE", 2)
@@ -144,7 +144,7 @@ async def test_repetitions_of_many_series_keep_no_new_event_out(
 
 
 async def test_an_event_that_cannot_be_sent_delays_no_other(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     recorder = a_recorder(client)
     fake.will(says({}))
@@ -166,7 +166,7 @@ class Unwritable:
 
 
 async def test_event_that_is_refused_is_dropped_and_the_next_is_not(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     recorder = a_recorder(client)
     fake.will(refuses(403), refuses(404, "NotFound"), says({}))
@@ -180,7 +180,7 @@ async def test_event_that_is_refused_is_dropped_and_the_next_is_not(
 
 
 async def test_series_of_an_event_that_is_gone_begins_anew(
-    client: ApiClient, fake: FakeApiServer, clock: Clock
+    client: ApiClient, fake: FakeScript, clock: Clock
 ) -> None:
     recorder = a_recorder(client)
     fake.will(says({}), refuses(404, "NotFound"), says({}))

@@ -12,7 +12,7 @@ import pytest
 
 from kube.kubectl_client import Choice, KubectlClient, finished, started
 from tests.fakes.fake_kubectl import fake_kubectl
-from tests.kube.fake_apiserver import FakeApiServer, fake_apiserver
+from tests.fakes.scripted_apiserver import FakeScript, scripted
 
 T = TypeVar("T")
 
@@ -27,13 +27,13 @@ def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-async def fake(tmp_path: Path) -> AsyncIterator[FakeApiServer]:
-    async with fake_apiserver(tmp_path) as server:
+async def fake(tmp_path: Path) -> AsyncIterator[FakeScript]:
+    async with scripted(tmp_path) as server:
         yield server
 
 
 @pytest.fixture
-async def client(on_path: Path, fake: FakeApiServer) -> AsyncIterator[KubectlClient]:
+async def client(on_path: Path, fake: FakeScript) -> AsyncIterator[KubectlClient]:
     choice = Choice(fake.kubeconfig)
     with started(choice) as kubectl:
         assert kubectl

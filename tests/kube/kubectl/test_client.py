@@ -20,9 +20,8 @@ from kube.calls.api import (
 from kube.kinds import CONFIG_MAPS, PODS
 from kube.kubectl import client as client_module
 from kube.kubectl_client import Choice, KubectlClient, finished, started
-from tests.kube.builders import an_object
-from tests.kube.fake_apiserver import (
-    FakeApiServer,
+from tests.fakes.scripted_apiserver import (
+    FakeScript,
     hangs,
     kubeconfig_for,
     lists,
@@ -31,6 +30,7 @@ from tests.kube.fake_apiserver import (
     says,
     says_text,
 )
+from tests.kube.builders import an_object
 from tests.kube.kubectl.conftest import asked
 
 NOBODY_LISTENS = 1
@@ -38,7 +38,7 @@ NOBODY_LISTENS = 1
 
 
 async def test_an_object_is_read_under_its_name_and_nothing_is_written(
-    client: KubectlClient, fake: FakeApiServer
+    client: KubectlClient, fake: FakeScript
 ) -> None:
     fake.will(says(an_object()))
 
@@ -55,7 +55,7 @@ async def test_an_object_is_read_under_its_name_and_nothing_is_written(
 
 @pytest.mark.parametrize("name", ["a b", "ä", "50%", "a?b#c", "exec/../x", "a\rHost: b"])
 async def test_odd_names_stay_one_part_of_the_path(
-    name: str, client: KubectlClient, fake: FakeApiServer
+    name: str, client: KubectlClient, fake: FakeScript
 ) -> None:
     fake.will(says({}))
 
@@ -65,7 +65,7 @@ async def test_odd_names_stay_one_part_of_the_path(
 
 
 async def test_what_kubectl_refuses_by_itself_is_no_right_that_is_missing(
-    client: KubectlClient, fake: FakeApiServer
+    client: KubectlClient, fake: FakeScript
 ) -> None:
     with pytest.raises(UnavailableError, match=r"pods/pod%2Fa: kubectl refuses .*: Forbidden"):
         await asked(client.get(PODS.at("pod/a", "ns")))
@@ -73,7 +73,7 @@ async def test_what_kubectl_refuses_by_itself_is_no_right_that_is_missing(
     assert fake.seen == []
 
 
-async def test_selectors_arrive_as_they_are(client: KubectlClient, fake: FakeApiServer) -> None:
+async def test_selectors_arrive_as_they_are(client: KubectlClient, fake: FakeScript) -> None:
     fake.will(lists(version=1))
     labels = "team in (vision, ä&b),a!=b c"
 
@@ -82,7 +82,7 @@ async def test_selectors_arrive_as_they_are(client: KubectlClient, fake: FakeApi
     assert fake.seen[0].query == {"labelSelector": labels, "limit": "500"}
 
 
-async def test_pages_are_one_list(client: KubectlClient, fake: FakeApiServer) -> None:
+async def test_pages_are_one_list(client: KubectlClient, fake: FakeScript) -> None:
     fake.will(lists(an_object("a"), version=7, more="t"), lists(an_object("b"), version=7))
 
     page = await asked(client.list(CONFIG_MAPS.select()))
@@ -92,7 +92,7 @@ async def test_pages_are_one_list(client: KubectlClient, fake: FakeApiServer) ->
 
 
 async def test_a_list_that_is_gone_halfway_begins_again(
-    client: KubectlClient, fake: FakeApiServer
+    client: KubectlClient, fake: FakeScript
 ) -> None:
     fake.will(lists(an_object("old"), version=7, more="t"), refuses(410, "Expired"))
     fake.will(lists(an_object("new"), version=9))
@@ -107,7 +107,7 @@ async def test_a_list_that_is_gone_halfway_begins_again(
     [(401, UnauthorizedError), (403, ForbiddenError), (404, NotFoundError)],
 )
 async def test_a_refusal_is_the_error_that_it_is_without_kubectl(
-    status: int, kind: type[ApiError], client: KubectlClient, fake: FakeApiServer
+    status: int, kind: type[ApiError], client: KubectlClient, fake: FakeScript
 ) -> None:
     fake.will(refuses(status, "Reason"))
 
@@ -115,18 +115,14 @@ async def test_a_refusal_is_the_error_that_it_is_without_kubectl(
         await asked(client.get(CONFIG_MAPS.at("a", "ns")))
 
 
-async def test_a_kind_that_is_not_served_is_said(
-    client: KubectlClient, fake: FakeApiServer
-) -> None:
+async def test_a_kind_that_is_not_served_is_said(client: KubectlClient, fake: FakeScript) -> None:
     fake.will(says_text("404 page not found", 404))
 
     with pytest.raises(NotFoundError, match="serves no configmaps of v1"):
         await asked(client.list(CONFIG_MAPS.select()))
 
 
-async def test_a_large_answer_in_chunks_is_whole(
-    client: KubectlClient, fake: FakeApiServer
-) -> None:
+async def test_a_large_answer_in_chunks_is_whole(client: KubectlClient, fake: FakeScript) -> None:
     async def reply(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
@@ -142,9 +138,7 @@ async def test_a_large_answer_in_chunks_is_whole(
     assert len(found["data"]) == 1_000_000
 
 
-async def test_version_and_clock_are_the_servers(
-    client: KubectlClient, fake: FakeApiServer
-) -> None:
+async def test_version_and_clock_are_the_servers(client: KubectlClient, fake: FakeScript) -> None:
     fake.will(says({"gitVersion": "v1.36.3"}, Date="Sat, 21 Nov 2026 00:00:00 GMT"))
 
     server = await asked(client.server())
@@ -156,7 +150,7 @@ async def test_version_and_clock_are_the_servers(
 
 
 async def test_a_server_that_answers_too_late_is_unavailable(
-    client: KubectlClient, fake: FakeApiServer
+    client: KubectlClient, fake: FakeScript
 ) -> None:
     fake.will(says({}), hangs)
     await asked(client.get(CONFIG_MAPS.at("a", "ns")))
@@ -191,7 +185,7 @@ async def test_only_a_user_who_may_have_to_log_in_is_waited_for(
     mode: str,
     waits: bool,
     on_path: Path,
-    fake: FakeApiServer,
+    fake: FakeScript,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -211,7 +205,7 @@ async def test_only_a_user_who_may_have_to_log_in_is_waited_for(
 
 @pytest.mark.parametrize("status", [403, 404, 500])
 async def test_a_server_that_refused_has_answered(
-    status: int, client: KubectlClient, fake: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+    status: int, client: KubectlClient, fake: FakeScript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its user needs not log in any more."""
     monkeypatch.setattr(client_module, "LOGIN_SECONDS", 2.0)
@@ -226,7 +220,7 @@ async def test_a_server_that_refused_has_answered(
 
 @pytest.mark.parametrize("reply", [resets, says_text("no JSON")])
 async def test_an_answer_that_is_none_is_unavailable(
-    reply: object, client: KubectlClient, fake: FakeApiServer
+    reply: object, client: KubectlClient, fake: FakeScript
 ) -> None:
     fake.script.append(reply)  # type: ignore[arg-type]  # Two of them, which are replies.
 

@@ -16,7 +16,7 @@ import pytest
 
 from kube.kubectl import proxy
 from kube.kubectl_client import Choice, started
-from tests.kube.fake_apiserver import kubeconfig_for
+from tests.fakes.scripted_apiserver import kubeconfig_for
 
 HOLDS = """
 import signal, sys, time

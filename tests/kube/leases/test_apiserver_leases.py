@@ -12,7 +12,7 @@ from aiohttp import web
 
 from kube.calls.api import ApiClient
 from kube.leases.api import ElectionSettings, LeaderElector, LeadershipLostError, LeaseWatcher
-from tests.kube.fake_apiserver import FakeApiServer, hangs, refuses, says
+from tests.fakes.scripted_apiserver import FakeScript, hangs, refuses, says
 
 STEADY = ElectionSettings(
     lease_seconds=60, renew_deadline_seconds=30, retry_seconds=0.3, uniform=lambda: 0.5
@@ -67,7 +67,7 @@ class FakeLease:
 
 
 @pytest.fixture
-def lease(fake: FakeApiServer) -> FakeLease:
+def lease(fake: FakeScript) -> FakeLease:
     kept = FakeLease()
     fake.will(*[kept.answer] * 1000)
     return kept
@@ -200,7 +200,7 @@ async def test_lease_that_somebody_took_is_lost_at_once_and_left_alone(
 
 
 async def test_leader_without_a_server_stops_before_its_lease_ends(
-    client: ApiClient, fake: FakeApiServer, lease: FakeLease
+    client: ApiClient, fake: FakeScript, lease: FakeLease
 ) -> None:
     elector = an_elector(client, settings=BRIEF)
     left_at_the_end = []
@@ -221,7 +221,7 @@ async def test_leader_without_a_server_stops_before_its_lease_ends(
 
 
 async def test_failures_that_end_in_time_do_not_end_leadership(
-    client: ApiClient, fake: FakeApiServer, lease: FakeLease
+    client: ApiClient, fake: FakeScript, lease: FakeLease
 ) -> None:
     async def work() -> str:
         fake.script.extendleft([refuses(503), refuses(500)])
@@ -237,7 +237,7 @@ async def test_times_must_leave_room_for_each_other() -> None:
 
 
 async def test_foreign_lease_is_followed_and_failures_promise_nothing_new(
-    client: ApiClient, fake: FakeApiServer, lease: FakeLease
+    client: ApiClient, fake: FakeScript, lease: FakeLease
 ) -> None:
     watcher = LeaseWatcher(client, "l", "ns")
     assert watcher.view().holder == ""
@@ -261,7 +261,7 @@ async def test_foreign_lease_is_followed_and_failures_promise_nothing_new(
 
 
 async def test_an_outage_is_told_once_and_so_is_what_comes_after_it(
-    client: ApiClient, fake: FakeApiServer, caplog: pytest.LogCaptureFixture
+    client: ApiClient, fake: FakeScript, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A right that is missing must not pass for the outage that came before."""
     kept = FakeLease()

@@ -18,14 +18,12 @@ from kube.calls.api import ApiClient, UnavailableError, connect
 from kube.kinds import CONFIG_MAPS
 from kube.objects import ObjectKey
 from kube.stores.api import Added, Change, Deleted, Modified, Store, WatchSettings
-from tests.kube.builders import View, a_view, an_object, project
-from tests.kube.fake_apiserver import (
-    FakeApiServer,
+from tests.fakes.scripted_apiserver import (
+    FakeScript,
     Reply,
     bookmark,
     error_event,
     event,
-    fake_apiserver,
     hangs,
     kubeconfig_for,
     lists,
@@ -33,8 +31,10 @@ from tests.kube.fake_apiserver import (
     resets,
     says,
     says_text,
+    scripted,
     streams,
 )
+from tests.kube.builders import View, a_view, an_object, project
 
 A = ObjectKey("ns", "a")
 QUICK = WatchSettings(
@@ -76,7 +76,7 @@ async def reaches(store: Store[View], version: int) -> None:
 
 
 async def test_store_lists_in_pages_and_watches_from_there(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(
         lists(an_object("a", 1), version=5, more="next"),
@@ -100,7 +100,7 @@ async def test_store_lists_in_pages_and_watches_from_there(
 
 
 async def test_watch_that_ends_is_resumed_from_the_last_version(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(
         lists(version=5),
@@ -122,7 +122,7 @@ async def test_watch_that_ends_is_resumed_from_the_last_version(
     ids=["in the stream", "as the answer"],
 )
 async def test_expired_watch_is_listed_again_and_only_the_difference_is_told(
-    client: ApiClient, fake: FakeApiServer, expires: Reply
+    client: ApiClient, fake: FakeScript, expires: Reply
 ) -> None:
     fake.will(
         lists(an_object("a", 1), an_object("b", 2), an_object("c", 3), version=5),
@@ -147,7 +147,7 @@ async def test_expired_watch_is_listed_again_and_only_the_difference_is_told(
 
 
 async def test_list_that_expires_between_pages_starts_again(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(
         lists(an_object("a", 1), version=5, more="next"),
@@ -189,7 +189,7 @@ async def test_list_that_expires_between_pages_starts_again(
     ],
 )
 async def test_watch_survives_a_fault_and_loses_nothing(
-    client: ApiClient, fake: FakeApiServer, fault: Reply
+    client: ApiClient, fake: FakeScript, fault: Reply
 ) -> None:
     whole = event("ADDED", an_object("a", 6, "x"))
     fake.will(lists(version=5), fault, streams(whole, then=hangs))
@@ -203,7 +203,7 @@ async def test_watch_survives_a_fault_and_loses_nothing(
 
 
 async def test_half_open_connection_is_noticed_and_replaced(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(
         lists(version=5),
@@ -220,7 +220,7 @@ async def test_half_open_connection_is_noticed_and_replaced(
 
 
 async def test_event_that_can_never_be_read_leads_to_a_new_list(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     garbage = streams(b"garbage\n")
     fake.will(lists(version=5), *[garbage] * 5, lists(an_object("a", 6), version=7))
@@ -235,7 +235,7 @@ async def test_event_that_can_never_be_read_leads_to_a_new_list(
 
 
 async def test_server_that_answers_every_watch_with_410_is_not_listed_in_a_tight_loop(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     for version in range(5, 50):
         fake.will(lists(version=version), refuses(410, "Expired"))
@@ -248,7 +248,7 @@ async def test_server_that_answers_every_watch_with_410_is_not_listed_in_a_tight
 
 
 async def test_overloaded_server_is_left_alone_for_as_long_as_it_asks(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(refuses(429, "TooManyRequests", Retry_After="1"), lists(version=5))
     began = asyncio.get_running_loop().time()
@@ -269,7 +269,7 @@ async def test_overloaded_server_is_left_alone_for_as_long_as_it_asks(
     ],
 )
 async def test_why_nothing_is_heard_is_told(
-    client: ApiClient, fake: FakeApiServer, refusal: Reply, cause: str, forbidden: bool
+    client: ApiClient, fake: FakeScript, refusal: Reply, cause: str, forbidden: bool
 ) -> None:
     fake.will(refusal)
 
@@ -279,7 +279,7 @@ async def test_why_nothing_is_heard_is_told(
         assert store.stats.failures_in_a_row == 1
 
 
-async def test_huge_objects_arrive_whole(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_huge_objects_arrive_whole(client: ApiClient, fake: FakeScript) -> None:
     huge = "x" * 6_000_000
     fake.will(
         lists(an_object("a", 1, huge), version=5),
@@ -301,7 +301,7 @@ async def test_server_that_is_away_at_the_start_is_waited_for(tmp_path: Path) ->
         await asyncio.sleep(0.1)
         assert not store.synced.is_set()
         assert store.stats.failures_in_a_row > 0
-        async with fake_apiserver(tmp_path, port) as fake:
+        async with scripted(tmp_path, port) as fake:
             fake.will(lists(an_object(), version=5))
             async with asyncio.timeout(5):
                 await store.synced.wait()
@@ -309,7 +309,7 @@ async def test_server_that_is_away_at_the_start_is_waited_for(tmp_path: Path) ->
     assert len(store) == 1
 
 
-async def test_cancelled_store_hangs_up(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_cancelled_store_hangs_up(client: ApiClient, fake: FakeScript) -> None:
     fake.will(lists(version=5), streams(bookmark(6), then=hangs))
 
     async with running(a_store(client)) as store:
@@ -319,7 +319,7 @@ async def test_cancelled_store_hangs_up(client: ApiClient, fake: FakeApiServer) 
 
 
 async def test_odd_objects_are_counted_and_logged_and_the_rest_goes_on(
-    client: ApiClient, fake: FakeApiServer, caplog: pytest.LogCaptureFixture
+    client: ApiClient, fake: FakeScript, caplog: pytest.LogCaptureFixture
 ) -> None:
     fake.will(
         lists(an_object("a", 1, "odd"), an_object("b", 2), {"no": "metadata"}, version=5),
@@ -340,7 +340,7 @@ async def test_odd_objects_are_counted_and_logged_and_the_rest_goes_on(
     assert "key=ns/c" in caplog.text
 
 
-async def test_history_that_went_back_is_followed(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_history_that_went_back_is_followed(client: ApiClient, fake: FakeScript) -> None:
     fake.will(
         lists(an_object("a", 90, "x"), an_object("b", 95), version=100),
         refuses(410, "Expired"),
@@ -352,7 +352,7 @@ async def test_history_that_went_back_is_followed(client: ApiClient, fake: FakeA
         await eventually(lambda: list(store) == [a_view("a", "restored"), a_view("c")])
 
 
-async def test_waiting_for_a_version_ends_in_time(client: ApiClient, fake: FakeApiServer) -> None:
+async def test_waiting_for_a_version_ends_in_time(client: ApiClient, fake: FakeScript) -> None:
     fake.will(lists(version=5), streams(bookmark(6), then=hangs))
 
     async with running(a_store(client)) as store:
@@ -362,7 +362,7 @@ async def test_waiting_for_a_version_ends_in_time(client: ApiClient, fake: FakeA
 
 
 async def test_catching_up_lists_beside_the_watch_what_that_does_not_show(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(
         lists(an_object("a", 1), an_object("b", 2), version=5),
@@ -381,7 +381,7 @@ async def test_catching_up_lists_beside_the_watch_what_that_does_not_show(
 
 
 async def test_catching_up_lists_nothing_if_the_watch_is_quick(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(lists(version=5), streams(event("ADDED", an_object("a", 9)), then=hangs))
     fake.will(lists(version=9))
@@ -394,7 +394,7 @@ async def test_catching_up_lists_nothing_if_the_watch_is_quick(
 
 
 async def test_list_beside_the_watch_gives_way_to_a_list_of_the_watch(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     gone = asyncio.Event()
 
@@ -424,7 +424,7 @@ async def test_list_beside_the_watch_gives_way_to_a_list_of_the_watch(
 
 
 async def test_catching_up_says_when_it_takes_too_long_or_nobody_answers(
-    client: ApiClient, fake: FakeApiServer
+    client: ApiClient, fake: FakeScript
 ) -> None:
     fake.will(lists(version=5), hangs, lists(version=9), hangs, refuses(503))
 

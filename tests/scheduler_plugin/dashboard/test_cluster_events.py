@@ -18,7 +18,7 @@ from scheduler_plugin.dashboard.cluster_events import ClusterEvents
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
 from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.recent_events import Recent
-from tests.kube.fake_apiserver import event, fake_apiserver, hangs, lists, refuses, streams
+from tests.fakes.scripted_apiserver import event, hangs, lists, refuses, scripted, streams
 from tests.scheduler_plugin.builders import SETTINGS
 
 
@@ -63,7 +63,7 @@ async def test_events_are_added_but_for_those_of_pods_at_the_gate(tmp_path: Path
         {**an_event("waits", TIME), "action": "Admit"},
     )
     news = an_event("news", TIME, version=6)
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         fake.will(lists(*listed, version=5), streams(event("ADDED", news), then=hangs))
         async with reading(client, recent):
             async with asyncio.timeout(5):
@@ -76,7 +76,7 @@ async def test_events_are_added_but_for_those_of_pods_at_the_gate(tmp_path: Path
 
 
 async def test_where_they_cannot_be_read_it_is_said(tmp_path: Path) -> None:
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         fake.will(*[refuses(403, "Forbidden")] * 20)
         found = ClusterEvents(client, Recent())
         assert found.why_not() == ""
@@ -93,7 +93,7 @@ async def test_while_nobody_looks_nothing_is_asked_and_the_first_look_has_them(
     tmp_path: Path,
 ) -> None:
     recent = Recent()
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         fake.will(lists(an_event("first", TIME), version=5))
         snapshots = Snapshots(World(SETTINGS), recent)
         snapshots.cluster_events = ClusterEvents(client, recent)
@@ -114,7 +114,7 @@ async def test_once_nobody_looks_any_more_they_are_not_followed(
 ) -> None:
     for name in ("LEAST_SECONDS", "MOST_SECONDS", "WATCHED_SECONDS"):
         monkeypatch.setattr(cluster_snapshots, name, 0.05)
-    async with fake_apiserver(tmp_path) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
         fake.will(lists(version=5), streams(then=hangs))
         snapshots = Snapshots(World(SETTINGS), Recent())
         snapshots.cluster_events = ClusterEvents(client, Recent())

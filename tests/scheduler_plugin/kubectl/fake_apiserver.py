@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.fakes.fake_kubectl import fake_kubectl
-from tests.kube.fake_apiserver import serving
+from tests.fakes.scripted_apiserver import serving
 from tests.scheduler_plugin.kubectl.snapshots import RUN
 
 

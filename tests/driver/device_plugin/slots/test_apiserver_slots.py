@@ -12,7 +12,7 @@ from driver.api import InstanceName
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
 from kube.calls.api import connect
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, NODE_A, an_instance_object
-from tests.kube.fake_apiserver import event, fake_apiserver, hangs, lists, says, streams
+from tests.fakes.scripted_apiserver import event, hangs, lists, says, scripted, streams
 
 
 def a_version(number: int, name: str = CAMERA_1, namespace: str = "a") -> dict[str, Any]:
@@ -30,7 +30,7 @@ async def followed(folder: Path, *events: bytes) -> AsyncIterator[SlotObjects]:
     """Two cameras, of which one is in two namespaces; then what the watch brings; then 9."""
     found = [a_version(1), a_version(2, namespace="b"), a_version(3, CAMERA_2)]
     last = event("MODIFIED", a_version(9, CAMERA_2))
-    async with fake_apiserver(folder) as fake, connect(fake.kubeconfig) as client:
+    async with scripted(folder) as fake, connect(fake.kubeconfig) as client:
         fake.will(lists(*found, version=3), streams(*events, last, then=hangs))
         slots, seen = SlotObjects(client, NODE_A), asyncio.Event()
         task = asyncio.create_task(slots.store.run())

@@ -38,7 +38,7 @@ class Seen:
 
 
 @dataclass
-class FakeApiServer:
+class FakeScript:
     """Replies in the order of its script; when that is over, requests are left waiting."""
 
     script: deque[Reply] = field(default_factory=deque)
@@ -78,8 +78,8 @@ class FakeApiServer:
 
 
 @asynccontextmanager
-async def fake_apiserver(folder: Path, port: int = 0) -> AsyncIterator[FakeApiServer]:
-    fake = FakeApiServer()
+async def scripted(folder: Path, port: int = 0) -> AsyncIterator[FakeScript]:
+    fake = FakeScript()
     async with serving(fake.answer, folder, port) as fake.kubeconfig:
         yield fake
 
