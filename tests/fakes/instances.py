@@ -12,6 +12,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from driver.api import NODE_LABEL
+from driver.instances.stored.objects import StoredInstance, stored_instance
 from kube.calls.api import ConflictError, InvalidError, NotFoundError, Preconditions
 from kube.resources import ObjectPath
 from tests.fakes.killed import KilledError
@@ -206,6 +208,28 @@ class FakeInstanceServer:
             else:
                 place[leaf[1]] = value
         return {"metadata": metadata, "spec": spec}
+
+
+class FakeInstanceStore:
+    """What a node, or a process that is on none, has seen of the API server.
+
+    Attributes:
+        bodies: Those of the node and those of no node, as it saw them last.
+    """
+
+    def __init__(self, node: str = "") -> None:
+        self._nodes = ("", node)
+        self.bodies: list[dict[str, Any]] = []
+
+    def see(self, bodies: list[dict[str, Any]]) -> None:
+        self.bodies = [b for b in bodies if b["metadata"]["labels"][NODE_LABEL] in self._nodes]
+
+    def note(self, body: dict[str, Any]) -> None:
+        others = [b for b in self.bodies if b["metadata"]["name"] != body["metadata"]["name"]]
+        self.bodies = [*others, body]
+
+    def __iter__(self) -> Iterator[StoredInstance]:
+        return map(stored_instance, self.bodies)
 
 
 def _nodes(found: _Object) -> list[str]:

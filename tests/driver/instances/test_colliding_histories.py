@@ -9,7 +9,7 @@ write from views that may be old, and may be killed between any two writes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -18,16 +18,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from driver.api import DEVICE_DIGEST, NODE_LABEL, InstanceName, NodeName
+from driver.api import DEVICE_DIGEST, InstanceName, NodeName
 from driver.devices import device_digest, device_hash
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.instances.node_instances import NodeInstances
-from driver.instances.stored.objects import StoredInstance, stored_instance
 from kube.calls.api import ApiClient, ConflictError, NotFoundError
 from tests.driver.builders import a_device
 from tests.driver.colliding_devices import COLLIDING, colliding
 from tests.driver.instances.test_inventory import a_verdict
-from tests.fakes.instances import FakeInstanceServer
+from tests.fakes.instances import FakeInstanceServer, FakeInstanceStore
 from tests.fakes.killed import KilledError
 
 A, B, C = map(NodeName, ("node-a", "node-b", "node-c"))
@@ -38,25 +37,6 @@ nodes = st.sampled_from([A, B, C])
 kills = st.sampled_from([None, None, None, 0, 1, 2])
 
 
-class FakeStore:
-    """What a node has seen of the API server."""
-
-    def __init__(self, node: NodeName) -> None:
-        self._node = node
-        self.bodies: list[dict[str, Any]] = []
-
-    def see(self, bodies: list[dict[str, Any]]) -> None:
-        labels = ("", self._node)
-        self.bodies = [b for b in bodies if b["metadata"]["labels"][NODE_LABEL] in labels]
-
-    def __iter__(self) -> Iterator[StoredInstance]:
-        return map(stored_instance, self.bodies)
-
-    def note(self, body: dict[str, Any]) -> None:
-        others = [b for b in self.bodies if b["metadata"]["name"] != body["metadata"]["name"]]
-        self.bodies = [*others, body]
-
-
 class FakeNode:
     """One node's driver."""
 
@@ -65,7 +45,7 @@ class FakeNode:
         self.shared: set[str] = set()
         self.has_local = False
         self.local = LOCAL.get(name, "")
-        self.store = FakeStore(name)
+        self.store = FakeInstanceStore(name)
         self.start()
 
     def start(self, on_taken: Callable[[], None] = lambda: None) -> None:

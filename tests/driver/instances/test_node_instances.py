@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pytest
@@ -12,48 +12,34 @@ from driver.api import ConfigurationName
 from driver.instances import node_instances
 from driver.instances.inventory import Heard, Inventory, inventory_of
 from driver.instances.node_instances import NodeInstances, Times
-from driver.instances.stored.objects import StoredInstance, stored_instance
 from kube.calls.api import ApiClient, UnavailableError
-from kube.objects import JsonObject, ObjectKey
+from kube.objects import ObjectKey
 from kube.resources import ObjectPath
 from kube.stores.api import Deleted
 from tests.driver.builders import NODE, a_device
 from tests.driver.instances.test_inventory import a_verdict
+from tests.fakes.instances import FakeInstanceServer, FakeInstanceStore
 
 
-class FakeServer:
-    """Takes Instances, and lets a test do something after each."""
+class WatchedServer(FakeInstanceServer):
+    """Lets a test do something after each write, or has it fail."""
 
     def __init__(self) -> None:
-        self.stored: dict[str, JsonObject] = {}
+        super().__init__()
         self.after: Callable[[], None] = lambda: None
         self.fails: Callable[[str], bool] = lambda _: False
 
-    async def apply(self, path: ObjectPath, body: Mapping[str, Any], **_: Any) -> JsonObject:
+    async def apply(self, path: ObjectPath, body: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         if self.fails(path.name):
             raise UnavailableError("away")
-        uid, version = f"uid-of-{path.name}", str(len(self.stored) + 1)
-        metadata = {**body["metadata"], "uid": uid, "resourceVersion": version}
-        self.stored[path.name] = {**body, "metadata": metadata}
+        stored = await super().apply(path, body, **more)
         self.after()
-        return self.stored[path.name]
+        return stored
 
     def configurations(self) -> list[str]:
         """Of the Instances, in the order of their writes."""
-        return [str(body["spec"]["configurationName"]) for body in self.stored.values()]
-
-
-class FakeStore:
-    """What a node has seen of the API server: the answers to its writes."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, StoredInstance] = {}
-
-    def note(self, body: JsonObject) -> None:
-        self.found[body["metadata"]["name"]] = stored_instance(body)
-
-    def __iter__(self) -> Iterator[StoredInstance]:
-        return iter(self.found.values())
+        bodies = sorted(self.bodies(), key=lambda body: int(body["metadata"]["resourceVersion"]))
+        return [str(body["spec"]["configurationName"]) for body in bodies]
 
 
 def an_inventory(**devices: int) -> Inventory:
@@ -70,50 +56,50 @@ def an_inventory(**devices: int) -> Inventory:
 
 
 @pytest.fixture
-def server() -> FakeServer:
-    return FakeServer()
+def server() -> WatchedServer:
+    return WatchedServer()
 
 
 @pytest.fixture
-async def instances(server: FakeServer) -> NodeInstances:
+async def instances(server: WatchedServer) -> NodeInstances:
     made = NodeInstances(cast(ApiClient, server), NODE)
-    made.store = cast(Any, FakeStore())
+    made.store = cast(Any, FakeInstanceStore())
     return made
 
 
 async def test_few_of_one_are_written_among_the_first_beside_many_of_another(
-    server: FakeServer, instances: NodeInstances
+    server: WatchedServer, instances: NodeInstances
 ) -> None:
     instances.decide(an_inventory(many=300, one=1))
 
     await instances.reconcile()
 
     assert server.configurations().index("one") < node_instances.WRITES_A_STEP
-    assert len(server.stored) == 301
+    assert server.made == 301
 
 
 async def test_what_is_new_is_written_before_the_rest_of_what_was_decided_before(
-    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+    server: WatchedServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_instances, "TIMES", Times(shortest_write=0.0))
     instances.decide(an_inventory(many=300))
 
     def one_comes() -> None:
-        if len(server.stored) == 40:
+        if server.made == 40:
             instances.decide(an_inventory(many=300, one=1))
 
     server.after = one_comes
     await instances.reconcile()
-    assert len(server.stored) < 40 + 2 * node_instances.WRITES_A_STEP
+    assert server.made < 40 + 2 * node_instances.WRITES_A_STEP
 
     await instances.reconcile()
 
     assert server.configurations().index("one") < 40 + 3 * node_instances.WRITES_A_STEP
-    assert len(server.stored) == 301
+    assert server.made == 301
 
 
 async def test_decisions_that_never_end_keep_nobody_from_being_written(
-    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+    server: WatchedServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_instances, "TIMES", Times(shortest_write=0.0))
     server.after = lambda: instances.decide(an_inventory(many=300))
@@ -122,11 +108,11 @@ async def test_decisions_that_never_end_keep_nobody_from_being_written(
     for _ in range(300 // node_instances.WRITES_A_STEP + 1):
         await instances.reconcile()
 
-    assert len(server.stored) == 300
+    assert server.made == 300
 
 
 async def test_no_instance_is_begun_while_slices_are_written(
-    server: FakeServer, instances: NodeInstances
+    server: WatchedServer, instances: NodeInstances
 ) -> None:
     instances.decide(an_inventory(many=10))
 
@@ -134,14 +120,14 @@ async def test_no_instance_is_begun_while_slices_are_written(
         writing = asyncio.create_task(instances.reconcile())
         for _ in range(20):
             await asyncio.sleep(0)
-        assert server.stored == {}
+        assert server.made == 0
     await writing
 
-    assert len(server.stored) == 10
+    assert server.made == 10
 
 
 async def test_slices_that_are_written_without_end_stop_no_instance(
-    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+    server: WatchedServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_instances, "TIMES", Times(longest_yield=0.0))
     instances.decide(an_inventory(many=40))
@@ -149,11 +135,11 @@ async def test_slices_that_are_written_without_end_stop_no_instance(
     with instances.yielding():
         await instances.reconcile()
 
-    assert len(server.stored) == 40
+    assert server.made == 40
 
 
 async def test_one_that_fails_keeps_no_other_from_being_written(
-    server: FakeServer, instances: NodeInstances
+    server: WatchedServer, instances: NodeInstances
 ) -> None:
     inventory = an_inventory(many=100)
     broken = inventory.local[0].name
@@ -163,11 +149,11 @@ async def test_one_that_fails_keeps_no_other_from_being_written(
     with pytest.raises(UnavailableError):
         await instances.reconcile()
 
-    assert len(server.stored) == 99
+    assert server.made == 99
 
 
 async def test_instances_that_go_with_their_configuration_cost_no_reconcile(
-    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+    server: WatchedServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instances.decide(an_inventory(many=300, one=1))
     await instances.reconcile()
@@ -182,7 +168,7 @@ async def test_instances_that_go_with_their_configuration_cost_no_reconcile(
 
 
 async def test_what_comes_while_many_are_planned_does_not_wait_for_their_writes(
-    server: FakeServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
+    server: WatchedServer, instances: NodeInstances, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Many are planned in a thread, so that anything may come meanwhile."""
     monkeypatch.setattr(node_instances, "TIMES", Times(shortest_write=0.0))
