@@ -32,7 +32,7 @@ DEPTH = 4
 NODES = 500
 
 
-class FakeApiServer:
+class FakeLargeCluster:
     """Answers with what was encoded beforehand."""
 
     def __init__(self, claims: int, pods: int, queues: int) -> None:
@@ -183,7 +183,7 @@ def a_lease() -> dict[str, Any]:
     return named("moorage-scheduler", namespace="moorage-system") | {"spec": spec}
 
 
-async def serve(server: FakeApiServer, say: Callable[[int], None]) -> None:
+async def serve(server: FakeLargeCluster, say: Callable[[int], None]) -> None:
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.answer)
     runner = web.AppRunner(app)
@@ -198,7 +198,7 @@ def main() -> None:
     for name in ("claims", "pods", "queues"):
         parser.add_argument(f"--{name}", type=int, required=True)
     arguments = parser.parse_args()
-    server = FakeApiServer(arguments.claims, arguments.pods, arguments.queues)
+    server = FakeLargeCluster(arguments.claims, arguments.pods, arguments.queues)
     asyncio.run(serve(server, lambda port: print(port, flush=True)))
 
 

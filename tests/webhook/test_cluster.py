@@ -18,7 +18,7 @@ from webhook.cluster import Cluster
 from webhook.rules.rule_context import PodSettings
 
 
-class FakeClient:
+class FakeStartingServer:
     """An API server that starts: it cannot say at first what it serves, and serves nothing."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ def an_instance(namespace: str, version: int) -> JsonObject:
 
 
 def test_an_instance_stays_accounted_while_another_namespace_has_one_of_its_name() -> None:
-    found = Cluster(cast(ApiClient, FakeClient()), AccountingSettings(), PodSettings())
+    found = Cluster(cast(ApiClient, FakeStartingServer()), AccountingSettings(), PodSettings())
     accounted = found.rule_context.catalog.accounted_resource
     for version, namespace in enumerate(("old", "new"), start=1):
         found.instances.note(an_instance(namespace, version))
@@ -71,7 +71,7 @@ def a_stored_configuration(name: str, handler: str, *conditions: dict[str, str])
 
 def test_a_configuration_tells_nothing_of_its_own_handler() -> None:
     """Or the warning about a name that is none would be gone with the second write."""
-    found = Cluster(cast(ApiClient, FakeClient()), AccountingSettings(), PodSettings())
+    found = Cluster(cast(ApiClient, FakeStartingServer()), AccountingSettings(), PodSettings())
     missing = {"type": "HandlerRegistered", "status": "False", "message": "None on node-a."}
     found.configurations.note(a_stored_configuration("camera", "Onvif", missing))
     found.configurations.note(a_stored_configuration("usb", "barcode"))
@@ -86,7 +86,7 @@ async def test_a_kind_is_missing_although_the_server_could_not_say_so_at_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster, "BACKOFF", Backoff(0.0, 0.0))
-    client = FakeClient()
+    client = FakeStartingServer()
     found = Cluster(cast(ApiClient, client), AccountingSettings(), PodSettings())
     running = asyncio.create_task(found.run())
     for _ in range(100):

@@ -15,7 +15,7 @@ from webhook import lookups
 from webhook.lookups import CLIENT, BusyError, Lookups
 
 
-class FakeServer:
+class FakeLookups:
     """An API server that answers when a test lets it."""
 
     def __init__(self) -> None:
@@ -57,11 +57,11 @@ class FakeServer:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
+def server(monkeypatch: pytest.MonkeyPatch) -> FakeLookups:
     monkeypatch.setattr(lookups, "MOST_AT_ONCE", 4)
     monkeypatch.setattr(lookups, "MOST_OF_CLIENT", 2)
     monkeypatch.setattr(lookups, "MOST_OF_ONE", 3)
-    return FakeServer()
+    return FakeLookups()
 
 
 async def turns() -> None:
@@ -69,14 +69,14 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_is_known_is_not_read(server: FakeServer) -> None:
+async def test_what_is_known_is_not_read(server: FakeLookups) -> None:
     server.known.add("a")
 
     assert await server.find("a") == "a"
     assert not server.reads
 
 
-async def test_what_is_not_known_is_read(server: FakeServer) -> None:
+async def test_what_is_not_known_is_read(server: FakeLookups) -> None:
     server.there.add("a")
 
     assert await server.find("a") == "a"
@@ -84,7 +84,7 @@ async def test_what_is_not_known_is_read(server: FakeServer) -> None:
     assert server.reads == {"a": 1}
 
 
-async def test_what_is_absent_is_read_once_in_a_moment(server: FakeServer) -> None:
+async def test_what_is_absent_is_read_once_in_a_moment(server: FakeLookups) -> None:
     assert [await server.find("a") for _ in range(5)] == [None] * 5
     assert server.reads == {"a": 1}
 
@@ -94,7 +94,7 @@ async def test_what_is_absent_is_read_once_in_a_moment(server: FakeServer) -> No
 
 
 async def test_what_was_absent_is_found_as_soon_as_the_watch_tells_of_it(
-    server: FakeServer,
+    server: FakeLookups,
 ) -> None:
     assert await server.find("a") is None
 
@@ -105,7 +105,7 @@ async def test_what_was_absent_is_found_as_soon_as_the_watch_tells_of_it(
 
 @pytest.mark.parametrize("there", [True, False])
 async def test_many_who_ask_for_one_name_at_once_read_it_once(
-    server: FakeServer, there: bool
+    server: FakeLookups, there: bool
 ) -> None:
     """A Job's pods, for example, that all name one claim."""
     server.there = {"a"} if there else set()
@@ -119,7 +119,7 @@ async def test_many_who_ask_for_one_name_at_once_read_it_once(
 
 
 async def test_whoever_asks_for_too_many_names_is_told_and_others_are_answered(
-    server: FakeServer,
+    server: FakeLookups,
 ) -> None:
     server.may_answer.clear()
     flood = [asyncio.create_task(server.find(f"a{number}")) for number in range(3)]
@@ -138,7 +138,7 @@ async def test_whoever_asks_for_too_many_names_is_told_and_others_are_answered(
 
 
 async def test_a_stranger_who_names_many_namespaces_keeps_the_api_server_waiting_for_none(
-    server: FakeServer,
+    server: FakeLookups,
 ) -> None:
     server.may_answer.clear()
     flood = [
@@ -156,7 +156,7 @@ async def test_a_stranger_who_names_many_namespaces_keeps_the_api_server_waiting
 
 
 async def test_what_a_stranger_asks_in_the_name_of_a_namespace_is_not_charged_to_it(
-    server: FakeServer,
+    server: FakeLookups,
 ) -> None:
     server.may_answer.clear()
     flood = [
@@ -171,7 +171,7 @@ async def test_what_a_stranger_asks_in_the_name_of_a_namespace_is_not_charged_to
     assert await asyncio.gather(*flood, asked, same) == [None] * 5
 
 
-async def test_whoever_gives_up_leaves_his_place(server: FakeServer) -> None:
+async def test_whoever_gives_up_leaves_his_place(server: FakeLookups) -> None:
     server.may_answer.clear()
     for _ in range(5):
         flood = [asyncio.create_task(server.find(f"a{number}")) for number in range(3)]
@@ -185,7 +185,7 @@ async def test_whoever_gives_up_leaves_his_place(server: FakeServer) -> None:
     assert kept_in(server.lookups) == {}
 
 
-async def test_a_failure_says_nothing_about_the_name(server: FakeServer) -> None:
+async def test_a_failure_says_nothing_about_the_name(server: FakeLookups) -> None:
     server.is_away = True
     with pytest.raises(UnavailableError):
         await server.find("a")

@@ -59,7 +59,7 @@ class FakeHandler:
 
 
 @dataclass
-class FakeSource:
+class FakeHandlerSource:
     """A source whose answers the test gives."""
 
     key: str = "a"
@@ -107,7 +107,7 @@ class Listener:
 
 @asynccontextmanager
 async def discovering(
-    *handlers: FakeHandler | FakeSource,
+    *handlers: FakeHandler | FakeHandlerSource,
     sources: FakeSources | None = None,
     read: ReadProperties = lambda _: {},
 ) -> AsyncIterator[tuple[Discoveries, Listener]]:
@@ -197,7 +197,7 @@ async def test_a_handler_that_fails_is_asked_again_and_what_it_said_stays_true()
 
 
 async def test_sources_are_merged_and_the_first_that_reports_a_device_wins() -> None:
-    first, second = FakeSource("a"), FakeSource("b", shared=True)
+    first, second = FakeHandlerSource("a"), FakeHandlerSource("b", shared=True)
     async with discovering(first, second) as (discoveries, listener):
         discoveries.follow([a_configuration()])
         theirs = a_device("x", properties={"FROM": "b"}), a_device("y"), a_device("y")
@@ -213,7 +213,7 @@ async def test_sources_are_merged_and_the_first_that_reports_a_device_wins() -> 
 
 
 async def test_nothing_is_missing_before_all_who_may_have_reported_it_have_answered() -> None:
-    new, awaited = FakeSource("new"), FakeSource("old", is_awaited=True)
+    new, awaited = FakeHandlerSource("new"), FakeHandlerSource("old", is_awaited=True)
     async with discovering(new, awaited) as (discoveries, listener):
         discoveries.follow([a_configuration()])
         new.given.put_nowait((a_device("x"),))
@@ -228,7 +228,7 @@ async def test_nothing_is_missing_before_all_who_may_have_reported_it_have_answe
 
 
 async def test_the_devices_of_a_source_that_is_removed_are_gone() -> None:
-    kept, leaving = FakeSource("a"), FakeSource("b")
+    kept, leaving = FakeHandlerSource("a"), FakeHandlerSource("b")
     sources = FakeSources([kept, leaving])
     async with discovering(sources=sources) as (discoveries, listener):
         discoveries.follow([a_configuration()])
@@ -254,7 +254,7 @@ async def test_a_configuration_without_a_source_is_not_heard_and_not_waited_for(
         assert discoveries.heard == {}
         assert discoveries.complete
 
-        late = FakeSource()
+        late = FakeHandlerSource()
         sources.sources.append(late)
         discoveries.follow([a_configuration()])
         late.given.put_nowait((a_device(),))
@@ -263,7 +263,7 @@ async def test_a_configuration_without_a_source_is_not_heard_and_not_waited_for(
 
 
 async def test_a_recreated_configuration_asks_anew_and_has_nothing_of_the_old_one() -> None:
-    source = FakeSource()
+    source = FakeHandlerSource()
     async with discovering(source) as (discoveries, listener):
         discoveries.follow([a_configuration()])
         source.given.put_nowait((a_device(),))
@@ -351,7 +351,7 @@ async def test_a_source_that_answers_and_breaks_off_is_asked_less_and_less(
             return 0
 
     @dataclass
-    class Breaking(FakeSource):
+    class Breaking(FakeHandlerSource):
         enough: asyncio.Event = field(default_factory=asyncio.Event)
 
         async def answers(

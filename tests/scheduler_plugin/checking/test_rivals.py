@@ -323,7 +323,7 @@ def a_pod(uid: str = "u-1", name: str = "first", queue: str = "") -> Any:
     return {"metadata": metadata, "spec": spec}
 
 
-class FakeServer:
+class FakeEventServer:
     """An API server of Events, Leases and pods; notes what is asked of it."""
 
     def __init__(self, *events: Any) -> None:
@@ -364,7 +364,7 @@ def settings() -> CheckSettings:
 
 
 async def test_events_of_the_release_s_own_are_read_and_not_kept() -> None:
-    server = FakeServer(
+    server = FakeEventServer(
         election(*RIVAL), election("lab", "forged"), decision(OWN_POD), decision("vm")
     )
 
@@ -375,7 +375,7 @@ async def test_events_of_the_release_s_own_are_read_and_not_kept() -> None:
 
 
 async def test_where_no_other_decides_no_pod_is_read() -> None:
-    server = FakeServer(decision(OWN_POD), decision(OWN_POD))
+    server = FakeEventServer(decision(OWN_POD), decision(OWN_POD))
 
     found = await read_rivals(cast(ApiClient, server), settings(), PODS)
 
@@ -387,7 +387,7 @@ async def test_one_forged_event_keeps_no_other_from_being_looked_at() -> None:
     """Its name is any text: as a part of a path it would lead elsewhere, and be forbidden."""
     forged = decision("x")
     forged["regarding"] = {**forged["regarding"], "name": "first/log"}
-    server = FakeServer(forged, decision("vm"))
+    server = FakeEventServer(forged, decision("vm"))
 
     found = await read_rivals(cast(ApiClient, server), settings(), PODS)
 
@@ -405,7 +405,7 @@ async def test_forged_events_hide_no_other_and_cost_no_more_calls() -> None:
     for event in bound:
         event["regarding"] = {**event["regarding"], "name": "ours", "uid": "u-3"}
     rival = decision("vm", ago=timedelta(minutes=5))
-    server = FakeServer(*unconfirmed, *refusals, rival, *bound)
+    server = FakeEventServer(*unconfirmed, *refusals, rival, *bound)
     server.pods.append(a_pod("u-3", "ours", "vision"))
 
     found = await read_rivals(cast(ApiClient, server), settings(), PODS)
@@ -419,7 +419,7 @@ async def test_forged_events_hide_no_other_and_cost_no_more_calls() -> None:
 
 
 async def test_pods_that_may_not_be_listed_are_told() -> None:
-    server = FakeServer(decision("vm"))
+    server = FakeEventServer(decision("vm"))
     server.error = ForbiddenError("pods is forbidden")
 
     found = await read_rivals(cast(ApiClient, server), settings(), PODS)
@@ -429,7 +429,7 @@ async def test_pods_that_may_not_be_listed_are_told() -> None:
 
 async def test_on_a_control_plane_of_ones_own_events_of_pods_are_not_read() -> None:
     """They are as many as the cluster's pods."""
-    server = FakeServer(decision("vm"))
+    server = FakeEventServer(decision("vm"))
 
     found = await read_rivals(cast(ApiClient, server), settings(), ())
 

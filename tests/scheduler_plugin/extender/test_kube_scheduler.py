@@ -51,7 +51,7 @@ from tests.scheduler_plugin.reclaiming.devices_builders import a_node_object as 
 from tests.scheduler_plugin.reclaiming.devices_builders import a_slice_object
 
 
-class FakeLease:
+class FakeKubeSchedulerLease:
     """A Lease that is ours until a test says otherwise."""
 
     not_ours = ""
@@ -70,7 +70,7 @@ class Scene:
     """Two queues with a limit of one `onvif` each, and the extender over a fake cluster."""
 
     cluster: FakeCluster = field(default_factory=FakeCluster)
-    lease: FakeLease = field(default_factory=FakeLease)
+    lease: FakeKubeSchedulerLease = field(default_factory=FakeKubeSchedulerLease)
     now: datetime = NOW
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ SETTINGS = LeaseSettings(
 
 
 @dataclass
-class FakeLease:
+class FakeLeases:
     """An API server that has one Lease, which each read finds renewed."""
 
     holder: str = "host-a_1"
@@ -72,7 +72,7 @@ class FakeStores:
 
 @asynccontextmanager
 async def following(
-    api: FakeLease, stores: FakeStores, settings: LeaseSettings = SETTINGS
+    api: FakeLeases, stores: FakeStores, settings: LeaseSettings = SETTINGS
 ) -> AsyncIterator[KubeSchedulerLease]:
     lease = KubeSchedulerLease(cast(ApiClient, api), settings, stores.catch_up)
     task = asyncio.create_task(lease.run())
@@ -97,8 +97,8 @@ async def until(lease: KubeSchedulerLease, words: str) -> None:
 
 
 @pytest.fixture
-def api() -> FakeLease:
-    return FakeLease()
+def api() -> FakeLeases:
+    return FakeLeases()
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ async def stores() -> FakeStores:
 
 
 async def test_before_anything_was_read_nothing_may_be_written(
-    api: FakeLease, stores: FakeStores
+    api: FakeLeases, stores: FakeStores
 ) -> None:
     lease = KubeSchedulerLease(cast(ApiClient, api), SETTINGS, stores.catch_up)
 
@@ -117,7 +117,7 @@ async def test_before_anything_was_read_nothing_may_be_written(
 
 
 async def test_holder_beside_us_is_served_when_the_stores_are_there(
-    api: FakeLease, stores: FakeStores, caplog: pytest.LogCaptureFixture
+    api: FakeLeases, stores: FakeStores, caplog: pytest.LogCaptureFixture
 ) -> None:
     stores.may.clear()
     caplog.set_level("INFO")
@@ -133,7 +133,7 @@ async def test_holder_beside_us_is_served_when_the_stores_are_there(
 
 
 async def test_stores_that_fail_to_catch_up_are_asked_again(
-    api: FakeLease, stores: FakeStores
+    api: FakeLeases, stores: FakeStores
 ) -> None:
     stores.answers = [UnavailableError("away"), False]
     async with following(api, stores) as lease:
@@ -143,7 +143,7 @@ async def test_stores_that_fail_to_catch_up_are_asked_again(
 
 
 async def test_lease_that_is_not_renewed_is_never_relied_on(
-    api: FakeLease, stores: FakeStores
+    api: FakeLeases, stores: FakeStores
 ) -> None:
     """It may be a leftover of a kube-scheduler that died before this process began."""
     api.is_renewed = False
@@ -152,7 +152,7 @@ async def test_lease_that_is_not_renewed_is_never_relied_on(
 
 
 async def test_api_server_that_is_away_lets_the_lease_run_out(
-    api: FakeLease, stores: FakeStores
+    api: FakeLeases, stores: FakeStores
 ) -> None:
     api.seconds = 0.5
     async with following(api, stores) as lease:
@@ -164,7 +164,7 @@ async def test_api_server_that_is_away_lets_the_lease_run_out(
 
 
 async def test_takeover_by_another_ends_it_at_once_and_its_end_is_waited_for(
-    api: FakeLease, stores: FakeStores
+    api: FakeLeases, stores: FakeStores
 ) -> None:
     api.seconds = 0.5
     async with following(api, stores) as lease:
@@ -186,7 +186,7 @@ SELDOM = replace(SETTINGS, period_seconds=60.0)
 
 @pytest.mark.parametrize(("seconds", "is_said"), [(7.9, True), (8.0, False)])
 async def test_lease_that_is_too_short_for_some_writes_is_said(
-    api: FakeLease,
+    api: FakeLeases,
     stores: FakeStores,
     caplog: pytest.LogCaptureFixture,
     *,
@@ -201,7 +201,7 @@ async def test_lease_that_is_too_short_for_some_writes_is_said(
 
 
 async def test_who_asks_has_the_lease_read_at_once_and_when_anothers_time_ends(
-    api: FakeLease, stores: FakeStores
+    api: FakeLeases, stores: FakeStores
 ) -> None:
     api.seconds, api.holder = 0.5, "host-b_1"
     async with following(api, stores, SELDOM) as lease:
@@ -215,7 +215,7 @@ async def test_who_asks_has_the_lease_read_at_once_and_when_anothers_time_ends(
 
 
 async def test_who_asks_is_answered_as_soon_as_he_is_served(
-    api: FakeLease, stores: FakeStores
+    api: FakeLeases, stores: FakeStores
 ) -> None:
     stores.may.clear()
     async with following(api, stores) as lease:
@@ -228,7 +228,9 @@ async def test_who_asks_is_answered_as_soon_as_he_is_served(
         assert lease.why_not_ready() == ""
 
 
-async def test_who_asks_waits_for_so_long_and_no_longer(api: FakeLease, stores: FakeStores) -> None:
+async def test_who_asks_waits_for_so_long_and_no_longer(
+    api: FakeLeases, stores: FakeStores
+) -> None:
     api.holder = "host-b_1"
     async with following(api, stores, SELDOM) as lease:
         await lease.await_lease(0.05)
@@ -238,7 +240,7 @@ async def test_who_asks_waits_for_so_long_and_no_longer(api: FakeLease, stores: 
 
 @pytest.mark.parametrize("error", [NotFoundError("no Lease"), None])
 async def test_no_lease_and_nobodys_lease_say_what_must_be_on(
-    api: FakeLease, stores: FakeStores, error: ApiError | None
+    api: FakeLeases, stores: FakeStores, error: ApiError | None
 ) -> None:
     api.error, api.holder = error, ""
     async with following(api, stores) as lease:

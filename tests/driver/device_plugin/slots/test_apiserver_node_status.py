@@ -21,7 +21,7 @@ ONE, OTHER = "akri.sh/camera", "akri.sh/camera-8120fe"
 
 
 @dataclass
-class FakeApi:
+class FakeNodeApi:
     """Takes patches of one Node's status; `before` is called while each is under way."""
 
     patches: list[dict[str, int]] = field(default_factory=list)
@@ -42,7 +42,7 @@ class FakeApi:
 
 
 @asynccontextmanager
-async def running(api: FakeApi) -> AsyncIterator[NodeStatus]:
+async def running(api: FakeNodeApi) -> AsyncIterator[NodeStatus]:
     status = NodeStatus(cast(ApiClient, api), NodeName("a"))
     for resource in (ONE, OTHER):
         status.opened(resource)
@@ -56,7 +56,7 @@ async def running(api: FakeApi) -> AsyncIterator[NodeStatus]:
 
 
 async def test_lists_that_are_sent_together_are_one_patch() -> None:
-    api = FakeApi()
+    api = FakeNodeApi()
     async with running(api) as status:
         status.sent(ONE, 2)
         status.sent(OTHER, 3)
@@ -66,7 +66,7 @@ async def test_lists_that_are_sent_together_are_one_patch() -> None:
 
 
 async def test_who_waits_is_served_at_once_and_again_with_what_comes_meanwhile() -> None:
-    api = FakeApi()
+    api = FakeNodeApi()
     async with running(api) as status:
         status.sent(ONE, 2)
         await status.says(ONE, 2)
@@ -82,7 +82,7 @@ async def test_what_changes_back_while_it_is_written_is_written_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("driver.device_plugin.slots.apiserver_node_status.PACE_SECONDS", 0.01)
-    api = FakeApi()
+    api = FakeNodeApi()
     async with running(api) as status:
         status.sent(ONE, 2)
         await status.says(ONE, 2)
@@ -97,7 +97,7 @@ async def test_what_changes_back_while_it_is_written_is_written_again(
 
 
 async def test_a_list_that_says_the_same_again_is_no_patch() -> None:
-    api = FakeApi()
+    api = FakeNodeApi()
     async with running(api) as status:
         status.sent(ONE, 2)
         await status.says(ONE, 2)
@@ -109,7 +109,7 @@ async def test_a_list_that_says_the_same_again_is_no_patch() -> None:
 
 
 async def test_nobody_waits_for_a_kubelet_that_does_not_watch() -> None:
-    api = FakeApi()
+    api = FakeNodeApi()
     async with running(api) as status:
         status.closed(ONE)
 
@@ -122,7 +122,7 @@ async def test_nobody_waits_for_ever_for_a_kubelet_that_does_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("driver.device_plugin.slots.apiserver_node_status.URGENT_SECONDS", 0.01)
-    api = FakeApi()
+    api = FakeNodeApi()
     async with running(api) as status:
         await status.says(ONE, 1)
 
@@ -133,7 +133,7 @@ async def test_what_is_refused_is_left_to_the_kubelet_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)
-    api = FakeApi(refuses=True)
+    api = FakeNodeApi(refuses=True)
     async with running(api) as status:
         for healthy in (1, 2):
             status.sent(ONE, healthy)

@@ -32,7 +32,7 @@ from tests.driver.builders import a_configuration
 FORBIDDEN = ForbiddenError("secrets is forbidden", status=403, reason="Forbidden")
 
 
-class FakeApi:
+class FakeSecrets:
     """Secrets of the namespace `default` behind a door that may be shut."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class World:
     """A node's properties, and the API server."""
 
     def __init__(self, tasks: asyncio.TaskGroup) -> None:
-        self.api = FakeApi()
+        self.api = FakeSecrets()
         self.properties = NodeProperties(cast(ApiClient, self.api), tasks)
         self.followed: tuple[Configuration, ...] = ()
         self._changed = asyncio.Event()

@@ -41,7 +41,7 @@ class FakeSources:
         return self.report
 
 
-class FakeApi:
+class FakeConfigurations:
     """A store of Configurations, and a client that writes their status or fails to."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class World:
     """A node's handlers and the API server."""
 
     def __init__(self, rivals: tuple[str, ...] = (), unread: tuple[str, ...] = ()) -> None:
-        self.api, self.sources = FakeApi(), FakeSources()
+        self.api, self.sources = FakeConfigurations(), FakeSources()
         self._handlers = NodeHandlers(
             cast(ApiClient, self.api),
             NODE,
