@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
@@ -17,16 +17,14 @@ from driver.device_plugin import node_slots
 from driver.device_plugin.node_remaining_slots import NodePlace
 from driver.device_plugin.node_slots import NodeSlots
 from driver.devices import DeviceSpec
-from driver.instances.inventory import Inventory
 from driver.instances.slots.node_pods import NodePod, PodName
 from driver.instances.slots.slot_writes import SlotWrite
 from driver.plumbing.disk import Folder
-from driver.preparing.grants.device_locators import DeviceLocator
 from kube.calls.api import ApiClient
-from tests.driver.builders import a_configuration
 from tests.driver.crashes.lives import AtOnce
 from tests.driver.fake_slots import FollowedPods, FollowedSlots
-from tests.driver.slot_builders import CAMERA_1, CONFIGURATION, NODE_A, FakeInstances, a_camera
+from tests.driver.slot_builders import CAMERA_1, NODE_A, FakeInstances, a_camera
+from tests.fakes.devices import FakeDevices
 
 OWN = f"akri.sh/{CAMERA_1}"
 SLOT = f"{CAMERA_1}-0"
@@ -52,29 +50,6 @@ class StoredInstances(FakeInstances):
         self._folder.write(INSTANCES, json.dumps(list(self.bodies.values())).encode())
 
 
-class OneCamera:
-    """What discovery knows; see `node_slots.KnowsDevices`."""
-
-    claimed_instances: frozenset[str] = frozenset()
-
-    def __init__(self) -> None:
-        spec = DeviceSpec("/dev/null", "/dev/null", "rw")
-        camera = a_camera(device_specs=(spec,))
-        configuration = a_configuration(CONFIGURATION, capacity=2)
-        self.inventory = Inventory({CONFIGURATION: configuration}, (camera,), frozenset())
-        self.where = DeviceLocator((camera,), frozenset())
-
-    async def decided(self) -> None: ...
-
-    def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
-        listener(self.inventory)
-
-    def on_gone(self, listener: Callable[[], None]) -> None: ...
-
-    def on_moved(self, listener: Callable[[], None]) -> None:
-        listener()
-
-
 class _Client:
     async def merge_patch(self, *_: object, **__: object) -> dict[str, Any]:
         return {}
@@ -93,7 +68,8 @@ async def _main(root: Path, orders: Connection) -> None:
     for name, stand_in in (("SlotObjects", slots), ("NodePodObjects", pods)):
         setattr(node_slots, name, lambda *_, _found=stand_in: _found)
     place = NodePlace(NODE_A, root, root / "cdi")
-    node = NodeSlots(cast(ApiClient, _Client()), place, OneCamera(), lambda _: None)
+    devices = FakeDevices(a_camera(device_specs=(DeviceSpec("/dev/null", "/dev/null", "rw"),)))
+    node = NodeSlots(cast(ApiClient, _Client()), place, devices, lambda _: None)
     orders.send("ready")
     orders.recv()
     await node.run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,17 +17,13 @@ import pytest
 from driver.device_plugin import node_slots
 from driver.device_plugin.node_remaining_slots import NodePlace
 from driver.device_plugin.node_slots import NodeSlots
-from driver.instances.inventory import Inventory
 from driver.instances.slots.node_pods import Listing
 from driver.names import attribute_value
-from driver.preparing.grants.device_locators import DeviceLocator
 from kube.calls.api import ApiClient
 from kube.events.api import Event
-from tests.driver.builders import a_configuration
 from tests.driver.fake_slots import FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (
     CAMERA_1,
-    CONFIGURATION,
     NODE_A,
     NODE_B,
     RESOURCE,
@@ -35,6 +31,7 @@ from tests.driver.slot_builders import (
     a_camera,
 )
 from tests.fakes.device_manager import Client, FakeDeviceManager
+from tests.fakes.devices import FakeDevices
 
 OWN = f"akri.sh/{CAMERA_1}"
 SLOT = f"{CAMERA_1}-0"
@@ -43,46 +40,13 @@ HALF = {**WHOLE, SLOT: False}
 NONE = dict.fromkeys(WHOLE, False)
 
 
-class FakeDevices:
-    """What this node's discovery knows: one camera."""
-
-    def __init__(self) -> None:
-        self.camera = a_camera()
-        self.inventory = Inventory({}, (), frozenset())
-        self.claimed_instances: frozenset[str] = frozenset()
-        self.listeners: list[Callable[[Inventory], None]] = []
-        self.gone: list[Callable[[], None]] = []
-
-    async def decided(self) -> None:
-        self.decide()
-
-    @property
-    def where(self) -> DeviceLocator:
-        return DeviceLocator(self.inventory.instances, self.inventory.unheard)
-
-    def on_inventory(self, listener: Callable[[Inventory], None]) -> None:
-        self.listeners.append(listener)
-
-    def on_gone(self, listener: Callable[[], None]) -> None:
-        self.gone.append(listener)
-
-    def on_moved(self, listener: Callable[[], None]) -> None:
-        self.listeners.append(lambda _: listener())
-
-    def decide(self) -> None:
-        configuration = a_configuration(CONFIGURATION, capacity=2)
-        self.inventory = Inventory({CONFIGURATION: configuration}, (self.camera,), frozenset())
-        for listener in self.listeners:
-            listener(self.inventory)
-
-
 class Node:
     """A node's driver on the path of the device plugin, and its kubelet."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
         self.slots = FollowedSlots(FakeInstances.of(CAMERA_1))
-        self.devices = FakeDevices()
+        self.devices = FakeDevices(a_camera())
         self.events: list[Event] = []
         self.kubelet = FakeDeviceManager(root / "device-plugins")
         for name, fake in (
