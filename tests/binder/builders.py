@@ -10,7 +10,7 @@ from kube.kinds import CLAIMS, PODS
 from kube.objects import JsonObject
 from scheduler_plugin.objects.api import BindRequest, ClaimOwner
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
-from tests.binder.claim_server import QUEUE, FakeClaimServer
+from tests.fakes.claim_server import QUEUE, FakeClaimServer
 from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import a_claim_object, a_pod_object, a_result, pod_uid
 

@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 from binder.api import Binder
 from scheduler_plugin.objects.api import BindRequest, Bound, ClaimOwner, ClaimsChanged
 from tests.binder.builders import a_bind, a_binder, an_api, an_owner
-from tests.binder.claim_server import CLAIM, OWNER_POD, QUEUE, FakeClaimServer
 from tests.fakes.apiserver import Fault, Happening
+from tests.fakes.claim_server import CLAIM, OWNER_POD, QUEUE, FakeClaimServer
 from tests.fakes.killed import KilledError
 
 PODS = ("a", "b")

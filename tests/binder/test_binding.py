@@ -12,8 +12,8 @@ from kube.objects import JsonObject
 from scheduler_plugin.objects.api import BindFailed, BindRequest, Bound
 from scheduler_plugin.objects.names import QueueName
 from tests.binder.builders import NODE, a_bind, a_binder, an_api, an_owner
-from tests.binder.claim_server import CLAIM, QUEUE, FakeClaimServer
 from tests.fakes.apiserver import Fault
+from tests.fakes.claim_server import CLAIM, QUEUE, FakeClaimServer
 from tests.fakes.fence import FakeFence
 from tests.fakes.killed import KilledError
 from tests.scheduler_plugin.builders import a_claim_object, a_pod_object, a_result

@@ -13,8 +13,8 @@ from kube.objects import JsonObject
 from scheduler_plugin.objects.api import BindFailed, ClaimsChanged
 from scheduler_plugin.objects.names import PodUid
 from tests.binder.builders import a_bind, a_binder, an_api, an_owner
-from tests.binder.claim_server import CLAIM, OWNER_LEFT_AT, QUEUE, FakeClaimServer
 from tests.fakes.apiserver import Fault
+from tests.fakes.claim_server import CLAIM, OWNER_LEFT_AT, QUEUE, FakeClaimServer
 from tests.fakes.fence import FakeFence
 from tests.fakes.killed import KilledError
 from tests.scheduler_plugin.builders import a_claim_object, a_result

@@ -19,7 +19,7 @@ from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.names import ClaimUid
 from scheduler_plugin.objects.pod_objects import pod_view
 from tests.binder.builders import a_binder
-from tests.binder.claim_server import OWNER_LEFT_AT, QUEUE, FakeClaimServer
+from tests.fakes.claim_server import OWNER_LEFT_AT, QUEUE, FakeClaimServer
 from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import (
     NOW,

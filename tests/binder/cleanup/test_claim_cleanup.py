@@ -15,10 +15,10 @@ from kube.backoff import Backoff
 from kube.kinds import PODS
 from scheduler_plugin.cleanup.stale_claims import GRACE
 from scheduler_plugin.objects.names import QueueName
-from tests.binder.claim_server import CLAIM, OWNER_LEFT_AT
 from tests.binder.cleanup.cleanup_scenes import Scene
 from tests.binder.virtual_time import in_virtual_time
 from tests.fakes.apiserver import Fault, Happening
+from tests.fakes.claim_server import CLAIM, OWNER_LEFT_AT
 from tests.fakes.fence import FakeFence
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import a_pod, a_queue, a_result, admit, claim_uid, put

@@ -9,10 +9,10 @@ import pytest
 from binder.cleanup import apiserver_claim_cleanup
 from kube.kinds import CLAIMS
 from scheduler_plugin.objects.names import ClaimUid
-from tests.binder.claim_server import CLAIM, OWNER_LEFT_AT
 from tests.binder.cleanup.cleanup_scenes import Scene
 from tests.binder.virtual_time import in_virtual_time
 from tests.fakes.apiserver import Fault
+from tests.fakes.claim_server import CLAIM, OWNER_LEFT_AT
 from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, admit, claim_uid
 

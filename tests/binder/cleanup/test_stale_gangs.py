@@ -15,9 +15,9 @@ from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, STALE
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodGroupView
 from tests.binder.builders import a_binder
-from tests.binder.claim_server import FakeClaimServer
 from tests.binder.virtual_time import in_virtual_time
 from tests.fakes.apiserver import Fault
+from tests.fakes.claim_server import FakeClaimServer
 from tests.fakes.fence import FakeFence
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.builders import (

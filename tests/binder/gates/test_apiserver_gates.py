@@ -28,6 +28,7 @@ from scheduler_plugin.waiting.classes.waiting_pods import WaitingPods
 from scheduler_plugin.waiting.gates import GateKeeper
 from tests.fakes.apiserver import Fault
 from tests.fakes.fence import FakeFence
+from tests.fakes.pods import FakePods, running
 from tests.scheduler_plugin.builders import (
     NOW,
     a_pod_object,
@@ -37,7 +38,6 @@ from tests.scheduler_plugin.builders import (
     moment,
     pod_uid,
 )
-from tests.scheduler_plugin.fake_pods import FakePods, running
 
 OTHER_GATE = "example.com/hold"
 FAULTS = (Fault.FORBIDDEN, Fault.REFUSED, Fault.FAILS, Fault.LOST, Fault.UNANSWERED)

@@ -24,8 +24,8 @@ from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from tests.binder.virtual_time import in_virtual_time
 from tests.fakes.apiserver import FakeApiServer
 from tests.fakes.fence import FakeFence
+from tests.fakes.pods import FakePods, running
 from tests.scheduler_plugin.builders import NOW, a_pod_object, a_queue, a_world, moment
-from tests.scheduler_plugin.fake_pods import FakePods, running
 
 PODS = 300
 SETTINGS = GateEventSettings()

@@ -14,8 +14,9 @@ from kube.calls.api import connect
 from scheduler_plugin.accounting.figures import quota_excess
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import InstanceView
-from tests.binder.queues.fake_queues import FakeQueues
 from tests.fakes.fence import FakeFence
+from tests.fakes.pods import running
+from tests.fakes.queues import FakeQueues
 from tests.fakes.scripted_apiserver import (
     FakeScript,
     Reply,
@@ -33,7 +34,6 @@ from tests.scheduler_plugin.builders import (
     pod_uid,
     put,
 )
-from tests.scheduler_plugin.fake_pods import running
 
 QUEUES = ("broken", "fine")
 NEVER_AGAIN = StatusSettings(backoff=Backoff(first_seconds=1e9, cap_seconds=1e9))

@@ -18,6 +18,7 @@ from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from tests.binder.virtual_time import in_virtual_time
 from tests.fakes.fence import FakeFence
+from tests.fakes.pods import running
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,
@@ -27,7 +28,6 @@ from tests.scheduler_plugin.builders import (
     pod_uid,
     put,
 )
-from tests.scheduler_plugin.fake_pods import running
 
 SETTINGS = WarningSettings()
 SOON = SETTINGS.gather_seconds + SETTINGS.pause_seconds / 2

@@ -11,10 +11,10 @@ import pytest
 from kube.kinds import PODS
 from kube.shapes.times import timestamp
 from scheduler_plugin.objects.names import QueueName
-from tests.binder.claim_server import FakeClaimServer
 from tests.binder.reclaiming.test_reclaiming import Scene, a_scene, now
 from tests.binder.reclaiming.test_reclaiming_devices import DeviceScene
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.claim_server import FakeClaimServer
 from tests.scheduler_plugin.builders import NOW
 from tests.scheduler_plugin.reclaiming.devices_builders import UNSCHEDULABLE
 

@@ -26,10 +26,10 @@ from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from scheduler_plugin.reclaiming.targets import Targets
 from tests.binder.builders import a_binder
-from tests.binder.claim_server import QUEUE, FakeClaimServer
 from tests.binder.evictions.test_disruption_budgets import a_budget
 from tests.binder.virtual_time import in_virtual_time
 from tests.fakes.apiserver import RefusedError
+from tests.fakes.claim_server import QUEUE, FakeClaimServer
 from tests.fakes.fence import FakeFence
 from tests.scheduler_plugin.builders import (
     NOW,

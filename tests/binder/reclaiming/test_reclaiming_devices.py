@@ -14,9 +14,9 @@ from scheduler_plugin.objects.held_texts import names_of
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.nodes import node_view
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
-from tests.binder.claim_server import FakeClaimServer
 from tests.binder.reclaiming.test_reclaiming import Scene, now
 from tests.binder.virtual_time import in_virtual_time
+from tests.fakes.claim_server import FakeClaimServer
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim_object,

@@ -13,9 +13,9 @@ from kube.cel import processes
 from kube.cel.api import CelProcess, NotEvaluatedError, digest_of
 from kube.kinds import CLAIMS
 from kube.objects import JsonObject
-from tests.binder.claim_server import FakeClaimServer
 from tests.binder.reclaiming.test_reclaiming_devices import DeviceScene
 from tests.fakes.apiserver import RefusedError
+from tests.fakes.claim_server import FakeClaimServer
 from tests.scheduler_plugin.builders import a_claim_object, a_queue, a_request, our_class, put
 from tests.scheduler_plugin.reclaiming.devices_builders import (
     UNSCHEDULABLE,

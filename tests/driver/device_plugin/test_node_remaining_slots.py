@@ -22,7 +22,6 @@ from driver.instances.stored.objects import StoredInstance, stored_instance
 from driver.preparing.grants.device_locators import DeviceLocator
 from kube.calls.api import ApiClient
 from kube.stores.api import Store
-from tests.driver.fake_slots import Followed, FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (
     CAMERA_1,
     NODE_A,
@@ -30,6 +29,7 @@ from tests.driver.slot_builders import (
     a_camera,
 )
 from tests.driver.tasks import running, until
+from tests.fakes.slots import Followed, FollowedPods, FollowedSlots
 
 OWN, SLOT = f"akri.sh/{CAMERA_1}", f"{CAMERA_1}-0"
 USER = NodePod(PodName("default", "user"), "uid-of-user", False, {OWN: 1})

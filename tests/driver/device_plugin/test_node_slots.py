@@ -21,7 +21,6 @@ from driver.instances.slots.node_pods import Listing
 from driver.names import attribute_value
 from kube.calls.api import ApiClient
 from kube.events.api import Event
-from tests.driver.fake_slots import FollowedPods, FollowedSlots
 from tests.driver.slot_builders import (
     CAMERA_1,
     NODE_A,
@@ -32,6 +31,7 @@ from tests.driver.slot_builders import (
 )
 from tests.fakes.device_manager import Client, FakeDeviceManager
 from tests.fakes.devices import FakeDevices
+from tests.fakes.slots import FollowedPods, FollowedSlots
 
 OWN = f"akri.sh/{CAMERA_1}"
 SLOT = f"{CAMERA_1}-0"

@@ -7,7 +7,7 @@ import asyncio
 from kube.calls.api import UnavailableError
 from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups, LookupSettings
 from scheduler_plugin.objects.claims import ClaimView
-from tests.scheduler_plugin.fake_pods import running
+from tests.fakes.pods import running
 
 
 class FakeReads:

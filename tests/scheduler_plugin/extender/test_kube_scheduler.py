@@ -26,6 +26,8 @@ from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import NamespaceView, PodClaim
 from scheduler_plugin.objects.projections import is_relevant
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
+from tests.fakes.cluster import FakeBinder, FakeCluster
+from tests.fakes.pods import running
 from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
@@ -45,8 +47,6 @@ from tests.scheduler_plugin.builders import (
     their_class,
     usage,
 )
-from tests.scheduler_plugin.fake_cluster import FakeBinder, FakeCluster
-from tests.scheduler_plugin.fake_pods import running
 from tests.scheduler_plugin.reclaiming.devices_builders import a_node_object as a_ready_node
 from tests.scheduler_plugin.reclaiming.devices_builders import a_slice_object
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.listed_cluster import FakeCluster, fake_cluster
 from tests.scheduler_plugin.asking.test_snapshots import raw
 from tests.scheduler_plugin.builders import a_claim_object, a_pod_object, a_request
-from tests.scheduler_plugin.kubectl.fake_apiserver import FakeCluster, fake_cluster
 
 IMAGE = "registry.example:5000/moorage:0.1.0@sha256:abc"
 

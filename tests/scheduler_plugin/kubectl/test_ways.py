@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from tests.fakes.listed_cluster import FakeCluster, fake_cluster
 from tests.fakes.scripted_apiserver import kubeconfig_for
-from tests.scheduler_plugin.kubectl.fake_apiserver import FakeCluster, fake_cluster
 from tests.scheduler_plugin.kubectl.snapshots import RUN
 from tests.scheduler_plugin.kubectl.test_live import a_cluster
 

@@ -24,7 +24,6 @@ from driver.instances.instances import Instance
 from driver.instances.slots.node_pods import ListedDevice, Listing, PodName
 from driver.instances.slots.slot_writes import SlotWrite
 from kube.calls.api import ApiError, UnavailableError
-from tests.driver.fake_slots import FakeSlotObjects
 from tests.driver.slot_builders import (
     CAMERA_1,
     CAMERA_2,
@@ -35,6 +34,7 @@ from tests.driver.slot_builders import (
     a_camera,
     by_configuration,
 )
+from tests.fakes.slots import FakeSlotObjects
 
 IL = OfInstance(CAMERA_1)
 CL = OfConfiguration(CONFIGURATION, unique_devices=True)

@@ -22,7 +22,6 @@ from kube.calls.api import ApiError, InvalidError, UnavailableError
 from kube.events.api import Event
 from kube.objects import ObjectKey
 from kube.stores.api import Added, Deleted, Modified
-from tests.driver.fake_slots import FakeSlotObjects
 from tests.driver.slot_builders import (
     CAMERA_1,
     CAMERA_2,
@@ -33,6 +32,7 @@ from tests.driver.slot_builders import (
     an_instance_object,
 )
 from tests.driver.tasks import running, until
+from tests.fakes.slots import FakeSlotObjects
 
 RESOURCE = f"akri.sh/{CAMERA_1}"
 SLOT_0, SLOT_1 = f"{CAMERA_1}-0", f"{CAMERA_1}-1"

@@ -21,7 +21,7 @@ from scheduler_plugin.dashboard.leader.credentials import (
 )
 from tests.fakes.apiserver import Fault
 from tests.fakes.fence import FakeFence
-from tests.scheduler_plugin.dashboard.leader.leader_server import SECRET, FakeLeaderServer
+from tests.fakes.leader_server import SECRET, FakeLeaderServer
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

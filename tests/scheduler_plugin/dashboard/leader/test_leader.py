@@ -31,14 +31,14 @@ from scheduler_plugin.dashboard.leader.http_leader import CannotAskError, Leader
 from scheduler_plugin.extender.mutual_certificates import mutual_certificates
 from scheduler_plugin.objects.names import PodUid, QueueName
 from tests.fakes.fence import FakeFence
-from tests.fakes.waiting import FakeWaitingPods
-from tests.scheduler_plugin.builders import a_pod, a_world, amounts, put
-from tests.scheduler_plugin.dashboard.leader.leader_server import (
+from tests.fakes.leader_server import (
     LEADER,
     LEASE,
     SECRET,
     FakeLeaderServer,
 )
+from tests.fakes.waiting import FakeWaitingPods
+from tests.scheduler_plugin.builders import a_pod, a_world, amounts, put
 
 VISION = QueueName("vision")
 
