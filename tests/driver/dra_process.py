@@ -21,7 +21,8 @@ from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import serve
 from tests.driver.builders import NODE
-from tests.driver.claim_builders import BOOT, FakeReader, FakeSource, a_reference, some_instances
+from tests.driver.claim_builders import BOOT, a_reference, some_instances
+from tests.fakes.claims import FakeReader, FakeSource
 
 
 class Steps:

@@ -28,8 +28,9 @@ from driver.device_plugin.slots.reconciliation import SETTLED, Evidence, reconci
 from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, NodePods, PodName
 from driver.instances.slots.slot_writes import SlotWrite, is_overtaken, undo
 from driver.instances.slots.slots import InstanceSlots, by_name, instance_slots, slot_devices
-from tests.driver.slot_builders import BOTH, CONFIGURATION, ConflictError, FakeInstances, a_camera
+from tests.driver.slot_builders import BOTH, CONFIGURATION, a_camera
 from tests.fakes.killed import KilledError
+from tests.fakes.slot_instances import ConflictError, FakeInstances
 
 CAMERAS = {name: a_camera(name) for name in BOTH}
 

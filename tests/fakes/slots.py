@@ -13,7 +13,7 @@ from driver.instances.slots.slots import InstanceSlots, by_name, instance_slots
 from kube.calls.api import ApiError
 from kube.objects import ObjectKey
 from kube.stores.api import Change, Modified
-from tests.driver.slot_builders import ConflictError, FakeInstances
+from tests.fakes.slot_instances import ConflictError, FakeInstances
 
 Fault = Callable[[FakeInstances, SlotWrite], bool | ApiError | None]
 """Takes the place of a write: its outcome, or the error; None to carry it out as well."""

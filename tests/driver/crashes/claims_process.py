@@ -18,16 +18,9 @@ from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import serve
 from driver.preparing.lost_claims import Use
 from tests.driver.builders import NODE
-from tests.driver.claim_builders import (
-    BOOT,
-    FakeReader,
-    FakeSource,
-    a_reference,
-    a_result,
-    an_instance,
-    some_instances,
-)
+from tests.driver.claim_builders import BOOT, a_reference, a_result, an_instance, some_instances
 from tests.driver.crashes.lives import AtOnce
+from tests.fakes.claims import FakeReader, FakeSource
 
 KEPT, WANTED, RIVAL = a_reference(1, name="kept"), a_reference(2), a_reference(3)
 ASKED = {"env": {"FPS": "25"}, "mode": "0640"}

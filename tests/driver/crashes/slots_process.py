@@ -22,8 +22,9 @@ from driver.instances.slots.slot_writes import SlotWrite
 from driver.plumbing.disk import Folder
 from kube.calls.api import ApiClient
 from tests.driver.crashes.lives import AtOnce
-from tests.driver.slot_builders import CAMERA_1, NODE_A, FakeInstances, a_camera
+from tests.driver.slot_builders import CAMERA_1, NODE_A, a_camera
 from tests.fakes.devices import FakeDevices
+from tests.fakes.slot_instances import FakeInstances
 from tests.fakes.slots import FollowedPods, FollowedSlots
 
 OWN = f"akri.sh/{CAMERA_1}"

@@ -38,15 +38,9 @@ from driver.preparing.grants.device_locators import DeviceLocator
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from tests.driver.builders import NODE
-from tests.driver.claim_builders import (
-    FakeReader,
-    FakeSource,
-    a_reference,
-    a_result,
-    an_instance,
-    some_instances,
-)
+from tests.driver.claim_builders import a_reference, a_result, an_instance, some_instances
 from tests.driver.preparing.test_grant_histories import _tell_nobody_of_kills
+from tests.fakes.claims import FakeReader, FakeSource
 from tests.fakes.disk import Disk, FakeFolder
 from tests.fakes.killed import KilledError
 

@@ -22,13 +22,9 @@ from driver.instances.stored.objects import StoredInstance, stored_instance
 from driver.preparing.grants.device_locators import DeviceLocator
 from kube.calls.api import ApiClient
 from kube.stores.api import Store
-from tests.driver.slot_builders import (
-    CAMERA_1,
-    NODE_A,
-    FakeInstances,
-    a_camera,
-)
+from tests.driver.slot_builders import CAMERA_1, NODE_A, a_camera
 from tests.driver.tasks import running, until
+from tests.fakes.slot_instances import FakeInstances
 from tests.fakes.slots import Followed, FollowedPods, FollowedSlots
 
 OWN, SLOT = f"akri.sh/{CAMERA_1}", f"{CAMERA_1}-0"

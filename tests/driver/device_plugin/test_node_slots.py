@@ -21,16 +21,10 @@ from driver.instances.slots.node_pods import Listing
 from driver.names import attribute_value
 from kube.calls.api import ApiClient
 from kube.events.api import Event
-from tests.driver.slot_builders import (
-    CAMERA_1,
-    NODE_A,
-    NODE_B,
-    RESOURCE,
-    FakeInstances,
-    a_camera,
-)
+from tests.driver.slot_builders import CAMERA_1, NODE_A, NODE_B, RESOURCE, a_camera
 from tests.fakes.device_manager import Client, FakeDeviceManager
 from tests.fakes.devices import FakeDevices
+from tests.fakes.slot_instances import FakeInstances
 from tests.fakes.slots import FollowedPods, FollowedSlots
 
 OWN = f"akri.sh/{CAMERA_1}"

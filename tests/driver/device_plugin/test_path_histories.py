@@ -44,11 +44,10 @@ from tests.driver.slot_builders import (
     CONFIGURATION,
     NODE_A,
     NODE_B,
-    ConflictError,
-    FakeInstances,
     a_camera,
     an_instance_object,
 )
+from tests.fakes.slot_instances import ConflictError, FakeInstances
 
 CAPACITY = 3
 PLACES = Nodes({NODE_A: "host-a", NODE_B: "host-b"})

@@ -17,12 +17,8 @@ from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.kubelet_plugin import Registration, serve
 from tests.driver.builders import NODE
-from tests.driver.claim_builders import (
-    BOOT,
-    FakeReader,
-    FakeSource,
-    some_instances,
-)
+from tests.driver.claim_builders import BOOT, some_instances
+from tests.fakes.claims import FakeReader, FakeSource
 from tests.fakes.kubelet import FakeKubelet
 
 

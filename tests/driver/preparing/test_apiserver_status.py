@@ -24,16 +24,9 @@ from kube.calls.api import (
     UnavailableError,
 )
 from tests.driver.builders import NODE
-from tests.driver.claim_builders import (
-    BOOT,
-    FakeReader,
-    FakeSource,
-    a_reference,
-    a_result,
-    an_instance,
-    some_instances,
-)
+from tests.driver.claim_builders import BOOT, a_reference, a_result, an_instance, some_instances
 from tests.driver.tasks import running, until
+from tests.fakes.claims import FakeReader, FakeSource
 from tests.fakes.disk import Disk, FakeFolder
 
 

@@ -37,14 +37,13 @@ from driver.preparing.kubelet_claims import KubeletClaims
 from driver.preparing.lost_claims import Use
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
-    FakeReader,
-    FakeSource,
     a_reference,
     a_result,
     an_instance,
     records_in,
     some_instances,
 )
+from tests.fakes.claims import FakeReader, FakeSource
 from tests.fakes.disk import Disk, FakeFolder
 from tests.fakes.killed import KilledError
 

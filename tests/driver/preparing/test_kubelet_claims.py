@@ -25,14 +25,13 @@ from driver.preparing.kubelet_claims import KubeletClaims
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
-    FakeReader,
-    FakeSource,
     a_reference,
     a_result,
     an_instance,
     prepared,
     some_instances,
 )
+from tests.fakes.claims import FakeReader, FakeSource
 from tests.fakes.disk import Disk, FakeFolder
 
 WANTED, OTHER = a_reference(1), a_reference(2)

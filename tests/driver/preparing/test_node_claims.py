@@ -22,17 +22,10 @@ from driver.preparing.node_claims import NodeClaims
 from kube.calls.api import ApiClient, UnavailableError
 from kube.events.api import Event, EventType
 from tests.driver.builders import NODE
-from tests.driver.claim_builders import (
-    BOOT,
-    FakeReader,
-    FakeSource,
-    a_reference,
-    a_result,
-    an_instance,
-    some_instances,
-)
+from tests.driver.claim_builders import BOOT, a_reference, a_result, an_instance, some_instances
 from tests.driver.preparing.grants.test_renewals import a_pod
 from tests.driver.tasks import running, until
+from tests.fakes.claims import FakeReader, FakeSource
 from tests.fakes.disk import Disk, FakeFolder
 
 WANTED = a_reference(1)

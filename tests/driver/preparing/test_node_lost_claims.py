@@ -25,8 +25,6 @@ from kube.calls.api import ApiClient, UnavailableError
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
-    FakeReader,
-    FakeSource,
     a_reference,
     a_result,
     an_instance,
@@ -35,6 +33,7 @@ from tests.driver.claim_builders import (
 )
 from tests.driver.preparing.test_lost_claims import ENDING, POD, a_user
 from tests.driver.tasks import running, until
+from tests.fakes.claims import FakeReader, FakeSource
 from tests.fakes.disk import Disk, FakeFolder
 
 WANTED, OTHER = a_reference(1), a_reference(2)

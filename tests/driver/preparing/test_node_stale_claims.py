@@ -29,8 +29,6 @@ from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
     HOME,
-    FakeReader,
-    FakeSource,
     a_reference,
     a_result,
     an_instance,
@@ -40,6 +38,7 @@ from tests.driver.claim_builders import (
 from tests.driver.earlier_files import newer_cdi_file
 from tests.driver.preparing.grants.test_renewals import a_pod
 from tests.driver.tasks import running, until
+from tests.fakes.claims import FakeReader, FakeSource
 from tests.fakes.disk import Disk, FakeFolder
 from tests.fakes.pod_resources import FakePodResources
 

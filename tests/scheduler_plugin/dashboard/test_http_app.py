@@ -22,6 +22,7 @@ from scheduler_plugin.dashboard.parts import Part
 from scheduler_plugin.dashboard.recent_events import Recent
 from scheduler_plugin.objects.pods import NamespaceView
 from tests.asgi import call, parts, status_and_text
+from tests.fakes.reviewers import FakeReviewer
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim,
@@ -32,7 +33,6 @@ from tests.scheduler_plugin.builders import (
     an_allocated_claim,
     put,
 )
-from tests.scheduler_plugin.dashboard.reviewers import FakeReviewer
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

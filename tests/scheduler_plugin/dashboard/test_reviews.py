@@ -21,7 +21,7 @@ from scheduler_plugin.dashboard.apiserver_reviews import (
     Viewer,
 )
 from scheduler_plugin.dashboard.parts import Access
-from tests.scheduler_plugin.dashboard.reviewers import FakeReviewer
+from tests.fakes.reviewers import FakeReviewer
 
 
 class Clock:

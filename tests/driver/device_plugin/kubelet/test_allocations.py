@@ -30,10 +30,10 @@ from tests.driver.slot_builders import (
     CONFIGURATION,
     NODE_A,
     NODE_B,
-    FakeInstances,
     a_camera,
     by_configuration,
 )
+from tests.fakes.slot_instances import FakeInstances
 from tests.fakes.slots import FakeSlotObjects
 
 IL = OfInstance(CAMERA_1)

@@ -24,14 +24,8 @@ from driver.instances.slots.node_pods import ListedDevice, Listing, NodePod, Pod
 from driver.instances.slots.slots import InstanceSlots, by_name
 from driver.preparing.grants.device_locators import DeviceLocator
 from kube.events.api import Event
-from tests.driver.slot_builders import (
-    CAMERA_1,
-    CAMERA_2,
-    NODE_A,
-    NODE_B,
-    FakeInstances,
-    a_camera,
-)
+from tests.driver.slot_builders import CAMERA_1, CAMERA_2, NODE_A, NODE_B, a_camera
+from tests.fakes.slot_instances import FakeInstances
 
 SLOT = f"{CAMERA_1}-0"
 USER = NodePod(PodName("default", "user"), "uid-of-user", False, {f"akri.sh/{CAMERA_1}": 1})

@@ -28,10 +28,10 @@ from tests.driver.slot_builders import (
     NODE_A,
     NODE_B,
     NODE_C,
-    FakeInstances,
     an_instance_object,
 )
 from tests.driver.tasks import running, until
+from tests.fakes.slot_instances import FakeInstances
 from tests.fakes.slots import FakeSlotObjects
 
 RESOURCE = f"akri.sh/{CAMERA_1}"

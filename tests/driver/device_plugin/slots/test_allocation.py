@@ -29,12 +29,11 @@ from tests.driver.slot_builders import (
     NODE_A,
     NODE_B,
     NODE_C,
-    ConflictError,
-    FakeInstances,
     a_camera,
     an_instance_object,
     by_configuration,
 )
+from tests.fakes.slot_instances import ConflictError, FakeInstances
 
 UNIQUE = OfConfiguration(CONFIGURATION, unique_devices=True)
 PER_SLOT = OfConfiguration(CONFIGURATION, unique_devices=False)

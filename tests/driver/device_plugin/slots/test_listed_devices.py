@@ -22,12 +22,12 @@ from tests.driver.slot_builders import (
     NODE_A,
     NODE_B,
     NODE_C,
-    FakeInstances,
     an_instance_object,
     by_configuration,
     some_slots,
     two_cameras,
 )
+from tests.fakes.slot_instances import FakeInstances
 
 PLUGINS = (CONFIGURATION, CAMERA_1, CAMERA_2)
 ROWS = [

@@ -27,10 +27,10 @@ from tests.driver.slot_builders import (
     NODE_A,
     NODE_B,
     RESOURCE,
-    FakeInstances,
     an_instance_object,
     by_configuration,
 )
+from tests.fakes.slot_instances import FakeInstances
 
 SLOT, OTHER_SLOT = f"{CAMERA_1}-0", f"{CAMERA_1}-1"
 IL_RESOURCE = f"akri.sh/{CAMERA_1}"

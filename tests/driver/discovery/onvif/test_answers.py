@@ -9,7 +9,7 @@ import pytest
 from driver.discovery.onvif.cameras import connected
 from driver.discovery.onvif.devices import Facts
 from driver.discovery.onvif.http_carrier import Target, tls
-from tests.driver.discovery.onvif.loopback_cameras import ENVELOPE, FakeCamera, answer, http
+from tests.fakes.cameras import ENVELOPE, FakeCamera, answer, http
 
 CLOCK = """<d:GetSystemDateAndTimeResponse><d:SystemDateAndTime><t:LocalDateTime/><t:UTCDateTime>
 <t:Time><t:Hour>4</t:Hour><t:Minute>5</t:Minute><t:Second>6</t:Second></t:Time>

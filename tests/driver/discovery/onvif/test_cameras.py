@@ -14,7 +14,7 @@ from driver.discovery.onvif.credentials import Login
 from driver.discovery.onvif.devices import Address
 from driver.discovery.onvif.http_carrier import RefusedError, Target, UnreachableError, tls
 from driver.discovery.onvif.messages import MOST_ELEMENTS, read_xml, text_of
-from tests.driver.discovery.onvif.loopback_cameras import FLOOD, GOOD, FakeCamera, http
+from tests.fakes.cameras import FLOOD, GOOD, FakeCamera, http
 
 MULTIPART = b"HTTP/1.1 200 OK\r\nContent-Type: multipart/related; boundary=x\r\n\r\n"
 

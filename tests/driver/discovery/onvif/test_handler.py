@@ -24,7 +24,7 @@ from driver.discovery.onvif.ws_discovery_client import (
     Sender,
 )
 from driver.discovery.reach import SENDERS_ONLY, Reach, parse_networks
-from tests.driver.discovery.onvif.loopback_cameras import FLOOD, GOOD, FakeCamera, answer
+from tests.fakes.cameras import FLOOD, GOOD, FakeCamera, answer
 
 SOON = timedelta(milliseconds=1)
 HERE = Sender("127.0.0.1")

@@ -34,10 +34,10 @@ from tests.driver.slot_builders import (
     NODE_B,
     NODE_C,
     RESOURCE,
-    FakeInstances,
     by_configuration,
     some_slots,
 )
+from tests.fakes.slot_instances import FakeInstances
 
 Plan: TypeAlias = tuple[SlotWrite, ...]
 

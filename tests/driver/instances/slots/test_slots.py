@@ -26,12 +26,11 @@ from tests.driver.slot_builders import (
     NODE_A,
     NODE_B,
     RESOURCE,
-    ConflictError,
-    FakeInstances,
     an_instance_object,
     by_configuration,
     some_slots,
 )
+from tests.fakes.slot_instances import ConflictError, FakeInstances
 
 USED = {f"{CAMERA_1}-0": NODE_A, f"{CAMERA_1}-1": by_configuration(CAMERA_1, NODE_B)}
 

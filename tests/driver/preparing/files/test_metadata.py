@@ -26,8 +26,6 @@ from driver.preparing.kubelet_claims import KubeletClaims
 from tests.driver.builders import NODE
 from tests.driver.claim_builders import (
     BOOT,
-    FakeReader,
-    FakeSource,
     a_reference,
     a_result,
     an_instance,
@@ -35,6 +33,7 @@ from tests.driver.claim_builders import (
     some_instances,
 )
 from tests.driver.plumbing.writers import ROUNDS, Writers
+from tests.fakes.claims import FakeReader, FakeSource
 from tests.fakes.disk import Disk, FakeFolder
 
 WANTED = a_reference(1)
