@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from driver.api import Problem
 from kube.calls.api import UnavailableError
 from tests.asgi import status_and_body
+from tests.fakes.webhook_cluster import FakeCluster
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_claim_object,
@@ -25,7 +26,6 @@ from tests.scheduler_plugin.builders import (
 )
 from tests.webhook import test_reviews
 from tests.webhook.builders import (
-    FakeCluster,
     a_review,
     a_review_body,
     a_template,

@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from driver.device_ids import configuration_resource, instance_resource
 from driver.device_plugin.slots.allocation import OfConfiguration, OfInstance
-from tests.driver.plugin_nodes import Cluster, FakeNode, Grant, let_pass, plugin_of
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, CONFIGURATION, NODE_A, NODE_B, NODE_C
+from tests.fakes.plugin_nodes import Cluster, FakeNode, Grant, let_pass, plugin_of
 from tests.fakes.slot_instances import FakeInstances
 
 NODES = (NODE_A, NODE_B, NODE_C)
