@@ -2,7 +2,6 @@
 
 from binder.apiserver import Binder
 from binder.cleanup.apiserver_claim_cleanup import ClaimController
-from binder.cleanup.apiserver_gangs import GangController
 from binder.gates.apiserver_gate_writes import GateWrites
 from binder.gates.apiserver_gates import GateWriter
 from binder.queues.apiserver_finalizers import FinalizerWriter, FinalizingBinder

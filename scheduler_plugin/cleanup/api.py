@@ -19,7 +19,6 @@ from scheduler_plugin.cleanup.stale_claims import (
 from scheduler_plugin.cleanup.stale_gangs import (
     EventTargets,
     EvictGang,
-    GangStep,
     GroupKey,
     MarkStale,
     MarkWhole,

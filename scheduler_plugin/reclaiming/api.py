@@ -15,8 +15,7 @@ from scheduler_plugin.reclaiming.placement.demands import DeviceRequest, demands
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.node_placements import NodePlacements
 from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
-from scheduler_plugin.reclaiming.placement.offers import DeviceCriteria, Offer
-from scheduler_plugin.reclaiming.placements import Placements
+from scheduler_plugin.reclaiming.placement.offers import DeviceCriteria
 from scheduler_plugin.reclaiming.queue_order import QueueOrder
 from scheduler_plugin.reclaiming.queue_shares import QueueShares
 from scheduler_plugin.reclaiming.targets import Decision, InProgress, Targets

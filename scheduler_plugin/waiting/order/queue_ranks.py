@@ -18,11 +18,8 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, QueueName
 
-Tier: TypeAlias = tuple[int, int]
-"""The tier of the three, and the negative priority: the smaller goes first."""
-
 Rank: TypeAlias = tuple[int, int, float]
-"""A standing, and the used part: the smaller goes first."""
+"""The tier of the three, the negative priority, and the used part: the smaller goes first."""
 
 _BELOW_QUOTA, _UNLIMITED_QUOTA, _ABOVE_QUOTA = range(3)
 _NOTHING_ASKED: Rank = (_BELOW_QUOTA - 1, 0, 0.0)
