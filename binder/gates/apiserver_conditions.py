@@ -1,7 +1,7 @@
 """Writes the condition that says why a pod waits, and removes it from pods that do not wait.
 
-    GateKeeper ─conditions to write─┐
-    World ─────────stale conditions─┴─► one write at a time, with pauses ──► pods/status
+    GateKeeper ─conditions to write─► key WRITE ──┐
+    World ─────────stale conditions─► key REMOVE ─┴─► one write at a time, with pauses ► pods/status
 
 Thousands of pods may wait, and no person reads all their conditions: they are written slowly, and
 after the admissions. A query for one pod's position in its queue is answered at once.
@@ -17,7 +17,7 @@ from typing import NoReturn
 from binder.gates.apiserver_gate_writes import GateWrites
 from kube.backoff import Backoff
 from kube.calls.api import ApiError, ConflictError, NotFoundError
-from kube.reconciling.api import Done, Failed, Reconciler, Result
+from kube.reconciling.api import Done, Failed, Reconciler, Result, failed_call
 from scheduler_plugin.accounting.api import PodChanged, WorldChange
 from scheduler_plugin.objects.api import FencedError
 from scheduler_plugin.objects.names import PodUid
@@ -25,8 +25,11 @@ from scheduler_plugin.waiting.api import GateCondition, GateKeeper, has_stale_co
 
 logger = logging.getLogger(__name__)
 
-NEXT = "next"
-"""The only key: the keeper knows the next condition to write."""
+WRITE, REMOVE = "write", "remove"
+"""The keys, one for each kind of write: the next pod of each is known.
+
+A pod that fails is written again after the others of its kind, and delays no other kind.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +42,7 @@ class ConditionSettings:
     """
 
     pace_seconds: float = 0.05
-    backoff: Backoff = Backoff(first_seconds=0.5, cap_seconds=30.0)
+    backoff: Backoff = Backoff(first_seconds=0.5, cap_seconds=30.0, patient=True)
 
 
 @dataclass(eq=False)
@@ -87,24 +90,32 @@ class ConditionWriter:
 
     def enqueue(self) -> None:
         """Continue: the keeper may have conditions to write, or the first writes are done."""
-        if self._has_work():
-            self._queue.add(NEXT)
+        for key in (REMOVE, WRITE):
+            if self._has_work(key):
+                self._queue.add(key)
 
-    def _has_work(self) -> bool:
-        return bool(self._stale or self.keeper.pending_conditions) and not self.must_wait()
+    def _has_work(self, key: str) -> bool:
+        some = self._stale if key == REMOVE else self.keeper.pending_conditions
+        return bool(some) and not self.must_wait()
 
     async def run(self) -> NoReturn:
         """Write until cancelled."""
         await self._queue.run()
 
-    async def _reconcile(self, _: str) -> Result:
-        if not self._has_work():
+    async def _reconcile(self, key: str) -> Result:
+        if not self._has_work(key):
             return Done()
-        # There may be more. A failure pauses all, since its cause is rarely the pod.
-        self._queue.add(NEXT)
-        for uid in self._stale:
-            del self._stale[uid]
-            return await self._remove(uid)
+        self._queue.add(key)  # There may be more.
+        return await (self._remove_next() if key == REMOVE else self._write_next())
+
+    async def _remove_next(self) -> Result:
+        uid = next(iter(self._stale))
+        del self._stale[uid]
+        if (pod := self._world.facts.pod(uid)) is None:
+            return Done()
+        return await self._tried(self.writes.remove_condition(pod), uid, self._look_at)
+
+    async def _write_next(self) -> Result:
         for condition in self.keeper.pending_conditions.take(1):
             failed = self.keeper.pending_conditions.failed
             return await self._tried(self._write(condition), condition.uid, failed)
@@ -113,12 +124,6 @@ class ConditionWriter:
     async def _write(self, condition: GateCondition) -> None:
         await self.writes.write_condition(condition)
         self.written(condition)
-
-    async def _remove(self, uid: PodUid) -> Result:
-        pod = self._world.facts.pod(uid)
-        if pod is None:
-            return Done()
-        return await self._tried(self.writes.remove_condition(pod), uid, self._look_at)
 
     async def _tried(
         self, write: Awaitable[None], uid: PodUid, again: Callable[[PodUid], None]
@@ -132,5 +137,5 @@ class ConditionWriter:
             bug = None if isinstance(error, (ApiError, FencedError)) else error
             logger.warning("condition not written uid=%s error=%s", uid, error, exc_info=bug)
             again(uid)
-            return Failed(error, pauses_all=True)
+            return failed_call(error) if isinstance(error, ApiError) else Failed(error)
         return Done(pause=self.settings.pace_seconds)
