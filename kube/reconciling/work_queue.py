@@ -12,10 +12,10 @@ Times are seconds of one monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
 from kube.backoff import Backoff
+from kube.due import Due
 
 K = TypeVar("K", bound=Hashable)
 
@@ -38,9 +38,7 @@ class WorkQueue(Generic[K]):
         self._ready: dict[K, None] = {}
         self._processing: set[K] = set()
         self._added_meanwhile: set[K] = set()
-        self._waiting: dict[K, float] = {}
-        self._heap: list[tuple[float, int, K]] = []
-        self._count = 0
+        self._waiting: Due[K] = Due()
         self._failures: dict[K, int] = {}
         self._last_retry = float("-inf")
 
@@ -64,14 +62,9 @@ class WorkQueue(Generic[K]):
         return self._backoff.patient and key in self._failures and key in self._waiting
 
     def _wait(self, key: K, moment: float) -> None:
-        if moment >= self._waiting.get(key, float("inf")):
-            return
-        self._waiting[key] = moment
-        self._count += 1
-        heappush(self._heap, (moment, self._count, key))
-        if len(self._heap) > 2 * len(self._waiting) + 16:
-            self._heap = [entry for entry in self._heap if self._is_current(entry)]
-            heapify(self._heap)
+        before = self._waiting.at(key)
+        if before is None or moment < before:
+            self._waiting.set(key, moment)
 
     def add_rate_limited(self, key: K, now: float, at_least: float = 0.0) -> float:
         """Count a failure and make the key ready after its back-off; returns the delay in seconds.
@@ -83,7 +76,7 @@ class WorkQueue(Generic[K]):
         seconds = max(at_least, retry)
         if self._backoff.patient:
             # Added during the call that failed: the retry reads that, too.
-            self._waiting.pop(key, None)
+            self._waiting.drop(key)
         self._wait(key, now + seconds)
         return seconds
 
@@ -122,17 +115,8 @@ class WorkQueue(Generic[K]):
 
     def next_moment(self) -> float | None:
         """When the first waiting key becomes ready; None if none waits."""
-        while self._heap and not self._is_current(self._heap[0]):
-            heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        return self._waiting.next_moment()
 
     def _add_due(self, now: float) -> None:
-        while (moment := self.next_moment()) is not None and moment <= now:
-            _, _, key = heappop(self._heap)
-            del self._waiting[key]
+        for key in self._waiting.take(now):
             self.add(key)
-
-    def _is_current(self, entry: tuple[float, int, K]) -> bool:
-        """Whether an entry of the heap is the current one of its key."""
-        moment, _, key = entry
-        return self._waiting.get(key) == moment

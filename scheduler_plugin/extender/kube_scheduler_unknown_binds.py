@@ -12,8 +12,8 @@ import logging
 from collections.abc import Callable
 
 from kube.calls.api import ApiError
+from kube.due import Due
 from scheduler_plugin.cluster.stores import ClusterWorld
-from scheduler_plugin.due import Due
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
 

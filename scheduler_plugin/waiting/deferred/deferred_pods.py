@@ -5,8 +5,8 @@ Moments are seconds of the monotonic clock.
 
 from __future__ import annotations
 
+from kube.due import Due
 from scheduler_plugin.accounting.assumptions import ASSUMED_TTL
-from scheduler_plugin.due import Due
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.deferred.pod_backoffs import (

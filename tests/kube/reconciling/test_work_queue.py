@@ -137,7 +137,7 @@ def test_moments_that_count_no_more_are_not_kept() -> None:
     for moment in range(10_000, 0, -1):
         queue.add_after("a", float(moment))
 
-    assert len(queue._heap) < 40  # noqa: SLF001  What a long run would fill memory with.
+    assert len(queue._waiting._heap) < 40  # noqa: SLF001  What a long run would fill memory with.
 
 
 def test_only_who_is_in_work_is_done() -> None:
@@ -186,8 +186,9 @@ class Histories(RuleBasedStateMachine):
         self.in_work.add(key)
         # One that waits for a moment, too, may come once more than it has to.
         self.due.pop(key, None)
-        if key in self.queue._waiting:  # noqa: SLF001  The model is told, not asked.
-            self.due[key] = self.queue._waiting[key]  # noqa: SLF001
+        moment = self.queue._waiting.at(key)  # noqa: SLF001  The model is told, not asked.
+        if moment is not None:
+            self.due[key] = moment
 
     @precondition(lambda self: self.in_work)
     @rule(data=st.data())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_plugin.due import Due
+from kube.due import Due
 from tests.left_overs import kept_in
 
 things = st.integers(0, 5)
