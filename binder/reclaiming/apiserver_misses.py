@@ -97,8 +97,8 @@ class MissKeeper:
             ApiError, FencedError: The condition was not written.
         """
         now = self._context.clock()
-        told = {node for node, until in read_missed(pod.missed) if now < until}
-        if told.issuperset(nodes):
+        written = {node for node, until in read_missed(pod.missed) if now < until}
+        if written.issuperset(nodes):
             return
         found = self._missed.miss(placement_class(pod, self._world.facts), nodes, now)
         try:

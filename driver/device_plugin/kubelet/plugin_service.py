@@ -127,10 +127,10 @@ class PluginService(v1beta1_grpc.DevicePluginServicer):
         # Not in a `finally`: in a generator without a reader it runs at garbage collection only.
         unwatched = self._watched()
         context.add_done_callback(lambda _: unwatched())  # type: ignore[arg-type]
-        told_end, streams = False, self._streams
-        while streams is self._streams and not (self._stopped and told_end == self._ended):
+        sent_end, streams = False, self._streams
+        while streams is self._streams and not (self._stopped and sent_end == self._ended):
             # Read before the list is sent, so that a change meanwhile is not missed.
-            news, told_end, devices = self._news, self._ended, self._devices
+            news, sent_end, devices = self._news, self._ended, self._devices
             yield v1beta1.ListAndWatchResponse(devices=map(_device, devices))
             self.sent(healthy_devices(devices))
             if not self._stopped:

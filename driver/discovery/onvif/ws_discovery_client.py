@@ -89,23 +89,23 @@ class Answers:
 
     def reasons(self) -> tuple[str, ...]:
         """Sentences: why answers or addresses were ignored."""
-        told = [
+        reasons = [
             f"{shown(url)}, reported by {sender.ip}, is not contacted: its address {why}."
             for (url, sender), why in self.refused.items()
         ]
         if self.unreadable:
-            told.append("Some answers to the probe are invalid.")
+            reasons.append("Some answers to the probe are invalid.")
         if self.unasked:
-            told.append("Some answers belong to no probe of this cycle.")
+            reasons.append("Some answers belong to no probe of this cycle.")
         if self.unread:
-            told.append(f"There are more than {MOST_ANSWERS} answers to the probe.")
-        return tuple(told)
+            reasons.append(f"There are more than {MOST_ANSWERS} answers to the probe.")
+        return tuple(reasons)
 
     def take(self, match: Match, sender: Sender, refusal: Refusal) -> None:
         """Take the addresses of one answer that may be contacted."""
-        told = tuple(addresses(match))
-        heard = ProbeAnswer(match.scopes, sender, frozenset(host_of(one.url) for one in told))
-        for address in told:
+        found = tuple(addresses(match))
+        heard = ProbeAnswer(match.scopes, sender, frozenset(host_of(one.url) for one in found))
+        for address in found:
             if why := refusal(host_of(address.url), sender):
                 if len(self.refused) < MOST_REFUSED:
                     self.refused[address.url, sender] = why
