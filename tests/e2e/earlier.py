@@ -15,7 +15,7 @@ from pathlib import Path
 from local_cluster.image_build import build_into
 from moorage_demo.installation import ROOT
 
-COMMIT = "da493b2ce1c32c545b1377810419997aec90e57b"
+COMMIT = "8badbab9edcee8d528773d05c43699311309177f"
 TAG = "earlier"
 
 
