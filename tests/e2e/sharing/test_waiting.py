@@ -168,6 +168,24 @@ def test_killed_between_decision_and_removal_it_decides_anew_and_nobody_starves(
     story.wait_bound("first")
 
 
+def test_a_removal_that_hangs_at_a_webhook_keeps_no_other_pod_waiting(story: Story) -> None:
+    """The call is lost, and the API server answers others: it is not away."""
+    vision = story.queue("vision", limit=3)
+    story.devices(9)
+    with story.gates_stopped("first") as gate:
+        a_waiting_pod(story, "first", vision)
+        story.until("its gate is being removed", lambda: "first" in gate.stopped)
+        a_waiting_pod(story, "second", vision)
+        story.wait_bound("second")
+        story.until("the lost call is made again", lambda: gate.stopped.count("first") > 1)
+        a_waiting_pod(story, "third", vision)
+        story.wait_bound("third")
+        assert is_gated(story, "first")
+
+    story.wait_bound("first")
+    story.wait_figures({vision: 3})
+
+
 def test_a_pod_whose_bindings_fail_rests_and_others_go(story: Story) -> None:
     vision = story.queue("vision", limit=1)
     story.devices(9)
