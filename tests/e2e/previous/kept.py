@@ -58,7 +58,7 @@ def kept(cluster: Cluster) -> Kept:
 
 
 def restarts(cluster: Cluster) -> dict[str, tuple[str, int]]:
-    """UID of each pod of Moorage, and how often its containers were started again."""
+    """UID of each pod of Moorage, and how often its own containers were started again."""
     return {
         pod["metadata"]["name"]: (pod["metadata"]["uid"], _restarts(pod))
         for pod in cluster.list("pods", selector=OF_MOORAGE)
@@ -67,7 +67,9 @@ def restarts(cluster: Cluster) -> dict[str, tuple[str, int]]:
 
 
 def _restarts(pod: Mapping[str, Any]) -> int:
-    return sum(found["restartCount"] for found in pod["status"].get("containerStatuses", ()))
+    """Of Moorage's own containers: kube-scheduler ends when it cannot renew its Lease."""
+    containers = pod["status"].get("containerStatuses", ())
+    return sum(found["restartCount"] for found in containers if found["name"] != "kube-scheduler")
 
 
 def versions(cluster: Cluster) -> tuple[str, set[str]]:
