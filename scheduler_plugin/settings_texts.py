@@ -127,6 +127,7 @@ POD_GROUPS = (
     Resource("scheduling.run.ai", "v2alpha2", "podgroups"),
     Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
     Resource("scheduling.k8s.io", "v1alpha2", "podgroups"),
+    Resource("scheduling.k8s.io", "v1beta1", "podgroups"),
 )
 
 

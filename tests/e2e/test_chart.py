@@ -623,7 +623,7 @@ def test_the_chart_in_one_file_is_all_of_it(tmp_path: Path) -> None:
     run_helm("package", str(CHART), f"--destination={tmp_path}")
     (file,) = tmp_path.iterdir()
 
-    command = ["template", "moorage", str(file), f"--namespace={SYSTEM}", "--kube-version=1.36.3"]
+    command = ["template", "moorage", str(file), f"--namespace={SYSTEM}", "--kube-version=1.37.2"]
     packed = list(filter(None, yaml.safe_load_all(helm_on_values(command, {}).stdout)))
 
     assert packed == render({})

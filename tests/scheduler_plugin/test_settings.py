@@ -48,6 +48,7 @@ def test_without_flags_it_serves_on_loopback_behind_the_lease_of_the_manifests()
         "scheduling.run.ai/v2alpha2",
         "scheduling.x-k8s.io/v1alpha1",
         "scheduling.k8s.io/v1alpha2",
+        "scheduling.k8s.io/v1beta1",
     ]
     assert settings.kubeconfig is None
 
