@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from driver.api import DRIVER_NAME
+from driver.preparing.kubelet_health import LIMIT_SECONDS
+from local_cluster.component_handles import ComponentProcess
 from tests.e2e.driver.echoes import configure as configure_echo
 from tests.e2e.driver.echoes import wait_published
 from tests.e2e.driver.installation import NODES
@@ -162,3 +168,40 @@ def health(story: Story) -> list[tuple[str, str | None]]:
     found = status.get("allocatedResourcesStatus", ())
     each = [one for resource in found for one in resource["resources"]]
     return [(one["health"], one.get("message") or None) for one in each]
+
+
+def test_the_kubelet_knows_how_long_the_health_of_a_device_counts(story: Story) -> None:
+    """A driver that repeats it in time keeps it; of one that stands still it becomes unknown."""
+    story.plug()
+    story.configure()
+    story.claim()
+    story.pod(node="node-a")
+    story.wait_running()
+    story.until("it is well", lambda: health(story) == [("Healthy", None)])
+
+    kept = kept_health(story)
+    assert (kept["Health"], kept["HealthCheckTimeout"]) == ("Healthy", LIMIT_SECONDS * 10**9)
+    with standing_still(story):
+        story.until("it is unknown", lambda: health(story) == [("Unknown", None)], seconds=90)
+    story.until("it is well again", lambda: health(story) == [("Healthy", None)])
+
+
+def kept_health(story: Story) -> dict[str, Any]:
+    """What node-a's kubelet keeps of the health of the claim's device."""
+    path = story.cluster.node("node-a").kubelet_root / "dra_health_state"
+    (result,) = story.get("resourceclaim", "disk")["status"]["allocation"]["devices"]["results"]
+    kept = json.loads(path.read_text())[DRIVER_NAME]["Devices"]
+    found: dict[str, Any] = kept[f"{result['pool']}/{result['device']}"]
+    return found
+
+
+@contextmanager
+def standing_still(story: Story) -> Iterator[None]:
+    """The driver of node-a keeps its connections meanwhile, and sends nothing."""
+    driver = story.drivers.nodes["node-a"]
+    assert isinstance(driver, ComponentProcess)
+    driver.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        driver.signal(signal.SIGCONT)
