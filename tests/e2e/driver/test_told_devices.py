@@ -12,6 +12,7 @@ from typing import Any
 from driver.api import DRIVER_NAME
 from driver.preparing.kubelet_health import LIMIT_SECONDS
 from local_cluster.component_handles import ComponentProcess
+from local_cluster.loop_devices import LoopDevice
 from tests.e2e.driver.echoes import configure as configure_echo
 from tests.e2e.driver.echoes import wait_published
 from tests.e2e.driver.installation import NODES
@@ -51,6 +52,67 @@ def test_a_claim_says_what_was_prepared_until_it_is_deallocated(story: Story) ->
         lambda: "allocation" not in story.get("resourceclaim", "disk").get("status", {}),
     )
     assert "devices" not in story.get("resourceclaim", "disk")["status"]
+
+
+def ready(story: Story) -> dict[str, str]:
+    """The condition of the claim's device."""
+    (device,) = devices(story) or [{}]
+    found = (one for one in device.get("conditions", ()) if one["type"] == "Ready")
+    return dict(next(found, {}))
+
+
+def ready_reader(story: Story) -> LoopDevice:
+    """A pod with a disk, whose claim says that it is ready."""
+    disk = story.plug()
+    story.configure(offlineGracePeriod="1h")
+    story.claim()
+    story.pod(node="node-a")
+    story.wait_running()
+    story.until("it is ready", lambda: ready(story).get("status") == "True")
+    return disk
+
+
+def test_a_claim_says_whether_its_device_is_ready_and_since_when(story: Story) -> None:
+    """Beside the conditions of others, which stay."""
+    disk = ready_reader(story)
+    before = ready(story)
+    assert (before["type"], before["reason"]) == ("Ready", "Prepared")
+    others = {**before, "type": "Dusted", "reason": "Cleaned"}
+    change = [{"op": "add", "path": "/status/devices/0/conditions/-", "value": others}]
+    patch = ("patch", "resourceclaim", "disk", "-n", story.namespace, "--subresource=status")
+    story.cluster.kubectl(*patch, "--type=json", f"--patch={json.dumps(change)}")
+
+    disk.detach()
+    story.until("it is not", lambda: ready(story)["status"] == "False")
+    gone = ready(story)
+    said = "On node node-a: the device is offline."
+    assert (gone["reason"], gone["message"]) == ("Offline", said)
+    assert gone["lastTransitionTime"] > before["lastTransitionTime"]
+    disk.attach(story.folder / disk.name)
+    # As docs/what-containers-find.md waits for it.
+    path = '{.status.devices[0].conditions[?(@.type=="Ready")].status}'
+    waited = f"jsonpath={path}=True"
+    story.cluster.wait("resourceclaim/disk", waited, namespace=story.namespace, seconds=60)
+
+    (device,) = devices(story)
+    assert others in device["conditions"]
+
+
+def test_a_driver_that_restarts_tells_claims_nothing_that_they_know(story: Story) -> None:
+    ready_reader(story)
+    story.until("it is well", lambda: health(story) == [("Healthy", None)])
+    before = story.get("resourceclaim", "disk")["metadata"]["resourceVersion"]
+    driver = story.drivers.nodes["node-a"]
+
+    driver.kill()
+    driver.wait_ready()
+    # The claim is told of this one after the passes of the new driver's start.
+    story.plug()
+    story.claim("second")
+    story.pod("second", claim="second", node="node-a")
+    story.until("another claim is told", lambda: devices(story, "second"))
+
+    assert before == story.get("resourceclaim", "disk")["metadata"]["resourceVersion"]
 
 
 def test_a_device_on_the_network_says_where_whichever_node_prepares_it(story: Story) -> None:
