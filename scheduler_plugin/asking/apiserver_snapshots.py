@@ -15,6 +15,7 @@ from kube.kinds import (
     PODS,
     QUEUES,
     SLICES,
+    TAINT_RULES,
     TEMPLATES,
     Resource,
 )
@@ -76,6 +77,7 @@ class SnapshotReader:
             objects[resource.plural] = found or ()
         for resource in BESIDE:
             objects[resource.plural] = await self._listed_if_allowed(resource) or ()
+        objects["devicetaintrules"] = await self._taint_rules()
         groups = [await self._listed_if_allowed(resource) for resource in self.pod_groups]
         objects["podgroups"] = tuple(group for found in groups for group in found or ())
         return Snapshot(
@@ -86,6 +88,13 @@ class SnapshotReader:
             driver_nodes=tuple(sorted(self._driver_nodes)),
             notes=tuple(self._notes),
         )
+
+    async def _taint_rules(self) -> tuple[JsonObject, ...]:
+        """The DeviceTaintRules of the first version that is served, or that may not be read."""
+        for resource in TAINT_RULES:
+            if (found := await self._listed_if_allowed(resource)) is not None:
+                return found
+        return ()
 
     async def _listed_if_allowed(self, resource: Resource) -> tuple[JsonObject, ...] | None:
         """The objects; None if the kind is not served, () with a note if it may not be read.

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from kube.shapes.reading import JsonObject, UnreadableError
+from kube.shapes.reading import JsonObject, UnreadableError, read_as
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.accounting.books import Books
 from scheduler_plugin.asking.snapshots import Snapshot
 from scheduler_plugin.objects.claim_objects import claim_view
@@ -37,6 +38,11 @@ def fill(books: Books, snapshot: Snapshot) -> None:
     _feed(snapshot.of("configurations"), project_configuration, books.put_configuration)
     _feed(snapshot.of("namespaces"), namespace_view, books.put_namespace)
     _feed(snapshot.of("instances"), instance_view, books.put_instance)
+    _feed(
+        snapshot.of("devicetaintrules"),
+        lambda obj: read_as(DeviceTaintRule, obj),
+        books.put_taint_rule,
+    )
     _feed(snapshot.of("podgroups"), lambda o: pod_group_view(o, settings), books.put_group)
     _feed(snapshot.of("queues"), parse_queue, books.put_queue)
     label = settings.queue_label

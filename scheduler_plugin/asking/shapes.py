@@ -131,6 +131,10 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
                 ],
             },
         },
+        "devicetaintrules": {
+            "metadata": {"name": ALL},
+            "spec": {"deviceSelector": ALL, "taint": ALL},
+        },
         "namespaces": {"metadata": {"name": ALL, "labels": ALL}},
         "podgroups": {
             "metadata": {**identity, **queue},

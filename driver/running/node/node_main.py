@@ -99,7 +99,7 @@ async def run_node(settings: NodeSettings) -> None:
         if await _has_claims(settings, node, path):
             reconcilers = (
                 node_claims,
-                ClaimStatuses(client, settings.node_name, claims),
+                ClaimStatuses(client, settings.node_name, claims, cluster),
                 LostClaims(client, settings.node_name, claims),
                 _stale(settings, claims, client, events.record),
             )

@@ -31,6 +31,7 @@ from scheduler_plugin.objects.names import (
 from scheduler_plugin.viewing.device_rows import device_rows
 from scheduler_plugin.viewing.queue_rows import charge_rows, claim_rows, queue_rows
 from scheduler_plugin.viewing.why import why
+from tests.fakes.taint_rules import a_rule_object
 from tests.scheduler_plugin.builders import (
     a_claim_object,
     a_class_object,
@@ -114,6 +115,7 @@ def raw() -> dict[str, list[dict[str, Any]]]:
         "configurations": [configuration],
         "instances": [an_instance(brokerProperties={"PASSWORD": SECRET})],
         "podgroups": [],
+        "devicetaintrules": [a_rule_object(device="onvif-aaaaaa")],
         "priorityclasses": [],
     }
 

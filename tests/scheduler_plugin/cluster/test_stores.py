@@ -28,6 +28,7 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
 from scheduler_plugin.objects.projections import project_claim, project_pod
+from tests.fakes.taint_rules import a_rule_object
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim_object,
@@ -337,3 +338,15 @@ def test_slices_tell_the_world_what_counts_and_the_table_of_devices_all(
     assert later is not None
     assert (offer.taints, later.taints) == ((), (Taint("x", effect="NoSchedule"),))
     assert told == [], "nothing that queues count has changed"
+
+
+def test_a_rule_of_either_version_taints_a_device_and_is_heard_of(cluster: ClusterWorld) -> None:
+    kinds = [kind for kind in cluster.kinds if str(kind).startswith("devicetaintrules")]
+    heard: list[WorldChange] = []
+    cluster.subscribe(heard.append)
+
+    assert [str(kind).rpartition("/")[2] for kind in kinds] == ["v1", "v1beta2"]
+    for kind in kinds:
+        kind.store.note(versioned(a_rule_object("repair"), 5))
+    assert [rule.name for rule in cluster.world.facts.catalog.taint_rules] == ["repair"]
+    assert len(heard) == 2
