@@ -76,7 +76,7 @@ class SnapshotReader:
             objects[resource.plural] = found or ()
         for resource in BESIDE:
             objects[resource.plural] = await self._listed_if_allowed(resource) or ()
-        groups = [await self._listed_if_allowed(resource) for resource in self.pod_groups]
+        groups = [await self._pod_groups(resource) for resource in self.pod_groups]
         objects["podgroups"] = tuple(group for found in groups for group in found or ())
         return Snapshot(
             taken_at=timestamp(now),
@@ -86,6 +86,14 @@ class SnapshotReader:
             driver_nodes=tuple(sorted(self._driver_nodes)),
             notes=tuple(self._notes),
         )
+
+    async def _pod_groups(self, resource: Resource) -> list[JsonObject] | None:
+        """The PodGroups of one kind, each with its API version, which a list may leave out."""
+        served = resource if resource.version else await self.client.in_served_version(resource)
+        found = None if served is None else await self._listed_if_allowed(served)
+        if served is None or found is None:
+            return None
+        return [{**group, "apiVersion": served.api_version} for group in found]
 
     async def _listed_if_allowed(self, resource: Resource) -> tuple[JsonObject, ...] | None:
         """The objects; None if the kind is not served, () with a note if it may not be read.
