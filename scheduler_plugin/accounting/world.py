@@ -41,6 +41,7 @@ class World(Books, DecidingWorld):
         )
         self.unmet = {}
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
+        self._regrouped: dict[ClaimUid, None] = {}
         self._deleted = self._gone = FIFOCache[PodUid, None](MOST_REMEMBERED)
 
     # Events of pods and claims that decisions in flight are about.
@@ -70,6 +71,10 @@ class World(Books, DecidingWorld):
         if is_known:
             self.assumptions.forget_claim(uid)
             self._label_edits.pop(uid, None)
+            self._regrouped.pop(uid, None)
+
+    def _note_regrouped(self, uid: ClaimUid) -> None:
+        self._regrouped[uid] = None
 
     def _recount_claim(self, uid: ClaimUid) -> bool:
         claim = self.facts.claim(uid)
@@ -89,6 +94,12 @@ class World(Books, DecidingWorld):
         edits = tuple(self._label_edits.values())
         self._label_edits.clear()
         return edits
+
+    def take_regrouped(self) -> tuple[ClaimUid, ...]:
+        """The claims whose users through PodGroups changed since the last call."""
+        claims = tuple(self._regrouped)
+        self._regrouped.clear()
+        return claims
 
     # Holds, and quotas that cannot be met.
 

@@ -78,7 +78,7 @@ class SnapshotReader:
         for resource in BESIDE:
             objects[resource.plural] = await self._listed_if_allowed(resource) or ()
         objects["devicetaintrules"] = await self._taint_rules()
-        groups = [await self._listed_if_allowed(resource) for resource in self.pod_groups]
+        groups = [await self._pod_groups(resource) for resource in self.pod_groups]
         objects["podgroups"] = tuple(group for found in groups for group in found or ())
         return Snapshot(
             taken_at=timestamp(now),
@@ -95,6 +95,14 @@ class SnapshotReader:
             if (found := await self._listed_if_allowed(resource)) is not None:
                 return found
         return ()
+
+    async def _pod_groups(self, resource: Resource) -> list[JsonObject] | None:
+        """The PodGroups of one kind, each with its API version, which a list may leave out."""
+        served = resource if resource.version else await self.client.in_served_version(resource)
+        found = None if served is None else await self._listed_if_allowed(served)
+        if served is None or found is None:
+            return None
+        return [{**group, "apiVersion": served.api_version} for group in found]
 
     async def _listed_if_allowed(self, resource: Resource) -> tuple[JsonObject, ...] | None:
         """The objects; None if the kind is not served, () with a note if it may not be read.

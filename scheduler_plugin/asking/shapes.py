@@ -137,6 +137,7 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
         },
         "namespaces": {"metadata": {"name": ALL, "labels": ALL}},
         "podgroups": {
+            "apiVersion": ALL,
             "metadata": {**identity, **queue},
             "spec": dict.fromkeys(("queue", "minMember", "schedulingPolicy"), ALL),
         },

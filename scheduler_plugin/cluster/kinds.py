@@ -214,7 +214,7 @@ class Kinds:
 
     def _group(self, resource: Resource) -> Kind[PodGroupView]:
         def project(obj: JsonObject) -> PodGroupView:
-            return pod_group_view(obj, self._settings, resource.api_version)
+            return pod_group_view(obj, self._settings, kind.resource.api_version)
 
         def delete(group: PodGroupView) -> None:
             self._world.delete_group(group.namespace, group.name)

@@ -87,6 +87,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         queue_is_bound=bool(bound_queue),
         is_mirror=MIRROR_ANNOTATION in annotations,
         group=intern(_group(spec, annotations, labels)),
+        scheduling_group=intern(_scheduling_group(spec)),
         non_preemptible=_non_preemptible(labels, priority, settings),
         node=node,
         ended=ended,
@@ -186,8 +187,12 @@ def _min_member(spec: JsonObject) -> int | None:
 
 def _group(spec: Spec, annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
     """The PodGroup: Kubernetes' field, else KAI's annotation, else the coscheduling label."""
-    named = (spec.scheduling_group or NO_GROUP).pod_group_name
-    return named or annotations.get(POD_GROUP_ANNOTATION) or labels.get(POD_GROUP_LABEL, "")
+    named = _scheduling_group(spec) or annotations.get(POD_GROUP_ANNOTATION)
+    return named or labels.get(POD_GROUP_LABEL, "")
+
+
+def _scheduling_group(spec: Spec) -> str:
+    return (spec.scheduling_group or NO_GROUP).pod_group_name or ""
 
 
 def _non_preemptible(
