@@ -55,6 +55,20 @@ EVERYTHING: Mapping[str, Any] = {
 """Every switch is on."""
 
 
+def added_values(before: Path, now: Path = CHART) -> list[str]:
+    """Paths of the values that a chart has and an earlier one had not, in order."""
+    values = (yaml.safe_load((chart / "values.yaml").read_text()) for chart in (now, before))
+    return sorted(_added(*values))
+
+
+def _added(now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in now.items():
+        if name not in before:
+            yield name
+        elif isinstance(value, Mapping):
+            yield from (f"{name}.{inner}" for inner in _added(value, before[name]))
+
+
 @contextmanager
 def bare_cluster(
     name: str,

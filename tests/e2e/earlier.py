@@ -18,6 +18,10 @@ from moorage_demo.installation import ROOT
 COMMIT = "8badbab9edcee8d528773d05c43699311309177f"
 TAG = "earlier"
 
+CHECKOUT = "earlier"
+EARLIER_CHART = f"{CHECKOUT}/deploy/helm/moorage"
+"""The chart of the version before, in the folder that `earlier` was given."""
+
 
 class EarlierError(Exception):
     """Raised when the version before cannot be had."""
@@ -42,7 +46,7 @@ class Earlier:
 
 def earlier(folder: Path) -> Earlier:
     """Unpack the version before into a folder, and build its image by today's builder."""
-    checkout = folder / "earlier"
+    checkout = folder / CHECKOUT
     unpack(COMMIT, checkout)
     image = folder / "earlier.tar"
     build_into(image, f"moorage:{TAG}", checkout)

@@ -33,6 +33,7 @@ from tests.e2e.charts import (
     EVERYTHING,
     OTHERS_APIS,
     SYSTEM,
+    added_values,
     helm_on_values,
     named,
     refusal,
@@ -138,21 +139,23 @@ def test_values_of_the_version_before_are_refused_with_what_to_type(tmp_path: Pa
 
     said = run_helm("template", "moorage", str(chart), check=False).stderr
 
-    new = ", ".join(sorted(added(*(values_of(one) for one in (CHART, chart)))))
-    assert f"which has none for {new}: `helm upgrade --reset-then-reuse-values` keeps" in said
+    new = ", ".join(added_values(chart))
+    expected = f"has none for {new}: `helm upgrade --reset-then-reuse-values` keeps" if new else ""
+    assert expected in said
+    assert ("has none for" in said) is bool(new)
 
 
-def values_of(chart: Path) -> Any:
-    return yaml.safe_load((chart / "values.yaml").read_text())
+def test_a_value_that_an_earlier_version_had_not_is_named(tmp_path: Path) -> None:
+    chart = tmp_path / "moorage"
+    shutil.copytree(CHART, chart)
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    del values["dashboard"]["replicas"]
+    (chart / "values.yaml").write_text(yaml.safe_dump(values))
 
+    said = run_helm("template", "moorage", str(chart), check=False).stderr
 
-def added(now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
-    """Paths of what was not there before."""
-    for name, value in now.items():
-        if name not in before:
-            yield name
-        elif isinstance(value, Mapping):
-            yield from (f"{name}.{inner}" for inner in added(value, before[name]))
+    assert added_values(chart) == ["dashboard.replicas"]
+    assert "has none for dashboard.replicas: `helm upgrade --reset-then-reuse-values`" in said
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from local_cluster.go_toolchain import ensure_built
 from local_cluster.helm import run_helm
 from moorage_demo.release import CHART
 from tests.e2e import documented, loads, rights
-from tests.e2e.charts import SYSTEM, bare_cluster
-from tests.e2e.earlier import TAG, Earlier, earlier
+from tests.e2e.charts import SYSTEM, added_values, bare_cluster
+from tests.e2e.earlier import EARLIER_CHART, TAG, Earlier, earlier
 from tests.e2e.loads import Load, under_load
 from tests.e2e.sharing import audit
 
@@ -87,7 +87,7 @@ def test_pods_come_and_go_through_upgrades_and_rollbacks(tmp_path: Path) -> None
             assert not load.seen.refused
             assert [has_later_field(cluster, *found) for found in LATER] == [True, True]
 
-            an_upgrade_that_keeps_what_was_set(cluster, load)
+            an_upgrade_that_keeps_what_was_set(cluster, load, tmp_path)
             a_replica_of_the_webhook_is_killed(cluster, load)
             load.goes_on()
 
@@ -144,11 +144,12 @@ def is_upgraded(cluster: Cluster, load: Load) -> None:
     load.seen.refused[:] = [(when, why) for when, why in load.seen.refused if "EOF" not in why]
 
 
-def an_upgrade_that_keeps_what_was_set(cluster: Cluster, load: Load) -> None:
+def an_upgrade_that_keeps_what_was_set(cluster: Cluster, load: Load, folder: Path) -> None:
     """Without the files of values; what is new in the chart has a value only one of both ways."""
     upgrade = ("upgrade", "moorage", str(CHART), *WAITS, "--set=image.tag=local")
-    refused = helm(cluster, *upgrade, "--reuse-values", check=False)
-    assert "`helm upgrade --reset-then-reuse-values` keeps what you have set" in refused.stderr
+    if added_values(folder / EARLIER_CHART):
+        refused = helm(cluster, *upgrade, "--reuse-values", check=False)
+        assert "`helm upgrade --reset-then-reuse-values` keeps what you have set" in refused.stderr
     assert (status(cluster), images(cluster)) == ("deployed", {OLDER})
 
     # A driver of the version before that starts by a rollback may write a claim's file once more
