@@ -18,14 +18,16 @@ class Kept:
     """What stays.
 
     Attributes:
-        devices: Of each device in a ResourceSlice: the slice's UID, and the device's taints.
+        slices: UIDs of the ResourceSlices; a kubelet that starts deletes those of its node.
+        devices: The taints of each device in them.
         keepers: UIDs of the pods that run all the time.
         owner: Queue of the claim that they share, and the allocation of this claim.
         pods: UID and restarts of each pod of Moorage.
         stored: Versions in which objects of Moorage's definitions are stored.
     """
 
-    devices: Mapping[str, tuple[str, str]]
+    slices: frozenset[str]
+    devices: Mapping[str, str]
     keepers: Mapping[str, str]
     owner: tuple[str, str]
     pods: Mapping[str, tuple[str, int]]
@@ -36,10 +38,12 @@ def kept(cluster: Cluster) -> Kept:
     """Read it."""
     shared = cluster.get("resourceclaim", "shared", namespace=loads.NAMESPACE) or {}
     pods = cluster.list("pods", namespace=loads.NAMESPACE)
+    slices = cluster.list("resourceslices")
     return Kept(
+        slices=frozenset(slice_["metadata"]["uid"] for slice_ in slices),
         devices={
-            device["name"]: (slice_["metadata"]["uid"], str(device.get("taints")))
-            for slice_ in cluster.list("resourceslices")
+            device["name"]: str(device.get("taints"))
+            for slice_ in slices
             for device in slice_["spec"].get("devices", ())
         },
         keepers={

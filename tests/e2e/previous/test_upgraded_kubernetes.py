@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from local_cluster.api import Cluster
 from moorage_demo.disks import plugged_disk
 from moorage_demo.release import install_release
 from tests.e2e import loads
-from tests.e2e.charts import bare_cluster
+from tests.e2e.charts import SYSTEM, bare_cluster
 from tests.e2e.loads import under_load
 from tests.e2e.previous.kept import NEWEST, PREVIOUS, kept, restarts, versions
 
 DISK = "disk"
+OLD_KUBELET = "1.33"
 WITHOUT = ("DRAConsumableCapacity", "DRADeviceTaints", "DRAExtendedResource")
 """Feature gates whose fields decide how the driver offers devices."""
 
@@ -55,7 +57,8 @@ def test_control_plane_and_kubelets_are_upgraded_beneath_running_pods(tmp_path: 
             "the kubelets say their version", lambda: versions(cluster) == (NEWEST, {NEWEST})
         )
         load.goes_on(10)
-        assert kept(cluster) == before
+        now = kept(cluster)
+        assert now == replace(before, slices=now.slices)
         assert (load.seen.wrong, load.seen.refused) == (set(), [])
 
 
@@ -74,51 +77,48 @@ def a_disk_goes_offline(cluster: Cluster, folder: Path) -> None:
 def test_drivers_take_the_path_that_an_upgraded_api_server_allows() -> None:
     gates = dict.fromkeys(WITHOUT, False)
     with moorage_on(PREVIOUS, feature_gates=gates) as cluster:
-        details = {"descriptions": ["one"], "shared": True}
-        cluster.apply(
-            [*loads.settings()[1:], configuration("echo", "debugEcho", details, capacity=2)]
-        )
+        a_local_device(cluster, capacity=2)
         start(cluster, "first")
-        assert path_of(cluster) == "device-plugin"
         before = restarts(cluster)
+        assert claims(cluster) == []
 
         cluster.reconfigure(kubernetes=NEWEST, feature_gates={})
 
         cluster.wait_until(
-            "devices are offered through DRA",
-            lambda: path_of(cluster) == "dra" and devices_of(cluster, "echo"),
-            seconds=PROBED_SECONDS,
+            "devices are offered through DRA", lambda: is_dra(cluster), seconds=PROBED_SECONDS
         )
         started_again = {
             name for name, (_, count) in restarts(cluster).items() if count > before[name][1]
         }
         assert all("driver" in name for name in started_again)
-        assert len([name for name in started_again if "node" in name]) == 2
+        assert len([name for name in started_again if "node" in name]) == len(cluster.nodes)
         start(cluster, "second")
-        assert cluster.list("resourceclaims", namespace=loads.NAMESPACE)
+        assert len(claims(cluster)) == 1
         assert runs(cluster, "first")
 
 
 def test_an_old_kubelet_beside_a_new_api_server_gets_devices_of_the_device_plugin() -> None:
-    with moorage_on(PREVIOUS, kubelets="1.33") as cluster:
-        details = {"descriptions": ["one"], "shared": True}
-        cluster.apply(
-            [*loads.settings()[1:], configuration("echo", "debugEcho", details, capacity=2)]
-        )
+    with moorage_on(PREVIOUS, kubelets=OLD_KUBELET) as cluster:
+        a_local_device(cluster, capacity=2)
         start(cluster, "first")
-        assert logs_of_nodes(cluster, "the kubelet is older than 1.36")
-        assert not cluster.list("resourceclaims", namespace=loads.NAMESPACE)
+        assert "the kubelet is older than 1.36" in logs_of_drivers(cluster)
+        assert claims(cluster) == []
 
         cluster.reconfigure(kubelets=None)
 
         cluster.wait_until(
-            "devices are offered through DRA",
-            lambda: path_of(cluster) == "dra" and allocatable(cluster) == {"0"},
-            seconds=PROBED_SECONDS,
+            "devices are offered through DRA", lambda: is_dra(cluster), seconds=PROBED_SECONDS
         )
         assert runs(cluster, "first")
         start(cluster, "second")
-        assert cluster.list("resourceclaims", namespace=loads.NAMESPACE)
+        assert len(claims(cluster)) == 1
+
+
+def a_local_device(cluster: Cluster, *, capacity: int) -> None:
+    """One that each node has for itself, and the queue and namespace of its users."""
+    rule = 'DEVPATH=="/devices/virtual/misc/loop-control"'
+    found = configuration("echo", "udev", {"udevRules": [rule]}, capacity=capacity)
+    cluster.apply([*loads.settings()[1:], found])
 
 
 def configuration(name: str, handler: str, details: Any, **spec: Any) -> dict[str, Any]:
@@ -160,19 +160,18 @@ def devices_of(cluster: Cluster, configuration_name: str) -> list[dict[str, Any]
     ]
 
 
-def path_of(cluster: Cluster) -> str:
-    """How the shared driver offers the only Instance."""
-    (instance,) = cluster.list("akrii")
-    annotations = instance["metadata"].get("annotations", {})
-    return str(annotations.get("moorage.dev/offered-through", "device-plugin"))
-
-
-def allocatable(cluster: Cluster) -> set[str]:
+def is_dra(cluster: Cluster) -> bool:
+    """Whether each node offers the device in a slice, and none of it by its device plugin."""
     nodes = cluster.list("nodes")
-    return {str(node["status"]["allocatable"].get("akri.sh/echo", "0")) for node in nodes}
+    slots = {node["status"]["allocatable"].get("akri.sh/echo", "0") for node in nodes}
+    return slots == {"0"} and len(devices_of(cluster, "echo")) == len(nodes)
 
 
-def logs_of_nodes(cluster: Cluster, line: str) -> bool:
-    selector = "--selector=app.kubernetes.io/name=moorage-driver,app.kubernetes.io/component=node"
-    told = cluster.kubectl("logs", "-A", selector, "--tail=-1", check=False)
-    return line in told.stdout
+def claims(cluster: Cluster) -> list[dict[str, Any]]:
+    return cluster.list("resourceclaims", namespace=loads.NAMESPACE)
+
+
+def logs_of_drivers(cluster: Cluster) -> str:
+    selector = "--selector=app.kubernetes.io/name=moorage-driver"
+    options = ("--tail=-1", "--prefix", "--all-containers", "--namespace", SYSTEM)
+    return cluster.kubectl("logs", selector, *options).stdout
