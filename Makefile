@@ -10,7 +10,7 @@ MINUTES ?= 10
 KUBERNETES ?= 1.37
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format unit test e2e-devices e2e-queues e2e-legacy e2e-previous e2e-oldest crash-test hostile-test chaos demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
+.PHONY: help install check format unit unit-newest test e2e-devices e2e-queues e2e-legacy e2e-previous e2e-oldest crash-test hostile-test chaos demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,22 @@ format: $(READY) ## Format and repair what ruff can
 
 unit: $(READY) ## Tests that need no cluster, without those that draw by chance or start processes
 	$(BIN)/pytest -q -m "not e2e and not long" -n $(WORKERS)
+
+# Tests on another Python than that of the venv: both ends of what the product runs on.
+NEWEST := .venv-newest
+NEWEST_PYTHON ?= $(shell for minor in 14 13 12; do for one in $(HOME)/.pyenv/versions/3.$$minor.*/bin/python3 python3.$$minor; do $$one -c "" 2> /dev/null && command -v $$one && exit; done; done)
+
+$(NEWEST)/.ready: requirements-dev.lock pyproject.toml
+	@test -n "$(NEWEST_PYTHON)" || { echo "No newer Python is found here: make unit-newest NEWEST_PYTHON=/path/to/python3"; exit 1; }
+	@rm -rf $(NEWEST) && $(NEWEST_PYTHON) -m venv $(NEWEST)
+	@echo "Installing the locked packages into $(NEWEST) ..."
+	@$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-dev.lock
+	@$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+unit-newest: $(NEWEST)/.ready ## The same on the newest Python that is found (NEWEST_PYTHON=/path/to/python3)
+	$(NEWEST)/bin/python --version
+	$(NEWEST)/bin/pytest -q -m "not e2e and not long" -n $(WORKERS)
 
 test: $(READY) ## All tests, those on the real Kubernetes included
 	$(BIN)/pytest -q -m "not e2e" -n $(WORKERS)
@@ -153,4 +169,4 @@ cluster-down: $(READY) ## Stop it and leave nothing behind
 	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster --dir $(CLUSTER) down --purge
 
 clean: cluster-down ## Stop the cluster, remove the venv and all caches of this checkout
-	rm -rf $(VENV) .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
