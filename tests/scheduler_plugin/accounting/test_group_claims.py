@@ -332,6 +332,28 @@ def test_a_claim_without_an_owner_and_without_users_is_nobodys() -> None:
     assert (entry.owner, entry.orphan) == (NO_QUEUE, False)
 
 
+UNSCHEDULABLE = {
+    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+}
+
+
+@pytest.mark.parametrize(("group", "is_assumed"), [("train", False), ("", True)])
+def test_a_cycle_of_a_group_that_failed_ends_what_is_assumed_of_its_pods(
+    group: str, is_assumed: bool
+) -> None:
+    """Any other pod fails before Filter, or is tried again: its condition may be an older one."""
+    waits = a_member("a", group=group)
+    world = a_shared_world(waits, reserved(groups=["train"], pods=["a"]))
+    admit(world, waits)
+
+    put(world, a_member("a", group=group, status=UNSCHEDULABLE))
+
+    assert world.assumptions.is_assumed(pod_uid("a")) is is_assumed
+    admit(world, a_member("a", group=group, status=UNSCHEDULABLE))
+    put(world, a_member("a", group=group, status=UNSCHEDULABLE, labels={"another": "label"}))
+    assert world.assumptions.is_assumed(pod_uid("a"))
+
+
 def test_a_decision_in_flight_decides_for_the_members_that_bind_before_its_pod() -> None:
     world = a_shared_world(a_member("a"), a_member("b"), reserved())
     admit(world, a_member("a"))
