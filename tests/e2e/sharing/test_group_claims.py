@@ -313,7 +313,7 @@ def test_no_pod_is_evicted_for_a_group_that_is_refused(story: Story) -> None:
     refused, admitted = story.queue("refused", limit=0), story.queue("admitted", limit=2)
     for node in (NODE, OTHER_NODE):
         story.devices(2, node=node)
-    most = {"resources": {"requests": {"cpu": "31"}}, "nodeSelector": ON_FAKE}
+    most: dict[str, Any] = {"resources": {"requests": {"cpu": "31"}}, "nodeSelector": ON_FAKE}
     for name in ("idle-0", "idle-1"):
         story.plain_pod(name, **most)
     story.wait_bound("idle-0", "idle-1")
