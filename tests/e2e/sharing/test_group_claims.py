@@ -307,6 +307,24 @@ def test_other_claims_of_the_pods_of_a_group_stay_theirs(story: Story) -> None:
     story.wait_figures({vision: 3})
 
 
+@pytest.mark.usefixtures("disk")
+def test_containers_of_a_group_run_with_the_device_of_its_claim(story: Story) -> None:
+    """The kubelet has the claim prepared once, and released after the last of them."""
+    vision = story.queue("vision", limit=1)
+    story.claim()
+    a_group(story, "train", CLAIM)
+
+    pods = members(story, "train", vision, ["a", "b"], terminationGracePeriodSeconds=1)
+
+    story.wait_running(*pods)
+    assert entries(story) == [("podgroups", "train")]
+    story.wait_figures({vision: 1})
+    for pod in pods:
+        story.api.delete(story.path("pod", pod))
+    story.until("the pods are gone", lambda: not story.all("pod"))
+    wait_released(story, vision)
+
+
 def test_no_pod_is_evicted_for_a_group_that_is_refused(story: Story) -> None:
     """kube-scheduler asks Filter, with the pods removed that could go for the group."""
     story.priority_class(50)
