@@ -59,6 +59,12 @@ class World(Books, DecidingWorld):
         self._gone[uid] = None
         self.assumptions.forget_with_hold(uid)
 
+    def put_pod(self, pod: PodView) -> None:
+        before = self.facts.pod(pod.uid)
+        super().put_pod(pod)
+        if before is not None and _failed_with_its_group(before, pod):
+            self.assumptions.forget(pod.uid)
+
     def put_claim(self, claim: ClaimView) -> None:
         before = self.facts.claim(claim.uid)
         super().put_claim(claim)
@@ -118,3 +124,11 @@ class World(Books, DecidingWorld):
         changed = [n for n in {*unmet, *self.unmet} if unmet.get(n) != self.unmet.get(n)]
         self.unmet = unmet
         self.ledger.touch(changed)
+
+
+def _failed_with_its_group(before: PodView, pod: PodView) -> bool:
+    """Whether kube-scheduler just gave up a pod whose PodGroup it tries as a whole.
+
+    Filter passed the pod, perhaps, and another pod of the group found no node: then none is bound.
+    """
+    return bool(pod.scheduling_group) and pod.unschedulable and not before.unschedulable

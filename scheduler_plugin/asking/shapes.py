@@ -139,7 +139,9 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
         "podgroups": {
             "apiVersion": ALL,
             "metadata": {**identity, **queue},
-            "spec": dict.fromkeys(("queue", "minMember", "schedulingPolicy"), ALL),
+            "spec": dict.fromkeys(
+                ("queue", "minMember", "schedulingPolicy", "disruptionMode"), ALL
+            ),
         },
         "priorityclasses": {"metadata": {"name": ALL}, "value": ALL, "globalDefault": ALL},
         "queues": {

@@ -165,7 +165,13 @@ def pod_group_view(
         uid=metadata.uid or "",
         api_version=api_version,
         stale_grace=_stale_grace(spec.get("stalenessGracePeriod")),
+        goes_whole=_goes_whole(spec.get("disruptionMode")),
     )
+
+
+def _goes_whole(mode: object) -> bool:
+    """`PodGroup` in v1alpha2, `all` in v1beta1; else pods are disrupted one by one."""
+    return mode == "PodGroup" or (isinstance(mode, Mapping) and mode.get("all") is not None)
 
 
 def _stale_grace(given: object) -> timedelta | None:

@@ -182,6 +182,7 @@ class PodGroupView:
         api_version: The API version of its kind; "" if it is not needed.
         stale_grace: How long it may have fewer pods, `timedelta.max` for no limit; None for the
             default.
+        goes_whole: Whether its pods are disrupted together only, however many would be left.
     """
 
     namespace: str
@@ -191,6 +192,7 @@ class PodGroupView:
     uid: str = ""
     api_version: str = ""
     stale_grace: timedelta | None = None
+    goes_whole: bool = False
 
     @property
     def is_kubernetes_own(self) -> bool:

@@ -10,11 +10,11 @@ import pytest
 
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.plugin import Plugin
-from tests.e2e.sharing.stories import CLAIM, Story, gone_is_fine
+from tests.e2e.sharing.stories import CLAIM, NODE, OTHER_NODE, Story, gone_is_fine
 
 GATES = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True}
 SERVED = {
-    "1.36": ("v1alpha2", {**GATES, "GangScheduling": True}),
+    "1.36": ("v1alpha2", {**GATES, "GangScheduling": True, "WorkloadAwarePreemption": True}),
     "1.37": ("v1beta1", GATES),
 }
 """The version of `scheduling.k8s.io` that serves the resource `podgroups`, and its gates."""
@@ -66,11 +66,15 @@ def groups_gone(story: Story) -> Iterator[None]:
     story.api.delete(groups_path(story))
 
 
-def a_group(story: Story, name: str, *claims: str, least: int | None = None) -> str:
+def a_group(
+    story: Story, name: str, *claims: str, least: int | None = None, priority_class: str = ""
+) -> str:
     """A PodGroup that lists claims, and the UID of it."""
     listed = [{"name": claim, "resourceClaimName": claim} for claim in claims]
     policy: dict[str, Any] = {"basic": {}} if least is None else {"gang": {"minCount": least}}
     spec = {"schedulingPolicy": policy, "resourceClaims": listed}
+    if priority_class:
+        spec["priorityClassName"] = priority_class
     path = groups_path(story)
     version = path.removeprefix("/apis/").partition("/namespaces")[0]
     body = {"apiVersion": version, "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
@@ -301,3 +305,52 @@ def test_other_claims_of_the_pods_of_a_group_stay_theirs(story: Story) -> None:
     assert entries(story) == [("podgroups", "train")]
     assert (story.consumers("a"), story.consumers("b")) == (["a"], ["b"])
     story.wait_figures({vision: 3})
+
+
+@pytest.mark.usefixtures("disk")
+def test_containers_of_a_group_run_with_the_device_of_its_claim(story: Story) -> None:
+    """The kubelet has the claim prepared once, and released after the last of them."""
+    vision = story.queue("vision", limit=1)
+    story.claim()
+    a_group(story, "train", CLAIM)
+
+    pods = members(story, "train", vision, ["a", "b"], terminationGracePeriodSeconds=1)
+
+    story.wait_running(*pods)
+    assert entries(story) == [("podgroups", "train")]
+    story.wait_figures({vision: 1})
+    for pod in pods:
+        story.api.delete(story.path("pod", pod))
+    story.until("the pods are gone", lambda: not story.all("pod"))
+    wait_released(story, vision)
+
+
+def test_no_pod_is_evicted_for_a_group_that_is_refused(story: Story) -> None:
+    """kube-scheduler asks Filter, with the pods removed that could go for the group."""
+    story.priority_class(50)
+    refused, admitted = story.queue("refused", limit=0), story.queue("admitted", limit=2)
+    for node in (NODE, OTHER_NODE):
+        story.devices(2, node=node)
+    most: dict[str, Any] = {"resources": {"requests": {"cpu": "31"}}, "nodeSelector": ON_FAKE}
+    for name in ("idle-0", "idle-1"):
+        story.plain_pod(name, **most)
+    story.wait_bound("idle-0", "idle-1")
+
+    for name, queue in (("refused", refused), ("admitted", admitted)):
+        a_group(story, name, least=2, priority_class=story.name)
+        for pod in numbered(name, 2):
+            story.claim(pod)
+            group = {"podGroupName": name}
+            used = {"schedulingGroup": group, "priorityClassName": story.name}
+            story.pod(pod, queue, pod, **used, **most)
+        if name == "refused":
+            story.until("it was tried", partial(is_unschedulable, story, name))
+            assert story.bound() == {"idle-0", "idle-1"}
+
+    story.wait_bound(*numbered("admitted", 2))
+    assert story.bound() == {*numbered("admitted", 2)}
+
+
+def is_unschedulable(story: Story, name: str) -> bool:
+    status = story.api.get(groups_path(story, name)).get("status", {})
+    return any(each["status"] == "False" for each in status.get("conditions", ()))

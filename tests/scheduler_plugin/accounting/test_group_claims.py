@@ -20,6 +20,8 @@ from scheduler_plugin.judging.verdicts import assume
 from scheduler_plugin.objects.claims import ClaimView, GroupConsumer
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName, Reason
 from scheduler_plugin.objects.pods import PodGroupView, PodView
+from scheduler_plugin.reclaiming.victims.effects import has_no_user_without
+from scheduler_plugin.reclaiming.victims.victims import Victim, held_by_claim
 from tests.scheduler_plugin.builders import (
     NOW,
     a_group,
@@ -31,6 +33,7 @@ from tests.scheduler_plugin.builders import (
     amounts,
     an_allocated_claim,
     claim_uid,
+    our_class,
     pod_uid,
     put,
     refusal,
@@ -262,6 +265,28 @@ def test_more_pods_than_a_status_holds_share_a_claim_of_a_group() -> None:
     admit(world, a_member("next"))
 
 
+def test_a_class_limits_pods_and_not_entries() -> None:
+    world = a_shared_world(bound("a"), bound("b"), a_member("c"), reserved(queue="vision"))
+    world.put_class(our_class(annotations={"moorage.dev/max-pods-per-claim": "2"}))
+
+    assert refusal(world, a_member("c")).reason is Reason.TOO_MANY_SHARERS
+    world.delete_pod(pod_uid("b"))
+    admit(world, a_member("c"))
+
+
+def test_the_users_of_a_group_go_as_one_set_where_the_claim_is_taken_back() -> None:
+    members = bound("a"), bound("b"), a_member("waits")
+    world = a_shared_world(*members, reserved(queue="vision", owner_pod="a"))
+
+    victim = held_by_claim(CAM, world)
+
+    assert isinstance(victim, Victim)
+    assert {pod.name for pod in victim.users} == {"a", "b"}
+    gone = {pod_uid("a")}
+    assert not has_no_user_without(the_claim(world), gone, world)
+    assert has_no_user_without(the_claim(world), {*gone, pod_uid("b")}, world)
+
+
 # Whose claim it is.
 
 
@@ -330,6 +355,28 @@ def test_a_claim_without_an_owner_and_without_users_is_nobodys() -> None:
 
     assert entry is not None
     assert (entry.owner, entry.orphan) == (NO_QUEUE, False)
+
+
+UNSCHEDULABLE = {
+    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+}
+
+
+@pytest.mark.parametrize(("group", "is_assumed"), [("train", False), ("", True)])
+def test_a_cycle_of_a_group_that_failed_ends_what_is_assumed_of_its_pods(
+    group: str, is_assumed: bool
+) -> None:
+    """Any other pod fails before Filter, or is tried again: its condition may be an older one."""
+    waits = a_member("a", group=group)
+    world = a_shared_world(waits, reserved(groups=["train"], pods=["a"]))
+    admit(world, waits)
+
+    put(world, a_member("a", group=group, status=UNSCHEDULABLE))
+
+    assert world.assumptions.is_assumed(pod_uid("a")) is is_assumed
+    admit(world, a_member("a", group=group, status=UNSCHEDULABLE))
+    put(world, a_member("a", group=group, status=UNSCHEDULABLE, labels={"another": "label"}))
+    assert world.assumptions.is_assumed(pod_uid("a"))
 
 
 def test_a_decision_in_flight_decides_for_the_members_that_bind_before_its_pod() -> None:

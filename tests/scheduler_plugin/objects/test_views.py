@@ -243,6 +243,22 @@ def test_what_cannot_be_a_groups_grace_lets_nobody_go(
     assert group.stale_grace == grace
 
 
+@pytest.mark.parametrize(
+    ("mode", "goes_whole"),
+    [
+        (None, False),
+        ("Pod", False),
+        ("PodGroup", True),
+        ({"single": {}}, False),
+        ({"all": {}}, True),
+        (["all"], False),
+    ],
+)
+def test_whether_pods_of_a_group_are_disrupted_together(mode: object, goes_whole: bool) -> None:
+    group = pod_group_view({"metadata": {"name": "g"}, "spec": {"disruptionMode": mode}}, SETTINGS)
+    assert group.goes_whole is goes_whole
+
+
 # Claims.
 
 
