@@ -98,11 +98,18 @@ class SnapshotReader:
 
     async def _pod_groups(self, resource: Resource) -> list[JsonObject] | None:
         """The PodGroups of one kind, each with its API version, which a list may leave out."""
-        served = resource if resource.version else await self.client.in_served_version(resource)
+        served = resource if resource.version else await self._in_served_version(resource)
         found = None if served is None else await self._listed_if_allowed(served)
         if served is None or found is None:
             return None
         return [{**group, "apiVersion": served.api_version} for group in found]
+
+    async def _in_served_version(self, resource: Resource) -> Resource | None:
+        try:
+            return await self.client.in_served_version(resource)
+        except ForbiddenError as error:
+            self._notes.append(f"{resource.plural} of {resource.group} were not read: {error}.")
+            return None
 
     async def _listed_if_allowed(self, resource: Resource) -> tuple[JsonObject, ...] | None:
         """The objects; None if the kind is not served, () with a note if it may not be read.
