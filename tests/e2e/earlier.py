@@ -19,7 +19,8 @@ COMMIT = "8badbab9edcee8d528773d05c43699311309177f"
 TAG = "earlier"
 
 CHECKOUT = "earlier"
-EARLIER_CHART = f"{CHECKOUT}/deploy/helm/moorage"
+CHART_IN_CHECKOUT = "deploy/helm/moorage"
+EARLIER_CHART = f"{CHECKOUT}/{CHART_IN_CHECKOUT}"
 """The chart of the version before, in the folder that `earlier` was given."""
 
 
@@ -41,7 +42,7 @@ class Earlier:
 
     @property
     def chart(self) -> Path:
-        return self.checkout / "deploy/helm/moorage"
+        return self.checkout / CHART_IN_CHECKOUT
 
 
 def earlier(folder: Path) -> Earlier:
