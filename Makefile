@@ -7,10 +7,10 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 CLUSTER ?= .cluster
 MINUTES ?= 10
-KUBERNETES ?= 1.36
+KUBERNETES ?= 1.37
 
 .DEFAULT_GOAL := help
-.PHONY: help install check format unit test e2e-devices e2e-queues e2e-legacy e2e-oldest crash-test hostile-test chaos demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
+.PHONY: help install check format unit unit-newest test e2e-devices e2e-queues e2e-legacy e2e-previous e2e-oldest crash-test hostile-test chaos demo image images image-lock bench proto crds manifests reference docs lock advisories cluster-up cluster-down clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,22 @@ format: $(READY) ## Format and repair what ruff can
 unit: $(READY) ## Tests that need no cluster, without those that draw by chance or start processes
 	$(BIN)/pytest -q -m "not e2e and not long" -n $(WORKERS)
 
+# Tests on another Python than that of the venv: both ends of what the product runs on.
+NEWEST := .venv-newest
+NEWEST_PYTHON ?= $(shell for minor in 14 13 12; do for one in $(HOME)/.pyenv/versions/3.$$minor.*/bin/python3 python3.$$minor; do $$one -c "" 2> /dev/null && command -v $$one && exit; done; done)
+
+$(NEWEST)/.ready: requirements-dev.lock pyproject.toml
+	@test -n "$(NEWEST_PYTHON)" || { echo "No newer Python is found here: make unit-newest NEWEST_PYTHON=/path/to/python3"; exit 1; }
+	@rm -rf $(NEWEST) && $(NEWEST_PYTHON) -m venv $(NEWEST)
+	@echo "Installing the locked packages into $(NEWEST) ..."
+	@$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-dev.lock
+	@$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+unit-newest: $(NEWEST)/.ready ## The same on the newest Python that is found (NEWEST_PYTHON=/path/to/python3)
+	$(NEWEST)/bin/python --version
+	$(NEWEST)/bin/pytest -q -m "not e2e and not long" -n $(WORKERS)
+
 test: $(READY) ## All tests, those on the real Kubernetes included
 	$(BIN)/pytest -q -m "not e2e" -n $(WORKERS)
 	@echo "Stories on three clusters at one time; what they print comes when they end, in some 15 minutes ..."
@@ -60,16 +76,28 @@ OLDEST_STORIES := $(addprefix tests/e2e/driver/test_,bad_nodes.py claims.py devi
 # Slots, taints, extended resources and health in a pod's status are switched off there, see INSTALL.md.
 NOT_IN_OLDEST := with_slots or on_the_network or comes_back_is_offered_again or written_for_the_device_plugin or extended_resource or status_of_a_pod or without_dra
 
+# On the version before the newest, or on the way from it to the newest.
+UPGRADE_STORIES := tests/e2e/previous
+PREVIOUS_STORIES := $(addprefix tests/e2e/,binder driver sharing test_upgrade.py)
+# Stories whose clusters are of the newest version whatever is asked for.
+NOT_IN_PREVIOUS := with_1_34s_features
+
 RELEASE_STORIES := $(addprefix tests/,e2e/test_air_gapped.py e2e/test_chaos.py e2e/test_documentation.py e2e/test_helm.py e2e/test_newcomer.py e2e/test_own_control_plane.py e2e/test_upgrade.py)
 
 e2e-devices: $(READY)
-	$(BIN)/pytest -q -m e2e $(addprefix --ignore=,$(QUEUE_STORIES) $(RELEASE_STORIES)) --ignore-glob='*/legacy/test_[!fp]*'
+	$(BIN)/pytest -q -m e2e $(addprefix --ignore=,$(QUEUE_STORIES) $(RELEASE_STORIES) $(UPGRADE_STORIES)) --ignore-glob='*/legacy/test_[!fp]*'
 
 e2e-queues: $(READY)
 	$(BIN)/pytest -q -m e2e $(QUEUE_STORIES)
 
 e2e-legacy: $(READY)
 	$(BIN)/pytest -q -m e2e tests/e2e/legacy $(RELEASE_STORIES) --ignore-glob='*/test_[fp]*'
+
+# Built when asked for only. Not run there: the webhook, failover, the chart and the API server's
+# own, which meet no part of Kubernetes that differs; the newest and the oldest meet those.
+e2e-previous: $(READY) ## Stories on Kubernetes 1.36, and on the way from it to 1.37
+	MOORAGE_KUBERNETES=1.36 $(BIN)/pytest -q -m e2e $(PREVIOUS_STORIES) -k "not ($(NOT_IN_PREVIOUS))"
+	$(BIN)/pytest -q -m e2e $(UPGRADE_STORIES)
 
 # Seen again with each version of ours: its Kubernetes takes ten minutes to build, and is kept.
 e2e-oldest: $(READY) ## Stories and demo on Kubernetes 1.34, the first with DRA's v1
@@ -82,11 +110,11 @@ crash-test: $(READY) ## The driver killed before each of its system calls (some 
 hostile-test: $(READY) ## Nonsense at the driver's sockets, ten minutes at each
 	MOORAGE_HOSTILE_SECONDS=600 $(BIN)/pytest -q tests/driver/hostile -n $(WORKERS)
 
-chaos: $(READY) ## Chance on a real cluster, and an independent checker (MINUTES=10 SEED= KUBERNETES=1.36 UPGRADES=1 CLOCK=1 TENANT=1)
+chaos: $(READY) ## Chance on a real cluster, and an independent checker (MINUTES=10 SEED= KUBERNETES=1.37 UPGRADES=1 CLOCK=1 TENANT=1)
 	@PYTHONPATH=deploy/local $(BIN)/python -m tests.chaos --minutes $(MINUTES) --kubernetes $(KUBERNETES) $(if $(SEED),--seed $(SEED)) $(if $(UPGRADES),--upgrades) $(if $(CLOCK),--clock) $(if $(TENANT),--tenant)
 
 demo: ## The main job on a real cluster (KEEP=1 keeps it, LEGACY=1: without DRA, OLDEST=1: on 1.34)
-	@$(call beside_the_venv,$(if $(LEGACY),1.33,$(if $(OLDEST),1.34,1.36)),moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy) $(if $(OLDEST),--oldest))
+	@$(call beside_the_venv,$(if $(LEGACY),1.33,$(if $(OLDEST),1.34,1.37)),moorage_demo $(if $(KEEP),--keep) $(if $(LEGACY),--legacy) $(if $(OLDEST),--oldest))
 
 # The programs of a cluster are compiled while packages are installed; the second command waits for them.
 beside_the_venv = $(has_python); PYTHONPATH=deploy/local $(PYTHON) -m local_cluster.go_toolchain $(1) & \
@@ -132,7 +160,7 @@ advisories: $(READY) ## Look for flaws that PyPI knows of in the locked packages
 	$(BIN)/uv tool run pip-audit --strict --require-hashes --disable-pip -r requirements.lock
 
 install: ## A throw-away Kubernetes with Moorage and a first Queue; again: an upgrade
-	@$(call beside_the_venv,1.36,moorage_demo.install --dir $(CLUSTER))
+	@$(call beside_the_venv,1.37,moorage_demo.install --dir $(CLUSTER))
 
 cluster-up: $(READY) ## Start the throw-away Kubernetes (see deploy/local)
 	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster --dir $(CLUSTER) up
@@ -141,4 +169,4 @@ cluster-down: $(READY) ## Stop it and leave nothing behind
 	@PYTHONPATH=deploy/local $(BIN)/python -m local_cluster --dir $(CLUSTER) down --purge
 
 clean: cluster-down ## Stop the cluster, remove the venv and all caches of this checkout
-	rm -rf $(VENV) .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(NEWEST) .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -34,7 +34,7 @@ from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings
 RUN = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
 NOTHING, CLIENT = "python -c pass", "import kubernetes.client"
 KUBECTL = "kubectl get --raw"
-NEWEST = "1.36"
+NEWEST = "1.37"
 VIEWS = (("queues",), ("claims",), ("devices",), ("why", "pod-0"), ("--help",))
 
 

@@ -49,7 +49,11 @@ def owner_exited(found: OwnerExitTime) -> Event:
 
 def cleared(found: ClaimCleared) -> Event:
     claim = f"ResourceClaim {found.namespace}/{found.name}"
-    if found.deallocate:
+    if found.groups:
+        named = ", ".join(f"PodGroup {found.namespace}/{group.name}" for group in found.groups)
+        what = "its reservation and its allocation were" if found.deallocate else "its entry was"
+        note = f"No pod of {named} uses {claim} any more: {what} cleared."
+    elif found.deallocate:
         note = f"{claim} was allocated without a consumer: its allocation was cleared."
     else:
         note = f"{claim} was reserved for pods that ended: {len(found.gone)} were removed."

@@ -25,6 +25,7 @@ from driver.running.settings import (
     SharedSettings,
     parse_settings,
 )
+from driver.server_versions import FeaturesChangedError
 
 
 def main() -> NoReturn:
@@ -36,7 +37,7 @@ def main() -> NoReturn:
     work = _work(settings)
     # Imported modules stay in memory; each garbage collection would spend 20 ms on them.
     gc.freeze()
-    run_process(work, plain_errors=(InputError,), stuck_seconds=STUCK_SECONDS)
+    run_process(work, plain_errors=(InputError, FeaturesChangedError), stuck_seconds=STUCK_SECONDS)
 
 
 def _work(settings: Settings) -> Coroutine[None, None, None]:

@@ -27,5 +27,11 @@ PODS = Resource("", "v1", "pods")
 QUEUES = Resource("moorage.dev", "v1alpha1", "queues", namespaced=False)
 SECRETS = Resource("", "v1", "secrets")
 SLICES = Resource(*_DRA, "resourceslices", namespaced=False)
+TAINT_RULES = tuple(
+    Resource("resource.k8s.io", version, "devicetaintrules", namespaced=False)
+    for version in ("v1", "v1beta2")
+)
+"""DeviceTaintRules: of Kubernetes 1.37, and of 1.36 where an administrator turned them on."""
+
 TEMPLATES = Resource(*_DRA, "resourceclaimtemplates")
 VALIDATING_WEBHOOKS = Resource(*_ADMISSION, "validatingwebhookconfigurations", namespaced=False)

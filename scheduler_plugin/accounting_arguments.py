@@ -81,8 +81,8 @@ PodGroups = Annotated[
     parsed(
         texts.kinds,
         metavar="KINDS",
-        help_="Set the kinds of PodGroups, as plural.version.group, separated by commas; empty for"
-        " none.",
+        help_="Set the kinds of PodGroups, as plural.version.group, or as plural.group for the"
+        " version that the cluster serves, separated by commas; empty for none.",
         shown="KAI's, the coscheduling plugin's and Kubernetes' own",
     ),
 ]

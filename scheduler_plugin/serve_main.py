@@ -223,5 +223,6 @@ def _claims_subscriber(claims: ClaimController, world: World) -> Callable[[World
                 claims.queues_changed()
             case NamespaceChanged() | GroupChanged() | OtherChanged():
                 pass  # The next resync considers it.
+        claims.changed(world.take_regrouped())
 
     return take

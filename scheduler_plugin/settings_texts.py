@@ -126,7 +126,7 @@ EVICTIONS = parsed(
 POD_GROUPS = (
     Resource("scheduling.run.ai", "v2alpha2", "podgroups"),
     Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups"),
-    Resource("scheduling.k8s.io", "v1alpha2", "podgroups"),
+    Resource("scheduling.k8s.io", "", "podgroups"),
 )
 
 
@@ -135,10 +135,15 @@ def kinds(text: str) -> tuple[Resource, ...]:
 
 
 def _kind(text: str) -> Resource:
-    plural, _, rest = text.partition(".")
-    version, _, group = rest.partition(".")
-    is_version = re.fullmatch(r"v[0-9]+((alpha|beta)[0-9]+)?", version)
-    if not (is_version and is_name(plural) and is_name(group)):
-        example = "podgroups.v2alpha2.scheduling.run.ai"
-        raise ValueError(f"{text!r} is not a plural.version.group such as {example}")
+    plural, _, group = text.partition(".")
+    version, _, rest = group.partition(".")
+    if re.fullmatch(r"v[0-9]+((alpha|beta)[0-9]+)?", version):
+        group = rest
+    else:
+        version = ""
+    if not (is_name(plural) and is_name(group) and "." in group):
+        example = "podgroups.scheduling.k8s.io or podgroups.v2alpha2.scheduling.run.ai"
+        raise ValueError(
+            f"{text!r} is not a plural.group or plural.version.group such as {example}"
+        )
     return Resource(group, version, plural)

@@ -118,6 +118,8 @@ ELSEWHERE: Mapping[tuple[str, str], str] = {
     ("docs/waiting.md", "kubectl -n moorage-system port-forward"): LINES,
     ("docs/what-containers-find.md", "kubectl get resourceclaim my-camera"): f"{E2E}driver/"
     "test_told_devices.py::test_a_claim_says_what_was_prepared_until_it_is_deallocated",
+    ("docs/what-containers-find.md", "kubectl wait resourceclaim my-camera"): f"{E2E}driver/"
+    "test_told_devices.py::test_a_claim_says_whether_its_device_is_ready_and_since_when",
     ("docs/write-your-own-handler.md", "kubectl get akric folders"): f"{E2E}driver/"
     "test_handlers.py::test_a_handler_comes_late_goes_and_comes_back",
 }

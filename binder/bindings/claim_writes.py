@@ -100,7 +100,11 @@ def claim_state(obj: JsonObject | Claim, queue_label: str) -> ClaimState:
 
 
 def may_be_rolled_back(state: ClaimState, claim: ClaimOwner, pod: str) -> bool:
-    """Whether the marks were written for this pod, and the claim has no other consumer."""
+    """Whether the marks were written for this pod, and the claim has no other consumer.
+
+    A PodGroup is another consumer: its other pods may rely on the owner, and have its queue.
+    `stale_claims` removes the owner with the reservation.
+    """
     is_same = state.uid == claim.uid and state.marks == wanted_marks(claim)
     return is_same and state.consumers <= {pod}
 
@@ -112,7 +116,7 @@ def is_as_judged(obj: JsonObject, cleared: ClaimCleared) -> bool:
 
 
 def cleared_status(obj: JsonObject, cleared: ClaimCleared) -> dict[str, Any]:
-    """A patch of the status without finished consumers and, after the last, without allocation.
+    """A patch of the status without stale consumers and, after the last, without allocation.
 
     kube-controller-manager writes the same. The API server removes `status.devices` together with
     the allocation.
@@ -120,5 +124,6 @@ def cleared_status(obj: JsonObject, cleared: ClaimCleared) -> dict[str, Any]:
     if cleared.deallocate:
         return {"status": {"reservedFor": None, "allocation": None}}
     reserved = (obj.get("status") or {}).get("reservedFor") or []
-    remaining = [consumer for consumer in reserved if consumer.get("uid") not in cleared.gone]
+    stale = {*cleared.gone, *(group.uid for group in cleared.groups)}
+    remaining = [consumer for consumer in reserved if consumer.get("uid") not in stale]
     return {"status": {"reservedFor": remaining}}

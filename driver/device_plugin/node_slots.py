@@ -27,12 +27,14 @@ from driver.device_plugin.node_remaining_slots import LocatesDevices, NodePlace
 from driver.device_plugin.slots.allocation import Offer, Plugin
 from driver.device_plugin.slots.apiserver_node_status import NodeStatus
 from driver.device_plugin.slots.apiserver_slots import SlotObjects
+from driver.device_plugin.slots.apiserver_taint_rules import TaintRules
 from driver.device_plugin.slots.lists import (
     PluginListing,
     PluginLists,
     healthy_devices,
     offered_by,
 )
+from driver.device_plugin.slots.withheld_slots import with_withheld
 from driver.instances.instances import Instance
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots, usage_problems
@@ -115,6 +117,7 @@ class NodeSlots:
             record=record,
         )
         self._lists = whole_reconciler("listing devices", self._offer_lists)
+        self._taint_rules = TaintRules(client, partial(self._lists.add, ALL))
         self._listing = PluginListing(node)
         self._listed: PluginLists = {}
 
@@ -128,8 +131,10 @@ class NodeSlots:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._slots.store.run())
             tasks.create_task(self._pods.store.run())
+            tasks.create_task(self._taint_rules.run())
             await self._slots.store.synced.wait()
             await self._pods.store.synced.wait()
+            await self._taint_rules.settled.wait()
             await self._devices.decided()
             self._slots.store.subscribe(self._instance_changed)
             self._pods.store.subscribe(self._slot_reconciler.pod_changed)
@@ -144,8 +149,9 @@ class NodeSlots:
         raise AssertionError("devices are offered until that is cancelled")
 
     def _views(self) -> Mapping[InstanceName, InstanceSlots]:
-        """All Instances; no slot is given of those that claims may still have."""
-        views, claimed = self._slots.views(), self._devices.claimed_instances
+        """All Instances; slots that claims may have, or that are tainted, are not given."""
+        views = with_withheld(self._slots.views(), self._taint_rules.rules, self._node)
+        claimed = self._devices.claimed_instances
         if not claimed:
             return views
         return {

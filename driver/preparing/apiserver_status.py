@@ -1,6 +1,6 @@
 """Writes the devices of prepared claims into the status of their ResourceClaims.
 
-    prepared claims ──reconcile──► status.devices, applied with this node's field manager
+    prepared claims, devices ──reconcile──► status.devices, applied with this node's field manager
 
 No claim waits for this, and none fails with it: the status is for people, not for containers. A
 driver that restarts reads its claims first, and writes only a status that differs.
@@ -15,10 +15,20 @@ from typing import NoReturn
 from driver.api import ClaimUid, NodeName
 from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
-from driver.preparing.device_status import is_stored, status_apply
-from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.device_status import (
+    Conditions,
+    Readinesses,
+    conditions_in,
+    is_stored,
+    key_of,
+    status_apply,
+    stored_conditions,
+)
+from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Failure
+from driver.preparing.grants.device_views import DevicesView, InstanceSource
 from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.ready_conditions import readiness
 from kube.calls.api import (
     ApiClient,
     ConflictError,
@@ -28,7 +38,10 @@ from kube.calls.api import (
     WriteOptions,
 )
 from kube.kinds import CLAIMS
+from kube.objects import JsonObject
 from kube.reconciling.api import After, Done, Result
+from kube.shapes.full_claims import FullClaim
+from kube.wall_clock import wall_clock
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +52,8 @@ class Times:
 
     Attributes:
         settle: How long a write is delayed, so that it does not slow down the start of a pod, and
-            pods that end at once cost no write.
+            pods that end at once cost no write; and how often a device that comes and goes is
+            written.
         refused: When to retry after the API server refused the permission.
     """
 
@@ -50,42 +64,83 @@ class Times:
 TIMES = Times()
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What a claim was told last, and the conditions with their times."""
+
+    claim: PreparedClaim
+    ready: Readinesses
+    conditions: Conditions
+
+
 class ClaimStatuses:
     """Keeps `status.devices` of the prepared claims up to date."""
 
-    def __init__(self, client: ApiClient, node: NodeName, claims: KubeletClaims) -> None:
+    def __init__(
+        self, client: ApiClient, node: NodeName, claims: KubeletClaims, source: InstanceSource
+    ) -> None:
         self._client = client
+        self._node = node
         self._claims = claims
+        self._source = source
         self._options = WriteOptions(field_manager=field_manager(node))
         self._queue = whole_reconciler("telling claims of their devices", self._reconcile)
-        self._written: dict[ClaimUid, PreparedClaim] = {}
+        self._written: dict[ClaimUid, _Written] = {}
         self._is_refused = False
         self._is_first = True
-        claims.on_prepared(lambda: self._queue.add_after(ALL, TIMES.settle))
+        for tells in (claims.on_prepared, source.on_changed):
+            tells(lambda: self._queue.add_after(ALL, TIMES.settle))
 
     async def run(self) -> NoReturn:
-        """Write until cancelled; failures are logged and retried."""
+        """Write until cancelled; failures are logged and retried.
+
+        Devices are ready or not only after the first discovery, so nothing is written before.
+        """
+        await self._source.decided()
         await self._queue.run()
 
     async def _reconcile(self) -> Result:
-        claims = self._claims.prepared_now
+        claims, view = self._claims.prepared_now, self._source.view
+        if view is None:
+            return Done()
         for uid in self._written.keys() - claims.keys():
             del self._written[uid]
         self._is_refused = False
-        await each((c for uid, c in claims.items() if self._written.get(uid) != c), self._write)
+        ready = {uid: self._readinesses(claim, view) for uid, claim in claims.items()}
+        changed = (c for uid, c in claims.items() if not self._is_written(c, ready[uid]))
+        await each(changed, lambda claim: self._write(claim, ready[claim.reference.uid]))
         self._is_first = False
         # A pause, since each claim that is prepared adds the key anew.
         return After(0.0, pause=TIMES.refused) if self._is_refused else Done()
 
-    async def _write(self, claim: PreparedClaim) -> None:
+    def _readinesses(self, claim: PreparedClaim, view: DevicesView) -> Readinesses:
+        return {
+            key_of(device.allocated): readiness(device, view, self._node)
+            for device in claim.devices
+        }
+
+    def _is_written(self, claim: PreparedClaim, ready: Readinesses) -> bool:
+        written = self._written.get(claim.reference.uid)
+        return written is not None and (written.claim, written.ready) == (claim, ready)
+
+    async def _write(self, claim: PreparedClaim, ready: Readinesses) -> None:
         if self._is_refused:
             return
         reference = claim.reference
-        if self._is_first and await self._is_stored(claim):
-            self._written[reference.uid] = claim
-            return
+        before = self._written.get(reference.uid)
+        known = before.conditions if before is not None else {}
+        if self._is_first and (found := await self._found(claim)) is not None:
+            known = stored_conditions(claim, found)
+            if is_stored(claim, ready, found):
+                self._written[reference.uid] = _Written(claim, ready, known)
+                return
+        body = status_apply(claim, ready, known, wall_clock())
+        if await self._apply(reference, body):
+            self._written[reference.uid] = _Written(claim, ready, conditions_in(body))
+
+    async def _apply(self, reference: ClaimReference, body: JsonObject) -> bool:
+        """Apply; returns whether there is nothing more to write."""
         path = CLAIMS.at(reference.name, reference.namespace, "status")
-        body = status_apply(claim)
         try:
             await self._client.apply(path, body, force=True, options=self._options)
         except (ConflictError, NotFoundError) as error:
@@ -97,12 +152,13 @@ class ClaimStatuses:
             logger.warning("status.devices of claim %s not written: %s", reference, error)
             if error.missing_right:
                 self._is_refused = True
-                return
-        self._written[reference.uid] = claim
+                return False
+        return True
 
-    async def _is_stored(self, claim: PreparedClaim) -> bool:
+    async def _found(self, claim: PreparedClaim) -> FullClaim | None:
+        """The claim of the API server; None if it is gone or cannot be read."""
         found = await self._claims.read(claim.reference)
-        return found is not None and not isinstance(found, Failure) and is_stored(claim, found)
+        return None if isinstance(found, Failure) else found
 
 
 def _is_deallocated(error: InvalidError) -> bool:

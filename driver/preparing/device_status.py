@@ -1,23 +1,26 @@
 """The status of a claim's devices, for users without access to its containers.
 
-    PreparedClaim ──status_apply──► status.devices of the ResourceClaim
+    PreparedClaim, Readiness ──status_apply──► status.devices of the ResourceClaim
 
-An entry has what containers get of the device, and its network addresses. Kubernetes removes the
-entries with the allocation.
+An entry has what containers get of the device, its network addresses, and the condition `Ready`.
+Kubernetes removes the entries with the allocation.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, TypeAlias
 
 from driver.api import DRIVER_NAME
 from driver.names import as_text
 from driver.preparing.files.addresses import network_data
 from driver.preparing.files.cdi import is_variable
-from driver.preparing.files.prepared import PreparedClaim, PreparedDevice
-from kube.shapes.full_claims import FullClaim
+from driver.preparing.files.prepared import AllocatedDevice, PreparedClaim, PreparedDevice
+from driver.preparing.ready_conditions import READY, Readiness, condition, says
+from kube.shapes.full_claims import DeviceStatus, FullClaim
+from kube.shapes.metadata import Condition
 from kube.shapes.reading import JsonObject, read_as
 
 DATA_LIMIT = 10 * 1024
@@ -27,10 +30,36 @@ _OPTIONAL = ("properties", "mounts", "deviceNodes")
 """Fields that are omitted from too large `data`, in this order."""
 
 
-def status_apply(claim: PreparedClaim) -> dict[str, Any]:
-    """The body that a node's driver applies: the devices of the claim that it prepared."""
+DeviceKey: TypeAlias = tuple[str, str, str]
+"""Pool, device and share of an entry; a device of two requests of a claim has one entry."""
+
+Readinesses: TypeAlias = Mapping[DeviceKey, Readiness]
+"""The readiness of each device of a claim."""
+
+Conditions: TypeAlias = Mapping[DeviceKey, Condition]
+"""The condition `Ready` of each device of a claim that has one."""
+
+
+def key_of(device: AllocatedDevice) -> DeviceKey:
+    """The key of the device's entry."""
+    return device.pool, device.device, device.share_id or ""
+
+
+def status_apply(
+    claim: PreparedClaim, ready: Readinesses, before: Conditions, now: datetime
+) -> dict[str, Any]:
+    """The body that a node's driver applies: the devices of the claim that it prepared.
+
+    Args:
+        claim: The claim.
+        ready: The readiness of its devices.
+        before: Their conditions, as they are stored or were written before.
+        now: The time.
+    """
     reference = claim.reference
-    devices = {_key(entry): entry for entry in map(_entry, claim.devices)}
+    devices = {key_of(device.allocated): _entry(device) for device in claim.devices}
+    for key, entry in devices.items():
+        entry["conditions"] = [condition(ready[key], before.get(key), now)]
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
@@ -43,32 +72,56 @@ def status_apply(claim: PreparedClaim) -> dict[str, Any]:
     }
 
 
-def is_stored(claim: PreparedClaim, found: JsonObject | FullClaim) -> bool:
+def conditions_in(body: Mapping[str, Any]) -> Conditions:
+    """The conditions in an applied body."""
+    return {
+        (entry["pool"], entry["device"], entry.get("shareID", "")): read_as(
+            Condition, entry["conditions"][0]
+        )
+        for entry in body["status"]["devices"]
+    }
+
+
+def stored_conditions(claim: PreparedClaim, found: JsonObject | FullClaim) -> Conditions:
+    """The conditions in a ResourceClaim of the API server; none of a claim with another UID."""
+    entries = ((_key(each), _ready_in(each)) for each in _entries(claim, found))
+    return {key: ready for key, ready in entries if ready is not None}
+
+
+def is_stored(claim: PreparedClaim, ready: Readinesses, found: JsonObject | FullClaim) -> bool:
     """Whether a ResourceClaim of the API server has these entries already.
 
-    Entries of other drivers, and of devices that other nodes prepared, are ignored.
+    Entries of other drivers, of devices that other nodes prepared, and other conditions are
+    ignored.
     """
-    there = read_as(FullClaim, found)
-    if there.uid != claim.reference.uid:
-        return False
-    entries = (there.status.devices if there.status is not None else None) or ()
-    stored = {
-        (each.pool, each.device, each.share_id or ""): (each.data, each.network_data)
-        for each in entries
-        if each.driver == DRIVER_NAME
-    }
+    stored = {_key(each): each for each in _entries(claim, found)}
     return all(
-        stored.get(_key(entry)) == _own_fields(entry) for entry in map(_entry, claim.devices)
+        (entry := stored.get(key)) is not None
+        and (entry.data, entry.network_data) == _own_fields(_entry(device))
+        and says(_ready_in(entry), ready[key])
+        for device in claim.devices
+        for key in (key_of(device.allocated),)
     )
 
 
-def _key(entry: Mapping[str, Any]) -> tuple[str, str, str]:
-    """The key of an entry; a device of two requests of a claim has one entry."""
-    return entry["pool"], entry["device"], entry.get("shareID", "")
+def _entries(claim: PreparedClaim, found: JsonObject | FullClaim) -> Iterator[DeviceStatus]:
+    """The entries of this driver in the claim of this UID."""
+    there = read_as(FullClaim, found)
+    if there.uid != claim.reference.uid or there.status is None:
+        return iter(())
+    return (each for each in there.status.devices or () if each.driver == DRIVER_NAME)
+
+
+def _key(entry: DeviceStatus) -> DeviceKey:
+    return entry.pool or "", entry.device or "", entry.share_id or ""
+
+
+def _ready_in(entry: DeviceStatus) -> Condition | None:
+    return next((each for each in entry.conditions or () if each.type == READY), None)
 
 
 def _own_fields(entry: Mapping[str, Any]) -> tuple[object, object]:
-    """The fields of an entry that this driver writes; conditions may be from other clients."""
+    """The fields of an entry that this driver writes beside its condition."""
     return entry.get("data"), entry.get("networkData")
 
 

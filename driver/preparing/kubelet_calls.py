@@ -18,7 +18,7 @@ from driver.plumbing.kubelet_sockets import finish
 from driver.preparing.apiserver_claims import FoundClaim
 from driver.preparing.files.cdi import unusable_properties
 from driver.preparing.files.prepared import ClaimReference, PreparedClaim
-from driver.preparing.grants.claims import Failure, consumers, reference_problem
+from driver.preparing.grants.claims import Failure, consumer_groups, consumers, reference_problem
 from driver.preparing.grants.rival_claims import Renewal
 from kube.processes.api import log_context, note_span
 
@@ -89,8 +89,11 @@ def report_prepared(
     began: int,
 ) -> None:
     """Log and trace a call. `began`: its start in ns. `before`: the record before it."""
-    pods = () if found is None or isinstance(found, Failure) else consumers(found)
-    with log_context(podUIDs=",".join(pods)):
+    claim = None if found is None or isinstance(found, Failure) else found
+    pods = () if claim is None else consumers(claim)
+    groups = () if claim is None else consumer_groups(claim)
+    named = {"podGroups": ",".join(groups)} if groups else {}
+    with log_context(podUIDs=",".join(pods), **named):
         _log_prepared(answer, before)
     failure = answer.sentence if isinstance(answer, Failure) else ""
     note_span("NodePrepareResources", began, pods, failure=failure, claim_uid=wanted.uid)

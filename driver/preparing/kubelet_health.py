@@ -22,7 +22,11 @@ BURST_SECONDS = 0.05
 """Delay that joins changes at one moment to one list."""
 
 RESEND_SECONDS = 10.0
-"""Interval of repeated lists: after 30 s without one the kubelet sets the health to unknown."""
+"""Interval of repeated lists: two may be late before `LIMIT_SECONDS` have passed."""
+
+LIMIT_SECONDS = 30
+"""Time limit of each device's health: the kubelet sets the health to unknown if no list comes so
+long. Without it each version of the kubelet has a limit of its own."""
 
 
 class Health(health_grpc.DRAResourceHealthServicer):
@@ -92,6 +96,7 @@ def _health(found: Mapping[tuple[str, DeviceName], str]) -> health.NodeWatchReso
                 device=health.DeviceIdentifier(pool_name=pool, device_name=device),
                 health=health.UNHEALTHY if trouble else health.HEALTHY,
                 message=trouble,
+                health_check_timeout_seconds=LIMIT_SECONDS,
             )
             for (pool, device), trouble in found.items()
         ]

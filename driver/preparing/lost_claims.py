@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from driver.preparing.files.prepared import PreparedClaim
-from driver.preparing.grants.claims import consumers
+from driver.preparing.grants.claims import is_reserved_for
 from driver.preparing.stale_claims import is_allocated
 from kube.shapes.full_claims import FullClaim
 from kube.shapes.pods import Pod
@@ -29,7 +29,7 @@ class Use(Enum):
 
     Attributes:
         RUNNING: A pod of the node uses it, has not ended and is not terminating.
-        ENDING: Only terminating pods, or consumers that are not pods, use it.
+        ENDING: Only terminating pods, or consumers that are no pods nor PodGroups, use it.
         NONE: No pod of the node uses it, or it no longer has its devices.
     """
 
@@ -53,9 +53,9 @@ def use_of(
     stored = read_as(FullClaim, found) if found is not None else None
     if stored is None or stored.uid != claim.reference.uid or not is_allocated(claim, stored):
         return Use.NONE
-    uids = frozenset(consumers(stored))
     every = (read_as(Pod, pod) for pod in pods)
-    users = [pod for pod in every if pod.metadata.uid in uids and not pod.has_ended]
+    users = [pod for pod in every if is_reserved_for(stored, pod) and not pod.has_ended]
     if any(pod.metadata.deletion_timestamp is None for pod in users):
         return Use.RUNNING
-    return Use.ENDING if users or len(stored.consumers) > len(uids) else Use.NONE
+    has_others = any(not (user.is_pod or user.is_pod_group) for user in stored.consumers)
+    return Use.ENDING if users or has_others else Use.NONE

@@ -39,11 +39,21 @@ def service_account() -> Access | None:
         return None
     name = f"[{host}]" if ":" in host else host
     try:
-        tls = ssl.create_default_context(cafile=str(FOLDER / "ca.crt"))
+        tls = as_kubectl(ssl.create_default_context(cafile=str(FOLDER / "ca.crt")))
         token = _Token(FOLDER / "token")
     except (OSError, ValueError) as error:
         raise KubeconfigError(f"the pod's ServiceAccount cannot be used: {error}") from error
     return Access(host=f"https://{name}:{port or 443}", tls=tls, authorization=token.authorization)
+
+
+def as_kubectl(tls: ssl.SSLContext) -> ssl.SSLContext:
+    """The context, for all certificates that kubectl accepts.
+
+    From Python 3.13 on a default context also demands RFC 5280 to the letter. Authorities of many
+    clusters do not meet it, for example without an authority key identifier.
+    """
+    tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return tls
 
 
 class _Token:
@@ -120,7 +130,7 @@ async def _access(config: Any, kubeconfig: Path | None, context: str) -> Access:
 
     return Access(
         host=found.host,
-        tls=client.rest.RESTClientObject(found).ssl_context,
+        tls=as_kubectl(client.rest.RESTClientObject(found).ssl_context),
         authorization=authorization,
         proxy=found.proxy,
         proxy_headers=found.proxy_headers or {},

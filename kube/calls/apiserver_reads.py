@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -135,6 +135,28 @@ class ApiReader(ABC):
             # Without the right to read `/readyz`, the list alone decides.
             await self._answer(read_requests.read("/readyz", READ_SECONDS))
         return await self._lists(resource)
+
+    async def in_served_version(self, resource: Resource) -> Resource | None:
+        """A resource in the first version of its API group that serves it; None if none does.
+
+        The versions of a group may serve different resources, so each is asked.
+
+        Raises:
+            ApiError: The server does not answer yet.
+        """
+        group = await self._read_if_served(f"/apis/{resource.group}")
+        for version in (str(each.get("version")) for each in group.get("versions") or ()):
+            found = replace(resource, version=version)
+            listed = await self._read_if_served(f"/apis/{found.api_version}")
+            if any(each.get("name") == found.plural for each in listed.get("resources") or ()):
+                return found
+        return None
+
+    async def _read_if_served(self, url_path: str) -> JsonObject:
+        try:
+            return await self._call(read_requests.read(url_path, READ_SECONDS))
+        except NotFoundError:
+            return {}
 
     async def _lists(self, resource: Resource) -> bool:
         try:

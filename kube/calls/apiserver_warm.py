@@ -7,7 +7,7 @@ calls the API server every few minutes, and then the start of a container waits 
     keep_warm ──GET /version──► the connection that has been idle the longest ──► idle again
 
 Several idle connections are used in turn, so that all but one exceed `IDLE_SECONDS` and end.
-`/version` is a constant of the API server, every account may read it, and audit policies usually
+`/version` is a constant of one API server, every account may read it, and audit policies usually
 leave it out. A refusal keeps the connection, too. 5,000 nodes send about 117 of these requests a
 second.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Callable
 from typing import NoReturn
 
 from kube.calls.apiserver import ApiClient
@@ -29,11 +30,22 @@ WARM_SECONDS = 45.0
 so that nodes that started together do not ask together."""
 
 
-async def keep_warm(client: ApiClient) -> NoReturn:
-    """Use a connection every `WARM_SECONDS` until cancelled; failures are ignored."""
+def _ignore(_: str) -> None:
+    """Takes a version that no caller wants."""
+
+
+async def keep_warm(client: ApiClient, on_version: Callable[[str], None] = _ignore) -> NoReturn:
+    """Use a connection every `WARM_SECONDS` until cancelled; failures are ignored.
+
+    Args:
+        client: The client whose connection is used.
+        on_version: Called with the API server's version each time, such as `v1.37.2`.
+    """
     while True:
         await asyncio.sleep(WARM_SECONDS * random.uniform(0.9, 1.0))
         try:
-            await client.server()
+            server = await client.server()
         except ApiError as error:
             logger.debug("no connection is kept warm: %s", error)
+        else:
+            on_version(server.git_version)

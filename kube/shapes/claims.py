@@ -12,6 +12,9 @@ from kube.shapes.metadata import Metadata
 from kube.shapes.reading import Set
 from kube.shapes.selection import NodeSelector, Toleration
 
+WORKLOAD_GROUP = "scheduling.k8s.io"
+"""The API group of Kubernetes' own PodGroups."""
+
 
 class Capacity(msgspec.Struct, frozen=True):
     """`capacity` of a request: the amounts for each device."""
@@ -92,6 +95,15 @@ class ConsumerReference(msgspec.Struct, frozen=True, rename="camel"):
     name: str | None = None
     resource: str | None = None
     api_group: str | None = None
+
+    @property
+    def is_pod(self) -> bool:
+        return self.resource == "pods" and not self.api_group
+
+    @property
+    def is_pod_group(self) -> bool:
+        """Whether it stands for the pods of a PodGroup (feature `DRAWorkloadResourceClaims`)."""
+        return self.resource == "podgroups" and self.api_group == WORKLOAD_GROUP
 
 
 class Status(msgspec.Struct, frozen=True, rename="camel"):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from kube.shapes.claims import Allocation, Claim, Devices, Results, Spec, Status
-from kube.shapes.metadata import NO_METADATA
+from kube.shapes.metadata import NO_METADATA, Condition
 
 
 class Opaque(msgspec.Struct, frozen=True):
@@ -62,6 +62,7 @@ class DeviceStatus(msgspec.Struct, frozen=True, rename="camel"):
     share_id: str | None = msgspec.field(default=None, name="shareID")
     data: Any = None
     network_data: Any = None
+    conditions: list[Condition] | None = None
 
 
 class FullStatus(Status, frozen=True, rename="camel"):

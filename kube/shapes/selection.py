@@ -7,6 +7,9 @@ All are hashable, so that equal ones can be stored once.
 
 import msgspec
 
+REPELLING_EFFECTS = ("NoSchedule", "NoExecute")
+"""Effects of taints that keep pods and claims without a toleration away."""
+
 
 class Requirement(msgspec.Struct, frozen=True):
     """An entry of `matchExpressions` or `matchFields`."""
@@ -66,6 +69,11 @@ class Taint(msgspec.Struct, frozen=True):
     key: str | None = None
     value: str | None = None
     effect: str | None = None
+
+    def __str__(self) -> str:
+        """The taint as kubectl writes it: `key:effect` or `key=value:effect`."""
+        value = f"={self.value}" if self.value else ""
+        return f"{self.key}{value}:{self.effect}"
 
 
 class Toleration(msgspec.Struct, frozen=True):

@@ -48,6 +48,11 @@ class Store(Generic[T]):
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._watch = Watch(client, selection, self, settings or WatchSettings())
 
+    def select(self, selection: Selection) -> None:
+        """Follow another selection; to be called before `run` only."""
+        self._selection = selection
+        self._watch.select(selection)
+
     @property
     def stats(self) -> WatchStats:
         return self._watch.stats

@@ -113,6 +113,10 @@ class Watch:
         self._follower = follower
         self._settings = settings
 
+    def select(self, selection: Selection) -> None:
+        """Follow another selection; to be called before `run` only."""
+        self._selection = selection
+
     async def run(self) -> NoReturn:
         while True:
             await self._until_listed()

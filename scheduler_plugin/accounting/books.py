@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.accounting.entry_books import EntryBooks
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
@@ -131,6 +132,13 @@ class Books(EntryBooks):
     def delete_configuration(self, name: ResourceKey) -> None:
         with self._naming([f"{LEGACY_PREFIX}{name}"]):
             self.facts.catalog.remove_configuration(name)
+
+    def put_taint_rule(self, rule: DeviceTaintRule) -> None:
+        """Enter a DeviceTaintRule; it decides no charge."""
+        self.facts.catalog.put_taint_rule(rule)
+
+    def delete_taint_rule(self, rule: DeviceTaintRule) -> None:
+        self.facts.catalog.remove_taint_rule(rule.name)
 
     def put_instance(self, instance: InstanceView) -> bool:
         """Returns whether more changed than the holders of its slots, which decide no charge."""

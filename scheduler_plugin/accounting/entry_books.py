@@ -40,6 +40,9 @@ class EntryBooks(BooksView):
     def _note_gone_pod(self, uid: PodUid) -> None:
         """Called once a pod is removed, while it still counts."""
 
+    def _note_regrouped(self, uid: ClaimUid) -> None:
+        """Called when other pods use a claim through its PodGroups than before."""
+
     # Pods and claims: an event costs as much as the object itself.
 
     def put_pod(self, pod: PodView) -> None:
@@ -103,6 +106,8 @@ class EntryBooks(BooksView):
 
     def _recount_claims(self, uids: Iterable[ClaimUid]) -> None:
         for uid in uids:
+            if self.facts.regroup(uid):
+                self._note_regrouped(uid)
             self._recount_claim(uid)
 
     def _recount_claim(self, uid: ClaimUid) -> bool:
@@ -124,11 +129,15 @@ class EntryBooks(BooksView):
     def put_group(self, group: PodGroupView) -> None:
         if self.facts.group(group.namespace, group.name) != group:
             self.facts.pod_queues.put_group(group)
-            self._recount_pods(self.facts.pods_in_group((group.namespace, group.name)))
+            self._recount_group(group.namespace, group.name)
 
     def delete_group(self, namespace: str, name: str) -> None:
         self.facts.pod_queues.remove_group(namespace, name)
+        self._recount_group(namespace, name)
+
+    def _recount_group(self, namespace: str, name: str) -> None:
         self._recount_pods(self.facts.pods_in_group((namespace, name)))
+        self._recount_claims(self.facts.claims_of_group(namespace, name))
 
     def serve_groups(self, *, served: bool) -> None:
         """Set whether the cluster serves any kind of PodGroups."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from driver.api import DRIVER_NAME
 from scheduler_plugin.accounting.facts_views import FactsView
-from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.accounting.group_claims import all_groups, with_group_users
+from scheduler_plugin.objects.claims import ClaimView, GroupConsumer
+from scheduler_plugin.objects.names import ClaimUid
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.tables import enter
 
@@ -39,13 +43,38 @@ class Facts(FactsView):
 
     def put_claim(self, claim: ClaimView) -> None:
         """Enter a claim; no claim of its UID or its name may be entered."""
+        if groups := all_groups(claim):
+            self._refer_groups(claim, groups, 1)
+            claim = with_group_users(claim, self.pods_naming(claim), self.pod_queues)
         self._claims[claim.uid] = claim
         self._claim_uids[claim.key] = claim.uid
         self._gone_claims.pop(claim.key, None)
         self._refer_claim(claim, 1)
 
+    def _refer_groups(self, claim: ClaimView, groups: Iterable[GroupConsumer], sign: int) -> None:
+        names = {(claim.namespace, group.name) for group in groups}
+        enter(self._of_group, names, claim.uid, sign)
+
+    def regroup(self, uid: ClaimUid) -> bool:
+        """Look again which pods use a claim through its PodGroups; returns whether others do."""
+        claim = self._claims.get(uid)
+        if claim is None or not all_groups(claim):
+            return False
+        found = with_group_users(claim, self.pods_naming(claim), self.pod_queues)
+        if found == claim:
+            return False
+        self._refer_claim(claim, -1)
+        self._claims[uid] = found
+        self._refer_claim(found, 1)
+        return True
+
+    def claims_of_group(self, namespace: str, name: str) -> list[ClaimUid]:
+        """The claims that are reserved for a PodGroup of this name."""
+        return list(self._of_group.get((namespace, name), ()))
+
     def remove_claim(self, claim: ClaimView) -> None:
         """Remove a claim, which must be entered."""
+        self._refer_groups(claim, all_groups(claim), -1)
         del self._claims[claim.uid]
         del self._claim_uids[claim.key]
         self._refer_claim(claim, -1)

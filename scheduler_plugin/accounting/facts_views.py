@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, 
 
 from cachetools import FIFOCache
 
+from scheduler_plugin.accounting.group_claims import stands
 from scheduler_plugin.accounting.queues.pod_queues import PodQueues
 from scheduler_plugin.accounting.queues.queues import QueueTree
-from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId
+from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId, GroupConsumer
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, QueueName
-from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView, oldest
 from scheduler_plugin.objects.tables import Index
 
 MOST_GONE = 10_000
@@ -38,6 +39,8 @@ class FactsView:
         self._claims: dict[ClaimUid, ClaimView] = {}
         self._claim_uids: dict[tuple[str, str], ClaimUid] = {}
         self._gone_claims = FIFOCache[tuple[str, str], None](MOST_GONE)
+        # Claims that are reserved for a PodGroup of this name, known or not.
+        self._of_group: Index[tuple[str, str], ClaimUid] = {}
         self._naming: Index[tuple[str, str], PodUid] = {}
         self._consuming: Index[PodUid, ClaimUid] = {}
         self._written_for: Index[PodUid, ClaimUid] = {}
@@ -176,6 +179,46 @@ class FactsView:
         """The known pods that the claim is reserved for, the earliest first."""
         found = (self._pods.get(uid) for uid in claim.reserved_for)
         return (pod for pod in found if pod is not None)
+
+    def is_reserved_for(self, claim: ClaimView, pod: PodView) -> bool:
+        """Whether a claim is reserved for a pod, or for its PodGroup."""
+        return pod.uid in claim.reserved_for or self.is_reserved_for_group(claim, pod)
+
+    def is_reserved_for_uid(self, claim: ClaimView, uid: PodUid) -> bool:
+        """Whether a claim is reserved for a pod, or for its PodGroup, and the pod may be bound."""
+        if uid in claim.reserved_for:
+            return True
+        pod = self._pods.get(uid) if claim.groups else None
+        return pod is not None and pod.may_be_bound and self.is_reserved_for_group(claim, pod)
+
+    def is_reserved_for_group(self, claim: ClaimView, pod: PodView) -> bool:
+        """Whether a pod names a claim that is reserved for the pod's PodGroup."""
+        if not claim.groups or claim.name not in pod.claim_names:
+            return False
+        return pod.namespace == claim.namespace and pod.scheduling_group in self._standing(claim)
+
+    def reserving(self, claim: ClaimView) -> tuple[PodView, ...]:
+        """The consumers of a claim, and after them the waiting pods of its PodGroups."""
+        return (*self.consumers(claim), *self._waiting_members(claim))
+
+    def groups_without_users(self, claim: ClaimView) -> tuple[GroupConsumer, ...]:
+        """The PodGroups that a claim is reserved for and no bound pod uses it through.
+
+        Only names are compared: pods may run while their PodGroup was deleted, or created anew.
+        """
+        naming = self.pods_naming(claim) if claim.groups else ()
+        used = {pod.scheduling_group for pod in naming if pod.is_bound and not pod.ended}
+        return tuple(group for group in claim.groups if group.name not in used)
+
+    def _waiting_members(self, claim: ClaimView) -> list[PodView]:
+        naming = self.pods_naming(claim) if claim.groups else ()
+        waiting = (pod for pod in naming if pod.may_be_bound)
+        return oldest(pod for pod in waiting if self.is_reserved_for_group(claim, pod))
+
+    def _standing(self, claim: ClaimView) -> set[str]:
+        """The names of the PodGroups that a claim is reserved for."""
+        queues = self.pod_queues
+        return {g.name for g in claim.groups if stands(g, claim.namespace, queues)}
 
     # Queues of pods.
 

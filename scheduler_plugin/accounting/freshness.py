@@ -58,7 +58,7 @@ def _is_fresh(pod: PodView, name: str, facts: FactsView) -> bool:
         return False
     if not may_be_accounted(claim, facts.catalog):
         return True
-    return claim.is_allocated and pod.uid in claim.reserved_for
+    return claim.is_allocated and facts.is_reserved_for(claim, pod)
 
 
 def stand(owners: Iterable[ClaimOwner], facts: FactsView) -> bool:

@@ -41,6 +41,7 @@ class World(Books, DecidingWorld):
         )
         self.unmet = {}
         self._label_edits: dict[ClaimUid, LabelEdit] = {}
+        self._regrouped: dict[ClaimUid, None] = {}
         self._deleted = self._gone = FIFOCache[PodUid, None](MOST_REMEMBERED)
 
     # Events of pods and claims that decisions in flight are about.
@@ -58,6 +59,12 @@ class World(Books, DecidingWorld):
         self._gone[uid] = None
         self.assumptions.forget_with_hold(uid)
 
+    def put_pod(self, pod: PodView) -> None:
+        before = self.facts.pod(pod.uid)
+        super().put_pod(pod)
+        if before is not None and _failed_with_its_group(before, pod):
+            self.assumptions.forget(pod.uid)
+
     def put_claim(self, claim: ClaimView) -> None:
         before = self.facts.claim(claim.uid)
         super().put_claim(claim)
@@ -70,6 +77,10 @@ class World(Books, DecidingWorld):
         if is_known:
             self.assumptions.forget_claim(uid)
             self._label_edits.pop(uid, None)
+            self._regrouped.pop(uid, None)
+
+    def _note_regrouped(self, uid: ClaimUid) -> None:
+        self._regrouped[uid] = None
 
     def _recount_claim(self, uid: ClaimUid) -> bool:
         claim = self.facts.claim(uid)
@@ -90,6 +101,12 @@ class World(Books, DecidingWorld):
         self._label_edits.clear()
         return edits
 
+    def take_regrouped(self) -> tuple[ClaimUid, ...]:
+        """The claims whose users through PodGroups changed since the last call."""
+        claims = tuple(self._regrouped)
+        self._regrouped.clear()
+        return claims
+
     # Holds, and quotas that cannot be met.
 
     def hold(self, hold: Hold) -> None:
@@ -107,3 +124,11 @@ class World(Books, DecidingWorld):
         changed = [n for n in {*unmet, *self.unmet} if unmet.get(n) != self.unmet.get(n)]
         self.unmet = unmet
         self.ledger.touch(changed)
+
+
+def _failed_with_its_group(before: PodView, pod: PodView) -> bool:
+    """Whether kube-scheduler just gave up a pod whose PodGroup it tries as a whole.
+
+    Filter passed the pod, perhaps, and another pod of the group found no node: then none is bound.
+    """
+    return bool(pod.scheduling_group) and pod.unschedulable and not before.unschedulable

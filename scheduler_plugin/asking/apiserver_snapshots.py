@@ -15,6 +15,7 @@ from kube.kinds import (
     PODS,
     QUEUES,
     SLICES,
+    TAINT_RULES,
     TEMPLATES,
     Resource,
 )
@@ -76,7 +77,8 @@ class SnapshotReader:
             objects[resource.plural] = found or ()
         for resource in BESIDE:
             objects[resource.plural] = await self._listed_if_allowed(resource) or ()
-        groups = [await self._listed_if_allowed(resource) for resource in self.pod_groups]
+        objects["devicetaintrules"] = await self._taint_rules()
+        groups = [await self._pod_groups(resource) for resource in self.pod_groups]
         objects["podgroups"] = tuple(group for found in groups for group in found or ())
         return Snapshot(
             taken_at=timestamp(now),
@@ -86,6 +88,28 @@ class SnapshotReader:
             driver_nodes=tuple(sorted(self._driver_nodes)),
             notes=tuple(self._notes),
         )
+
+    async def _taint_rules(self) -> tuple[JsonObject, ...]:
+        """The DeviceTaintRules of the first version that is served, or that may not be read."""
+        for resource in TAINT_RULES:
+            if (found := await self._listed_if_allowed(resource)) is not None:
+                return found
+        return ()
+
+    async def _pod_groups(self, resource: Resource) -> list[JsonObject] | None:
+        """The PodGroups of one kind, each with its API version, which a list may leave out."""
+        served = resource if resource.version else await self._in_served_version(resource)
+        found = None if served is None else await self._listed_if_allowed(served)
+        if served is None or found is None:
+            return None
+        return [{**group, "apiVersion": served.api_version} for group in found]
+
+    async def _in_served_version(self, resource: Resource) -> Resource | None:
+        try:
+            return await self.client.in_served_version(resource)
+        except ForbiddenError as error:
+            self._notes.append(f"{resource.plural} of {resource.group} were not read: {error}.")
+            return None
 
     async def _listed_if_allowed(self, resource: Resource) -> tuple[JsonObject, ...] | None:
         """The objects; None if the kind is not served, () with a note if it may not be read.

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from kube.shapes.reading import JsonObject, UnreadableError
+from kube.shapes.reading import JsonObject, UnreadableError, read_as
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.accounting.books import Books
 from scheduler_plugin.asking.snapshots import Snapshot
 from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.devices.devices import class_view, instance_view, slice_view
+from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pod_objects import namespace_view, pod_group_view
+from scheduler_plugin.objects.pods import PodGroupView
 from scheduler_plugin.objects.projections import project_configuration, project_pod
 from scheduler_plugin.objects.queue_objects import parse_queue
 
@@ -37,7 +40,12 @@ def fill(books: Books, snapshot: Snapshot) -> None:
     _feed(snapshot.of("configurations"), project_configuration, books.put_configuration)
     _feed(snapshot.of("namespaces"), namespace_view, books.put_namespace)
     _feed(snapshot.of("instances"), instance_view, books.put_instance)
-    _feed(snapshot.of("podgroups"), lambda o: pod_group_view(o, settings), books.put_group)
+    _feed(
+        snapshot.of("devicetaintrules"),
+        lambda obj: read_as(DeviceTaintRule, obj),
+        books.put_taint_rule,
+    )
+    _feed(snapshot.of("podgroups"), lambda o: _pod_group(o, settings), books.put_group)
     _feed(snapshot.of("queues"), parse_queue, books.put_queue)
     label = settings.queue_label
     _feed(
@@ -45,6 +53,10 @@ def fill(books: Books, snapshot: Snapshot) -> None:
     )
     _feed(snapshot.of("pods"), lambda o: project_pod(o, settings), books.put_pod)
     _note_gone(books)
+
+
+def _pod_group(obj: JsonObject, settings: AccountingSettings) -> PodGroupView:
+    return pod_group_view(obj, settings, obj.get("apiVersion") or "")
 
 
 def _note_gone(books: Books) -> None:

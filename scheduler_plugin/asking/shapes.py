@@ -131,10 +131,17 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
                 ],
             },
         },
+        "devicetaintrules": {
+            "metadata": {"name": ALL},
+            "spec": {"deviceSelector": ALL, "taint": ALL},
+        },
         "namespaces": {"metadata": {"name": ALL, "labels": ALL}},
         "podgroups": {
+            "apiVersion": ALL,
             "metadata": {**identity, **queue},
-            "spec": dict.fromkeys(("queue", "minMember", "schedulingPolicy"), ALL),
+            "spec": dict.fromkeys(
+                ("queue", "minMember", "schedulingPolicy", "disruptionMode"), ALL
+            ),
         },
         "priorityclasses": {"metadata": {"name": ALL}, "value": ALL, "globalDefault": ALL},
         "queues": {

@@ -24,6 +24,7 @@ from kube.kinds import (
 )
 from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource, Selection
+from kube.shapes.claims import WORKLOAD_GROUP
 from kube.wall_clock import wall_clock
 from scheduler_plugin.checking.apiserver_rivals import read_rivals
 from scheduler_plugin.checking.setups import Objects, Permission, Setup, Unread
@@ -34,6 +35,7 @@ from scheduler_plugin.settings import CheckSettings
 _ADMISSION = "admissionregistration.k8s.io"
 POLICIES = Resource(_ADMISSION, "v1", "validatingadmissionpolicies", namespaced=False)
 BINDINGS = Resource(_ADMISSION, "v1", "validatingadmissionpolicybindings", namespaced=False)
+COMPOSITE_GROUPS = Resource(WORKLOAD_GROUP, "", "compositepodgroups")
 ENDPOINTS = Resource("discovery.k8s.io", "v1", "endpointslices")
 
 
@@ -61,12 +63,13 @@ async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
         "slices": SLICES.select(),
         "claims": CLAIMS.select(),
     }
-    listed, lease, (configuration, source), denied, serves_dra = await asyncio.gather(
+    listed, lease, (configuration, source), denied, serves_dra, composite = await asyncio.gather(
         asyncio.gather(*(_listed(client, selection) for selection in selections.values())),
         _object(client, LEASES.at(lease_name, lease_namespace)),
         _configuration(client, settings),
         _denied(client, settings.account),
         _serves(client, SLICES),
+        _serves(client, COMPOSITE_GROUPS),
     )
     found = dict(zip(selections, listed, strict=True))
     rivals = await read_rivals(client, settings, found["pods"])
@@ -76,6 +79,7 @@ async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
         server_time=server.time,
         own_time=own_time,
         serves_dra=serves_dra,
+        serves_composite_groups=composite,
         lease_name=settings.expected.lease,
         lease=lease,
         scheduler_events=rivals.scheduler_events,
@@ -148,6 +152,8 @@ async def _may(client: ApiClient, account: str, permission: Permission) -> bool:
 
 async def _serves(client: ApiClient, resource: Resource) -> bool:
     try:
+        if not resource.version:
+            return await client.in_served_version(resource) is not None
         return await client.serves(resource)
     except ApiError:
         return False

@@ -61,9 +61,9 @@ class DeviceUsers:
     def add_claim(self, body: JsonObject) -> None:
         """Note a ResourceClaim if pods may use a device of Moorage through it."""
         claim = read_as(Claim, body)
-        users = [each.name or "" for each in claim.consumers]
+        users = list(_consumers(claim))
         if users and any(result.driver == DRIVER_NAME for result in claim.results):
-            self._claims.add(f"ResourceClaim {_namespaced(body)}: {_counted('Pod', users)}")
+            self._claims.add(f"ResourceClaim {_namespaced(body)}: {' and '.join(users)}")
 
     def add_instance(self, body: JsonObject) -> None:
         """Note an Instance if slots are used; only the node knows the device plugin's pods."""
@@ -78,6 +78,16 @@ class DeviceUsers:
         """The lines to print; () if no pod uses a device."""
         claims = self._claims.lines(CLAIMS_HEAD, "ResourceClaim")
         return (*claims, *self._instances.lines(SLOTS_HEAD, "Instance"))
+
+
+def _consumers(claim: Claim) -> Iterator[str]:
+    """The pods that a claim is reserved for, then the PodGroups, whose pods it does not name."""
+    groups = [each.name or "" for each in claim.consumers if each.is_pod_group]
+    pods = [each.name or "" for each in claim.consumers if not each.is_pod_group]
+    if pods:
+        yield _counted("Pod", pods)
+    if groups:
+        yield _counted("PodGroup", groups)
 
 
 def _namespaced(body: JsonObject) -> str:

@@ -12,6 +12,7 @@ from scheduler_plugin.checking.rivals import judge_rivals
 from scheduler_plugin.checking.schedulers import (
     judge_clocks,
     judge_configuration,
+    judge_groups,
     judge_lease,
     judge_version,
 )
@@ -25,6 +26,7 @@ from scheduler_plugin.checking.workloads import (
 
 RULES = (
     judge_version,
+    judge_groups,
     judge_definitions,
     judge_policies,
     judge_webhook,

@@ -49,6 +49,16 @@ def judge_version(setup: Setup) -> Iterator[Finding]:
         yield Finding(Level.OK, part, f"{version}: devices are offered through DRA.")
 
 
+def judge_groups(setup: Setup) -> Iterator[Finding]:
+    """Whether the cluster has groups of pods that are not read."""
+    if setup.serves_composite_groups:
+        said = (
+            "CompositePodGroups are served, and not read: each of their PodGroups is admitted and"
+            " evicted by itself."
+        )
+        yield Finding(Level.WARNING, "kubernetes", said)
+
+
 def minor_of(version: str) -> int | None:
     """The 36 of `v1.36.3`, or of an image's tag."""
     found = re.match(r"v?1\.(\d+)", version)

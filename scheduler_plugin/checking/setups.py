@@ -94,6 +94,7 @@ class Setup:
         git_version: The API server's version, such as `v1.36.3`.
         server_time: The API server's clock; `own_time` is this host's at that moment.
         serves_dra: Whether `resource.k8s.io/v1` is served.
+        serves_composite_groups: Whether CompositePodGroups are served.
         lease: kube-scheduler's Lease; `lease_name` is its namespace and name.
         scheduler_events: Recent Events of other kube-schedulers with the expected names.
         rival_leases: The Leases with which they were elected, except `lease`.
@@ -134,6 +135,7 @@ class Setup:
     account: str
     denied: tuple[Permission, ...] | Unread = field(default=())
     decided_pods: tuple[DecidedPod, ...] | Unread = ()
+    serves_composite_groups: bool = False
 
 
 def unread(part: str, found: Unread) -> Finding:

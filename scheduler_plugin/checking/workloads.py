@@ -158,6 +158,7 @@ PERMISSIONS = tuple(
         (_DRA, "resourceclaims/binding", "patch"),
         (_DRA, "deviceclasses", "list watch"),
         (_DRA, "resourceslices", "list watch"),
+        (_DRA, "devicetaintrules", "list watch"),
         ("moorage.dev", "queues", "list watch patch"),
         ("moorage.dev", "queues/status", "patch"),
         ("akri.sh", "configurations", "list watch"),

@@ -19,6 +19,9 @@ Refused bindings and failed controllers cause more stale state:
 
     finished consumers         a claim is reserved for pods that ended, and kube-controller-manager
                                did not remove them: their entries are removed
+    a PodGroup without users   no bound pod of the group uses the claim any more, and
+                               kube-controller-manager keeps the entry until the group is deleted:
+                               the entry is removed
     an unused allocation       no pod reserves the claim, and no decision about it is in flight: a
                                pod could stay pending on it, or a queue pay for it. It is cleared
                                without a grace period if one of its devices is held for another pod
@@ -40,7 +43,7 @@ from scheduler_plugin.accounting.charges.owners import is_stale, labelled_owner,
 from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.bindings import ClaimOwner, claim_owner
-from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.claims import ClaimView, GroupConsumer
 from scheduler_plugin.objects.names import NO_POD, ClaimUid, PodUid, QueueName
 
 GRACE = timedelta(minutes=2)
@@ -118,7 +121,8 @@ class ClaimCleared:
 
     Attributes:
         resource_version: The version of the claim that was judged; the precondition of the write.
-        gone: Finished pods to remove from `reservedFor`.
+        gone: UIDs of finished pods to remove from `reservedFor`.
+        groups: PodGroups without users to remove from it.
         deallocate: Whether to remove the allocation, since no consumer remains.
     """
 
@@ -127,6 +131,7 @@ class ClaimCleared:
     uid: ClaimUid
     resource_version: str
     gone: tuple[PodUid, ...]
+    groups: tuple[GroupConsumer, ...] = ()
     deallocate: bool
 
 
@@ -160,8 +165,9 @@ class StaleClaims:
     def __init__(self, world: World, grace: timedelta = GRACE) -> None:
         self._world = world
         self._grace = grace
-        # Keys are finished pods, each with its own grace; `NO_POD` stands for an unused allocation.
-        self._since: dict[ClaimUid, dict[PodUid, datetime]] = {}
+        # Keys are UIDs of finished pods and unused PodGroups, each with its own grace; `NO_POD`
+        # stands for an unused allocation.
+        self._since: dict[ClaimUid, dict[str, datetime]] = {}
 
     def __len__(self) -> int:
         return len(self._since)
@@ -175,7 +181,7 @@ class StaleClaims:
             return None
         since = self._since[uid] = self._since_when(uid, found, now)
         grace = timedelta(0) if found.is_held else self._grace
-        over = [pod for pod, moment in since.items() if moment + grace <= now]
+        over = {stale for stale, moment in since.items() if moment + grace <= now}
         if not over:
             return min(since.values()) + self._grace
         return ClaimCleared(
@@ -183,21 +189,22 @@ class StaleClaims:
             name=claim.name,
             uid=uid,
             resource_version=claim.resource_version,
-            gone=tuple(pod for pod in over if pod != NO_POD),
+            gone=tuple(pod for pod in found.finished if pod in over),
+            groups=tuple(group for group in found.groups if group.uid in over),
             deallocate=found.is_all and len(over) == len(since),
         )
 
-    def _since_when(
-        self, uid: ClaimUid, found: _StaleParts, now: datetime
-    ) -> dict[PodUid, datetime]:
+    def _since_when(self, uid: ClaimUid, found: _StaleParts, now: datetime) -> dict[str, datetime]:
         """When each stale part was first observed. A clock set back restarts the grace period."""
         known = self._since.get(uid, {})
-        return {pod: min(known.get(pod, now), now) for pod in found.finished or (NO_POD,)}
+        stale = (*found.finished, *(group.uid for group in found.groups)) or (NO_POD,)
+        return {each: min(known.get(each, now), now) for each in stale}
 
 
 @dataclass(frozen=True, slots=True)
 class _StaleParts:
     finished: tuple[PodUid, ...]
+    groups: tuple[GroupConsumer, ...]
     is_all: bool
     is_held: bool
 
@@ -208,13 +215,15 @@ def _stale_parts(claim: ClaimView, world: World) -> _StaleParts | None:
         return None
     facts = world.facts
     finished = tuple(pod.uid for pod in facts.consumers(claim) if pod.ended)
-    is_all = len(finished) == len(claim.reserved_for) and not claim.other_consumers
+    groups = facts.groups_without_users(claim)
+    stale = len(finished) + len(groups)
+    is_all = stale == claim.consumer_entries
     is_held = is_all and not finished and _is_held_for_others(claim, world)
-    if not (finished or is_all) or (claim.uid in world.assumptions and not is_held):
+    if not (finished or groups or is_all) or (claim.uid in world.assumptions and not is_held):
         return None
     if not is_accounted(claim, facts.catalog) or _is_of_extended_resources(claim, facts):
         return None
-    return _StaleParts(finished, is_all, is_held)
+    return _StaleParts(finished, groups, is_all, is_held)
 
 
 def _is_held_for_others(claim: ClaimView, world: World) -> bool:

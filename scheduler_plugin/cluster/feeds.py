@@ -96,8 +96,14 @@ class Kind(Generic[T]):
         said = f": {failure}" if failure else "."
         return f"{self} are not known yet{said}"
 
+    @property
+    def resource(self) -> Resource:
+        """The resource; without a version until the served one is found, if none was given."""
+        return self._resource
+
     def __str__(self) -> str:
-        return f"{self._resource.plural} of {self._resource.api_version}"
+        found = self._resource
+        return f"{found.plural} of {found.api_version if found.version else found.group}"
 
     async def run(self) -> NoReturn:
         """Watch the kind from the moment at which it is served; `settled` is set once known."""
@@ -115,11 +121,21 @@ class Kind(Generic[T]):
             self.settled.set()
         raise AssertionError("a store runs until it is cancelled")
 
+    async def _find(self) -> bool:
+        """Whether the resource is served; one without a version is followed in a served one."""
+        if self._resource.version:
+            return await self._client.serves(self._resource)
+        found = await self._client.in_served_version(self._resource)
+        if found is not None:
+            self._resource = found
+            self.store.select(found.select())
+        return found is not None
+
     async def _probe(self) -> bool:
         if self._is_served:
             return True
         try:
-            self._is_served = await self._client.serves(self._resource)
+            self._is_served = await self._find()
         except ApiError as error:
             self._problem = str(error)
             logger.warning("discovery failed for %s: %s", self, error)

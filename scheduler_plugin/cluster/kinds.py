@@ -18,13 +18,16 @@ from kube.kinds import (
     PODS,
     QUEUES,
     SLICES,
+    TAINT_RULES,
 )
 from kube.objects import JsonObject
 from kube.resources import Resource
 from kube.shapes.claims import Claim
 from kube.shapes.nodes import Node
 from kube.shapes.pods import Pod
+from kube.shapes.reading import read_as
 from kube.shapes.slices import Slice
+from kube.shapes.taint_rules import DeviceTaintRule
 from kube.stores.api import Store, WatchSettings
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,
@@ -93,6 +96,7 @@ class Kinds:
             self._slices(),
             self._configurations(),
             self._namespaces(),
+            *map(self._taint_rules, TAINT_RULES),
         ]
         if tables.nodes is not None:
             self._others.append(self._nodes())
@@ -184,6 +188,15 @@ class Kinds:
         feed = self._other(self._tables.put_slice, self._tables.delete_slice)
         return self._kind(SLICES, published_slice, feed, is_optional=True, shape=Slice)
 
+    def _taint_rules(self, resource: Resource) -> Kind[DeviceTaintRule]:
+        """Of one version; where both are served, each brings the same rules."""
+
+        def project(obj: JsonObject | DeviceTaintRule) -> DeviceTaintRule:
+            return read_as(DeviceTaintRule, obj)
+
+        feed = self._other(self._tables.put_rule, self._tables.delete_rule)
+        return self._kind(resource, project, feed, is_optional=True, shape=DeviceTaintRule)
+
     def _configurations(self) -> Kind[ResourceKey]:
         feed = self._other(self._world.put_configuration, self._world.delete_configuration)
         return self._kind(CONFIGURATIONS, project_configuration, feed, is_optional=True)
@@ -201,7 +214,7 @@ class Kinds:
 
     def _group(self, resource: Resource) -> Kind[PodGroupView]:
         def project(obj: JsonObject) -> PodGroupView:
-            return pod_group_view(obj, self._settings, resource.api_version)
+            return pod_group_view(obj, self._settings, kind.resource.api_version)
 
         def delete(group: PodGroupView) -> None:
             self._world.delete_group(group.namespace, group.name)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kube.shapes.pods import Pod
 from kube.shapes.reading import JsonObject
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.nodes import NodeView
@@ -76,6 +77,16 @@ class Tables:
         """Remove a slice; returns whether charges of queues may change."""
         self.devices.delete_slice(found.name)
         return self.world.delete_slice(found.name)
+
+    def put_rule(self, rule: DeviceTaintRule) -> None:
+        """Enter a DeviceTaintRule."""
+        self.devices.put_rule(rule)
+        self.world.put_taint_rule(rule)
+
+    def delete_rule(self, rule: DeviceTaintRule) -> None:
+        """Remove a DeviceTaintRule."""
+        self.devices.delete_rule(rule.name)
+        self.world.delete_taint_rule(rule)
 
     def put_node(self, node: NodeView) -> bool:
         """Enter a node; listeners do not hear of it, since decisions read the nodes when made."""

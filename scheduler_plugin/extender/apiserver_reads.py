@@ -97,7 +97,18 @@ class FreshReads:
         if refused is not None:
             return f"{refused.reason}: {refused.sentence}"
         missing = claims_to_read(pod, facts)
-        return _unreserved(pod, missing) if missing else ""
+        return _unreserved(pod, missing, self._unknown_group(pod)) if missing else ""
+
+    def _unknown_group(self, pod: PodView) -> str:
+        """Why the reservation of a claim of the pod is not understood, as a sentence; or ""."""
+        for claim in self._cluster.world.facts.claims_of(pod):
+            for group in claim.unknown_groups:
+                return (
+                    f" {claim} is reserved for PodGroup {pod.namespace}/{group.name}, which is not"
+                    " known: the cluster must serve podgroups.scheduling.k8s.io (features"
+                    " GenericWorkload and DRAWorkloadResourceClaims), and --pod-groups list them."
+                )
+        return ""
 
     async def await_namespace(self, pod: PodView) -> None:
         """Wait until the pod's namespace and PodGroup are known, `WATCH_SECONDS` at most."""
@@ -112,6 +123,6 @@ class FreshReads:
         return is_so
 
 
-def _unreserved(pod: PodView, claims: Collection[str]) -> str:
+def _unreserved(pod: PodView, claims: Collection[str], why: str = "") -> str:
     named = ", ".join(f"{pod.namespace}/{name}" for name in claims)
-    return f"ResourceClaim {named} has no allocation, or is not reserved for {pod}."
+    return f"ResourceClaim {named} has no allocation, or is not reserved for {pod}.{why}"

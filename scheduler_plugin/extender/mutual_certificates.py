@@ -54,14 +54,13 @@ class MutualCertificates:
 def mutual_certificates(names: Names, life: timedelta, now: datetime) -> MutualCertificates:
     """New certificates, which expire `life` after now."""
     authority, server, client = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
-    signs = x509.BasicConstraints(ca=True, path_length=0)
     end = now + life
     root = _builder(names.authority, names.authority, (authority, authority), (now, end))
     server_builder = _leaf(names.server, names.authority, (server, authority), (now, end))
     client_builder = _leaf(names.client, names.authority, (client, authority), (now, end))
     host = x509.SubjectAlternativeName([_general_name(names.host)])
     return MutualCertificates(
-        authority=_signed(root.add_extension(signs, critical=True), authority),
+        authority=_signed(_that_signs(root), authority),
         server=_signed(
             _with_usage(server_builder, SERVER_AUTH).add_extension(host, critical=False), authority
         ),
@@ -69,6 +68,23 @@ def mutual_certificates(names: Names, life: timedelta, now: datetime) -> MutualC
         client=_signed(_with_usage(client_builder, CLIENT_AUTH), authority),
         client_key=_key_pem(client),
     )
+
+
+def _that_signs(builder: x509.CertificateBuilder) -> x509.CertificateBuilder:
+    """The authority: RFC 5280 demands the usage beside the length of the path."""
+    signs = x509.BasicConstraints(ca=True, path_length=0)
+    usage = x509.KeyUsage(
+        digital_signature=False,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    return builder.add_extension(signs, critical=True).add_extension(usage, critical=True)
 
 
 def _leaf(

@@ -113,7 +113,7 @@ def _container(sidecar: Sidecar) -> dict[str, Any]:
 def _alive(pages: Listening) -> dict[str, Any]:
     """A probe inside the container: a kubelet's HTTP probe does not reach a loopback address."""
     asks = _ALIVE.format(host=_reached_at(pages.host), port=pages.port)
-    return {"exec": {"command": ["python3.11", "-IS", "-c", asks]}, "timeoutSeconds": 5}
+    return {"exec": {"command": ["python3.13", "-IS", "-c", asks]}, "timeoutSeconds": 5}
 
 
 def _reached_at(host: str) -> str:

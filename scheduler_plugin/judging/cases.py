@@ -136,8 +136,10 @@ def _queue_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView) -> Qu
     The claim's label and the binding must name the same queue. If the process was killed between
     the two, the queue of the pod's PodGroup or namespace may have changed meanwhile.
     """
-    written = (c.label for c in claims if c.owner_pod == pod.uid and pod.uid in c.reserved_for)
-    return pod.queue or next(written, NO_QUEUE) or world.facts.queue_of(pod)
+    facts = world.facts
+    own = (c for c in claims if c.owner_pod == pod.uid and facts.is_reserved_for(c, pod))
+    written = (claim.label for claim in own)
+    return pod.queue or next(written, NO_QUEUE) or facts.queue_of(pod)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,8 @@ class _ClaimUses:
         assumed = self.world.assumptions.owner(claim.uid)
         if assumed is None or not self.at_bind or assumed.pod == self.pod.uid:
             return assumed
-        return assumed if assumed.pod in claim.reserved_for else None
+        is_reserved = assumed.pod and self.world.facts.is_reserved_for_uid(claim, assumed.pod)
+        return assumed if is_reserved else None
 
     def _charged(self, claim: ClaimView, entry: ClaimEntry) -> ClaimUse:
         """The use of a claim that is charged already: for running pods, or only for pending ones.

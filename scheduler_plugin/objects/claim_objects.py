@@ -27,13 +27,13 @@ from scheduler_plugin.objects.claims import (
     ClaimTemplateView,
     ClaimView,
     ClassName,
+    GroupConsumer,
     Request,
     Result,
 )
 from scheduler_plugin.objects.names import (
     EVICT_FOREIGN_ANNOTATION,
     GROUP,
-    NO_POD,
     OWNER_LEFT_AT_ANNOTATION,
     OWNER_POD_ANNOTATION,
     ClaimUid,
@@ -55,7 +55,8 @@ def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
     claim = read_as(Claim, obj)
     metadata, status = claim.metadata or NO_METADATA, claim.status or NO_STATUS
     annotations = metadata.annotations or {}
-    consumers = tuple(map(_consumer, status.reserved_for or ()))
+    consumers = status.reserved_for or ()
+    pods, groups = _pods(consumers), _groups(consumers)
     return ClaimView(
         namespace=intern(metadata.namespace or ""),
         name=own_text(metadata.name, "metadata.name"),
@@ -67,8 +68,9 @@ def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
         owner_left_at=annotations.get(OWNER_LEFT_AT_ANNOTATION, ""),
         requests=_requests(claim.spec, "spec"),
         results=_results(status),
-        reserved_for=tuple(uid for uid in consumers if uid),
-        other_consumers=consumers.count(NO_POD),
+        reserved_for=pods,
+        groups=groups,
+        other_consumers=len(consumers) - len(pods) - len(groups),
         is_deleting=metadata.deletion_timestamp is not None,
         constraints=_constraints(claim.spec),
         nodes=_nodes(status),
@@ -200,7 +202,11 @@ def _result(given: AllocationResult) -> Result:
     )
 
 
-def _consumer(consumer: ConsumerReference) -> PodUid:
-    """The UID of a consumer that is a pod; "" for any other consumer."""
-    is_pod = consumer.resource == "pods" and not consumer.api_group
-    return PodUid(consumer.uid) if is_pod else NO_POD
+def _pods(consumers: Iterable[ConsumerReference]) -> tuple[PodUid, ...]:
+    return tuple(PodUid(each.uid) for each in consumers if each.is_pod and each.uid)
+
+
+def _groups(consumers: Iterable[ConsumerReference]) -> tuple[GroupConsumer, ...]:
+    return tuple(
+        GroupConsumer(intern(each.name or ""), each.uid) for each in consumers if each.is_pod_group
+    )

@@ -66,6 +66,13 @@ class ClaimConstraint(NamedTuple):
     attribute: str
 
 
+class GroupConsumer(NamedTuple):
+    """A PodGroup of Kubernetes' own API that a claim is reserved for, in place of its pods."""
+
+    name: str
+    uid: str
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A request of a claim; one of its alternatives is allocated."""
@@ -108,8 +115,12 @@ class ClaimView:
         owner_left_at: The annotation with the exit time of the owner; "" for none.
         results: The allocated devices; None while the claim is not allocated.
         nodes: The nodes that can use its devices, from its allocation; None if it says none.
-        reserved_for: UIDs of the consumers that are pods, the earliest first.
-        other_consumers: The number of consumers that are not pods.
+        reserved_for: UIDs of the consumers that are pods, the earliest first; then the users that
+            `group_users` names.
+        groups: The PodGroups that it is reserved for, without unknown ones, see `group_claims`.
+        group_users: The pods that use it through one of these groups.
+        unknown_groups: The PodGroups that it is reserved for and that are not known.
+        other_consumers: The number of consumers that are neither pods nor known PodGroups.
         is_deleting: Whether it is terminating: it is deleted once it has no consumer.
         constraints: The constraints of its spec, which is immutable; they are not compared.
     """
@@ -125,6 +136,9 @@ class ClaimView:
     requests: tuple[Request, ...] = ()
     results: tuple[Result, ...] | None = None
     reserved_for: tuple[PodUid, ...] = ()
+    groups: tuple[GroupConsumer, ...] = ()
+    group_users: tuple[PodUid, ...] = ()
+    unknown_groups: tuple[GroupConsumer, ...] = ()
     other_consumers: int = 0
     is_deleting: bool = False
     constraints: tuple[ClaimConstraint, ...] = field(default=(), compare=False)
@@ -133,6 +147,12 @@ class ClaimView:
     @property
     def key(self) -> tuple[str, str]:
         return self.namespace, self.name
+
+    @property
+    def consumer_entries(self) -> int:
+        """How many entries `status.reservedFor` has; a PodGroup has one for all its pods."""
+        pods = len(self.reserved_for) - len(self.group_users)
+        return pods + len(self.groups) + self.other_consumers
 
     @property
     def is_allocated(self) -> bool:

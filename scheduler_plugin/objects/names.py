@@ -105,6 +105,7 @@ class Reason(StrEnum):
     QUEUE_NOT_ALLOWED = "QueueNotAllowed"
     CLAIM_FULL = "ClaimFull"
     TOO_MANY_SHARERS = "TooManySharers"
+    POD_GROUP_QUEUE_MISMATCH = "PodGroupQueueMismatch"
     CLAIM_SHARING_DENIED = "ClaimSharingDenied"
     FOREIGN_NON_PREEMPTIBLE = "ForeignNonPreemptible"
     OVER_LIMIT = "OverLimit"

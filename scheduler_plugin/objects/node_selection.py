@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kube.shapes.reading import JsonObject, read_as
-from kube.shapes.selection import NodeSelector, Requirement, Taint, Term, Toleration
-
-REPELLING_EFFECTS = ("NoSchedule", "NoExecute")
-"""Effects of taints that keep pods without a toleration from a node."""
+from kube.shapes.selection import (
+    REPELLING_EFFECTS,
+    NodeSelector,
+    Requirement,
+    Taint,
+    Term,
+    Toleration,
+)
 
 NAME_FIELD = "metadata.name"
 HOSTNAME_LABEL = "kubernetes.io/hostname"

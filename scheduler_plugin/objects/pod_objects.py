@@ -87,6 +87,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         queue_is_bound=bool(bound_queue),
         is_mirror=MIRROR_ANNOTATION in annotations,
         group=intern(_group(spec, annotations, labels)),
+        scheduling_group=intern(_scheduling_group(spec)),
         non_preemptible=_non_preemptible(labels, priority, settings),
         node=node,
         ended=ended,
@@ -164,7 +165,13 @@ def pod_group_view(
         uid=metadata.uid or "",
         api_version=api_version,
         stale_grace=_stale_grace(spec.get("stalenessGracePeriod")),
+        goes_whole=_goes_whole(spec.get("disruptionMode")),
     )
+
+
+def _goes_whole(mode: object) -> bool:
+    """`PodGroup` in v1alpha2, `all` in v1beta1; else pods are disrupted one by one."""
+    return mode == "PodGroup" or (isinstance(mode, Mapping) and mode.get("all") is not None)
 
 
 def _stale_grace(given: object) -> timedelta | None:
@@ -186,8 +193,12 @@ def _min_member(spec: JsonObject) -> int | None:
 
 def _group(spec: Spec, annotations: Mapping[str, str], labels: Mapping[str, str]) -> str:
     """The PodGroup: Kubernetes' field, else KAI's annotation, else the coscheduling label."""
-    named = (spec.scheduling_group or NO_GROUP).pod_group_name
-    return named or annotations.get(POD_GROUP_ANNOTATION) or labels.get(POD_GROUP_LABEL, "")
+    named = _scheduling_group(spec) or annotations.get(POD_GROUP_ANNOTATION)
+    return named or labels.get(POD_GROUP_LABEL, "")
+
+
+def _scheduling_group(spec: Spec) -> str:
+    return (spec.scheduling_group or NO_GROUP).pod_group_name or ""
 
 
 def _non_preemptible(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from kube.shapes.claims import WORKLOAD_GROUP
 from scheduler_plugin.objects.names import (
     NO_QUEUE,
     QUOTA_GATE,
@@ -51,6 +52,8 @@ class PodView:
         queue_is_bound: Whether the queue is that of its binding, which was judged.
         is_mirror: Whether it is a mirror pod of a static pod, which was never judged.
         group: Name of its PodGroup in its namespace; "" for none.
+        scheduling_group: The same, if `spec.schedulingGroup` names it: a PodGroup of Kubernetes'
+            own API, for which claims may be reserved; "" otherwise.
         requests: Effective requests of extended resources, by name.
         extended_claim: The claim that kube-scheduler made for extended resources; "" for none.
             After a failed attempt the name remains, and the claim is deleted.
@@ -84,6 +87,7 @@ class PodView:
     bound_at: str = ""
     queue: QueueName = NO_QUEUE
     group: str = ""
+    scheduling_group: str = ""
     non_preemptible: bool = False
     node: str = ""
     ended: bool = False
@@ -178,6 +182,7 @@ class PodGroupView:
         api_version: The API version of its kind; "" if it is not needed.
         stale_grace: How long it may have fewer pods, `timedelta.max` for no limit; None for the
             default.
+        goes_whole: Whether its pods are disrupted together only, however many would be left.
     """
 
     namespace: str
@@ -187,6 +192,12 @@ class PodGroupView:
     uid: str = ""
     api_version: str = ""
     stale_grace: timedelta | None = None
+    goes_whole: bool = False
+
+    @property
+    def is_kubernetes_own(self) -> bool:
+        """Whether it is of Kubernetes' own API, so that claims may be reserved for it."""
+        return self.api_version.startswith(f"{WORKLOAD_GROUP}/")
 
 
 def why_not_ours(pod: PodView, settings: AccountingSettings) -> str:

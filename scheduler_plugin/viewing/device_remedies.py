@@ -42,6 +42,9 @@ def _releases(
     if holders:
         what = named([(holder.namespace, holder.what) for holder in holders], may_name)
         yield f"Release {number_of(short.missing, 'device')} of: {what}."
+    if counts.tainted:
+        tainted, rules = number_of(counts.tainted, "device"), " or ".join(counts.rules)
+        yield f"Delete the DeviceTaintRule {rules}, which taints {tainted}: see {LIST}."
     if counts.absent:
         absent = number_of(counts.absent, "absent device")
         wait = "Or wait" if holders else "Wait"

@@ -6,7 +6,7 @@ through the device plugin, as its `deviceUsage` says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,10 +30,11 @@ from kube.shapes.slices import (
     Slice,
     Spec,
 )
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.accounting.books_views import BooksView
 from scheduler_plugin.objects.claim_objects import SLOTS_NAMES
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.devices.devices import origin_of
+from scheduler_plugin.objects.devices.devices import instance_view, origin_of
 from scheduler_plugin.objects.devices.resource_names import LEGACY_PREFIX
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
 from scheduler_plugin.objects.node_selection import node_terms
@@ -96,8 +97,8 @@ def device_rows(
     books: BooksView,
 ) -> list[DeviceRow]:
     """All devices, sorted by Configuration and name."""
-    users = _claim_users(claims, books)
-    published = list(_published(slices, users))
+    users, rules = _claim_users(claims, books), books.facts.catalog.taint_rules
+    published = list(_published(slices, users, rules))
     with_slices = {row.instance for row in published}
     held = [row for obj in instances if (row := _of_instance(obj, with_slices, books))]
     return sorted(
@@ -128,13 +129,15 @@ def _claim_users(
 
 
 def _published(
-    slices: Iterable[JsonObject], users: Mapping[DeviceId, list[DeviceUser]]
+    slices: Iterable[JsonObject],
+    users: Mapping[DeviceId, list[DeviceUser]],
+    rules: Sequence[DeviceTaintRule],
 ) -> Iterator[DeviceRow]:
     """One row for each device, also if several slices list its nodes."""
     for key, device, nodes in _merged(slices):
         found = tuple(users.get(key, ()))
         configuration, instance = origin_of(device, key.driver)
-        state, detail = _state(device.taints or ())
+        state, detail = _state(device.taints or (), (r for r in rules if r.selects(*key)))
         yield DeviceRow(
             name=key.name,
             path="DRA",
@@ -201,12 +204,13 @@ def _slots(capacity: Mapping[str, Capacity | None]) -> int:
     return 1
 
 
-def _state(taints: Iterable[DeviceTaint]) -> tuple[str, str]:
+def _state(taints: Iterable[DeviceTaint], rules: Iterable[DeviceTaintRule]) -> tuple[str, str]:
     others = []
     for taint in taints:
         if taint.key == OFFLINE_TAINT:
             return OFFLINE, f"since {taint.time_added or 'a while'}"
         others.append(f"{taint.key}:{taint.effect}")
+    others += map(str, rules)
     return (TAINTED, ", ".join(others)) if others else (READY, "")
 
 
@@ -221,6 +225,11 @@ def _of_instance(obj: JsonObject, with_slices: set[str], books: BooksView) -> De
     nodes = tuple(sorted(spec.nodes or ()))
     since = (metadata.annotations or {}).get(OFFLINE_SINCE, "")
     users = tuple(_slot_users(name, configuration, usage.values(), books))
+    view = instance_view(found)
+    rules = (r for r in books.facts.catalog.taint_rules if view.slots_tainted_by(r))
+    state, detail = _state((), rules)
+    if not nodes:
+        state, detail = OFFLINE, f"since {since}" if since else ""
     return DeviceRow(
         name=name,
         path="DevicePlugin",
@@ -229,8 +238,8 @@ def _of_instance(obj: JsonObject, with_slices: set[str], books: BooksView) -> De
         configuration=configuration,
         instance=name,
         nodes=nodes,
-        state=READY if nodes else OFFLINE,
-        detail=f"since {since}" if since and not nodes else "",
+        state=state,
+        detail=detail,
         slots=spec.capacity or 0,
         used=len(usage),
         users=users,

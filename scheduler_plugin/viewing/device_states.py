@@ -1,12 +1,12 @@
-"""States of devices, from their Instances and from the taints in ResourceSlices."""
+"""States of devices, from their Instances, taints in ResourceSlices, and DeviceTaintRules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from driver.api import ATTRIBUTE_INSTANCE, DRIVER_NAME, OFFLINE_TAINT
-from kube.shapes.selection import Taint
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
@@ -31,14 +31,17 @@ class DeviceState:
         state: Ready; Offline if no node sees it; Tainted; or Withheld if no ResourceSlice offers
             it, so that no claim gets it.
         since: When it went offline or was first tainted, in RFC 3339; "" if unknown.
-        taints: Each taint as `key:effect` or `key=value:effect`.
+        taints: Each taint as `key:effect` or `key=value:effect`, with its DeviceTaintRule if it is
+            in no slice.
         published_on: The nodes that its slices name.
+        rules: Names of the DeviceTaintRules that taint all of its slots.
     """
 
     state: str = READY
     since: str = ""
     taints: tuple[str, ...] = ()
     published_on: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -47,9 +50,11 @@ class DeviceStates:
 
     Attributes:
         devices: The devices that ResourceSlices offer; None if that is not known.
+        rules: The DeviceTaintRules whose taint keeps users away.
     """
 
     devices: OfferedDevices | None
+    rules: Sequence[DeviceTaintRule] = ()
     _instances: set[str] = field(default_factory=set)
     _tainted: dict[str, PublishedDevice] = field(default_factory=dict)
     _is_published: bool = False
@@ -75,6 +80,13 @@ class DeviceStates:
 
     def of_instance(self, instance: InstanceView) -> DeviceState:
         """The state of a device of our driver."""
+        selected = [(rule, instance.slots_tainted_by(rule)) for rule in self.rules]
+        rules = [rule for rule, slots in selected if slots]
+        whole = [rule for rule, slots in selected if slots and len(slots) == instance.capacity]
+        return _tainted_by(rules, whole, self._unruled(instance))
+
+    def _unruled(self, instance: InstanceView) -> DeviceState:
+        """The state of a device without the taints of rules."""
         found = self._tainted.get(instance.name)
         published = _state_of(found) if found is not None else DeviceState()
         if published.state == OFFLINE:
@@ -96,10 +108,11 @@ class DeviceStates:
 
     def of_other(self, device: DeviceId) -> DeviceState:
         """The state of another driver's device, which a slice offered once."""
-        if self.devices is None:
-            return DeviceState()
-        offer = self.devices.offer(device)
-        return _state_of(offer.published) if offer is not None else _WITHHELD
+        rules = [rule for rule in self.rules if rule.selects(*device)]
+        offer = self.devices.offer(device) if self.devices is not None else None
+        if offer is not None:
+            return _tainted_by(rules, rules, _state_of(offer.published))
+        return _tainted_by(rules, rules, DeviceState() if self.devices is None else _WITHHELD)
 
 
 _WITHHELD = DeviceState(state=WITHHELD)
@@ -112,12 +125,22 @@ def _state_of(found: PublishedDevice) -> DeviceState:
     return DeviceState(
         state=OFFLINE if absent else TAINTED if times else READY,
         since=since,
-        taints=tuple(map(taint_text, found.taints)),
+        taints=tuple(map(str, found.taints)),
         published_on=(found.node,) if found.node else Offer(found, True).nodes.names,
     )
 
 
-def taint_text(taint: Taint) -> str:
-    """The text of a taint, as kubectl writes it."""
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
+def _tainted_by(
+    rules: Sequence[DeviceTaintRule], whole: Sequence[DeviceTaintRule], state: DeviceState
+) -> DeviceState:
+    """The state with the taints of rules; an offline or withheld device stays so."""
+    if not rules:
+        return state
+    times = (rule.taint.time_added or "" for rule in rules)
+    return replace(
+        state,
+        state=TAINTED if state.state == READY else state.state,
+        since=state.since or min(filter(None, times), default=""),
+        taints=(*state.taints, *map(str, rules)),
+        rules=tuple(rule.name for rule in whole),
+    )

@@ -36,6 +36,8 @@ class Counts(NamedTuple):
         free: How many requests fit on one node, as far as the nodes of devices are known.
         free_in_all: How many requests fit on all nodes together.
         in_use: How many have no room for a request, and are not absent.
+        tainted: How many of the others a DeviceTaintRule taints, so that no request gets them.
+        rules: Names of those rules.
     """
 
     there: int = 0
@@ -43,6 +45,8 @@ class Counts(NamedTuple):
     free: int = 0
     free_in_all: int = 0
     in_use: int = 0
+    tainted: int = 0
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,20 +234,24 @@ def free_now(world: WorldView) -> FreeDevices:
 def _counts(rows: Sequence[InstanceRow], slots: int) -> Counts:
     """The counts; a claim gets devices that its node alone sees, and devices of several nodes."""
     on: Counter[str] = Counter()
-    anywhere = absent = in_use = 0
+    rules: dict[str, None] = {}
+    anywhere = absent = in_use = tainted = 0
     for row in rows:
         room = max(0, (row.slots or 0) - row.used) // slots
         if not row.nodes:
             absent += 1
         elif not room:
             in_use += 1
+        elif row.rules:
+            tainted += 1
+            rules |= dict.fromkeys(row.rules)
         elif len(row.nodes) == 1:
             on[row.nodes[0]] += room
         else:
             anywhere += room
     free = anywhere + max(on.values(), default=0)
     in_all = anywhere + sum(on.values())
-    return Counts(there=len(rows), absent=absent, free=free, free_in_all=in_all, in_use=in_use)
+    return Counts(len(rows), absent, free, in_all, in_use, tainted, tuple(rules))
 
 
 def _sentence(need: Need, counts: Counts, free: int) -> str:
@@ -262,7 +270,7 @@ def _shortfall(need: Need, free: int) -> str:
 
 def _of_all(counts: Counts) -> str:
     """`3 exist, 2 are in use, 1 is absent`."""
-    states = ((counts.in_use, "in use"), (counts.absent, "absent"))
+    states = ((counts.in_use, "in use"), (counts.tainted, "tainted"), (counts.absent, "absent"))
     found = [f"{n} {'is' if n == 1 else 'are'} {state}" for n, state in states if n]
     return ", ".join((f"{counts.there} {'exists' if counts.there == 1 else 'exist'}", *found))
 

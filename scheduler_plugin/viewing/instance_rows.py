@@ -27,7 +27,7 @@ class InstanceRow:
         used: How many slots are in use.
         claims: The claims that have it, as namespace/name, each with its slots.
         held: Slots that pods hold through the device plugin, by node.
-        state, since, taints, published_on: See `DeviceState`.
+        state, since, taints, published_on, rules: See `DeviceState`.
     """
 
     name: str
@@ -43,6 +43,7 @@ class InstanceRow:
     since: str = ""
     taints: tuple[str, ...] = ()
     published_on: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
 
 
 _Uses = dict[str, int]
@@ -56,7 +57,7 @@ def instance_rows(
 
     Without `devices`, the devices that slices offer, only an Instance says that it is offline.
     """
-    states = DeviceStates(devices)
+    states = DeviceStates(devices, world.facts.catalog.taint_rules)
     yield from states.steps()
     instances = {found.name: found for found in world.facts.catalog.instances()}
     ours: dict[str, _Uses] = {name: {} for name in instances}
@@ -88,6 +89,7 @@ def _of_other(device: DeviceId, uses: _Uses, state: DeviceState) -> InstanceRow:
         since=state.since,
         taints=state.taints,
         published_on=state.published_on,
+        rules=state.rules,
     )
 
 
@@ -105,6 +107,7 @@ def _of_instance(found: InstanceView, uses: _Uses, state: DeviceState) -> Instan
         since=state.since,
         taints=state.taints,
         published_on=state.published_on,
+        rules=state.rules,
     )
 
 

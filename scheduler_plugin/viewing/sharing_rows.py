@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from scheduler_plugin.accounting.group_claims import all_groups
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import QueueName
@@ -18,7 +19,8 @@ class ClaimRow:
         owner: The queue that is charged; "" for none.
         cost: The amount of each class; the largest possible amount before the allocation.
         devices: The names that their drivers gave them.
-        consumers: How many pods it is reserved for.
+        consumers: How many pods use it, or reserve it.
+        groups: The PodGroups that it is reserved for, in place of their pods.
     """
 
     namespace: str
@@ -28,6 +30,7 @@ class ClaimRow:
     cost: tuple[tuple[str, int], ...]
     devices: tuple[str, ...]
     consumers: int
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,7 @@ def claim_row(world: WorldView, claim: ClaimView) -> ClaimRow | None:
         cost=tuple((str(key), amount) for key, amount in entry.cost),
         devices=tuple(result.device for result in claim.results or ()),
         consumers=len(claim.reserved_for) + claim.other_consumers,
+        groups=tuple(group.name for group in all_groups(claim)),
     )
 
 

@@ -229,7 +229,8 @@ def _paid(world: WorldView, claim: ClaimView) -> str:
         return f"{claim} is not accounted."
     state = "allocated" if claim.is_allocated else "not allocated"
     payer = f"charged to {entry.owner}" if entry.owner else "charged to no queue"
-    return f"{claim} is {state} and {payer}.{_absent_devices(world, claim)}"
+    troubles = f"{_absent_devices(world, claim)}{_tainted_devices(world, claim)}"
+    return f"{claim} is {state} and {payer}.{troubles}"
 
 
 def _absent_devices(world: WorldView, claim: ClaimView) -> str:
@@ -241,6 +242,13 @@ def _absent_devices(world: WorldView, claim: ClaimView) -> str:
             since = f" since {instance.offline_since}" if instance.offline_since else ""
             found.append(f"{device.name}{since}")
     return f" Absent devices, which no node sees: {', '.join(found)}." if found else ""
+
+
+def _tainted_devices(world: WorldView, claim: ClaimView) -> str:
+    """The sentence about devices that a DeviceTaintRule selects, after a blank; "" for none."""
+    rules = world.facts.catalog.taint_rules
+    found = [f"{d.name} by {r}" for d in claim.devices for r in rules if r.selects(*d)]
+    return f" Tainted devices: {', '.join(found)}." if found else ""
 
 
 def _figures(world: WorldView, pod: PodView, claims: tuple[ClaimView, ...]) -> Iterator[Figure]:

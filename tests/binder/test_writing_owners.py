@@ -17,7 +17,7 @@ from tests.fakes.apiserver import Fault
 from tests.fakes.claim_server import CLAIM, OWNER_LEFT_AT, QUEUE, FakeClaimServer
 from tests.fakes.fence import FakeFence
 from tests.fakes.killed import KilledError
-from tests.scheduler_plugin.builders import a_claim_object, a_result
+from tests.scheduler_plugin.builders import OWN_GROUP, a_claim_object, a_result
 
 WRITTEN = ("a", "uid-of-a")
 STALE = {"queue": "x", "owner_pod": "x"}
@@ -242,6 +242,20 @@ async def test_a_refusal_takes_back_what_was_written_and_nobody_else_relies_on()
 
     assert (server.owner(), server.owner("mic")) == (("", ""), WRITTEN)
     assert await binder.roll_back(request), "a second time there is nothing to do"
+
+
+async def test_the_owner_of_a_claim_of_a_podgroup_is_not_taken_back() -> None:
+    """The other pods of the group may rely on it, and their queue is the same."""
+    server = an_api()
+    request = a_bind(server)
+    binder = a_binder(server)
+    assert await binder.write_owners(request) is None
+    group = [{**OWN_GROUP, "name": "train", "uid": "uid-of-train"}]
+    server.change(CLAIMS.at("cam", "default"), lambda c: c["status"].update(reservedFor=group))
+
+    assert await binder.roll_back(request)
+
+    assert server.owner() == WRITTEN
 
 
 async def test_what_cannot_be_taken_back_is_said() -> None:

@@ -1,6 +1,6 @@
 """Chaos on the real cluster, and the checker beside it.
 
-    python -m tests.chaos [--minutes 10] [--seed N] [--kubernetes 1.36] [--no-faults] [--upgrades]
+    python -m tests.chaos [--minutes 10] [--seed N] [--kubernetes 1.37] [--no-faults] [--upgrades]
         [--tenant]
 
 It ends with the first thing that must not be: objects, events and logs of its surroundings are

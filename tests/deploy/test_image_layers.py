@@ -115,6 +115,15 @@ def test_patterns_at_the_root_reach_no_deeper(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["bin", "etc", "passwd", "tool", "usr"]
 
 
+def test_a_link_that_leads_nowhere_is_removed_too(tmp_path: Path) -> None:
+    fill(tmp_path)
+    (tmp_path / "etc/site.py").symlink_to("/nowhere/site.py")
+
+    remove_matching(tmp_path, ("etc/site.py",))
+
+    assert not (tmp_path / "etc/site.py").is_symlink()
+
+
 def test_patterns_anywhere_reach_all_folders(tmp_path: Path) -> None:
     fill(tmp_path)
 

@@ -49,4 +49,4 @@ def test_each_platform_is_pinned_by_the_same_packages() -> None:
     pins = Pins.parse((CHECKOUT / "deploy/image/debian.lock").read_text())
     names = [{package.name for package in pins.of(name)} for name in ARCHITECTURES]
 
-    assert names[0] == names[1] > {"libc6", "python3.11-minimal"}
+    assert names[0] == names[1] > {"libc6", "python3.13-minimal"}

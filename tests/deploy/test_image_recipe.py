@@ -16,7 +16,7 @@ def test_the_checkout_s_own_declaration_is_read() -> None:
     sources = read_sources(CHECKOUT)
 
     assert f"python{sources.recipe.python}-minimal" in sources.recipe.debian_packages
-    assert sources.recipe.site_packages == "usr/local/lib/python3.11/dist-packages"
+    assert sources.recipe.site_packages == "usr/local/lib/python3.13/dist-packages"
     assert sources.components.name == "moorage"
     assert sources.components.scripts["moorage-driver"] == "driver.__main__:main"
 

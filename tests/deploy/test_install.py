@@ -25,9 +25,8 @@ FIRST = EXAMPLES / "first"
 
 def recorded(settings: ClusterSettings) -> None:
     unused = Path("unused")
-    record = Record(
-        settings, IPv4Network("198.18.0.0/27"), Binaries(unused, unused, unused, unused)
-    )
+    binaries = Binaries(unused, unused, unused, unused, unused)
+    record = Record(settings, IPv4Network("198.18.0.0/27"), binaries)
     save_record(layout_of(settings.work_dir), record)
 
 

@@ -307,7 +307,7 @@ def test_until_a_pod_is_ready_no_other_pod_of_its_node_is_asked() -> None:
     (container,) = pod["containers"]
     *command, folder = container["startupProbe"]["exec"]["command"]
 
-    assert command == ["python3.11", "-m", ready_main.__name__]
+    assert command == ["python3.13", "-m", ready_main.__name__]
     settings = driver_settings(pod)
     assert isinstance(settings, NodeSettings)
     assert folder == str(KubeletPaths(settings.kubelet_root).data)

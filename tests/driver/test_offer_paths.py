@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from driver.offer_paths import OfferPath, taken_path
+from driver.offer_paths import OfferPath, prepares_extended_resources, taken_path
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,23 @@ def test_auto_takes_dra_only_where_pods_need_not_be_rewritten(
     found = taken_path(OfferPath.AUTO, slices_are_served=slices, extended_resources=extended)
 
     assert found is taken
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "prepares"),
+    [
+        ("v1.33.13", False),
+        ("v1.35.2-eks-1234", False),
+        ("v1.36.0", True),
+        ("v1.37.2+k0s", True),
+        ("v2.0.0", True),
+        ("", True),
+    ],
+)
+def test_an_old_kubelet_beside_a_new_api_server_prepares_no_extended_resource(
+    kubelet: str, prepares: bool
+) -> None:
+    assert prepares_extended_resources(kubelet) is prepares
 
 
 @pytest.mark.parametrize("wanted", [OfferPath.DRA, OfferPath.DEVICE_PLUGIN])

@@ -110,7 +110,7 @@ def helm_on_values(
 
 
 def render(
-    values: Mapping[str, Any], *, namespace: str = SYSTEM, version: str = "1.36.3"
+    values: Mapping[str, Any], *, namespace: str = SYSTEM, version: str = "1.37.2"
 ) -> list[Any]:
     """The objects that an installation with these values is made of."""
     command = ["template", "moorage", str(CHART), f"--namespace={namespace}"]

@@ -7,21 +7,29 @@ clusters are to be upgraded from.
 from __future__ import annotations
 
 import io
+import os
 import subprocess
+import sys
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from local_cluster.image_build import build_into
 from moorage_demo.installation import ROOT
 
 COMMIT = "8badbab9edcee8d528773d05c43699311309177f"
 TAG = "earlier"
 
 CHECKOUT = "earlier"
-CHART_IN_CHECKOUT = "deploy/helm/moorage"
-EARLIER_CHART = f"{CHECKOUT}/{CHART_IN_CHECKOUT}"
+EARLIER_CHART = f"{CHECKOUT}/deploy/helm/moorage"
 """The chart of the version before, in the folder that `earlier` was given."""
+
+
+BUILD = """\
+import sys
+from pathlib import Path
+from local_cluster.image_build import build_into
+build_into(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
+"""
 
 
 class EarlierError(Exception):
@@ -42,16 +50,31 @@ class Earlier:
 
     @property
     def chart(self) -> Path:
-        return self.checkout / CHART_IN_CHECKOUT
+        return self.checkout / "deploy/helm/moorage"
 
 
 def earlier(folder: Path) -> Earlier:
-    """Unpack the version before into a folder, and build its image by today's builder."""
+    """Unpack the version before into a folder, and build its image by its own builder.
+
+    Today's reads files of today, and may make the image of another Debian.
+    """
     checkout = folder / CHECKOUT
     unpack(COMMIT, checkout)
     image = folder / "earlier.tar"
-    build_into(image, f"moorage:{TAG}", checkout)
+    _build_into(image, checkout)
     return Earlier(checkout, image)
+
+
+def _build_into(image: Path, checkout: Path) -> None:
+    built = subprocess.run(
+        (sys.executable, "-c", BUILD, str(image), f"moorage:{TAG}", str(checkout)),
+        env={**os.environ, "PYTHONPATH": str(checkout / "deploy/local")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if built.returncode != 0:
+        raise EarlierError(f"the image of {COMMIT[:7]} is not built: {built.stderr[-2000:]}")
 
 
 def unpack(commit: str, target: Path, repository: Path = ROOT) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from itertools import count
 from typing import Any
 
@@ -54,6 +55,7 @@ class Load:
         self._numbers = count()
         self._ends = threading.Event()
         self._abandoned = False
+        self._is_away = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load")
         self.seen = Seen()
 
@@ -75,6 +77,14 @@ class Load:
             lives = f"who makes them {'lives' if self._thread.is_alive() else 'has died'}"
             pytest.fail(f"{error}; before: {before}; by now: {self.seen}; {lives}")
 
+    def api_restarts(self, restart: Callable[[], object]) -> None:
+        """Restart the API server; what gets no answer meanwhile is not held against anything."""
+        self._is_away.set()
+        restart()
+        self.goes_on()
+        self._is_away.clear()
+        self.seen.refused.clear()
+
     def end(self) -> None:
         """No more pods; those that are there end."""
         self._ends.set()
@@ -88,7 +98,7 @@ class Load:
     def _run(self) -> None:
         with self._cluster.api() as api:
             while not self._ends.is_set():
-                self._look(api)
+                self._look_unless_away(api)
                 # Whoever makes pods in a cluster has a pace, too.
                 self._ends.wait(0.2)
             deadline = time.monotonic() + SECONDS
@@ -97,6 +107,13 @@ class Load:
                     self.seen.wrong.add(f"{', '.join(alive)} did not end")
                     return
                 time.sleep(0.2)
+
+    def _look_unless_away(self, api: ApiServer) -> None:
+        try:
+            self._look(api)
+        except (ApiError, OSError, HTTPException):
+            if not self._is_away.is_set():
+                raise
 
     def _look(self, api: ApiServer, *, makes: bool = True) -> list[str]:
         """Once: what is wrong, what has ended, what is to be made. Returns who is left."""

@@ -33,7 +33,7 @@ INSIDE, OUTSIDE = "registry.internal", "registry.k8s.io"
 ADDRESSES = {INSIDE: "127.0.0.1", OUTSIDE: "127.0.0.2"}
 """Of the node's loopback; nothing else of these names is in its reach."""
 
-KUBE_SCHEDULER = "kube-scheduler:v1.36.3"
+KUBE_SCHEDULER = "kube-scheduler:v1.37.2"
 IMAGE_PAGE = CHECKOUT / "deploy/image/README.md"
 
 

@@ -91,7 +91,7 @@ def test_profile_of_1_34_drops_the_fields_that_1_34_drops(
     settings = ClusterSettings(
         work_dir=work_dir, nodes=0, parts=CONTROL_PLANE, profile=Profile.DRA_1_34
     )
-    clusters = {"1.34": Cluster.up(settings), "1.36": apiserver}
+    clusters = {"1.34": Cluster.up(settings), "1.37": apiserver}
     kept = {}
 
     for version, cluster in clusters.items():
@@ -100,4 +100,4 @@ def test_profile_of_1_34_drops_the_fields_that_1_34_drops(
         assert found is not None
         kept[version] = "extendedResourceName" in found["spec"]
 
-    assert kept == {"1.34": False, "1.36": True}
+    assert kept == {"1.34": False, "1.37": True}

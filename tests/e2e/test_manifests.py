@@ -910,7 +910,7 @@ print("all there")
 def test_components_and_what_they_need_can_be_imported(
     cluster: Cluster, namespace: str, image: str
 ) -> None:
-    pod = a_pod("imports", image, ["python3.11", "-c", IMPORTS])
+    pod = a_pod("imports", image, ["python3.13", "-c", IMPORTS])
 
     assert output_of(cluster, namespace, pod) == "all there\n"
 
@@ -963,7 +963,7 @@ def test_the_node_driver_s_pod_can_do_its_work_without_capabilities(
     )
     template = yaml.safe_load(yaml.safe_dump(daemon_set["spec"]["template"]))
     spec = {**template["spec"], "restartPolicy": "Never", "nodeName": "node-b"}
-    spec["containers"][0]["command"] = ["python3.11", "-c", NODE_WORK]
+    spec["containers"][0]["command"] = ["python3.13", "-c", NODE_WORK]
     spec["serviceAccountName"] = "default"
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "node-work"}, "spec": spec}
 

@@ -16,8 +16,8 @@ from tests.e2e.test_manifests import Identity, remove_policies
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 FOLLOW = ("list", "watch")
-# Every account may ask who it is and what it may do.
-ABOUT_ITSELF = {"authentication.k8s.io", "authorization.k8s.io"}
+# Every account may ask who it is and what it may do, and read ClusterTrustBundles (from 1.37 on).
+OF_ALL_ACCOUNTS = {"authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io"}
 
 Granted = set[tuple[str, str]]
 
@@ -48,7 +48,7 @@ def of(rule: dict[str, Any]) -> Granted:
     return {
         (verb, ".".join(filter(None, (resource, group))) + (f"/{name}" if name else ""))
         for group in rule["apiGroups"]
-        if group not in ABOUT_ITSELF
+        if group not in OF_ALL_ACCOUNTS
         for resource in rule["resources"]
         for verb in rule["verbs"]
         for name in rule.get("resourceNames") or ("",)

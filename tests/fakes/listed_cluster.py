@@ -42,11 +42,19 @@ class FakeCluster:
         words = request.path.strip("/").split("/")
         if words[1] in self.hidden_groups:
             return _failed(403, "Forbidden", f"{words[1]} is forbidden")
+        if words[0] == "apis" and len(words) < 4:
+            return self._discovery(words)
         words = words[2:] if words[0] == "api" else words[3:]
         namespace = ""
         if words[0] == "namespaces" and len(words) > 2:
             _, namespace, *words = words
         return self._found(words, namespace, request)
+
+    def _discovery(self, words: list[str]) -> web.Response:
+        """The versions of a group, or the resources of a version; all groups have the same."""
+        if len(words) == 2:
+            return web.json_response({"versions": [{"version": "v1alpha2"}]})
+        return web.json_response({"resources": [{"name": plural} for plural in self.objects]})
 
     def _found(self, words: list[str], namespace: str, request: web.Request) -> web.Response:
         plural = words[0]

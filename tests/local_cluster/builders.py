@@ -15,6 +15,7 @@ from local_cluster.programs import Binaries
 from local_cluster.settings import ClusterSettings
 
 WORK_DIR = Path("/srv/cluster")
+PROGRAMS = ("kubernetes", "etcd", "cd", "cni", "kubelets")
 
 
 def some_settings(**changes: Any) -> ClusterSettings:
@@ -22,7 +23,7 @@ def some_settings(**changes: Any) -> ClusterSettings:
 
 
 def a_blueprint(**changes: Any) -> Blueprint:
-    binaries = Binaries(*(Path("/cache") / name for name in ("kubernetes", "etcd", "cd", "cni")))
+    binaries = Binaries(*(Path("/cache") / name for name in PROGRAMS))
     addresses = Addresses(IPv4Network("198.18.0.0/27"))
     return Blueprint(some_settings(**changes), Layout(WORK_DIR), addresses, binaries)
 

@@ -50,12 +50,22 @@ def test_a_second_scheduler_of_the_chart_s_name_runs_only_where_it_is_asked_for(
 
 def test_flags_become_settings() -> None:
     settings = settings_from(
-        *("--profile", "dra-1.34", "--nodes", "1", "--no-audit", "--own-networks"),
+        *(
+            "--profile",
+            "dra-1.34",
+            "--kubelets",
+            "1.37",
+            "--nodes",
+            "1",
+            "--no-audit",
+            "--own-networks",
+        ),
         *("--feature-gate", "DRAAdminAccess=false"),
         *("--apiserver-flag", "v=4", "--runtime-config", "api/alpha=true"),
     )
 
     assert settings.profile is Profile.DRA_1_34
+    assert settings.kubelets == "1.37"
     assert (settings.nodes, settings.audit, settings.udevd) == (1, False, False)
     assert settings.own_networks
     assert settings.feature_gates == {"DRAAdminAccess": False}

@@ -10,6 +10,7 @@ import pytest
 from local_cluster.configurations import merged
 from local_cluster.node_parts import folders, setup_script
 from local_cluster.plan import needs_new_cluster, planned_parts, waves
+from local_cluster.settings import Profile
 from tests.local_cluster.builders import WORK_DIR, a_blueprint, parts_of, some_settings
 
 
@@ -55,12 +56,38 @@ def test_nodes_with_networks_of_their_own_have_a_proxy_each() -> None:
     assert own["kube-proxy"] == shared["kube-proxy"]
 
 
-def test_only_another_kubernetes_or_network_makes_a_new_cluster() -> None:
+def test_only_an_older_kubernetes_or_another_network_makes_a_new_cluster() -> None:
     before = some_settings()
 
     assert needs_new_cluster(before, some_settings(own_networks=True))
     assert needs_new_cluster(before, some_settings(kubernetes="1.33"))
+    assert not needs_new_cluster(some_settings(kubernetes="1.36"), before)
+    assert not needs_new_cluster(before, some_settings(kubelets="1.36"))
     assert not needs_new_cluster(before, some_settings(nodes=1, audit=False, fake_nodes=5))
+
+
+def test_kubelets_alone_are_of_a_version_of_their_own() -> None:
+    parts = parts_of(kubelets="1.36")
+
+    of_nodes = {name for name, part in parts.items() if part.argv[0].startswith("/cache/kubelets/")}
+    assert of_nodes == {"kubelet-node-a", "kubelet-node-b"}
+
+
+def test_a_profile_emulates_a_version_where_a_part_can_and_else_sets_gates() -> None:
+    parts = parts_of(profile=Profile.DRA_1_34, feature_gates={"DRAAdminAccess": True})
+
+    emulating = {n for n, part in parts.items() if "--emulated-version=1.34" in part.argv}
+    assert emulating == {
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "kube-scheduler-moorage",
+    }
+    assert "--feature-gates=DRAAdminAccess=true" in parts["kube-apiserver"].argv
+    config = next(
+        text for path, text in parts["kubelet-node-a"].files.items() if "json" in path.name
+    )
+    assert '"ResourceHealthStatus": false' in config
 
 
 def test_flags_of_the_settings_replace_the_tool_s_own() -> None:

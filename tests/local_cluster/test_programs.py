@@ -10,14 +10,11 @@ from local_cluster import programs
 from local_cluster.cache import cache_dir
 from local_cluster.errors import BuildError
 from local_cluster.go_toolchain import MODULES
+from local_cluster.settings import KUBERNETES_VERSIONS
 
 ALL = (
-    programs.kubernetes("1.36"),
-    programs.kubernetes("1.34"),
-    programs.kubernetes("1.33"),
-    programs.kube_scheduler("1.36"),
-    programs.kube_scheduler("1.34"),
-    programs.kube_scheduler("1.33"),
+    *map(programs.kubernetes, KUBERNETES_VERSIONS),
+    *map(programs.kube_scheduler, KUBERNETES_VERSIONS),
     programs.ETCD,
     programs.CONTAINERD,
     programs.CNI,
@@ -38,10 +35,10 @@ def test_every_module_pins_its_upstream_and_all_checksums(program: programs.Prog
 
 
 def test_kubernetes_learns_its_version_from_the_linker() -> None:
-    flags = programs.linker_flags("require k8s.io/kubernetes v1.36.3\n")
+    flags = programs.linker_flags("require k8s.io/kubernetes v1.37.2\n")
 
-    assert "-X k8s.io/component-base/version.gitVersion=v1.36.3" in flags
-    assert "-X k8s.io/component-base/version.gitMinor=36" in flags
+    assert "-X k8s.io/component-base/version.gitVersion=v1.37.2" in flags
+    assert "-X k8s.io/component-base/version.gitMinor=37" in flags
 
 
 def test_programs_of_a_module_without_kubernetes_learn_nothing() -> None:
@@ -68,7 +65,7 @@ def test_no_two_programs_of_the_newest_module_are_written_to_one_file() -> None:
 
 
 def test_two_programs_of_one_module_are_cached_apart() -> None:
-    assert programs.kube_scheduler("1.36").name != programs.kubernetes("1.36").name
+    assert programs.kube_scheduler("1.37").name != programs.kubernetes("1.37").name
 
 
 def test_one_command_compiles_without_c_and_writes_into_a_folder() -> None:

@@ -18,6 +18,7 @@ def test_settings_survive_json() -> None:
     settings = some_settings(
         nodes=0,
         parts=CONTROL_PLANE,
+        kubelets="1.37",
         profile=Profile.DRA_1_34,
         feature_gates={"DRAAdminAccess": False},
         scheduler_overlay={"extenders": [{"urlPrefix": "http://198.18.0.1:1"}]},
@@ -31,20 +32,22 @@ def test_single_gates_override_the_profile() -> None:
         profile=Profile.DRA_1_34, feature_gates={"DRAConsumableCapacity": True}
     )
 
-    assert settings.gates["DRAConsumableCapacity"]
-    assert not settings.gates["DRAExtendedResource"]
+    assert settings.node_gates["DRAConsumableCapacity"]
+    assert not settings.node_gates["DRADeviceTaints"]
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"kubernetes": "1.12"}, "1.12 is not one of 1.36, 1.34, 1.33"),
+        ({"kubernetes": "1.12"}, "1.12 is not one of 1.37, 1.36, 1.34, 1.33"),
         ({"parts": ("etcd",)}, "nothing works without kube-apiserver"),
         ({"parts": (*CONTROL_PLANE, "cloud")}, "unknown parts: cloud"),
         ({"nodes": -1}, "nodes must be 0 to 8"),
         ({"nodes": 9}, "nodes must be 0 to 8"),
         ({"fake_nodes": -1}, "fake_nodes must not be negative"),
-        ({"kubernetes": "1.33", "profile": Profile.DRA_1_34}, "only 1.36 has"),
+        ({"kubernetes": "1.33", "profile": Profile.DRA_1_34}, "only 1.37 has"),
+        ({"kubelets": "1.12"}, "kubelets 1.12 is not one of 1.37"),
+        ({"kubernetes": "1.36", "kubelets": "1.37"}, "not be newer than the API server"),
         ({"udevd": True, "nodes": 0}, "udevd runs on a node"),
     ],
 )

@@ -23,8 +23,11 @@ from scheduler_plugin.objects.names import (
     QueueName,
 )
 from scheduler_plugin.objects.pod_objects import pod_view
-from scheduler_plugin.objects.pods import NamespaceView, PodView
+from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 from scheduler_plugin.objects.queue_objects import parse_queue
+
+OWN_GROUP = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups"}
+"""Of the entry of a PodGroup in `reservedFor`."""
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -103,6 +106,8 @@ def a_result(
 def a_claim_object(name: str = "cam", **overrides: Any) -> dict[str, Any]:
     """A ResourceClaim; `queue`, `owner_pod`, `requests`, `results`, `pods`, `uid` may be given.
 
+    Of `groups` each is a PodGroup that it is reserved for.
+
     One with a time in `deleted` is being deleted.
     """
     labels = {QUEUE_LABEL: overrides["queue"]} if overrides.get("queue") else {}
@@ -113,10 +118,12 @@ def a_claim_object(name: str = "cam", **overrides: Any) -> dict[str, Any]:
     status: dict[str, Any] = {}
     if results is not None:
         status["allocation"] = {"devices": {"results": list(results)}}
-    if overrides.get("pods"):
-        status["reservedFor"] = [
-            {"resource": "pods", "name": pod, "uid": f"uid-of-{pod}"} for pod in overrides["pods"]
-        ]
+    consumers = [
+        *({"resource": "pods", "name": pod} for pod in overrides.get("pods", ())),
+        *({**OWN_GROUP, "name": group} for group in overrides.get("groups", ())),
+    ]
+    if consumers:
+        status["reservedFor"] = [{**each, "uid": f"uid-of-{each['name']}"} for each in consumers]
     return {
         "metadata": {
             "namespace": overrides.get("namespace", "default"),
@@ -142,7 +149,7 @@ def an_allocated_claim(name: str = "cam", *pods: str, **overrides: Any) -> Claim
 
 
 def a_pod_object(name: str = "a", **overrides: Any) -> dict[str, Any]:
-    """A Pod; `queue`, `claims`, `requests`, `node`, `phase`, `priority` may be given.
+    """A Pod; `queue`, `claims`, `requests`, `node`, `phase`, `priority`, `group` may be given.
 
     One with a node was bound by Moorage, unless it is `unjudged`.
     """
@@ -161,6 +168,8 @@ def a_pod_object(name: str = "a", **overrides: Any) -> dict[str, Any]:
         "containers": [{"name": "main", "resources": {"limits": overrides.get("requests", {})}}],
         **overrides.get("spec", {}),
     }
+    if overrides.get("group"):
+        spec["schedulingGroup"] = {"podGroupName": overrides["group"]}
     if overrides.get("node"):
         spec["nodeName"] = overrides["node"]
     return {
@@ -179,6 +188,12 @@ def a_pod_object(name: str = "a", **overrides: Any) -> dict[str, Any]:
 
 def a_pod(name: str = "a", settings: AccountingSettings = SETTINGS, **overrides: Any) -> PodView:
     return pod_view(a_pod_object(name, **overrides), settings)
+
+
+def a_group(name: str = "train", **fields: Any) -> PodGroupView:
+    """A PodGroup of Kubernetes' own API, for which claims may be reserved."""
+    named = {"uid": f"uid-of-{name}", "queue": QueueName(""), **fields}
+    return PodGroupView("default", name, api_version="scheduling.k8s.io/v1alpha2", **named)
 
 
 def a_node_object(
@@ -269,6 +284,8 @@ def put(world: World, *objects: object) -> None:
                 world.put_pod(found)
             case ClaimView():
                 world.put_claim(found)
+            case PodGroupView():
+                world.put_group(found)
             case Queue():
                 world.put_queue(found)
             case ClassView():

@@ -47,7 +47,7 @@ def test_without_flags_it_serves_on_loopback_behind_the_lease_of_the_manifests()
     assert [kind.api_version for kind in settings.pod_groups] == [
         "scheduling.run.ai/v2alpha2",
         "scheduling.x-k8s.io/v1alpha1",
-        "scheduling.k8s.io/v1alpha2",
+        "scheduling.k8s.io/",
     ]
     assert settings.kubeconfig is None
 
@@ -144,8 +144,9 @@ def test_pod_groups_may_be_none() -> None:
         ("--non-preemptible-priority=9999999999", "is not a priority that a pod can have"),
         ("--orphan-policy=Nobody", "'Nobody' is not one of"),
         ("--owner-lifetime=Ever", "'Ever' is not one of"),
-        ("--pod-groups=podgroups", "'podgroups' is not a plural.version.group"),
-        ("--pod-groups=podgroups.v1.a.example,", "'' is not a plural.version.group"),
+        ("--pod-groups=podgroups", "'podgroups' is not a plural.group or plural.version.group"),
+        ("--pod-groups=podgroups.v1", "'podgroups.v1' is not a plural.group"),
+        ("--pod-groups=podgroups.v1.a.example,", "'' is not a plural.group"),
         ("--listen-address=somewhere", '"somewhere" is not an IP address and a port'),
         ("--listen-address=0.0.0.0:1", "is not a loopback address and needs mutual TLS"),
         ("--tls-cert-file=t.crt", "TLS needs a certificate, key and client CA"),

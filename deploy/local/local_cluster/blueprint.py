@@ -47,6 +47,10 @@ class Blueprint:
     def kubernetes(self, program: str) -> str:
         return str(self.binaries.kubernetes / program)
 
+    @property
+    def kubelet(self) -> str:
+        return str(self.binaries.kubelets / "kubelet")
+
     def kubeconfig(self, name: str, certificate: str) -> tuple[Path, str]:
         """Path and content of the kubeconfig of one part."""
         user = certificate_user(self.layout.pki, certificate)

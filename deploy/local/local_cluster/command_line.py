@@ -54,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
 def _add_up(up: argparse.ArgumentParser) -> None:
     up.add_argument("--settings", type=Path, help="YAML or JSON file; flags override it")
     up.add_argument("--kubernetes", choices=KUBERNETES_VERSIONS)
+    up.add_argument("--kubelets", choices=KUBERNETES_VERSIONS, help="another version of kubelets")
     up.add_argument("--profile", choices=[profile.value for profile in Profile])
     up.add_argument("--nodes", type=int)
     up.add_argument("--fake-nodes", type=int)
@@ -79,7 +80,7 @@ def _add_up(up: argparse.ArgumentParser) -> None:
 def settings_of(options: argparse.Namespace) -> ClusterSettings:
     """The file's settings, overridden by what the flags say."""
     values: dict[str, Any] = _read(options.settings) if options.settings else {}
-    plain = ("kubernetes", "profile", "nodes", "fake_nodes")
+    plain = ("kubernetes", "kubelets", "profile", "nodes", "fake_nodes")
     values |= {name: value for name in plain if (value := getattr(options, name)) is not None}
     gates = {name: _flag(name, value) for name, value in _pairs(options.feature_gate)}
     for name, pairs in (

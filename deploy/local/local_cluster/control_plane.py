@@ -117,7 +117,7 @@ def kube_proxy(blueprint: Blueprint, own: PlannedNode | None = None) -> PartSpec
     address = addresses.node(own.index) if own else addresses.control_plane
     node = own or next(iter(blueprint.nodes), None)
     called = node.name if node else blueprint.layout.network_namespace
-    proxy = configurations.kube_proxy(called, address, path, blueprint.settings.gates)
+    proxy = configurations.kube_proxy(called, address, path, blueprint.settings.node_gates)
     return PartSpec(
         name=name,
         argv=(blueprint.kubernetes("kube-proxy"), f"--config={config}"),
@@ -231,8 +231,9 @@ def _serving(blueprint: Blueprint, kubeconfig: Path, port: int) -> dict[str, str
 
 
 def _gates(blueprint: Blueprint) -> dict[str, str]:
-    gates = blueprint.settings.gates
-    return {"feature-gates": joined(gates)} if gates else {}
+    gates, emulated = blueprint.settings.feature_gates, blueprint.settings.emulated_version
+    values = {"feature-gates": joined(gates)} if gates else {}
+    return {**values, "emulated-version": emulated} if emulated else values
 
 
 def _etcd_url(blueprint: Blueprint) -> str:

@@ -1,6 +1,6 @@
 """Links programs with the Go toolchain into a cache that all clones share.
 
-    python -m local_cluster.go_toolchain 1.36
+    python -m local_cluster.go_toolchain 1.37
 
 links those of a cluster, and needs no package beside Python's own: `make` does it while it
 installs them.
@@ -32,9 +32,14 @@ MODULES = Path(__file__).resolve().parent.parent
 REPORT_SECONDS = 15.0
 
 
-def build_all(kubernetes: str, *, with_nodes: bool) -> Binaries:
-    """Link what is missing. Without nodes containerd is not needed, so not built."""
-    wanted = [programs.kubernetes(kubernetes), programs.ETCD]
+def build_all(kubernetes: str, *, kubelets: str = "", with_nodes: bool) -> Binaries:
+    """Link what is missing. Without nodes containerd is not needed, so not built.
+
+    `kubelets` is the Kubernetes version of the kubelets, if it is another one.
+    """
+    of_nodes = kubelets if kubelets and with_nodes else kubernetes
+    versions = dict.fromkeys((kubernetes, of_nodes))
+    wanted = [*map(programs.kubernetes, versions), programs.ETCD]
     if with_nodes:
         wanted += [programs.CONTAINERD, programs.CNI]
     built = dict(zip([program.name for program in wanted], ensure_all(wanted), strict=True))
@@ -44,6 +49,7 @@ def build_all(kubernetes: str, *, with_nodes: bool) -> Binaries:
         etcd=built["etcd"],
         containerd=built.get("containerd", unused),
         cni=built.get("cni", unused),
+        kubelets=built[f"kubernetes-{of_nodes}"],
     )
 
 

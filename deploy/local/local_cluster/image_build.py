@@ -25,7 +25,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from local_cluster import image_archive, image_debian, image_layers, image_python, image_recipe
+from local_cluster import (
+    image_archive,
+    image_debian,
+    image_layers,
+    image_python,
+    image_recipe,
+    image_sources,
+)
 from local_cluster.cache import cache_dir
 from local_cluster.errors import LocalClusterError
 from local_cluster.image_archive import write_archive
@@ -42,7 +49,14 @@ from local_cluster.image_recipe import CHECKOUT, Components, Recipe, content_key
 from local_cluster.progress import say
 
 TAG = "moorage:local"
-BUILDER = (image_archive, image_debian, image_layers, image_python, image_recipe)
+BUILDER = (
+    image_archive,
+    image_debian,
+    image_layers,
+    image_python,
+    image_recipe,
+    image_sources,
+)
 
 
 @dataclass(frozen=True)
@@ -126,7 +140,7 @@ def _shelf(name: str, other: str) -> str:
 
 def _ensure_base(sources: Sources, cache: Path, architecture: str) -> Layer:
     native = image_debian.architecture()
-    apt = Apt(cache / "apt", architecture)
+    apt = Apt(cache / "apt", architecture, sources.recipe.debian_suite)
 
     def fill(tree: Path) -> tuple[str, ...]:
         contents = Base(sources.recipe, apt, sources.pins, sources.files / "rootfs").unpack(tree)

@@ -14,6 +14,7 @@ from local_cluster.errors import BuildError
 from local_cluster.image_layers import remove_matching
 from local_cluster.image_pins import Package, Pins
 from local_cluster.image_recipe import Recipe
+from local_cluster.image_sources import TARGET, options, own_codename, sources
 from local_cluster.linux_commands import attempt, run
 from local_cluster.progress import say
 
@@ -38,9 +39,12 @@ OPTIONS = (
     *("-o", "Debug::NoLocking=true"),
 )
 
-EMULATOR = "qemu-user-static"
+EMULATOR = "qemu-user"
 PROCESSORS: Mapping[str, str] = {"amd64": "x86_64", "arm64": "aarch64"}
 """Debian's name of an architecture to that of the kernel, of wheels and of the emulator."""
+
+MERGED = ("bin", "lib", "lib64", "sbin")
+"""Links from the root into `usr`, which Debian's base-files has since its packages lack them."""
 
 Graph = Mapping[str, tuple[str, ...]]
 
@@ -61,17 +65,25 @@ class Apt:
         architecture: Debian's name of the one whose packages are meant.
     """
 
-    def __init__(self, state: Path, of: str | None = None) -> None:
-        native = architecture()
+    def __init__(self, state: Path, of: str | None = None, suite: str = "") -> None:
+        """Create.
+
+        Args:
+            state: Folder of the lists.
+            of: The architecture; None for this machine's.
+            suite: The codename of Debian's release; "" for this machine's.
+        """
+        native, own_suite = architecture(), own_codename()
         self.architecture = of or native
+        self._suite = "" if suite == own_suite else suite
         self._is_native = self.architecture == native
-        self._state = state / self.architecture
+        self._has_lists = self._is_native and not self._suite
+        self._state = state / self._suite / self.architecture
         self._options: tuple[str, ...] = OPTIONS
 
     def resolve(self, recipe: Recipe) -> tuple[str, ...]:
         """The roots and what they need, by name."""
-        if not self._is_native:
-            self.update()
+        self._ensure_lists()
         try:
             return closure(self._graph(recipe), recipe.debian_packages, recipe.debian_without)
         except BuildError:
@@ -80,11 +92,12 @@ class Apt:
             return closure(self._graph(recipe), recipe.debian_packages, recipe.debian_without)
         except BuildError as error:
             raise BuildError(
-                f"the image is made of Debian 12's packages, and this machine's apt does not offer "
-                f"all of them: {error}"
+                f"the image is made of packages of Debian's {recipe.debian_suite}, and apt does not"
+                f" offer all of them: {error}"
             ) from error
 
     def download(self, packages: Sequence[str], folder: Path) -> tuple[Path, ...]:
+        self._ensure_lists()
         try:
             self._download(packages, folder)
         except BuildError as first:
@@ -96,13 +109,18 @@ class Apt:
                 raise BuildError(f"apt could not fetch Debian packages: {first}") from error
         return tuple(sorted(folder.glob("*.deb")))
 
+    def _ensure_lists(self) -> None:
+        """The machine's own lists are of its own release and architecture."""
+        if not self._has_lists:
+            self.update()
+
     def update(self) -> None:
         """Fetch package lists into the cache. The machine's own stay as they are."""
         say("image: fetching Debian's package lists")
         lists, cache = self._state / "lists", self._state / "cache"
         for folder in (lists / "partial", cache / "archives/partial"):
             folder.mkdir(parents=True, exist_ok=True)
-        places = (f"Dir::State::lists={lists}", f"Dir::Cache={cache}")
+        places = (f"Dir::State::lists={lists}", f"Dir::Cache={cache}", *self._sources())
         # Not the machine's own architecture beside it: packages of both have one name.
         meant = (f"APT::Architecture={self.architecture}",)
         chosen = () if self._is_native else (*meant, f"APT::Architectures::={self.architecture}")
@@ -112,6 +130,17 @@ class Apt:
         # apt calls an update well done if it fetched nothing.
         if not any(lists.glob("*_Packages*")):
             raise BuildError(f"apt could not fetch its package lists: {_complaints(done.stderr)}")
+        self._has_lists = True
+
+    def _sources(self) -> tuple[str, ...]:
+        """Options for the sources of the suite; none for this machine's own."""
+        if not self._suite:
+            return ()
+        listing = _apt("apt-get", "indextargets", f"--format={TARGET}", "Created-By: Packages")
+        own = own_codename()
+        file = self._state / "sources.list"
+        file.write_text(sources(listing, own, self._suite, options()))
+        return f"Dir::Etc::sourcelist={file}", "Dir::Etc::sourceparts=-"
 
     def emulator(self) -> tuple[str, ...]:
         """What programs of this architecture are run by; empty if by this machine itself."""
@@ -119,11 +148,11 @@ class Apt:
             return ()
         if (processor := PROCESSORS.get(self.architecture)) is None:
             raise BuildError(f"no image is built for {self.architecture} on this machine")
-        program = self._state / "emulator" / f"usr/bin/qemu-{processor}-static"
+        program = self._state / "emulator" / f"usr/bin/qemu-{processor}"
         if not program.is_file():
             with tempfile.TemporaryDirectory() as folder:
                 say(f"image: fetching {EMULATOR}, for the {self.architecture} image")
-                native = Apt(self._state / "native")
+                native = Apt(self._state / "native", suite=self._suite)
                 for archive in native.download((EMULATOR,), Path(folder)):
                     run("dpkg-deb", "-x", str(archive), str(self._state / "emulator"))
         return (str(program),)
@@ -198,6 +227,7 @@ class Base:
             archives = self.apt.download(packages, Path(folder))
             if len(archives) != len(packages):
                 raise BuildError(f"apt fetched {len(archives)} of {len(packages)} packages")
+            _link_merged(tree)
             for archive in archives:
                 run("dpkg-deb", "-x", str(archive), str(tree))
             records = {_package(self.apt.architecture, one): _fields(one) for one in archives}
@@ -210,6 +240,12 @@ class Base:
         _index_libraries(tree, self.apt)
         _write_records(tree / PACKAGE_RECORDS, records)
         return tuple(f"{p.name} {p.version} sha256:{p.sha256}" for p in sorted(records))
+
+
+def _link_merged(tree: Path) -> None:
+    for name in MERGED:
+        (tree / "usr" / name).mkdir(parents=True, exist_ok=True)
+        (tree / name).symlink_to(f"usr/{name}")
 
 
 def _join_certificates(tree: Path) -> None:

@@ -16,7 +16,7 @@ import shutil
 import stat
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,9 +162,15 @@ def unpacked_bytes(tree: Path) -> int:
 def remove_matching(tree: Path, patterns: tuple[str, ...], *, anywhere: bool = False) -> None:
     """Remove what the shell patterns match at the tree's root, or in any of its folders."""
     for pattern in patterns:
-        matches = tree.rglob(pattern) if anywhere else tree.glob(pattern)
+        matches = tree.rglob(pattern) if anywhere else _at_root(tree, pattern)
         for path in sorted(matches):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
+
+
+def _at_root(tree: Path, pattern: str) -> Iterable[Path]:
+    """Also a link that leads nowhere on this machine, which `glob` finds by a wildcard only."""
+    named = tree / pattern
+    return [named] if named.is_symlink() else tree.glob(pattern)

@@ -24,8 +24,8 @@ PIP_SECONDS = 900
 COMPILE_SECONDS = 300
 # Fixed, not the number of cores: how files are split decides their bytes.
 COMPILERS = 2
-# Of wheels: the C library that a manylinux name allows, up to Debian 12's.
-OLDEST_LIBC, NEWEST_LIBC = 17, 36
+# Of wheels: the C library that a manylinux name allows, up to Debian 13's.
+OLDEST_LIBC, NEWEST_LIBC = 17, 41
 SCRIPT = """\
 #!/usr/bin/python{python} -sP
 import sys
@@ -41,10 +41,10 @@ class ImagePython:
 
     def __init__(self, recipe: Recipe, tree: Path, precompile: Path) -> None:
         self._precompile = precompile
-        loader = next(iter(sorted(tree.glob("lib*/ld-linux*"))), None)
+        loader = next(iter(sorted(tree.glob("usr/lib/*-linux-gnu*/ld-linux*"))), None)
         if loader is None:
             raise BuildError(f"{tree} holds no dynamic loader: remove it and build again")
-        libraries = [*tree.glob("lib/*-linux-gnu*"), *tree.glob("usr/lib/*-linux-gnu*")]
+        libraries = tree.glob("usr/lib/*-linux-gnu*")
         path = ":".join(map(str, sorted(libraries)))
         python = tree / f"usr/bin/python{recipe.python}"
         self._argv = (str(loader), "--library-path", path, str(python))

@@ -21,6 +21,8 @@ class Recipe:
 
     python: str
     """The minor version: Debian's packages and folders are named after it."""
+    debian_suite: str
+    """The codename of the release that the packages are of."""
     debian_packages: tuple[str, ...]
     debian_without: frozenset[str]
     debian_prune: tuple[str, ...]
@@ -34,6 +36,7 @@ class Recipe:
             values = tomllib.loads(text)
             return cls(
                 python=values["python"],
+                debian_suite=values["debian"]["suite"],
                 debian_packages=tuple(values["debian"]["packages"]),
                 debian_without=frozenset(values["debian"]["without"]),
                 debian_prune=tuple(values["debian"]["prune"]),

@@ -42,8 +42,8 @@ KEPT_AFTER_DOWN = ("logs", "lock")
 def up(settings: ClusterSettings) -> Blueprint:
     """Make the cluster what the settings say. On a healthy one this changes nothing.
 
-    Changed settings restart the parts that they reach, found by fingerprint; another
-    Kubernetes version makes a new cluster in the same folder.
+    Changed settings restart the parts that they reach, found by fingerprint, a newer Kubernetes
+    those of Kubernetes; an older one makes a new cluster in the same folder.
     """
     debian.require_root()
     layout = layout_of(settings.work_dir)
@@ -102,7 +102,9 @@ def _prepare(settings: ClusterSettings, layout: Layout) -> Blueprint:
         linux_limits.ensure_limits()
     if settings.udevd:
         debian.ensure_packages(debian.UDEV_PACKAGES)
-    binaries = go_toolchain.build_all(settings.kubernetes, with_nodes=settings.nodes > 0)
+    binaries = go_toolchain.build_all(
+        settings.kubernetes, kubelets=settings.kubelet_version, with_nodes=settings.nodes > 0
+    )
     addresses = _ensure_network(layout)
     save_record(layout, Record(settings, addresses.subnet, binaries))
     blueprint = Blueprint(settings, layout, addresses, binaries)

@@ -45,7 +45,7 @@ def kubelet(blueprint: Blueprint, node: PlannedNode) -> PartSpec:
     configuration = {
         **configurations.kubelet(address, pki, node.name),
         "cgroupRoot": f"/{blueprint.layout.cgroup}/{node.name}",
-        "featureGates": dict(blueprint.settings.gates),
+        "featureGates": dict(blueprint.settings.node_gates),
         **blueprint.settings.kubelet_overlay,
     }
     values = {
@@ -57,7 +57,7 @@ def kubelet(blueprint: Blueprint, node: PlannedNode) -> PartSpec:
     }
     return PartSpec(
         name=part,
-        argv=(blueprint.kubernetes("kubelet"), *flags(values)),
+        argv=(blueprint.kubelet, *flags(values)),
         probe=HttpProbe(f"http://{address}:{ports.KUBELET_HEALTH_PORT}/healthz"),
         wave=2,
         node=node.name,

@@ -9,7 +9,7 @@ from local_cluster.blueprint import Blueprint
 from local_cluster.control_plane import cluster_parts, fake_kubelets, kube_proxy
 from local_cluster.node_parts import node_parts, udevd
 from local_cluster.parts import PartSpec
-from local_cluster.settings import ClusterSettings
+from local_cluster.settings import ClusterSettings, minor
 
 
 def planned_parts(blueprint: Blueprint) -> tuple[PartSpec, ...]:
@@ -33,4 +33,5 @@ def waves(parts: Iterable[PartSpec]) -> Iterator[tuple[PartSpec, ...]]:
 
 def needs_new_cluster(before: ClusterSettings, after: ClusterSettings) -> bool:
     """Whether stored objects might not survive; everything else is a restart of some parts."""
-    return (before.kubernetes, before.own_networks) != (after.kubernetes, after.own_networks)
+    is_older = minor(after.kubernetes) < minor(before.kubernetes)
+    return is_older or before.own_networks != after.own_networks

@@ -21,7 +21,7 @@ KUBERNETES_PROGRAMS = (
     "kubelet",
 )
 KUBERNETES = "k8s.io/kubernetes"
-NEWEST = "1.36"
+NEWEST = "1.37"
 NEWEST_MODULE = "programs"
 """All programs around the newest Kubernetes: what two of them import has one version there."""
 
@@ -160,6 +160,8 @@ class Binaries:
     etcd: Path
     containerd: Path
     cni: Path
+    kubelets: Path
+    """Programs of the kubelets' version."""
 
     @property
     def kubectl(self) -> str:

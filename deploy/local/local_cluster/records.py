@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -44,8 +45,14 @@ def load_record(layout: Layout) -> Record | None:
     return Record(
         settings_from_mapping(value["settings"]),
         IPv4Network(value["subnet"]),
-        Binaries(**{name: Path(path) for name, path in value["binaries"].items()}),
+        _binaries(value["binaries"]),
     )
+
+
+def _binaries(paths: Mapping[str, str]) -> Binaries:
+    """Records from before kubelets could have a version of their own lack theirs."""
+    found = {"kubelets": paths["kubernetes"], **paths}
+    return Binaries(**{name: Path(path) for name, path in found.items()})
 
 
 def blueprint_of(layout: Layout) -> Blueprint:

@@ -21,7 +21,7 @@ TAG = "kube-scheduler:local"
 PROGRAM = "usr/local/bin/kube-scheduler"
 
 
-def build_scheduler_image(work: Path, kubernetes: str = "1.36", tag: str = TAG) -> Path:
+def build_scheduler_image(work: Path, kubernetes: str = programs.NEWEST, tag: str = TAG) -> Path:
     """The image as a file in `work`, ready to import: one layer of one static program."""
     archive = work / f"{re.sub(r'[^A-Za-z0-9.-]', '_', tag)}.tar"
     archive.parent.mkdir(parents=True, exist_ok=True)

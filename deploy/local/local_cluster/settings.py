@@ -10,7 +10,8 @@ from typing import Any
 
 from local_cluster.errors import SettingsError
 
-KUBERNETES_VERSIONS = ("1.36", "1.34", "1.33")
+KUBERNETES_VERSIONS = ("1.37", "1.36", "1.34", "1.33")
+NEWEST = KUBERNETES_VERSIONS[0]
 CONTROL_PLANE = ("etcd", "kube-apiserver")
 CLUSTER_PARTS = (
     *CONTROL_PLANE,
@@ -29,21 +30,29 @@ MAX_NODES = 8
 
 
 class Profile(StrEnum):
-    """A named set of feature gates that makes one release look like another."""
+    """A named set of features that makes the newest release look like another."""
 
     DEFAULT = "default"
     DRA_1_34 = "dra-1.34"
 
 
-# What is off by default in 1.34 and on in 1.36, as far as DRA goes. A gate that needs
-# another one is listed with it, or the components refuse to start.
+EMULATED_VERSIONS: Mapping[Profile, str | None] = {Profile.DEFAULT: None, Profile.DRA_1_34: "1.34"}
+"""`--emulated-version` of API server, controller manager and schedulers: its gates and defaults.
+
+A gate that has become GA is locked, unless a version from before is emulated.
+"""
+
+# Of kubelets and kube-proxies, which emulate no version: what is off by default in 1.34 and on in
+# the newest, as far as DRA goes. A gate that needs another one is listed with it, or they refuse
+# to start; DRAExtendedResource is locked, and the API server drops its fields before they see any.
 PROFILE_GATES: Mapping[Profile, Mapping[str, bool]] = {
     Profile.DEFAULT: {},
     Profile.DRA_1_34: {
         "DRAConsumableCapacity": False,
         "DRADeviceBindingConditions": False,
+        "DRADeviceTaintRules": False,
         "DRADeviceTaints": False,
-        "DRAExtendedResource": False,
+        "DRAFractionalCapacityRange": False,
         "DRAPartitionableDevices": False,
         "DRAResourceClaimGranularStatusAuthorization": False,
         "ResourceHealthStatus": False,
@@ -57,7 +66,9 @@ class ClusterSettings:
     """One cluster. Two with different work folders never meet."""
 
     work_dir: Path
-    kubernetes: str = "1.36"
+    kubernetes: str = NEWEST
+    kubelets: str | None = None
+    """Kubernetes version of the kubelets; None is that of the control plane."""
     profile: Profile = Profile.DEFAULT
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     apiserver_flags: Mapping[str, str] = field(default_factory=dict)
@@ -97,8 +108,18 @@ class ClusterSettings:
         return self.kubernetes == "1.34" or self.profile is Profile.DRA_1_34
 
     @property
-    def gates(self) -> Mapping[str, bool]:
-        """The profile's gates, overridden one by one."""
+    def kubelet_version(self) -> str:
+        """Kubernetes version of the kubelets."""
+        return self.kubelets or self.kubernetes
+
+    @property
+    def emulated_version(self) -> str | None:
+        """The version that the control plane emulates."""
+        return EMULATED_VERSIONS[self.profile]
+
+    @property
+    def node_gates(self) -> Mapping[str, bool]:
+        """Of parts that emulate no version: the profile's gates, overridden one by one."""
         return {**PROFILE_GATES[self.profile], **self.feature_gates}
 
 
@@ -111,13 +132,21 @@ def problems_of(settings: ClusterSettings) -> tuple[str, ...]:
             settings.kubernetes not in KUBERNETES_VERSIONS,
             f"Kubernetes {settings.kubernetes} is not one of {', '.join(KUBERNETES_VERSIONS)}",
         ),
+        (
+            settings.kubelet_version not in KUBERNETES_VERSIONS,
+            f"kubelets {settings.kubelets} is not one of {', '.join(KUBERNETES_VERSIONS)}",
+        ),
+        (
+            minor(settings.kubelet_version) > minor(settings.kubernetes),
+            f"kubelets {settings.kubelets} must not be newer than the API server",
+        ),
         (bool(unknown), f"unknown parts: {', '.join(unknown)}"),
         (bool(missing), f"nothing works without {', '.join(missing)}"),
         (not 0 <= settings.nodes <= MAX_NODES, f"nodes must be 0 to {MAX_NODES}"),
         (settings.fake_nodes < 0, "fake_nodes must not be negative"),
         (
-            settings.profile is not Profile.DEFAULT and settings.kubernetes != "1.36",
-            f"profile {settings.profile} is made of gates that only 1.36 has",
+            settings.profile is not Profile.DEFAULT and settings.kubelet_version != NEWEST,
+            f"profile {settings.profile} is made of gates that only {NEWEST} has",
         ),
         (
             settings.udevd and settings.nodes == 0,
@@ -125,6 +154,11 @@ def problems_of(settings: ClusterSettings) -> tuple[str, ...]:
         ),
     )
     return tuple(sentence for wrong, sentence in checks if wrong)
+
+
+def minor(version: str) -> int:
+    """The 36 of `1.36`."""
+    return int(version.rpartition(".")[2])
 
 
 def settings_from_mapping(values: Mapping[str, Any]) -> ClusterSettings:

@@ -10,7 +10,7 @@ version; otherwise it is decided again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import assert_never
 
@@ -39,6 +39,7 @@ from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.reading import JsonObject, own_text, read_as
 
 _NOTHING: Mapping[int, Holder] = MappingProxyType({})
+_NOT_WITHHELD: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,8 @@ class InstanceSlots:
         claimable: Whether the device is offered through DRA, so that claims may have all free uses.
             No slot is given then, and held slots are kept.
         shared: Whether several nodes may see the device.
+        withheld: Slots that are not given away on this node though they may be free, each with the
+            taint of an administrator. A container that holds one keeps it.
     """
 
     namespace: str
@@ -70,6 +73,7 @@ class InstanceSlots:
     finalizers: tuple[str, ...] = ()
     claimable: bool = False
     shared: bool = False
+    withheld: Mapping[int, str] = field(default_factory=lambda: _NOT_WITHHELD)
 
     @property
     def free(self) -> tuple[int, ...]:
@@ -85,7 +89,8 @@ class InstanceSlots:
         """
         if self.claimable:
             return ()
-        return self.free[: max(0, self.capacity - len(self.holders))]
+        free = tuple(i for i in self.free if i not in self.withheld) if self.withheld else self.free
+        return free[: max(0, self.capacity - len(self.holders))]
 
     def held_by(self, node: NodeName) -> Mapping[int, Holder]:
         """The slots that a node holds, in order."""
@@ -211,9 +216,17 @@ def full_sentence(slots: InstanceSlots, node: NodeName) -> str:
     """A sentence that says why an Instance has no slot to give, with the holders."""
     if slots.claimable:
         return f"Instance {slots.name} is offered through Dynamic Resource Allocation now"
-    held = "; ".join(held_sentence(slots, index, node) for index in sorted(slots.holders))
-    why = f": {held}" if held else ""
+    held = [held_sentence(slots, index, node) for index in sorted(slots.holders)]
+    why = "; ".join((*held, *_withheld_sentences(slots)))
+    why = f": {why}" if why else ""
     return f"Instance {slots.name} has no slot left of its {slots.capacity}{why}"
+
+
+def _withheld_sentences(slots: InstanceSlots) -> tuple[str, ...]:
+    """One sentence for each taint that withholds free slots."""
+    free = [index for index in slots.free if index in slots.withheld]
+    taints = dict.fromkeys(slots.withheld[index] for index in free)
+    return tuple(f"the taint {taint} withholds slots" for taint in taints)
 
 
 def by_name(slots: Iterable[InstanceSlots]) -> dict[InstanceName, InstanceSlots]:

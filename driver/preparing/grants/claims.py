@@ -29,6 +29,7 @@ from driver.preparing.grants.conflicts import conflict_of
 from kube.shapes.claims import AllocationResult
 from kube.shapes.full_claims import FullClaim
 from kube.shapes.metadata import NO_METADATA
+from kube.shapes.pods import NO_GROUP, NO_SPEC, Pod
 from kube.shapes.reading import JsonObject, read_as
 
 Instances = Mapping[tuple[str, DeviceName], Instance]
@@ -104,7 +105,25 @@ def allocated_claim(
 
 def consumers(claim: FullClaim) -> tuple[str, ...]:
     """UIDs of the pods that a ResourceClaim is reserved for; the kubelet does not name the pod."""
-    return tuple(found.uid for found in claim.consumers if found.resource == "pods")
+    return tuple(found.uid for found in claim.consumers if found.is_pod)
+
+
+def consumer_groups(claim: FullClaim) -> tuple[str, ...]:
+    """Names of the PodGroups that a ResourceClaim is reserved for, in place of their pods."""
+    return tuple(found.name or "" for found in claim.consumers if found.is_pod_group)
+
+
+def is_reserved_for(claim: FullClaim, pod: Pod) -> bool:
+    """Whether a ResourceClaim is reserved for a pod, or for the PodGroup of a pod that names it.
+
+    The kubelet compares the name of the PodGroup, too, and not its UID.
+    """
+    if pod.metadata.uid in consumers(claim):
+        return True
+    own, metadata = pod.metadata, claim.metadata or NO_METADATA
+    is_named = own.namespace == metadata.namespace and (metadata.name or "") in pod.claim_names
+    group = ((pod.spec or NO_SPEC).scheduling_group or NO_GROUP).pod_group_name
+    return is_named and bool(group) and group in consumer_groups(claim)
 
 
 def _allocated_device(result: AllocationResult, configs: ClaimConfigs) -> AllocatedDevice:

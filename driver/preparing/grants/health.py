@@ -27,10 +27,11 @@ def health_problems(
         for claim in claims
         for device in claim.devices
     }
-    return {key: _trouble(devices[key], view) for key in sorted(devices)}
+    return {key: problem_of(devices[key], view) for key in sorted(devices)}
 
 
-def _trouble(device: PreparedDevice, view: DevicesView) -> str:
+def problem_of(device: PreparedDevice, view: DevicesView) -> str:
+    """Why a prepared device is unhealthy; "" for a healthy one."""
     instance = view.instance(device.allocated)
     if instance is None:
         return _of_absent(device, view)

@@ -1,6 +1,6 @@
 """The kubelet's probe: whether the driver of this pod is ready, see `ready_socket`.
 
-    python3.11 -m driver.running.monitoring.ready_main <folder>
+    python3.13 -m driver.running.monitoring.ready_main <folder>
 
 It runs every few seconds until the driver is ready, so it imports very little.
 """

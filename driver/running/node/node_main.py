@@ -58,6 +58,9 @@ async def run_node(settings: NodeSettings) -> None:
 
     The kubelet is served from the start, from records if necessary: granted claims are served
     although the API server may be unreachable.
+
+    Raises:
+        FeaturesChangedError: The API server was upgraded, and keeps other fields.
     """
     trace_to(settings.tracing_endpoint, USER_AGENT)
     paths = KubeletPaths(settings.kubelet_root, settings.pod_uid)
@@ -74,8 +77,9 @@ async def run_node(settings: NodeSettings) -> None:
         events = EventRecorder(client, f"{DRIVER_NAME}/driver", settings.node_name)
         node_claims = NodeClaims(client, settings.node_name, claims, events.record)
         cluster.on_moved(node_claims.devices_changed)
-        for runs in (events.run(), cluster.run(), external.run(), keep_warm(client)):
+        for runs in (events.run(), cluster.run(), external.run(), path.watch()):
             tasks.create_task(runs)
+        tasks.create_task(keep_warm(client, path.read_version))
         for socket in _registration_sockets(settings, external):
             tasks.create_task(socket.serve())
         readiness = Readiness(cluster, path, node, paths.data)
@@ -95,7 +99,7 @@ async def run_node(settings: NodeSettings) -> None:
         if await _has_claims(settings, node, path):
             reconcilers = (
                 node_claims,
-                ClaimStatuses(client, settings.node_name, claims),
+                ClaimStatuses(client, settings.node_name, claims, cluster),
                 LostClaims(client, settings.node_name, claims),
                 _stale(settings, claims, client, events.record),
             )

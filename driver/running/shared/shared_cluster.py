@@ -22,6 +22,7 @@ from driver.instances.slots.slots import InstanceSlots
 from driver.offer_paths import OfferPath, taken_path
 from driver.plumbing.apiserver import until_done
 from driver.publishing.apiserver_slices import probe_features
+from driver.publishing.apiserver_upgrades import Upgrades
 from driver.publishing.cluster_pools import (
     ClusterPools,
     SharedInputs,
@@ -34,7 +35,7 @@ from driver.running.shared.cluster_configurations import (
     Judged,
     judged,
 )
-from kube.calls.api import ApiClient
+from kube.calls.api import ApiClient, keep_warm
 from kube.events.api import Event
 from kube.kinds import CONFIGURATIONS
 from kube.stores.api import Change, Modified, Store
@@ -78,9 +79,15 @@ class SharedCluster:
         return (observed.slots for observed in self._instances.store)
 
     async def run(self) -> None:
-        """Write until cancelled; failures are logged and retried without a limit."""
-        extended_resources = await self._probe()
-        offer = await self._probe_slices(extended_resources)
+        """Write until cancelled; failures are logged and retried without a limit.
+
+        Raises:
+            FeaturesChangedError: The API server was upgraded, and keeps other fields.
+        """
+        upgrades = Upgrades(self._client, self._probe)
+        extended_resources, offer = found = await upgrades.found()
+        self._tasks.create_task(keep_warm(self._client, upgrades.read))
+        self._tasks.create_task(upgrades.watch(found))
         self._tasks.create_task(self._configurations.run())
         await self._configurations.synced.wait()
         self._configurations.subscribe(lambda _: self._instances.requeue())
@@ -95,7 +102,11 @@ class SharedCluster:
             self._client, self._configurations, self._instances, settings
         ).run()
 
-    async def _probe(self) -> bool | None:
+    async def _probe(self) -> tuple[bool | None, SharedOffer | None]:
+        extended_resources = await self._probe_classes()
+        return extended_resources, await self._probe_slices(extended_resources)
+
+    async def _probe_classes(self) -> bool | None:
         kept = await until_done(
             lambda: probe_extended_resources(self._client),
             name="asking the API server for its features",

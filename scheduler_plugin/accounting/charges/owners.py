@@ -47,9 +47,15 @@ def is_stale(claim: ClaimView, facts: FactsView) -> bool:
     """Whether the label was written by the binder for an allocation that has ended."""
     if not claim.owner_pod or facts.settings.owner_lifetime is OwnerLifetime.CLAIM:
         return False
-    if claim.owner_pod in claim.reserved_for or claim.other_consumers:
+    if claim.other_consumers or facts.is_reserved_for_uid(claim, claim.owner_pod):
         return False
-    return not (runs(claim, facts) or any(map(facts.may_have_node, claim.reserved_for)))
+    return not (runs(claim, facts) or _may_run(claim, facts))
+
+
+def _may_run(claim: ClaimView, facts: FactsView) -> bool:
+    """Whether the binding of a pod that the claim is reserved for may be about to be visible."""
+    uids = (*claim.reserved_for, *(pod.uid for pod in facts.reserving(claim)))
+    return any(map(facts.may_have_node, uids))
 
 
 def runs(claim: ClaimView, facts: FactsView) -> bool:
@@ -105,7 +111,7 @@ def _running_first(claim: ClaimView, facts: FactsView) -> list[PodView]:
 
 
 def _reserving(claim: ClaimView, facts: FactsView) -> list[PodView]:
-    return [pod for pod in facts.consumers(claim) if pod.may_be_bound]
+    return [pod for pod in facts.reserving(claim) if pod.may_be_bound]
 
 
 def _first_with_queue(pods: list[PodView], facts: FactsView) -> PodView | None:

@@ -53,6 +53,8 @@ class PodQueues:
         self.namespaces: dict[str, NamespaceView] = {}
         self.has_groups = True
         self._groups: dict[tuple[str, str], PodGroupView] = {}
+        # Those of Kubernetes' own API: a PodGroup of another API may have the same name.
+        self._own_groups: dict[tuple[str, str], PodGroupView] = {}
         self._gone = FIFOCache[tuple[str, str], None](MOST_REMEMBERED)
 
     def put_namespace(self, namespace: NamespaceView) -> None:
@@ -66,11 +68,22 @@ class PodQueues:
     def group(self, namespace: str, name: str) -> PodGroupView | None:
         return self._groups.get((namespace, name))
 
+    def own_group(self, namespace: str, name: str) -> PodGroupView | None:
+        """The PodGroup of Kubernetes' own API, for which claims may be reserved."""
+        return self._own_groups.get((namespace, name))
+
+    def is_gone_group(self, namespace: str, name: str) -> bool:
+        """Whether the PodGroup is known to be deleted."""
+        return (_GROUP, f"{namespace}/{name}") in self._gone
+
     def put_group(self, group: PodGroupView) -> None:
         self._groups[group.namespace, group.name] = group
+        if group.is_kubernetes_own:
+            self._own_groups[group.namespace, group.name] = group
         self._gone.pop((_GROUP, f"{group.namespace}/{group.name}"), None)
 
     def remove_group(self, namespace: str, name: str) -> None:
+        self._own_groups.pop((namespace, name), None)
         if self._groups.pop((namespace, name), None) is not None:
             self._gone[_GROUP, f"{namespace}/{name}"] = None
 

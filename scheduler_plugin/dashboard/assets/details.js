@@ -49,6 +49,7 @@ async function claim(row, signal) {
       fact("Cost", found.cost.map(([key, amount]) => `${amount} ${key}`).join(", ")),
       fact("Device", found.is_allocated ? found.devices.join(", ") : "not allocated"),
       fact("Pods", String(found.consumers)),
+      found.groups.length ? fact("Reserved for", found.groups.map((name) => `PodGroup ${name}`).join(", ")) : "",
     ),
     ...(sharers ?? [element("p", { class: "problem" }, said.denied)]),
   ];

@@ -53,16 +53,15 @@ class ClaimFull(Rule):
         most = case.world.facts.settings.max_consumers
         for use in case.claims:
             claim = use.claim
-            pods = {*claim.reserved_for, *case.world.assumptions.pods(claim.uid)} - {case.pod.uid}
-            count = len(pods) + claim.other_consumers
-            if count >= most and case.pod.uid not in claim.reserved_for:
+            count = _entries(case, claim)
+            if count >= most and not case.world.facts.is_reserved_for(claim, case.pod):
                 yield f"{claim} has {count} consumers; a claim can have at most {most}."
 
     def why_satisfied(self, case: Case) -> str:
         most = case.world.facts.settings.max_consumers
 
         def said(claim: ClaimView) -> str:
-            count = len(claim.reserved_for) + claim.other_consumers
+            count = claim.consumer_entries
             return f"{claim} has {count} of {most} consumers"
 
         return _of_claims(case, said)
@@ -191,6 +190,15 @@ def _problems(case: Case) -> Iterator[tuple[ClaimView, str]]:
 
 def _of_claims(case: Case, said: Callable[[ClaimView], str]) -> str:
     return "; ".join(said(use.claim) for use in case.claims) + "." if case.claims else "No claims."
+
+
+def _entries(case: Case, claim: ClaimView) -> int:
+    """The entries of `reservedFor`, and those that assumed pods will add."""
+    facts = case.world.facts
+    assumed = (uid for uid in case.world.assumptions.pods(claim.uid) if uid != case.pod.uid)
+    return claim.consumer_entries + sum(
+        not facts.is_reserved_for_uid(claim, uid) for uid in assumed
+    )
 
 
 def _sharers(case: Case, claim: ClaimView) -> set[PodUid]:

@@ -18,7 +18,7 @@ from scheduler_plugin.judging.rules.limits import (
     NonPreemptibleOverQuota,
     OverLimit,
 )
-from scheduler_plugin.judging.rules.pod_groups import PodGroupIncomplete
+from scheduler_plugin.judging.rules.pod_groups import PodGroupIncomplete, PodGroupQueueMismatch
 from scheduler_plugin.judging.rules.queues import NoQueue, QueueNotAllowed, QueueNotFound
 from scheduler_plugin.judging.rules.rule import Rule
 from scheduler_plugin.objects.names import Reason
@@ -38,6 +38,7 @@ RULES: tuple[Rule, ...] = (
     QueueNotAllowed(),
     ClaimFull(),
     TooManySharers(),
+    PodGroupQueueMismatch(),
     ClaimSharingDenied(),
     ForeignNonPreemptible(),
     OverLimit(),

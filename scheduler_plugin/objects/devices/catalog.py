@@ -22,6 +22,7 @@ from typing import TypeVar
 from cachetools import FIFOCache
 
 from driver.api import DRIVER_NAME, LOCAL_POOLS, SHARED_POOLS
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.device_counts import DeviceCounts
@@ -42,7 +43,7 @@ MOST_REMEMBERED = 1_000
 
 
 class Catalog:
-    """All classes, Configurations, Instances and slices."""
+    """All classes, Configurations, Instances, slices and DeviceTaintRules."""
 
     def __init__(self, lists: Callable[[ResourceKey], bool]) -> None:
         """`lists` says whether any queue lists a key."""
@@ -61,6 +62,16 @@ class Catalog:
         self._configurations_by_device: dict[DeviceId, dict[ResourceKey, int]] = {}
         # By driver and pool: how many slices there are.
         self._pools: dict[tuple[str, str], int] = {}
+        self.taint_rules: tuple[DeviceTaintRule, ...] = ()
+        """The rules whose taint keeps users away, sorted by name."""
+
+    def put_taint_rule(self, rule: DeviceTaintRule) -> None:
+        self.remove_taint_rule(rule.name)
+        if rule.repels:
+            self.taint_rules = tuple(sorted((*self.taint_rules, rule), key=lambda one: one.name))
+
+    def remove_taint_rule(self, name: str) -> None:
+        self.taint_rules = tuple(rule for rule in self.taint_rules if rule.name != name)
 
     def put_class(self, view: ClassView) -> None:
         self.remove_class(view.name)

@@ -14,11 +14,13 @@ from driver.api import (
     DRIVER_NAME,
     OFFLINE_SINCE,
 )
+from driver.shapes.instance_taints import instance_pools, tainted_slots
 from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.classes import NO_SPEC as NO_CLASS_SPEC
 from kube.shapes.classes import DeviceClass
 from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.slices import NO_POOL, NO_SPEC, Device, Slice
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
 from scheduler_plugin.objects.claim_objects import expressions
 from scheduler_plugin.objects.claims import ClassName, DeviceId
@@ -99,6 +101,7 @@ class InstanceView:
         capacity: How many concurrent uses it has.
         held: Slots that pods hold through the device plugin, by node; "" for an unknown node.
         offline_since: When the last node ceased to see it, by its annotation; "" for none.
+        is_shared: Whether several nodes may see it.
     """
 
     name: str
@@ -107,6 +110,12 @@ class InstanceView:
     capacity: int = 0
     held: tuple[tuple[str, int], ...] = ()
     offline_since: str = ""
+    is_shared: bool = False
+
+    def slots_tainted_by(self, rule: DeviceTaintRule) -> range:
+        """Its slots that a rule taints."""
+        pools = instance_pools(self.configuration, self.nodes, is_shared=self.is_shared)
+        return tainted_slots(rule, self.name, pools, self.capacity)
 
 
 def class_view(obj: JsonObject) -> ClassView:
@@ -160,6 +169,7 @@ def instance_view(obj: JsonObject | InstanceObject) -> InstanceView:
         max(0, spec.capacity or 0),
         _held(spec.device_usage or {}),
         (metadata.annotations or {}).get(OFFLINE_SINCE, ""),
+        bool(spec.shared),
     )
 
 

@@ -1,6 +1,7 @@
 """The devices of all ResourceSlices, updated slice by slice from the watch.
 
     slices ──► put_slice, delete_slice ──► pools ──► offer, on, of_driver
+    DeviceTaintRules ──► put_rule, delete_rule ──► taints of an offer
 
 Only the slices of a pool's newest generation count, as in kube-scheduler. The cost of a changed
 slice grows with the size of its pool, and not with other pools.
@@ -9,8 +10,10 @@ slice grows with the size of its pool, and not with other pools.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from kube.shapes.selection import Taint
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.tables import Index, enter
 from scheduler_plugin.reclaiming.placement.offers import Offer
@@ -53,6 +56,7 @@ class OfferedDevices:
         self._whole: dict[DeviceId, None] = {}
         self._shared: dict[DeviceId, None] = {}
         self._listed_whole: tuple[DeviceId, ...] | None = None
+        self._rules: dict[str, DeviceTaintRule] = {}
         # A cache by node: several decisions look at the same nodes.
         self._listed: dict[str, tuple[DeviceId, ...]] = {}
 
@@ -70,7 +74,30 @@ class OfferedDevices:
         """A device as it is offered now; None where no slice of the newest generation has it."""
         pool = self._pool(device.driver, device.pool)
         found = pool.devices.get(device.name)
-        return Offer(found, pool.is_complete) if found is not None else None
+        return Offer(found, pool.is_complete, self._added(device)) if found is not None else None
+
+    def put_rule(self, rule: DeviceTaintRule) -> None:
+        """Enter or replace a DeviceTaintRule, by its name."""
+        self._rules[rule.name] = rule
+        self._renew_pools()
+
+    def delete_rule(self, name: str) -> None:
+        """Remove a rule, if it is known."""
+        if self._rules.pop(name, None) is not None:
+            self._renew_pools()
+
+    def _added(self, device: DeviceId) -> tuple[Taint, ...]:
+        """The taints that rules add to a device."""
+        if not self._rules:
+            return ()
+        return tuple(rule.taint for rule in self._rules.values() if rule.selects(*device))
+
+    def _renew_pools(self) -> None:
+        """Make all pools new objects, since what was remembered of their devices may be wrong."""
+        for pools in self._pools.values():
+            for name, pool in pools.items():
+                pools[name] = replace(pool)
+        self.changes += 1
 
     def on(self, node: str) -> Sequence[DeviceId]:
         """The devices that only this node can use; for `SEVERAL`, those that several nodes can."""

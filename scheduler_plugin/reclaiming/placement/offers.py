@@ -36,10 +36,12 @@ class Offer:
 
     Attributes:
         is_complete: Whether all slices of its pool are known.
+        added: The taints that DeviceTaintRules add to those of its slice.
     """
 
     published: PublishedDevice
     is_complete: bool
+    added: tuple[Taint, ...] = ()
 
     @property
     def device(self) -> DeviceId:
@@ -63,7 +65,7 @@ class Offer:
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        return self.published.taints
+        return (*self.published.taints, *self.added) if self.added else self.published.taints
 
     @property
     def digest(self) -> int:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.gangs import active_members, is_of_gang
+from scheduler_plugin.judging.gangs import active_members
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
-from scheduler_plugin.objects.pods import PodView
+from scheduler_plugin.objects.pods import PodGroupView, PodView
 from scheduler_plugin.reclaiming.victims.effects import has_no_user_without
 
 
@@ -168,19 +168,25 @@ def with_whole_gangs(
     users = {pod.uid: pod for pod in victim.users}
     broken: dict[str, None] = {}
     for pod in victim.users:
-        if pod.deleting or not is_of_gang(pod, world.facts):
-            continue
-        group = world.facts.group(pod.namespace, pod.group)
-        if group is None:
+        group = world.facts.group(pod.namespace, pod.group) if pod.group else None
+        if pod.deleting or group is None or not _may_go_whole(group, world):
             continue  # A PodGroup that does not exist protects no pod that names it.
         members = [m for m in active_members(pod, world.facts) if m.uid not in evicted]
         left = [m for m in members if m.uid not in (users.keys() | gone) and m.is_bound]
-        if left and (group.min_member is None or len(left) < group.min_member):
+        if left and (group.goes_whole or _is_too_few(len(left), group)):
             users |= {other.uid: other for other in members if other.is_bound}
             broken[f" with all of PodGroup {pod.namespace}/{pod.group}"] = None
     if not broken:
         return victim
     return _as_one(victim, users, "".join(broken), gone, world)
+
+
+def _may_go_whole(group: PodGroupView, world: WorldView) -> bool:
+    return world.facts.pod_queues.has_groups and (group.goes_whole or group.min_member != 1)
+
+
+def _is_too_few(left: int, group: PodGroupView) -> bool:
+    return group.min_member is None or left < group.min_member
 
 
 def _as_one(

@@ -21,7 +21,15 @@ from tests.fakes.apiserver import Fault, Happening
 from tests.fakes.claim_server import CLAIM, OWNER_LEFT_AT
 from tests.fakes.fence import FakeFence
 from tests.left_overs import kept_in
-from tests.scheduler_plugin.builders import a_pod, a_queue, a_result, admit, claim_uid, put
+from tests.scheduler_plugin.builders import (
+    a_group,
+    a_pod,
+    a_queue,
+    a_result,
+    admit,
+    claim_uid,
+    put,
+)
 
 EVICT = {"claimSharing": {"onOwnerExit": "Evict", "ownerExitGracePeriod": "2m"}}
 LEFT: dict[str, Any] = {"annotations": {OWNER_LEFT_AT: "2026-11-21T12:00:00Z"}}
@@ -377,6 +385,44 @@ async def test_pods_that_ended_are_taken_out_and_others_stay() -> None:
     status = scene.server.claim()["status"]
     assert [consumer["name"] for consumer in status["reservedFor"]] == ["a"]
     assert "allocation" in status
+
+
+@in_virtual_time
+async def test_a_group_without_users_is_taken_out_and_people_are_told() -> None:
+    scene = Scene(a_queue("a"), a_group())
+    scene.put_pod("a", group="train")
+    scene.put_claim(queue="a", groups=["train"], **IN_USE)
+    async with scene.running():
+        await scene.until_idle()
+        await scene.later(seconds=2 * GRACE.total_seconds())
+        assert scene.server.asked == []
+
+        scene.remove_pod("a")
+        await scene.until_idle()
+        await scene.later(seconds=GRACE.total_seconds())
+        await scene.until(lambda: scene.server.claim()["status"] == {})
+
+    (event,) = scene.events
+    assert event.note == (
+        "No pod of PodGroup default/train uses ResourceClaim default/cam any more:"
+        " its reservation and its allocation were cleared."
+    )
+
+
+@in_virtual_time
+async def test_a_group_without_users_leaves_the_claim_to_the_pods_beside_it() -> None:
+    scene = Scene(a_queue("a"), a_group())
+    scene.put_pod("a")
+    scene.put_claim(queue="a", pods=["a"], groups=["train"], **IN_USE)
+    async with scene.running():
+        await scene.until_idle()
+        await scene.later(seconds=GRACE.total_seconds())
+        await scene.until_idle()
+
+    status = scene.server.claim()["status"]
+    assert [consumer["name"] for consumer in status["reservedFor"]] == ["a"]
+    assert "allocation" in status
+    assert scene.told == [("LeftOverCleared", "cam")]
 
 
 @in_virtual_time

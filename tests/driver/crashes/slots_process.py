@@ -26,6 +26,7 @@ from tests.driver.slot_builders import CAMERA_1, NODE_A, a_camera
 from tests.fakes.devices import FakeDevices
 from tests.fakes.slot_instances import FakeInstances
 from tests.fakes.slots import FollowedPods, FollowedSlots
+from tests.fakes.taint_rules import FollowedRules
 
 OWN = f"akri.sh/{CAMERA_1}"
 SLOT = f"{CAMERA_1}-0"
@@ -66,7 +67,8 @@ async def _main(root: Path, orders: Connection) -> None:
     slots, pods = FollowedSlots(StoredInstances(root)), FollowedPods()
     if (root / PODS).exists():
         pods.pods = (NodePod(PodName("default", "user"), "uid-1", False, {OWN: 1}),)
-    for name, stand_in in (("SlotObjects", slots), ("NodePodObjects", pods)):
+    stand_ins = {"SlotObjects": slots, "NodePodObjects": pods, "TaintRules": FollowedRules()}
+    for name, stand_in in stand_ins.items():
         setattr(node_slots, name, lambda *_, _found=stand_in: _found)
     place = NodePlace(NODE_A, root, root / "cdi")
     devices = FakeDevices(a_camera(device_specs=(DeviceSpec("/dev/null", "/dev/null", "rw"),)))

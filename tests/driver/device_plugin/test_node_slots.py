@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -26,6 +26,7 @@ from tests.fakes.device_manager import Client, FakeDeviceManager
 from tests.fakes.devices import FakeDevices
 from tests.fakes.slot_instances import FakeInstances
 from tests.fakes.slots import FollowedPods, FollowedSlots
+from tests.fakes.taint_rules import FollowedRules, a_rule
 
 OWN = f"akri.sh/{CAMERA_1}"
 SLOT = f"{CAMERA_1}-0"
@@ -48,7 +49,13 @@ class Node:
             ("NodePodObjects", FollowedPods()),
         ):
             monkeypatch.setattr(node_slots, name, lambda *_, _fake=fake: _fake)
+        self.rules = FollowedRules()
+        monkeypatch.setattr(node_slots, "TaintRules", self.following)
         monkeypatch.setattr(node_slots, "list_devices", lambda *_: self.listing())
+
+    def following(self, _: ApiClient, on_changed: Callable[[], object]) -> FollowedRules:
+        self.rules.on_changed = on_changed
+        return self.rules
 
     async def listing(self) -> Listing | None:
         return None
@@ -160,6 +167,21 @@ async def test_what_claims_still_have_is_given_when_the_last_ends(node: Node) ->
             listener()
 
         await node.until_listed(WHOLE)
+
+
+async def test_a_device_that_an_administrator_tainted_is_given_to_no_new_pod(node: Node) -> None:
+    node.rules.have(a_rule())
+    async with node.running():
+        await node.until_listed(NONE)
+        with pytest.raises(grpc.aio.AioRpcError, match="DeviceTaintRule repair"):
+            await node.kubelet.allocate(OWN, [SLOT])
+
+        node.rules.have()
+        await node.until_listed(WHOLE)
+        await node.kubelet.allocate(OWN, [SLOT])
+        node.rules.have(a_rule(effect="NoExecute"))
+
+        await node.until_listed({**NONE, SLOT: True})
 
 
 async def test_nonsense_in_a_slot_is_an_event_once(node: Node) -> None:

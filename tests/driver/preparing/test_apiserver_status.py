@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,8 +41,9 @@ class World:
         node = Node(NODE, BOOT, data=folders[0], cdi_files=folders[1], lock=ProcessLock(lock))
         self.claims = KubeletClaims(node, self.reader, self.source, pools=frozenset({NODE}))
         self.applied: list[tuple[str, dict[str, Any]]] = []
+        self.conditions: list[dict[str, str]] = []
         self.failures: list[ApiError] = []
-        self.statuses = ClaimStatuses(cast("ApiClient", self), NODE, self.claims)
+        self.statuses = ClaimStatuses(cast("ApiClient", self), NODE, self.claims, self.source)
         self.see("/dev/a")
 
     async def apply(self, path: Any, body: Any, *, force: bool, options: Any) -> dict[str, Any]:
@@ -48,13 +51,15 @@ class World:
         assert (force, options.field_manager) == (True, f"moorage.dev/{NODE}")
         if self.failures:
             raise self.failures.pop(0)
-        self.applied.append((path.name, body["status"]["devices"][0]["data"]))
+        (entry,) = body["status"]["devices"]
+        self.applied.append((path.name, entry["data"]))
+        self.conditions += entry["conditions"]
         self.reader.stored[path.name]["status"]["devices"] = body["status"]["devices"]
         return {}
 
     def start_again(self) -> None:
         """Another process, which remembers nothing of what was told."""
-        self.statuses = ClaimStatuses(cast("ApiClient", self), NODE, self.claims)
+        self.statuses = ClaimStatuses(cast("ApiClient", self), NODE, self.claims, self.source)
 
     def see(self, path: str) -> None:
         specs = (DeviceSpec(path, path),)
@@ -199,3 +204,64 @@ async def test_who_is_refused_asks_seldom(world: World) -> None:
         await world.prepare(1)
 
     assert len(world.failures) >= 7
+
+
+async def test_a_device_that_goes_and_returns_is_told_with_the_time_of_each_change(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = (datetime(2026, 11, 27, 18, minute, tzinfo=UTC) for minute in range(9))
+    monkeypatch.setattr(apiserver_status, "wall_clock", lambda: next(moments))
+    async with world.running():
+        await world.prepare()
+        await until(lambda: len(world.conditions) == 1)
+        specs = (DeviceSpec("/dev/a", "/dev/a"),)
+        world.source.see(an_instance(device_specs=specs, online=False))
+        await until(lambda: len(world.conditions) == 2)
+        world.source.see(an_instance(device_specs=specs))
+        await until(lambda: len(world.conditions) == 3)
+
+    assert [(c["status"], c["reason"]) for c in world.conditions] == [
+        ("True", "Prepared"),
+        ("False", "Offline"),
+        ("True", "Prepared"),
+    ]
+    assert len({c["lastTransitionTime"] for c in world.conditions}) == 3
+
+
+async def test_a_restart_writes_no_condition_anew_and_keeps_its_time(world: World) -> None:
+    async with world.running():
+        await world.prepare()
+        await until(lambda: len(world.conditions) == 1)
+    (stored,) = world.reader.stored["claim-1"]["status"]["devices"]
+    stored["conditions"][0]["lastTransitionTime"] = "2026-11-01T00:00:00Z"
+
+    world.start_again()
+    async with world.running():
+        world.see("/dev/b")
+        await world.claims.renew()
+        await until(lambda: len(world.conditions) == 2)
+
+    assert world.conditions[1]["lastTransitionTime"] == "2026-11-01T00:00:00Z"
+
+
+async def test_nothing_is_told_before_the_first_discovery(world: World) -> None:
+    await world.prepare()
+    world.source.discovered.clear()
+
+    async with world.running():
+        await asyncio.sleep(0.05)
+        assert world.told() == []
+        world.source.discovered.set()
+        await until(lambda: world.told() == ["claim-1"])
+
+
+async def test_a_change_of_other_devices_writes_nothing(world: World) -> None:
+    async with world.running():
+        await world.prepare(1)
+        await until(lambda: world.told() == ["claim-1"])
+        await world.prepare(2, "loop-bbbbbb")
+        await until(lambda: len(world.told()) > 1)
+        world.source.see(an_instance("loop-bbbbbb", online=False))
+        await until(lambda: len(world.told()) > 2)
+
+    assert "claim-1" not in world.told()[1:]

@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from driver.devices import DeviceSpec, Mount
-from driver.preparing.device_status import DATA_LIMIT, status_apply
+from driver.preparing.device_status import (
+    DATA_LIMIT,
+    Conditions,
+    conditions_in,
+    is_stored,
+    key_of,
+    status_apply,
+    stored_conditions,
+)
 from driver.preparing.files.addresses import network_data
+from driver.preparing.files.prepared import PreparedClaim
+from driver.preparing.ready_conditions import Readiness
 from tests.driver.claim_builders import a_reference, a_result, an_instance, prepared, some_instances
 
 WANTED = a_reference(1)
+NOW = datetime(2026, 11, 27, 18, 0, tzinfo=UTC)
+AS_PREPARED = Readiness(True, "Prepared", "The device is prepared on node node-a.")
+AWAY = Readiness(False, "Offline", "On node node-a: the device is offline.")
+
+
+def applied(
+    claim: PreparedClaim, ready: Readiness = AS_PREPARED, before: Conditions | None = None
+) -> dict[str, Any]:
+    keys = [key_of(device.allocated) for device in claim.devices]
+    return status_apply(claim, dict.fromkeys(keys, ready), before or {}, NOW)
 
 
 def entries(*results: Any, **fields: Any) -> list[dict[str, Any]]:
     instances = some_instances(an_instance(**fields))
-    body = status_apply(prepared(WANTED, *results, instances=instances))
+    body = applied(prepared(WANTED, *results, instances=instances))
     devices: list[dict[str, Any]] = body["status"]["devices"]
     return devices
 
 
 def test_it_names_the_very_claim_and_nothing_of_it_but_devices() -> None:
-    body = status_apply(prepared(WANTED))
+    body = applied(prepared(WANTED))
 
     assert body["metadata"] == {
         "namespace": WANTED.namespace,
@@ -51,7 +73,46 @@ def test_it_says_what_containers_get() -> None:
             "deviceNodes": ["/dev/in"],
             "mounts": ["/cert"],
         },
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "Prepared",
+                "message": "The device is prepared on node node-a.",
+                "lastTransitionTime": "2026-11-27T18:00:00Z",
+            }
+        ],
     }
+
+
+def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
+    claim = prepared(WANTED)
+    stored = conditions_in(applied(claim))
+    key = key_of(claim.devices[0].allocated)
+    earlier = {key: replace(stored[key], last_transition_time="2026-11-01T00:00:00Z")}
+
+    def time(ready: Readiness) -> str:
+        (entry,) = applied(claim, ready, earlier)["status"]["devices"]
+        return str(entry["conditions"][0]["lastTransitionTime"])
+
+    assert time(AS_PREPARED) == "2026-11-01T00:00:00Z"
+    assert time(AWAY) == "2026-11-27T18:00:00Z"
+
+
+def test_what_is_stored_is_known_whatever_else_and_of_whatever_time_it_is() -> None:
+    claim, key = prepared(WANTED), key_of(prepared(WANTED).devices[0].allocated)
+    body = applied(claim)
+    (entry,) = body["status"]["devices"]
+    entry["conditions"].insert(0, {"type": "Pressed", "status": "True"})
+    entry["conditions"][1]["lastTransitionTime"] = "2026-11-01T00:00:00Z"
+    body["status"]["devices"].append({**entry, "driver": "gpu.example.com", "data": {}})
+
+    assert is_stored(claim, {key: AS_PREPARED}, body)
+    assert not is_stored(claim, {key: AWAY}, body)
+    assert stored_conditions(claim, body)[key].last_transition_time == "2026-11-01T00:00:00Z"
+    another = {**body, "metadata": {**body["metadata"], "uid": "another"}}
+    assert not is_stored(claim, {key: AS_PREPARED}, another)
+    assert stored_conditions(claim, another) == {}
 
 
 def test_a_share_of_a_device_has_an_entry_of_its_own_and_a_second_request_none() -> None:

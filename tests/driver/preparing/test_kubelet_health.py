@@ -33,9 +33,18 @@ def a_report(
     status: health.HealthStatus.ValueType, message: str = ""
 ) -> health.NodeWatchResourcesResponse:
     device = health.DeviceIdentifier(pool_name="node-a", device_name="loop-aaaaaa")
-    return health.NodeWatchResourcesResponse(
-        devices=[health.DeviceHealth(device=device, health=status, message=message)]
+    found = health.DeviceHealth(
+        device=device,
+        health=status,
+        message=message,
+        health_check_timeout_seconds=kubelet_health.LIMIT_SECONDS,
     )
+    return health.NodeWatchResourcesResponse(devices=[found])
+
+
+def test_health_is_repeated_within_its_time_limit() -> None:
+    """Two lists may be late."""
+    assert kubelet_health.RESEND_SECONDS * 3 <= kubelet_health.LIMIT_SECONDS
 
 
 async def test_health_is_told_repeatedly(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

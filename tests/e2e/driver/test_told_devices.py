@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from driver.api import DRIVER_NAME
+from driver.preparing.kubelet_health import LIMIT_SECONDS
+from local_cluster.component_handles import ComponentProcess
+from local_cluster.loop_devices import LoopDevice
 from tests.e2e.driver.echoes import configure as configure_echo
 from tests.e2e.driver.echoes import wait_published
 from tests.e2e.driver.installation import NODES
@@ -45,6 +52,67 @@ def test_a_claim_says_what_was_prepared_until_it_is_deallocated(story: Story) ->
         lambda: "allocation" not in story.get("resourceclaim", "disk").get("status", {}),
     )
     assert "devices" not in story.get("resourceclaim", "disk")["status"]
+
+
+def ready(story: Story) -> dict[str, str]:
+    """The condition of the claim's device."""
+    (device,) = devices(story) or [{}]
+    found = (one for one in device.get("conditions", ()) if one["type"] == "Ready")
+    return dict(next(found, {}))
+
+
+def ready_reader(story: Story) -> LoopDevice:
+    """A pod with a disk, whose claim says that it is ready."""
+    disk = story.plug()
+    story.configure(offlineGracePeriod="1h")
+    story.claim()
+    story.pod(node="node-a")
+    story.wait_running()
+    story.until("it is ready", lambda: ready(story).get("status") == "True")
+    return disk
+
+
+def test_a_claim_says_whether_its_device_is_ready_and_since_when(story: Story) -> None:
+    """Beside the conditions of others, which stay."""
+    disk = ready_reader(story)
+    before = ready(story)
+    assert (before["type"], before["reason"]) == ("Ready", "Prepared")
+    others = {**before, "type": "Dusted", "reason": "Cleaned"}
+    change = [{"op": "add", "path": "/status/devices/0/conditions/-", "value": others}]
+    patch = ("patch", "resourceclaim", "disk", "-n", story.namespace, "--subresource=status")
+    story.cluster.kubectl(*patch, "--type=json", f"--patch={json.dumps(change)}")
+
+    disk.detach()
+    story.until("it is not", lambda: ready(story)["status"] == "False")
+    gone = ready(story)
+    said = "On node node-a: the device is offline."
+    assert (gone["reason"], gone["message"]) == ("Offline", said)
+    assert gone["lastTransitionTime"] > before["lastTransitionTime"]
+    disk.attach(story.folder / disk.name)
+    # As docs/what-containers-find.md waits for it.
+    path = '{.status.devices[0].conditions[?(@.type=="Ready")].status}'
+    waited = f"jsonpath={path}=True"
+    story.cluster.wait("resourceclaim/disk", waited, namespace=story.namespace, seconds=60)
+
+    (device,) = devices(story)
+    assert others in device["conditions"]
+
+
+def test_a_driver_that_restarts_tells_claims_nothing_that_they_know(story: Story) -> None:
+    ready_reader(story)
+    story.until("it is well", lambda: health(story) == [("Healthy", None)])
+    before = story.get("resourceclaim", "disk")["metadata"]["resourceVersion"]
+    driver = story.drivers.nodes["node-a"]
+
+    driver.kill()
+    driver.wait_ready()
+    # The claim is told of this one after the passes of the new driver's start.
+    story.plug()
+    story.claim("second")
+    story.pod("second", claim="second", node="node-a")
+    story.until("another claim is told", lambda: devices(story, "second"))
+
+    assert before == story.get("resourceclaim", "disk")["metadata"]["resourceVersion"]
 
 
 def test_a_device_on_the_network_says_where_whichever_node_prepares_it(story: Story) -> None:
@@ -162,3 +230,40 @@ def health(story: Story) -> list[tuple[str, str | None]]:
     found = status.get("allocatedResourcesStatus", ())
     each = [one for resource in found for one in resource["resources"]]
     return [(one["health"], one.get("message") or None) for one in each]
+
+
+def test_the_kubelet_knows_how_long_the_health_of_a_device_counts(story: Story) -> None:
+    """A driver that repeats it in time keeps it; of one that stands still it becomes unknown."""
+    story.plug()
+    story.configure()
+    story.claim()
+    story.pod(node="node-a")
+    story.wait_running()
+    story.until("it is well", lambda: health(story) == [("Healthy", None)])
+
+    kept = kept_health(story)
+    assert (kept["Health"], kept["HealthCheckTimeout"]) == ("Healthy", LIMIT_SECONDS * 10**9)
+    with standing_still(story):
+        story.until("it is unknown", lambda: health(story) == [("Unknown", None)], seconds=90)
+    story.until("it is well again", lambda: health(story) == [("Healthy", None)])
+
+
+def kept_health(story: Story) -> dict[str, Any]:
+    """What node-a's kubelet keeps of the health of the claim's device."""
+    path = story.cluster.node("node-a").kubelet_root / "dra_health_state"
+    (result,) = story.get("resourceclaim", "disk")["status"]["allocation"]["devices"]["results"]
+    kept = json.loads(path.read_text())[DRIVER_NAME]["Devices"]
+    found: dict[str, Any] = kept[f"{result['pool']}/{result['device']}"]
+    return found
+
+
+@contextmanager
+def standing_still(story: Story) -> Iterator[None]:
+    """The driver of node-a keeps its connections meanwhile, and sends nothing."""
+    driver = story.drivers.nodes["node-a"]
+    assert isinstance(driver, ComponentProcess)
+    driver.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        driver.signal(signal.SIGCONT)

@@ -70,13 +70,13 @@ class Plugin:
             self.wait_ready()
 
     @contextmanager
-    def started_with(self, *flags: str) -> Iterator[None]:
+    def started_with(self, *flags: str) -> Iterator[Plugin]:
         """Another process with flags of its own in its place."""
         self.handle.stop()
         other = Plugin(self.cluster, self.cluster.start_component(plugin_component(*flags)))
         try:
             other.wait_ready()
-            yield
+            yield other
         finally:
             other.handle.stop()
             self.handle.start()

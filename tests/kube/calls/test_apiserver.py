@@ -22,6 +22,7 @@ from kube.calls.api import (
     connect,
 )
 from kube.kinds import CONFIG_MAPS
+from kube.resources import Resource
 from tests.fakes.scripted_apiserver import (
     FakeScript,
     Reply,
@@ -263,3 +264,42 @@ async def test_who_may_not_ask_whether_a_server_is_ready_believes_what_it_lists(
     fake.will(refuses(404), refuses(403), refuses(404))
 
     assert not await client.serves(CONFIG_MAPS)
+
+
+PODGROUPS = Resource("scheduling.k8s.io", "", "podgroups")
+
+
+async def test_a_resource_without_a_version_is_found_in_the_one_that_serves_it(
+    client: ApiClient, fake: FakeScript
+) -> None:
+    """Of Kubernetes 1.36 and 1.37 one serves other resources where the other has PodGroups."""
+    versions = [{"version": version} for version in ("v1", "v1beta1", "v1alpha2")]
+    others, groups = [{"name": "priorityclasses"}], [{"name": "podgroups"}]
+    answers = [says({"resources": others}), refuses(404), says({"resources": groups})]
+    fake.will(says({"versions": versions}), *answers)
+
+    found = await client.in_served_version(PODGROUPS)
+
+    assert found == Resource("scheduling.k8s.io", "v1alpha2", "podgroups")
+    assert [seen.path for seen in fake.seen] == [
+        "/apis/scheduling.k8s.io",
+        "/apis/scheduling.k8s.io/v1",
+        "/apis/scheduling.k8s.io/v1beta1",
+        "/apis/scheduling.k8s.io/v1alpha2",
+    ]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [refuses(404)],
+        [says({"versions": [{"version": "v1"}]}), says({"resources": [{"name": "others"}]})],
+    ],
+    ids=["group", "resource"],
+)
+async def test_a_resource_that_no_version_serves_is_in_none(
+    client: ApiClient, fake: FakeScript, answers: list[Reply]
+) -> None:
+    fake.will(*answers)
+
+    assert await client.in_served_version(PODGROUPS) is None

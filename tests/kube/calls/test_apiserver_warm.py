@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
@@ -54,10 +54,12 @@ class Clock:
         await self.passes(seconds)
 
     @asynccontextmanager
-    async def warm(self, client: ApiClient, rests: int) -> AsyncIterator[None]:
+    async def warm(
+        self, client: ApiClient, rests: int, on_version: Callable[[str], None] = lambda _: None
+    ) -> AsyncIterator[None]:
         """Keep a connection warm while nobody asks, for so many rests."""
         self._rests = rests
-        task = asyncio.create_task(keep_warm(client))
+        task = asyncio.create_task(keep_warm(client, on_version))
         try:
             async with asyncio.timeout(rests * KEEPALIVE_SECONDS):
                 await self._over.wait()
@@ -80,6 +82,18 @@ async def test_after_ten_rests_the_same_connection_is_used(
     assert clock.ahead > 4 * KEEPALIVE_SECONDS
     assert [seen.path for seen in fake.seen[1:-1]] == ["/version"] * 10
     assert len({seen.connection for seen in fake.seen}) == 1
+
+
+async def test_each_version_is_heard_and_no_answer_that_has_none(
+    fake: FakeScript, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, heard = Clock(monkeypatch), list[str]()
+    fake.will(VERSION, refuses(403), says({"gitVersion": "v1.37.2"}), says({}))
+
+    async with clock.warm(client, 3, heard.append):
+        await client.get(NODE)
+
+    assert heard == ["v1.36.3", "v1.37.2"]
 
 
 async def test_of_several_connections_one_is_left_after_a_rest(

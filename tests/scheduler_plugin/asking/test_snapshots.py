@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.asking.books import books_of
 from scheduler_plugin.asking.shapes import shapes
 from scheduler_plugin.asking.snapshots import (
     Snapshot,
@@ -31,6 +32,7 @@ from scheduler_plugin.objects.names import (
 from scheduler_plugin.viewing.device_rows import device_rows
 from scheduler_plugin.viewing.queue_rows import charge_rows, claim_rows, queue_rows
 from scheduler_plugin.viewing.why import why
+from tests.fakes.taint_rules import a_rule_object
 from tests.scheduler_plugin.builders import (
     a_claim_object,
     a_class_object,
@@ -38,6 +40,7 @@ from tests.scheduler_plugin.builders import (
     a_queue_object,
     a_request,
     a_result,
+    pod_uid,
 )
 
 SECRET = "hunter2-canary"
@@ -69,6 +72,14 @@ def a_configuration(**status: Any) -> dict[str, Any]:
         "metadata": {"namespace": "default", "name": "onvif"},
         "spec": {"discoveryHandler": {"name": "onvif"}, "capacity": 2},
         "status": {"conditions": [accepted], **status},
+    }
+
+
+def a_group_object() -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "metadata": {"namespace": "default", "name": "train", "uid": "uid-of-train"},
+        "spec": {"schedulingPolicy": {"basic": {}}, "workloadRef": {"name": SECRET}},
     }
 
 
@@ -113,7 +124,8 @@ def raw() -> dict[str, list[dict[str, Any]]]:
         "queues": [a_queue_object("vision", onvif=(1, 1))],
         "configurations": [configuration],
         "instances": [an_instance(brokerProperties={"PASSWORD": SECRET})],
-        "podgroups": [],
+        "devicetaintrules": [a_rule_object(device="onvif-aaaaaa")],
+        "podgroups": [a_group_object()],
         "priorityclasses": [],
     }
 
@@ -130,6 +142,19 @@ def a_snapshot(**settings: Any) -> Snapshot:
 def written(snapshot: Snapshot) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(json.dumps(document(snapshot, "0.1.0")))
     return found
+
+
+def test_a_claim_that_is_reserved_for_a_podgroup_is_used_by_its_pods() -> None:
+    pod = a_pod_object("a", queue="vision", claims=("cam",), node="n", group="train")
+    claim = a_claim_object("cam", queue="vision", results=[a_result()], groups=["train"])
+    objects = {**raw(), "pods": [pod], "resourceclaims": [claim]}
+    pruned = {kind: tuple(kept(kind, objs, QUEUE_LABEL)) for kind, objs in objects.items()}
+
+    books = books_of(replace(a_snapshot(), objects=pruned))
+
+    found = books.facts.claim_named("default", "cam")
+    assert found is not None
+    assert (found.reserved_for, found.unknown_groups) == ((pod_uid("a"),), ())
 
 
 def test_nothing_secret_is_in_the_file() -> None:

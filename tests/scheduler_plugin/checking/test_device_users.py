@@ -55,6 +55,19 @@ def test_pods_of_claims_and_nodes_of_slots_are_named() -> None:
     )
 
 
+def test_a_podgroup_that_a_claim_is_reserved_for_is_named_as_such() -> None:
+    claims = claim("door"), claim("window", "first")
+    for body in claims:
+        group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "train"}
+        body["status"]["reservedFor"].append({**group, "uid": "train"})
+
+    assert users(claims).lines() == (
+        CLAIMS_HEAD,
+        "  ResourceClaim default/door: PodGroup train",
+        "  ResourceClaim default/window: Pod first and PodGroup train",
+    )
+
+
 def test_of_the_device_plugin_s_pods_it_is_not_said_that_they_cannot_end() -> None:
     """A kubelet ends them without the plugin; claims it has to unprepare by the driver."""
     (head, _) = users((), (instance(a="node-a"),)).lines()

@@ -228,6 +228,11 @@ BROKEN = {
         Level.ERROR,
         "driver: There is no DaemonSet of the driver: no device is discovered.",
     ),
+    "groups of PodGroups": (
+        replace(whole(), serves_composite_groups=True),
+        Level.WARNING,
+        "kubernetes: CompositePodGroups are served, and not read",
+    ),
     "a configuration that cannot be found": (
         replace(whole(), configuration=Unread("404", absent=True)),
         Level.WARNING,

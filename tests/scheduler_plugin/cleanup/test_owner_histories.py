@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -27,12 +27,19 @@ from scheduler_plugin.cleanup.stale_claims import (
     attribution,
     ended_owner,
 )
-from scheduler_plugin.judging.verdicts import Admitted, assume, judge
+from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.claims import ClaimView, Result
-from scheduler_plugin.objects.names import NO_POD, NO_QUEUE, ClaimUid, PodUid, QueueName
-from scheduler_plugin.objects.pods import PodView, oldest
-from tests.scheduler_plugin.builders import NOW, a_claim, a_pod, a_queue, a_world
+from scheduler_plugin.objects.claims import ClaimView, GroupConsumer, Result
+from scheduler_plugin.objects.names import (
+    NO_POD,
+    NO_QUEUE,
+    ClaimUid,
+    PodUid,
+    QueueName,
+    Reason,
+)
+from scheduler_plugin.objects.pods import PodGroupView, PodView, oldest
+from tests.scheduler_plugin.builders import NOW, a_claim, a_group, a_pod, a_queue, a_world
 
 ONVIF = ResourceKey("onvif")
 ROOT = QueueName("root")
@@ -69,6 +76,8 @@ class Owners(RuleBasedStateMachine):
         self.cleanup = ClaimCleanup(self.world)
         self.decisions: list[Decision] = []
         self.owner_seen_at: dict[ClaimUid, datetime] = {}
+        # The PodGroup `train`, of which a new one has another UID; None while there is none.
+        self.group: PodGroupView | None = None
         # Pods that are there and of which the world does not know yet.
         self.late: dict[PodUid, PodView] = {}
 
@@ -81,8 +90,10 @@ class Owners(RuleBasedStateMachine):
             ("stolen", "closed"),
         ):
             self.put_claim(a_claim(name, queue=queue))
+        self.renew_group()
         for number, claim in enumerate(("c0", "c0", "labelled", "labelled", "c1", "c1")):
-            self.create_pod(f"p{number}", "evicts" if number % 2 == 0 else "keeps", claim)
+            queue = "evicts" if number % 2 == 0 else "keeps"
+            self.create_pod(f"p{number}", queue, claim, number == 4)
         for _ in range(4):
             self.schedule(0, 4)
 
@@ -103,14 +114,35 @@ class Owners(RuleBasedStateMachine):
         name=st.sampled_from([f"p{number}" for number in range(7)]),
         queue=st.sampled_from(["evicts", "keeps", ""]),
         claim=claim_names,
+        is_member=st.booleans(),
     )
-    def create_pod(self, name: str, queue: str, claim: str) -> None:
+    def create_pod(self, name: str, queue: str, claim: str, is_member: bool) -> None:
         late = {pod.name for pod in self.late.values()}
         if self.world.facts.pod_named("default", name) is None and name not in late:
             self.births += 1
             created = f"2026-11-21T11:{self.births % 3600 // 60:02}:{self.births % 60:02}Z"
             uid = f"{name}-{self.births}"
-            self.world.put_pod(a_pod(name, uid=uid, created=created, queue=queue, claims=[claim]))
+            traits: dict[str, Any] = {
+                "uid": uid,
+                "created": created,
+                "queue": queue,
+                "claims": [claim],
+            }
+            self.world.put_pod(a_pod(name, group="train" if is_member else "", **traits))
+
+    @rule()
+    def renew_group(self) -> None:
+        """The PodGroup is created, or deleted once none of its pods runs, and created anew."""
+        bound = (p for p in self.world.facts.pods() if p.is_bound and not p.ended)
+        if any(pod.scheduling_group for pod in bound):
+            return
+        if self.group is None:
+            self.births += 1
+            self.group = a_group(uid=f"train-{self.births}")
+            self.world.put_group(self.group)
+        else:
+            self.group = None
+            self.world.delete_group("default", "train")
 
     @rule(number=numbers, bound=st.booleans(), way=st.sampled_from(["end", "delete", "mark"]))
     def end_pod(self, number: int, bound: bool, way: str) -> None:
@@ -132,7 +164,7 @@ class Owners(RuleBasedStateMachine):
     def schedule(self, number: int, steps: int) -> None:
         """Filter, PreBind, owner, binding; killed after some of these steps."""
         pod = self.pick(number, bound=False)
-        if pod is None:
+        if pod is None or (pod.scheduling_group and self.group is None):
             return
         self.world.assumptions.forget(pod.uid)
         self.world.assumptions.expire(self.now)
@@ -145,6 +177,10 @@ class Owners(RuleBasedStateMachine):
             self.reserve(pod)
         self.world.assumptions.expire(self.now)
         found = judge(pod, self.world.facts.claims_of(pod), self.world, at_bind=True)
+        if isinstance(found, Refused):
+            # The reservation of the group says that the owner's pod, which waits, is one of it.
+            assert found.reason is Reason.POD_GROUP_QUEUE_MISMATCH
+            return
         assert isinstance(found, Admitted)
         for use in found.claims if steps > 2 else ():
             if use.owner_pod is not None:
@@ -156,7 +192,7 @@ class Owners(RuleBasedStateMachine):
     def schedule_elsewhere(self, number: int) -> None:
         """Another scheduler, from before Moorage was there: no owner is written."""
         pod = self.pick(number, bound=False)
-        if pod is not None:
+        if pod is not None and not (pod.scheduling_group and self.group is None):
             self.reserve(pod)
             self.world.put_pod(self.bound(pod))
 
@@ -165,6 +201,11 @@ class Owners(RuleBasedStateMachine):
 
     def reserve(self, pod: PodView) -> None:
         for claim in self.world.facts.claims_of(pod):
+            if pod.scheduling_group and self.group is not None:
+                entry = GroupConsumer("train", self.group.uid)
+                groups = tuple(dict.fromkeys((*claim.groups, entry)))
+                self.put_claim(replace(claim, results=RESULTS, groups=groups))
+                continue
             others = tuple(uid for uid in claim.reserved_for if uid != pod.uid)
             self.put_claim(replace(claim, results=RESULTS, reserved_for=(*others, pod.uid)))
 
@@ -188,11 +229,22 @@ class Owners(RuleBasedStateMachine):
     def control_claims(self) -> None:
         """Consumers that ended or are gone are taken out; with the last one the allocation goes."""
         pods = {pod.uid for pod in self.world.facts.pods() if not pod.ended} | self.late.keys()
+        uid = self.group.uid if self.group is not None else ""
         for claim in self.claims():
             left = tuple(uid for uid in claim.reserved_for if uid in pods)
-            if left != claim.reserved_for:
-                results = claim.results if left else None
-                self.put_claim(replace(claim, reserved_for=left, results=results))
+            entries = (*claim.groups, *claim.unknown_groups)
+            groups = tuple(each for each in entries if each.uid == uid)
+            if (left, groups) != (claim.reserved_for, entries):
+                self.put_claim(self.with_entries(claim, left, groups))
+
+    def with_entries(
+        self, claim: ClaimView, pods: tuple[PodUid, ...], groups: tuple[GroupConsumer, ...]
+    ) -> ClaimView:
+        """The claim as the API server has it, with these consumers only."""
+        own = tuple(uid for uid in pods if uid not in claim.group_users)
+        results = claim.results if own or groups else None
+        bare = replace(claim, group_users=(), unknown_groups=(), other_consumers=0)
+        return replace(bare, reserved_for=own, groups=groups, results=results)
 
     # Moorage.
 
@@ -208,6 +260,8 @@ class Owners(RuleBasedStateMachine):
         world = new_world()
         for pod in self.world.facts.pods():
             world.put_pod(pod)
+        if self.group is not None:
+            world.put_group(self.group)
         for claim in self.world.facts.claims():
             world.put_claim(claim)
         self.world, self.stale_parts, self.cleanup = world, StaleClaims(world), ClaimCleanup(world)
@@ -215,9 +269,9 @@ class Owners(RuleBasedStateMachine):
 
     @rule(number=numbers)
     def start_without(self, number: int) -> None:
-        """One pod's event comes later than the others."""
+        """One pod's event comes later than the others; of a group's pods no entry tells it."""
         pod = self.pick(number, bound=True)
-        if pod is not None:
+        if pod is not None and not pod.scheduling_group:
             self.late[pod.uid] = pod
             self.world.delete_pod(pod.uid)
             self.restart()
@@ -292,9 +346,13 @@ class Owners(RuleBasedStateMachine):
 
     def clear(self, claim: ClaimView, decision: ClaimCleared) -> None:
         left = tuple(uid for uid in claim.reserved_for if uid not in decision.gone)
-        assert decision.deallocate == (not left)
+        entries = (*claim.groups, *claim.unknown_groups)
+        groups = tuple(each for each in entries if each not in decision.groups)
+        assert decision.deallocate == (not (left or groups))
         assert not any(pod.uid in decision.gone for pod in self.running(claim))
-        self.put_claim(replace(claim, reserved_for=left, results=claim.results if left else None))
+        if decision.groups:
+            assert not any(pod.scheduling_group for pod in self.running(claim))
+        self.put_claim(self.with_entries(claim, left, groups))
 
     def running(self, claim: ClaimView) -> list[PodView]:
         """The consumers that run, whether the world knows them or not."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cleanup.stale_claims import GRACE, ClaimCleared, StaleClaims, lost_queue
 from scheduler_plugin.objects.amounts import NO_CHARGES
-from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.claims import ClaimView, DeviceId, GroupConsumer
 from scheduler_plugin.objects.names import PodUid, QueueName
+from scheduler_plugin.objects.pods import PodView
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
     a_class,
+    a_group,
     a_pod,
     a_queue,
     a_request,
@@ -206,3 +209,107 @@ def test_what_the_pod_has_for_which_it_is_held_is_left_alone() -> None:
     put(world, a_pod("w", queue="a", claims=["cam"]))
 
     assert StaleClaims(world).look(CLAIM, NOW) == NOW + GRACE
+
+
+# PodGroups.
+
+
+TRAIN = GroupConsumer("train", "uid-of-train")
+
+
+def member(name: str, **traits: Any) -> PodView:
+    return a_pod(name, **{"queue": "a", "claims": ["cam"], "group": "train", **traits})
+
+
+def with_groups(*pods: str, **traits: Any) -> ClaimView:
+    return an_allocated_claim("cam", *pods, **{"groups": ["train"], **traits})
+
+
+def test_a_group_without_users_is_removed_after_a_grace_with_the_allocation() -> None:
+    runs = member("runs", node="node-a")
+    world = a_world(a_queue("a"), a_group(), runs, member("waits"), with_groups())
+    stale_parts = StaleClaims(world)
+    assert stale_parts.look(CLAIM, NOW) is None
+
+    put(world, replace(runs, ended=True))
+
+    assert stale_parts.look(CLAIM, NOW) == NOW + GRACE
+    assert stale_parts.look(CLAIM, NOW + GRACE) == replace(
+        cleared(deallocate=True), groups=(TRAIN,)
+    )
+
+
+def test_a_group_that_uses_the_claim_again_has_its_grace_anew() -> None:
+    world = a_world(a_queue("a"), a_group(), with_groups())
+    stale_parts = StaleClaims(world)
+    stale_parts.look(CLAIM, NOW)
+    put(world, member("runs", node="node-a"))
+    assert stale_parts.look(CLAIM, NOW + GRACE) is None
+
+    world.delete_pod(pod_uid("runs"))
+
+    assert stale_parts.look(CLAIM, NOW + GRACE) == NOW + 2 * GRACE
+
+
+def test_a_group_without_users_beside_a_pod_leaves_the_allocation() -> None:
+    world = a_world(a_queue("a"), a_group(), RUNS, with_groups("runs"))
+
+    assert after_the_grace(world) == replace(cleared(deallocate=False), groups=(TRAIN,))
+
+
+def test_a_finished_pod_and_a_group_without_users_end_the_allocation_together() -> None:
+    world = a_world(a_queue("a"), a_group(), ENDED, with_groups("ended"))
+
+    expected = cleared(pod_uid("ended"), deallocate=True)
+    assert after_the_grace(world) == replace(expected, groups=(TRAIN,))
+
+
+def test_a_second_group_that_uses_the_claim_keeps_it() -> None:
+    users = member("runs", node="node-a", group="other"), a_group("other")
+    world = a_world(a_queue("a"), a_group(), *users, with_groups(groups=["train", "other"]))
+
+    assert after_the_grace(world) == replace(cleared(deallocate=False), groups=(TRAIN,))
+
+
+def test_of_an_unknown_group_nothing_is_cleared() -> None:
+    assert after_the_grace(a_world(a_queue("a"), with_groups())) is None
+
+
+def test_a_deleted_group_is_removed_where_kubernetes_did_not() -> None:
+    world = a_world(a_queue("a"), a_group(), with_groups())
+    world.delete_group("default", "train")
+
+    assert after_the_grace(world) == replace(cleared(deallocate=True), groups=(TRAIN,))
+
+
+def test_a_group_of_which_a_pod_is_being_bound_is_left_alone() -> None:
+    pod = member("a")
+    world = a_world(a_queue("a"), a_group(), pod, with_groups())
+    stale_parts = StaleClaims(world)
+    stale_parts.look(CLAIM, NOW)
+    admit(world, pod, now=NOW + GRACE)
+
+    assert stale_parts.look(CLAIM, NOW + GRACE) is None
+
+
+def test_a_group_whose_device_is_held_is_removed_at_once() -> None:
+    user = member("runs", node="node-a")
+    world = a_world(a_queue("a"), a_group(), user, with_groups())
+    device = next(iter(with_groups().devices))
+    world.hold(
+        Hold(
+            pod_uid("w"),
+            "Pod w",
+            QueueName("a"),
+            amounts(onvif=1),
+            NO_CHARGES,
+            is_device=True,
+            devices=((device, 1),),
+        )
+    )
+    stale_parts = StaleClaims(world)
+    assert stale_parts.look(CLAIM, NOW) is None
+
+    world.delete_pod(user.uid)
+
+    assert stale_parts.look(CLAIM, NOW) == replace(cleared(deallocate=True), groups=(TRAIN,))

@@ -6,6 +6,8 @@ Objects are noted as an own write's answer would be; tests/e2e/plugin has the re
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any, cast
 
 import msgspec
@@ -13,7 +15,8 @@ import pytest
 
 from driver.api import DRIVER_NAME
 from kube.calls.api import ApiClient, ApiError, ForbiddenError, NotFoundError
-from kube.resources import ObjectPath
+from kube.calls.apiserver_reads import Page
+from kube.resources import ObjectPath, Resource, Selection
 from kube.shapes.claims import Claim
 from kube.shapes.pods import Pod
 from kube.shapes.reading import UnreadableError
@@ -28,6 +31,7 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import QUEUE_LABEL, QueueName
 from scheduler_plugin.objects.projections import project_claim, project_pod
+from tests.fakes.taint_rules import a_rule_object
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim_object,
@@ -54,6 +58,8 @@ class FakeClient:
         self.objects: dict[str, Any] = {}
         self.answers: list[ApiError | bool] = []
         self.asked = asyncio.Event()
+        self.served: Resource | None = None
+        self.listed: list[str] = []
 
     async def get(self, path: ObjectPath, *, timeout_seconds: float) -> Any:
         try:
@@ -67,6 +73,15 @@ class FakeClient:
         if isinstance(answer, ApiError):
             raise answer
         return answer
+
+    async def in_served_version(self, _: Resource) -> Resource | None:
+        return self.served
+
+    async def pages(self, selection: Selection, **_: object) -> AsyncIterator[Page]:
+        self.listed.append(selection.url_path)
+        self.asked.set()
+        await asyncio.Event().wait()
+        yield Page((), 1)
 
 
 @pytest.fixture
@@ -288,6 +303,30 @@ async def test_kind_that_is_not_served_keeps_nobody_and_is_asked_for_again_on_a_
     task.cancel()
 
 
+async def test_podgroups_are_read_in_the_version_that_is_served(client: FakeClient) -> None:
+    served = Resource("scheduling.k8s.io", "v1beta1", "podgroups")
+    client.served = served
+    cluster = ClusterWorld(
+        cast(ApiClient, client), SETTINGS, pod_groups=[replace(served, version="")]
+    )
+    (kind,) = (kind for kind in cluster.kinds if kind.resource.plural == "podgroups")
+    kind.feed()
+    assert str(kind) == "podgroups of scheduling.k8s.io"
+
+    task = asyncio.create_task(kind.run())
+    await client.asked.wait()
+    await asyncio.sleep(0)
+    metadata = {"namespace": "default", "name": "train", "uid": "1"}
+    kind.store.note(versioned({"metadata": metadata}, 5))
+    task.cancel()
+
+    assert str(kind) == "podgroups of scheduling.k8s.io/v1beta1"
+    assert client.listed == ["/apis/scheduling.k8s.io/v1beta1/podgroups"]
+    found = cluster.world.facts.pod_queues.own_group("default", "train")
+    assert found is not None
+    assert found.api_version == "scheduling.k8s.io/v1beta1"
+
+
 def test_pod_that_is_sent_is_the_known_one_in_the_same_version_only(cluster: ClusterWorld) -> None:
     obj = versioned(a_pod_object("reader", claims=["cam"]), 5)
     cluster.note_pod(obj)
@@ -337,3 +376,15 @@ def test_slices_tell_the_world_what_counts_and_the_table_of_devices_all(
     assert later is not None
     assert (offer.taints, later.taints) == ((), (Taint("x", effect="NoSchedule"),))
     assert told == [], "nothing that queues count has changed"
+
+
+def test_a_rule_of_either_version_taints_a_device_and_is_heard_of(cluster: ClusterWorld) -> None:
+    kinds = [kind for kind in cluster.kinds if str(kind).startswith("devicetaintrules")]
+    heard: list[WorldChange] = []
+    cluster.subscribe(heard.append)
+
+    assert [str(kind).rpartition("/")[2] for kind in kinds] == ["v1", "v1beta2"]
+    for kind in kinds:
+        kind.store.note(versioned(a_rule_object("repair"), 5))
+    assert [rule.name for rule in cluster.world.facts.catalog.taint_rules] == ["repair"]
+    assert len(heard) == 2

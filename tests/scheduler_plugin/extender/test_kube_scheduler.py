@@ -32,6 +32,7 @@ from tests.scheduler_plugin.builders import (
     NOW,
     SETTINGS,
     a_claim,
+    a_group,
     a_pod,
     a_pod_object,
     a_queue,
@@ -506,6 +507,24 @@ async def test_bind_judges_again_when_somebody_else_wrote_the_claim(scene: Scene
     assert await scene.bind("a") == ""
     assert scene.owner == ("robots", "")
     assert usage(scene.cluster.world, "robots") == amounts(onvif=1)
+
+
+async def test_bind_waits_for_the_group_that_a_claim_is_reserved_for(scene: Scene) -> None:
+    """Without the group, its pods are not known, nor whether this is one of them."""
+    claim = an_allocated_claim("cam", groups=["train"])
+    scene.cluster.store(claim)
+    scene.pod("a", claims=["cam"], queue="vision", group="train")
+
+    assert await scene.bind("a") == (
+        "ResourceClaim default/cam has no allocation, or is not reserved for Pod default/a."
+        " ResourceClaim default/cam is reserved for PodGroup default/train, which is not known: the"
+        " cluster must serve podgroups.scheduling.k8s.io (features GenericWorkload and"
+        " DRAWorkloadResourceClaims), and --pod-groups list them."
+    )
+
+    put(scene.cluster.world, a_group())
+    assert await scene.bind("a") == ""
+    assert scene.owner == ("vision", pod_uid("a"))
 
 
 async def test_bind_gives_up_when_claims_never_rest(scene: Scene) -> None:

@@ -31,6 +31,7 @@ from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
     a_class,
+    a_group,
     a_pod,
     a_queue,
     a_request,
@@ -528,7 +529,11 @@ def test_reasons_come_in_the_order_of_the_rules() -> None:  # noqa: PLR0915  One
     repair(a_queue("robots", namespaceSelector={"matchLabels": {"team": "r"}}, onvif=(0, 0)))
     repair(a_queue("robots", onvif=(0, 0)))
     repair(an_allocated_claim("cam", "x", queue="vision"))
-    repair(our_class())
+    members = a_pod("m", queue="vision", group="train", claims=["cam"], node="node-a"), a_group()
+    put(world, our_class(), *members)
+    put(world, an_allocated_claim("cam", "x", groups=["train"], queue="vision"))
+    seen.append(refusal(world, a_pod("b", queue="robots", group="train", **traits)).reason)
+    repair(an_allocated_claim("cam", "x", queue="vision"))
     repair(a_queue("vision"))
     repair(an_allocated_claim("cam", "x", queue="robots"))
     repair(a_queue("robots", onvif=(0, 1)), a_pod("x", node="node-a"))

@@ -23,7 +23,7 @@ from scheduler_plugin.objects.amounts import (
     summed,
 )
 from scheduler_plugin.objects.claim_objects import claim_template_view, claim_view
-from scheduler_plugin.objects.claims import ClaimConstraint
+from scheduler_plugin.objects.claims import ClaimConstraint, GroupConsumer
 from scheduler_plugin.objects.devices.devices import InstanceView, instance_view
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, QueueName
 from scheduler_plugin.objects.pod_objects import namespace_view, pod_group_view, pod_view
@@ -243,6 +243,22 @@ def test_what_cannot_be_a_groups_grace_lets_nobody_go(
     assert group.stale_grace == grace
 
 
+@pytest.mark.parametrize(
+    ("mode", "goes_whole"),
+    [
+        (None, False),
+        ("Pod", False),
+        ("PodGroup", True),
+        ({"single": {}}, False),
+        ({"all": {}}, True),
+        (["all"], False),
+    ],
+)
+def test_whether_pods_of_a_group_are_disrupted_together(mode: object, goes_whole: bool) -> None:
+    group = pod_group_view({"metadata": {"name": "g"}, "spec": {"disruptionMode": mode}}, SETTINGS)
+    assert group.goes_whole is goes_whole
+
+
 # Claims.
 
 
@@ -253,14 +269,29 @@ def test_claim_is_the_same_while_nothing_that_counts_has_changed() -> None:
     assert claim_view(later, queue_label=QUEUE_LABEL) == a_claim(results=[])
 
 
-def test_consumers_that_are_no_pods_are_only_counted() -> None:
+def test_pods_and_podgroups_are_told_apart_and_other_consumers_are_only_counted() -> None:
     obj = a_claim_object(pods=["a", "b"])
-    group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "g"}
-    obj["status"]["reservedFor"].insert(1, group)
+    group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "1"}
+    others = [
+        {**group, "apiGroup": "scheduling.run.ai", "uid": "2"},
+        {"resource": "podgroups", "name": "g", "uid": "3"},
+        {"apiGroup": "scheduling.k8s.io", "resource": "pods", "name": "g", "uid": "4"},
+    ]
+    obj["status"]["reservedFor"][1:1] = [group, *others]
 
     claim = claim_view(obj, queue_label=QUEUE_LABEL)
 
-    assert (claim.reserved_for, claim.other_consumers) == ((pod_uid("a"), pod_uid("b")), 1)
+    assert claim.reserved_for == (pod_uid("a"), pod_uid("b"))
+    assert claim.groups == (GroupConsumer("g", "1"),)
+    assert (claim.other_consumers, claim.consumer_entries) == (3, 6)
+
+
+def test_only_kubernetes_own_field_names_a_group_that_claims_may_be_reserved_for() -> None:
+    own = a_pod("a", group="train", annotations={"pod-group-name": "kai"})
+    others = a_pod("b", annotations={"pod-group-name": "kai"})
+
+    assert (own.group, own.scheduling_group) == ("train", "train")
+    assert (others.group, others.scheduling_group) == ("kai", "")
 
 
 def test_own_annotations_of_claims() -> None:

@@ -158,6 +158,13 @@ def test_of_a_group_with_more_than_it_needs_one_is_taken() -> None:
     assert len(taken(world)) == 1
 
 
+def test_a_group_that_is_disrupted_together_goes_whole_though_each_runs_alone() -> None:
+    world = a_world_with(*working("r1", "r2", "r3"), waiting(), groups={})
+    world.put_group(PodGroupView("default", "job", NO_QUEUE, 1, goes_whole=True))
+
+    assert sorted(taken(world)) == ["r1", "r2", "r3"]
+
+
 def test_of_a_group_with_one_more_than_it_needs_not_two_are_taken_apart() -> None:
     world = a_world_with(working("g1", "g2", "g3"), gang("w", "w2"), groups={"job": 2, "train": 2})
 

@@ -17,6 +17,7 @@ from scheduler_plugin.reclaiming.placement.offers import Offer
 from scheduler_plugin.reclaiming.placement.published_slices import (
     published_slice,
 )
+from tests.fakes.taint_rules import a_rule
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.reclaiming.devices_builders import a_device, a_slice_object
 
@@ -210,3 +211,22 @@ def test_what_was_returned_stays_while_the_table_goes_on() -> None:
 
     assert (list(on), list(own)) == ([named("d1")], [named("d1")])
     assert table.offer(named("d1")) is None
+
+
+def test_a_rule_taints_the_devices_that_it_selects_until_it_is_deleted() -> None:
+    table = a_table(a_slice("s", a_device("a"), a_device("b"), pool=a_pool("n", 1)))
+    taint, before = Taint("example.com/repair", None, "NoSchedule"), table.changes
+
+    table.put_rule(a_rule(pool="n", device="a"))
+
+    def taints() -> list[list[Taint]]:
+        offers = [table.offer(named(name)) for name in "ab"]
+        return [[Taint(t.key, t.value, t.effect) for t in o.taints] for o in offers if o]
+
+    assert taints() == [[taint], []]
+    (_, ruled) = next(table.pools(()))
+    table.delete_rule("repair")
+    assert taints() == [[], []]
+    # What was remembered of the pool's devices counts no longer.
+    assert next(table.pools(()))[1] is not ruled
+    assert table.changes == before + 2

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from driver.api import DRIVER_NAME
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from scheduler_plugin.viewing.device_states import AT_ONCE, DeviceState, DeviceStates
+from tests.fakes.taint_rules import a_rule
 from tests.scheduler_plugin.builders import a_slice_object
 
 NAME = "onvif-aaaaaa"
@@ -35,8 +37,10 @@ def offered(*taints: dict[str, Any], name: str = NAME, **spec: Any) -> OfferedDe
     return devices
 
 
-def state(instance: InstanceView, devices: OfferedDevices | None) -> DeviceState:
-    shown = DeviceStates(devices)
+def state(
+    instance: InstanceView, devices: OfferedDevices | None, *rules: DeviceTaintRule
+) -> DeviceState:
+    shown = DeviceStates(devices, rules)
     for _ in shown.steps():
         pass
     return shown.of_instance(instance)
@@ -112,3 +116,36 @@ def test_others_have_their_turn_while_many_devices_are_looked_at() -> None:
 
     assert found["spec"]["driver"] == DRIVER_NAME
     assert len(list(DeviceStates(devices).steps())) > 3
+
+
+RULE = "example.com/repair:NoSchedule (DeviceTaintRule repair)"
+
+
+@pytest.mark.parametrize("devices", [None, OfferedDevices(), offered()])
+def test_a_device_that_a_rule_selects_is_tainted_on_either_path(
+    devices: OfferedDevices | None,
+) -> None:
+    found = state(an_instance("n"), devices, a_rule(pool="n"))
+
+    assert (found.state, found.taints, found.rules) == ("Tainted", (RULE,), ("repair",))
+    assert state(an_instance("n"), devices, a_rule(pool="m")).state == "Ready"
+
+
+def test_a_rule_of_one_slot_leaves_the_others() -> None:
+    found = state(an_instance("n"), offered(), a_rule(device=f"{NAME}-1"))
+
+    assert (found.state, found.taints, found.rules) == ("Tainted", (RULE,), ())
+
+
+def test_the_taints_of_slices_and_of_rules_are_both_told() -> None:
+    found = state(an_instance(), offered(OFFLINE), a_rule())
+
+    assert (found.state, found.since) == ("Offline", SINCE)
+    assert found.taints == ("moorage.dev/offline:NoSchedule", RULE)
+
+
+def test_a_rule_taints_devices_of_other_drivers_too() -> None:
+    devices = offered(driver="gpu.example.com", nodeName="n")
+    shown = DeviceStates(devices, [a_rule(driver="gpu.example.com")])
+
+    assert shown.of_other(DeviceId("gpu.example.com", "onvif", NAME)).taints == (RULE,)

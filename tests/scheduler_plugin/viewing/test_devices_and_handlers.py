@@ -8,6 +8,7 @@ from typing import Any
 from scheduler_plugin.asking.tables import device_table, handler_table
 from scheduler_plugin.viewing.device_rows import DeviceRow, DeviceUser, device_rows
 from scheduler_plugin.viewing.handler_rows import HandlerRow, handler_rows
+from tests.fakes.taint_rules import a_rule
 from tests.scheduler_plugin.asking.test_snapshots import (
     a_configuration,
     a_device,
@@ -48,6 +49,22 @@ def test_a_device_says_where_it_is_and_which_claim_uses_how_many_slots() -> None
             what="ResourceClaim default/cam", slots=3, payer=a_queue("vision").name, pods=pods
         ),
     )
+
+
+def test_a_device_that_a_rule_selects_is_tainted_on_either_path_and_the_rule_is_named() -> None:
+    world = a_world()
+    world.put_taint_rule(a_rule(pool="onvif", device="onvif-aaaaaa"))
+    world.put_taint_rule(a_rule("of-node", "NoExecute", pool="n"))
+    slices = [a_slice_object(a_device(), nodeName="n")]
+    instances = [an_instance("onvif-bbbbbb"), an_instance("onvif-cccccc", nodes=[])]
+
+    published, held, absent = rows(slices, instances, [], world)
+
+    repair = "example.com/repair:NoSchedule (DeviceTaintRule repair)"
+    assert (published.path, published.state, published.detail) == ("DRA", "Tainted", repair)
+    of_node = "example.com/repair:NoExecute (DeviceTaintRule of-node)"
+    assert (held.path, held.state, held.detail) == ("DevicePlugin", "Tainted", of_node)
+    assert (absent.state, absent.detail) == ("Offline", "")
 
 
 def test_a_device_that_went_away_is_offline_and_one_with_another_taint_is_tainted() -> None:

@@ -14,6 +14,7 @@ from scheduler_plugin.objects.pods import NamespaceView, PodView
 from scheduler_plugin.viewing.free_devices import free_now
 from scheduler_plugin.viewing.pod_rows import pod_row
 from scheduler_plugin.viewing.why import Viewer, Why, why
+from tests.fakes.taint_rules import a_rule
 from tests.scheduler_plugin.builders import (
     a_choice,
     a_claim,
@@ -63,6 +64,46 @@ def test_a_pod_for_which_a_device_is_free_is_admitted() -> None:
     found = of_p(with_cameras(cameras()))
 
     assert (found.reason, found.remedies) == ("Admitted", ())
+
+
+def test_a_device_that_a_rule_taints_is_not_free_and_the_rule_is_named() -> None:
+    world = with_cameras(cameras())
+    world.put_taint_rule(a_rule(device=SECOND))
+
+    found = of_p(world)
+
+    assert (found.reason, found.sentence) == (
+        "NoDeviceFree",
+        'All queue rules pass. No device of DeviceClass "onvif" is free: 2 exist, 1 is in use,'
+        " 1 is tainted.",
+    )
+    remedy = (
+        "Delete the DeviceTaintRule repair, which taints 1 device: see kubectl moorage devices."
+    )
+    assert remedy in found.remedies
+
+
+def test_a_rule_that_taints_another_device_or_only_informs_changes_nothing() -> None:
+    world = with_cameras(cameras())
+    world.put_taint_rule(a_rule("informs", "None"))
+    world.put_taint_rule(a_rule("elsewhere", pool="m"))
+    world.put_taint_rule(a_rule("gone"))
+    world.delete_taint_rule(a_rule("gone"))
+
+    assert of_p(world).reason == "Admitted"
+
+
+def test_a_claim_whose_device_a_rule_taints_says_so() -> None:
+    world = with_cameras(cameras())
+    world.put_taint_rule(a_rule(effect="NoExecute", device=FIRST))
+
+    found = why(world, "default", "a", NOW)
+
+    assert found is not None
+    (sentence,) = found.claims
+    assert sentence.endswith(
+        f"Tainted devices: {FIRST} by example.com/repair:NoExecute (DeviceTaintRule repair)."
+    )
 
 
 def test_a_pod_without_a_free_device_is_told_how_many_there_are_and_what_uses_them() -> None:

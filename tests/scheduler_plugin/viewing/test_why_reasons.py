@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from scheduler_plugin.viewing.why import Why, why
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_class,
+    a_group,
     a_pod,
     a_queue,
     a_request,
@@ -84,6 +86,18 @@ def too_many() -> World:
     annotations = {"moorage.dev/max-pods-per-claim": "2"}
     world.put_class(a_class("onvif", configuration="onvif", annotations=annotations))
     return world
+
+
+def group_of_two_queues() -> World:
+    train: dict[str, Any] = {"claims": ("cam",), "group": "train"}
+    return a_world(
+        a_queue("vision", onvif=(1, 1)),
+        a_queue("robots", onvif=(1, 1)),
+        a_group(),
+        an_allocated_claim("cam", groups=["train"], queue="vision"),
+        a_pod("a", queue="vision", node="n", phase="Running", **train),
+        a_pod("p", queue="robots", **train),
+    )
 
 
 def denied() -> World:
@@ -181,6 +195,11 @@ CASES = [
         Reason.TOO_MANY_SHARERS,
         too_many,
         ("kubectl annotate --overwrite deviceclass onvif moorage.dev/max-pods-per-claim=3",),
+    ),
+    Told(
+        Reason.POD_GROUP_QUEUE_MISMATCH,
+        group_of_two_queues,
+        ("must have one queue", "the queue label of the others"),
     ),
     Told(
         Reason.CLAIM_SHARING_DENIED,

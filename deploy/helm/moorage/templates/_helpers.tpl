@@ -53,10 +53,10 @@
 [{{ range $i, $one := . }}{{ if $i }}, {{ end }}'{{ $one }}'{{ end }}]
 {{- end }}
 
-{{/* Kinds of PodGroups are given as plural.version.group. */}}
+{{/* Kinds of PodGroups are given as plural.version.group, or as plural.group. */}}
 {{- define "moorage.podGroups.groups" -}}
 {{- $found := list -}}
-{{- range .Values.accounting.podGroups }}{{ $found = append $found (regexReplaceAll "^[^.]+\\.[^.]+\\." . "") }}{{ end -}}
+{{- range .Values.accounting.podGroups }}{{ $found = append $found (regexReplaceAll "^[^.]+\\.(v[0-9]+((alpha|beta)[0-9]+)?\\.)?" . "") }}{{ end -}}
 {{- $found | uniq | join ", " -}}
 {{- end }}
 
@@ -179,7 +179,7 @@
 {{- if ne .orphanPolicy "OldestPod" }}{{ $found = append $found (printf "--orphan-policy=%s" .orphanPolicy) }}{{ end -}}
 {{- if ne .ownerLifetime "Allocation" }}{{ $found = append $found (printf "--owner-lifetime=%s" .ownerLifetime) }}{{ end -}}
 {{- $groups := join "," .podGroups -}}
-{{- if ne $groups "podgroups.v2alpha2.scheduling.run.ai,podgroups.v1alpha1.scheduling.x-k8s.io,podgroups.v1alpha2.scheduling.k8s.io" }}{{ $found = append $found (printf "--pod-groups=%s" $groups) }}{{ end -}}
+{{- if ne $groups "podgroups.v2alpha2.scheduling.run.ai,podgroups.v1alpha1.scheduling.x-k8s.io,podgroups.scheduling.k8s.io" }}{{ $found = append $found (printf "--pod-groups=%s" $groups) }}{{ end -}}
 {{- end -}}
 {{- $found | toJson -}}
 {{- end }}

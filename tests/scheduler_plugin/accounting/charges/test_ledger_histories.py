@@ -22,7 +22,7 @@ from scheduler_plugin.accounting.charges.ledger import Ledger
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges, summed
-from scheduler_plugin.objects.claims import ClaimView, ClassName, Result
+from scheduler_plugin.objects.claims import ClaimView, ClassName, GroupConsumer, Result
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
@@ -59,6 +59,8 @@ MIRRORS = ("p2", "p3")
 pod_names = st.sampled_from(["p0", "p1", "p2", "p3"])
 claim_names = st.sampled_from(["c0", "c1", "c2"])
 namespaces = st.sampled_from(["n0", "n1"])
+group_names = st.sampled_from(["g0", "g1"])
+some_groups = st.lists(st.tuples(group_names, st.integers(0, 1)), unique=True, max_size=2)
 seldom = st.sampled_from([False, False, False, False, True])
 some_pods = st.lists(pod_names, unique=True, max_size=4)
 
@@ -96,12 +98,12 @@ def plain_usage(world: World, *, non_preemptible: bool) -> dict[QueueName, Charg
 
     pods = {pod.uid: pod for pod in facts.pods()}
     for claim in facts.claims():
-        consumers = [pods[uid] for uid in claim.reserved_for if uid in pods]
+        consumers = plain_consumers(claim, world)
         unsafe = [p for p in consumers if p.non_preemptible and not p.ended]
         unsafe_queues = [facts.queue_of(p) for p in unsafe]
         owner = claim.label
         counts = owner in unsafe_queues if non_preemptible else bool(owner)
-        if owner and counts and has_owner(claim, consumers):
+        if owner and counts and has_owner(claim, consumers, world):
             charge(owner, plain_cost(claim, world))
     for pod, cost in plain_pod_costs(pods.values(), world):
         queue = facts.queue_of(pod)
@@ -118,8 +120,8 @@ def plain_unattributed(world: World) -> Charges:
     facts, found = world.facts, []
     pods = {pod.uid: pod for pod in facts.pods()}
     for claim in facts.claims():
-        consumers = [pods[uid] for uid in claim.reserved_for if uid in pods]
-        is_owned = bool(claim.label) and has_owner(claim, consumers)
+        consumers = plain_consumers(claim, world)
+        is_owned = bool(claim.label) and has_owner(claim, consumers, world)
         if claim.results is not None and not is_owned and any(pod.node for pod in consumers):
             found.append(plain_cost(claim, world))
     for pod, cost in plain_pod_costs(pods.values(), world):
@@ -141,12 +143,44 @@ def plain_pod_cost(pod: PodView, world: World) -> Charges:
     return granted_cost(asks, world.facts.catalog)
 
 
-def has_owner(claim: ClaimView, consumers: list[PodView]) -> bool:
+def plain_consumers(claim: ClaimView, world: World) -> list[PodView]:
+    """The pods of a claim's own entries, and those that use it through a known PodGroup."""
+    pods = {pod.uid: pod for pod in world.facts.pods()}
+    own = [uid for uid in claim.reserved_for if uid not in claim.group_users]
+    users = (pod for pod in plain_members(claim, world) if pod.node and not pod.ended)
+    every = dict.fromkeys([*own, *(pod.uid for pod in users)])
+    return [pods[uid] for uid in every if uid in pods]
+
+
+def plain_members(claim: ClaimView, world: World) -> list[PodView]:
+    """The pods of PodGroups that the claim is reserved for, which are known and have the UID."""
+    groups = plain_groups(claim, world)
+    naming = (p for p in world.facts.pods() if claim.name in p.claim_names)
+    return [pod for pod in naming if (pod.scheduling_group, True) in groups]
+
+
+def plain_groups(claim: ClaimView, world: World) -> set[tuple[str, bool | None]]:
+    """The PodGroups of a claim by name: whether they are known and have the UID; None: unknown."""
+    queues, found = world.facts.pod_queues, set[tuple[str, bool | None]]()
+    for group in (*claim.groups, *claim.unknown_groups):
+        known = queues.own_group("n0", group.name)
+        stands = known.uid == group.uid if known else None
+        is_gone = known is None and queues.is_gone_group("n0", group.name)
+        found.add((group.name, False if is_gone else stands))
+    return found
+
+
+def has_owner(claim: ClaimView, consumers: list[PodView], world: World) -> bool:
     if claim.results is None:
         return False
-    if not claim.owner_pod or claim.owner_pod in claim.reserved_for:
+    if not claim.owner_pod or claim.owner_pod in {pod.uid for pod in consumers}:
         return True
-    return any(pod.node for pod in consumers)
+    if claim.owner_pod in claim.reserved_for and claim.owner_pod not in claim.group_users:
+        return True
+    if any(stands is None for _, stands in plain_groups(claim, world)):
+        return True
+    members = [pod for pod in plain_members(claim, world) if pod.may_be_bound]
+    return claim.owner_pod in {pod.uid for pod in members} or any(pod.node for pod in consumers)
 
 
 def plain_key(name: ClassName, result: Result, world: World) -> ResourceKey | None:
@@ -215,6 +249,7 @@ class Histories(RuleBasedStateMachine):
         self.classes: dict[str, ClassView] = {}
         self.slices: dict[str, SliceView] = {}
         self.groups: dict[str, PodGroupView] = {}
+        self.own_groups: dict[str, PodGroupView] = {}
         self.instances: dict[str, InstanceView] = {}
         self.configurations = 0
 
@@ -227,12 +262,13 @@ class Histories(RuleBasedStateMachine):
             self.world.put_queue(a_queue(name, **parent, onvif=(9, 9)))
         self.groups["group"] = PodGroupView("n0", "group", QueueName("q2"))
         self.world.put_group(self.groups["group"])
+        self.change_own_group("g0", 0)
         self.world.put_namespace(NamespaceView("n0", {}))
         for number, queue in enumerate(("q0", "q1", "", "q0")):
             traits = (False, False, not queue)
-            self.put_pod(f"p{number}", queue, False, traits, ["c1"], {}, None, False)
-        self.put_claim("c0", "q0", "", REQUESTS[0], RESULTS[0], ["p0", "p1", "p3"], False)
-        self.put_claim("c1", "", "", REQUESTS[2], None, [], False)
+            self.put_pod(f"p{number}", queue, False, traits, ["c1"], {}, None, False, "g0")
+        self.put_claim("c0", "q0", "", REQUESTS[0], RESULTS[0], ["p0", "p1", "p3"], False, [])
+        self.put_claim("c1", "", "", REQUESTS[2], None, [], False, [])
 
     def pod_uid(self, name: str) -> PodUid:
         return PodUid(f"{name}-{self.births.get(name, 0)}")
@@ -264,6 +300,7 @@ class Histories(RuleBasedStateMachine):
         requests=st.sampled_from(ASKED_BY_POD),
         covered=st.sampled_from([None, None, ("c0", "akri.sh/onvif"), ("c1", "akri.sh/onvif")]),
         renew=seldom,
+        group=st.sampled_from(["", "g0", "g0", "g1"]),
     )
     def put_pod(
         self,
@@ -275,6 +312,7 @@ class Histories(RuleBasedStateMachine):
         requests: dict[str, Any],
         covered: tuple[str, str] | None,
         renew: bool,
+        group: str,
     ) -> None:
         """Of those that a claim covers, or covered before it was deleted, some as well."""
         non_preemptible, ended, grouped = traits
@@ -295,6 +333,7 @@ class Histories(RuleBasedStateMachine):
             requests=requests,
             annotations=annotations,
             unjudged=name in MIRRORS,
+            group=group,
         )
         if covered is not None:
             claim, resource = covered
@@ -319,6 +358,7 @@ class Histories(RuleBasedStateMachine):
         results=st.sampled_from([None, *RESULTS]),
         pods=some_pods,
         renew=seldom,
+        groups=st.one_of(st.just([]), some_groups),
     )
     def put_claim(
         self,
@@ -329,6 +369,7 @@ class Histories(RuleBasedStateMachine):
         results: list[Any] | None,
         pods: list[str],
         renew: bool,
+        groups: list[tuple[str, int]],
     ) -> None:
         if renew:
             self.bear(name)
@@ -338,6 +379,7 @@ class Histories(RuleBasedStateMachine):
             uid=self.claim_uid(name),
             owner_pod=uids.get(owner, PodUid("")),
             reserved_for=tuple(self.pod_uid(pod) for pod in pods),
+            groups=tuple(GroupConsumer(group, str(number)) for group, number in groups),
         )
         self.world.put_claim(claim)
         self.world.put_claim(claim)
@@ -410,6 +452,18 @@ class Histories(RuleBasedStateMachine):
             self.groups["group"] = PodGroupView("n0", "group", QueueName(queue))
             self.world.put_group(self.groups["group"])
 
+    @rule(name=group_names, number=st.sampled_from([None, 0, 0, 0, 1]))
+    def change_own_group(self, name: str, number: int | None) -> None:
+        """A PodGroup for which claims may be reserved; a new one has another UID."""
+        if number is None:
+            self.own_groups.pop(name, None)
+            self.world.delete_group("n0", name)
+            return
+        kind = "scheduling.k8s.io/v1alpha2"
+        found = PodGroupView("n0", name, QueueName("q1"), uid=str(number), api_version=kind)
+        self.own_groups[name] = found
+        self.world.put_group(found)
+
     @rule(more=st.booleans(), instance=st.booleans())
     def change_legacy_names(self, more: bool, instance: bool) -> None:
         found = InstanceView("onvif-8120fe", ResourceKey("onvif"), ("node-a",), 1)
@@ -451,7 +505,13 @@ class Histories(RuleBasedStateMachine):
         feed(world.put_claim, facts.claims())
         feed(world.put_pod, facts.pods())
         feed(world.put_namespace, facts.namespaces.values())
+        for name in ("g0", "g1"):
+            # Whether a PodGroup was deleted or is not known yet is no matter of its objects.
+            if facts.pod_queues.is_gone_group("n0", name):
+                world.put_group(PodGroupView("n0", name, QueueName("")))
+                world.delete_group("n0", name)
         feed(world.put_group, self.groups.values())
+        feed(world.put_group, self.own_groups.values())
         feed(world.put_queue, facts.tree)
         feed(world.put_slice, self.slices.values())
         feed(world.put_class, self.classes.values())
