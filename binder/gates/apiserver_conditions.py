@@ -28,7 +28,8 @@ logger = logging.getLogger(__name__)
 WRITE, REMOVE = "write", "remove"
 """The keys, one for each kind of write: the next pod of each is known.
 
-A pod that fails is written again after the others of its kind, and delays no other kind.
+A pod that fails is written again after the others of its kind, which wait for the back-off of the
+key. It delays no other kind.
 """
 
 

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from moorage_demo.installation import ROOT
 
-COMMIT = "8badbab9edcee8d528773d05c43699311309177f"
+COMMIT = "fc3a91757e6ea0594b53c03d5c94b5b62bc36a16"
 TAG = "earlier"
 
 CHECKOUT = "earlier"
-EARLIER_CHART = f"{CHECKOUT}/deploy/helm/moorage"
+CHART_IN_CHECKOUT = "deploy/helm/moorage"
+EARLIER_CHART = f"{CHECKOUT}/{CHART_IN_CHECKOUT}"
 """The chart of the version before, in the folder that `earlier` was given."""
 
 
@@ -50,7 +51,7 @@ class Earlier:
 
     @property
     def chart(self) -> Path:
-        return self.checkout / "deploy/helm/moorage"
+        return self.checkout / CHART_IN_CHECKOUT
 
 
 def earlier(folder: Path) -> Earlier:
