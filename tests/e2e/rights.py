@@ -77,12 +77,6 @@ UNSEEN: Mapping[Right, str] = {
         for account in ("dashboard", "scheduler-plugin")
         for group in ("scheduling.x-k8s.io", "scheduling.k8s.io")
     },
-    **{
-        Right(account, "watch", "devicetaintrules.resource.k8s.io"): (
-            "Watched where they are served: by default from Kubernetes 1.37 on."
-        )
-        for account in ("dashboard", "scheduler-plugin")
-    },
     Right("dashboard", "watch", "podgroups.scheduling.run.ai"): (
         "No story looks at the dashboard while KAI's PodGroups are served."
     ),

@@ -1,4 +1,4 @@
-"""Kubernetes 1.36, which has DRA, with the driver told to serve the device plugin."""
+"""A cluster that has DRA, with the driver told to serve the device plugin."""
 
 from __future__ import annotations
 

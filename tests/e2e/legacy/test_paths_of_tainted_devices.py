@@ -15,9 +15,7 @@ from typing import Any
 import pytest
 
 from local_cluster import namespaces
-from local_cluster.api import Cluster, ClusterSettings
-from local_cluster.fixtures import kept, session_dir
-from tests.e2e import rights
+from local_cluster.api import Cluster
 from tests.e2e.driver import installation, stories
 from tests.e2e.driver.echoes import configure, is_waiting, wait_published
 from tests.e2e.legacy import slot_stories
@@ -27,57 +25,39 @@ from tests.e2e.legacy.slot_stories import ANY, UNTIL_TOLD, A, B, SlotStory
 FOO = "foo0"
 TAINT = "example.com/repair:NoExecute (DeviceTaintRule {})"
 MAIN = "import sys; from scheduler_plugin.kubectl.commands import main; sys.exit(main())"
-GATES = {"DRADeviceTaintRules": True}
-"""Off in Kubernetes 1.36, like the version of the kind."""
-
-
-@pytest.fixture(scope="module")
-def ruled() -> Iterator[Cluster]:
-    """A cluster that serves DeviceTaintRules."""
-    own = os.environ.get("MOORAGE_RULED_CLUSTER_DIR")
-    settings = ClusterSettings(
-        work_dir=Path(own).resolve() if own else session_dir("ruled"),
-        feature_gates=GATES,
-        runtime_config={"resource.k8s.io/v1beta2": "true"},
-    )
-    for cluster in kept(settings, keep=own is not None):
-        installation.install_objects(cluster)
-        yield cluster
-        rights.note(cluster.logs)
 
 
 @pytest.fixture
-def slots(ruled: Cluster, request: pytest.FixtureRequest) -> Iterator[SlotStory]:
-    drivers = start_drivers(ruled, path="device-plugin")
-    yield from slot_stories.told(ruled, drivers, request.node.name)
+def slots(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[SlotStory]:
+    installation.install_objects(cluster)
+    drivers = start_drivers(cluster, path="device-plugin")
+    yield from slot_stories.told(cluster, drivers, request.node.name)
     drivers.stop()
 
 
 @pytest.fixture
-def story(ruled: Cluster) -> Iterator[stories.Story]:
+def story(cluster: Cluster) -> Iterator[stories.Story]:
     """Through DRA; its pods end while there is a driver that unprepares their claims."""
     name = f"c{secrets.token_hex(3)}"
     namespace = namespaces.name_for("rules", name)
-    namespaces.create(ruled, namespace)
-    drivers = start_drivers(ruled, path="dra")
+    namespaces.create(cluster, namespace)
+    installation.install_objects(cluster)
+    drivers = start_drivers(cluster, path="dra")
     with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
-        yield stories.Story(ruled, drivers, namespace, name, Path(folder))
-    namespaces.empty(ruled, namespace)
+        yield stories.Story(cluster, drivers, namespace, name, Path(folder))
+    namespaces.empty(cluster, namespace)
     drivers.stop()
-    namespaces.delete(ruled, namespace)
+    namespaces.delete(cluster, namespace)
 
 
 def taint(cluster: Cluster, name: str, effect: str, **selector: str) -> None:
-    """Apply a rule in the newest version that is served."""
-    newest = cluster.kubectl("get", "--raw", "/apis/resource.k8s.io/v1").stdout
-    version = "v1" if "devicetaintrules" in newest else "v1beta2"
     spec = {
         "deviceSelector": {"driver": "moorage.dev", **selector},
         "taint": {"key": "example.com/repair", "effect": effect},
     }
     cluster.apply(
         {
-            "apiVersion": f"resource.k8s.io/{version}",
+            "apiVersion": "resource.k8s.io/v1",
             "kind": "DeviceTaintRule",
             "metadata": {"name": name},
             "spec": spec,
