@@ -23,6 +23,16 @@ PROBE_SECONDS = 60.0
 RETRY_SECONDS = 2.0
 """How soon discovery is asked again after an error."""
 
+RECHECK_SECONDS = 10.0
+"""How often discovery is asked while an optional kind cannot be watched."""
+
+RECHECKS = 3
+"""How many answers in a row count: API servers behind one address are upgraded one by one."""
+
+
+class KindMovedError(Exception):
+    """Raised when a kind that was followed is no longer served as it was found."""
+
 
 @dataclass(frozen=True, slots=True)
 class Feed(Generic[T]):
@@ -72,6 +82,8 @@ class Kind(Generic[T]):
         self._client = client
         self._resource = resource
         self._feed = feed
+        self._given = resource
+        self._is_optional = is_optional
         self._is_served = None if is_optional else True
         self._problem = ""
         self._hint = asyncio.Event()
@@ -106,7 +118,12 @@ class Kind(Generic[T]):
         return f"{found.plural} of {found.api_version if found.version else found.group}"
 
     async def run(self) -> NoReturn:
-        """Watch the kind from the moment at which it is served; `settled` is set once known."""
+        """Watch the kind from the moment at which it is served; `settled` is set once known.
+
+        Raises:
+            KindMovedError: It is no longer served, or in another version: by an upgrade, a feature
+                gate, or a definition that was deleted. The next process follows what is served.
+        """
         while not await self._probe():
             self._hint.clear()
             seconds = RETRY_SECONDS if self._problem else PROBE_SECONDS
@@ -117,16 +134,35 @@ class Kind(Generic[T]):
                 continue
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.store.run())
+            if self._is_optional:
+                tasks.create_task(self._recheck())
             await self.store.synced.wait()
             self.settled.set()
         raise AssertionError("a store runs until it is cancelled")
 
+    async def _recheck(self) -> NoReturn:
+        moved = 0
+        while moved < RECHECKS:
+            await asyncio.sleep(RECHECK_SECONDS)
+            is_watched = not self.store.stats.failures_in_a_row
+            moved = 0 if is_watched or await self._is_where_it_was() else moved + 1
+        raise KindMovedError(f"{self} are no longer served; what is served is followed anew")
+
+    async def _is_where_it_was(self) -> bool:
+        try:
+            return await self._served() == self._resource
+        except ApiError:
+            return True
+
+    async def _served(self) -> Resource | None:
+        """The resource in a version that is served, or in the one that was given; None if none."""
+        if self._given.version:
+            return self._given if await self._client.serves(self._given) else None
+        return await self._client.in_served_version(self._given)
+
     async def _find(self) -> bool:
-        """Whether the resource is served; one without a version is followed in a served one."""
-        if self._resource.version:
-            return await self._client.serves(self._resource)
-        found = await self._client.in_served_version(self._resource)
-        if found is not None:
+        found = await self._served()
+        if found not in (None, self._resource):
             self._resource = found
             self.store.select(found.select())
         return found is not None

@@ -6,6 +6,7 @@ Objects are noted as an own write's answer would be; tests/e2e/plugin has the re
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any, cast
@@ -26,6 +27,8 @@ from scheduler_plugin.accounting.world_changes import (
     PodChanged,
     WorldChange,
 )
+from scheduler_plugin.cluster import feeds
+from scheduler_plugin.cluster.feeds import Kind
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import DeviceId
@@ -325,6 +328,89 @@ async def test_podgroups_are_read_in_the_version_that_is_served(client: FakeClie
     found = cluster.world.facts.pod_queues.own_group("default", "train")
     assert found is not None
     assert found.api_version == "scheduling.k8s.io/v1beta1"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "RECHECK_SECONDS", 0.001)
+
+
+def _followed(client: FakeClient, served: Resource) -> Kind[Any]:
+    client.served = served
+    given = replace(served, version="")
+    cluster = ClusterWorld(cast(ApiClient, client), SETTINGS, pod_groups=[given])
+    return next(kind for kind in cluster.kinds if kind.resource.plural == "podgroups")
+
+
+ALPHA = Resource("scheduling.k8s.io", "v1alpha2", "podgroups")
+
+
+@pytest.mark.parametrize("later", [replace(ALPHA, version="v1beta1"), None])
+@pytest.mark.usefixtures("quick")
+async def test_kind_that_moves_to_another_version_ends_the_process(
+    client: FakeClient, later: Resource | None
+) -> None:
+    """Otherwise PodGroups stay as they were, and no election catches up any more."""
+    kind = _followed(client, ALPHA)
+    task = asyncio.create_task(kind.run())
+    await client.asked.wait()
+
+    kind.store.stats.failures_in_a_row = 1
+    client.served = later
+
+    with pytest.raises(ExceptionGroup) as raised:
+        async with asyncio.timeout(5):
+            await task
+    assert [str(error) for error in raised.value.exceptions] == [
+        "podgroups of scheduling.k8s.io/v1alpha2 are no longer served;"
+        " what is served is followed anew"
+    ]
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        ["v1beta1", "v1beta1", "v1alpha2"],
+        ["v1beta1", "v1beta1", "fails"],
+    ],
+)
+@pytest.mark.usefixtures("quick")
+async def test_kind_stays_while_api_servers_differ_or_do_not_answer(
+    client: FakeClient, monkeypatch: pytest.MonkeyPatch, sequence: list[str]
+) -> None:
+    kind = _followed(client, ALPHA)
+    task = asyncio.create_task(kind.run())
+    await client.asked.wait()
+    answers, rounds = itertools.cycle(sequence), 20
+    asked, done = itertools.count(1), asyncio.Event()
+
+    async def served(_: Resource) -> Resource:
+        if next(asked) == rounds:
+            done.set()
+        if (answer := next(answers)) == "fails":
+            raise ApiError("no answer", status=503, reason="")
+        return replace(ALPHA, version=answer)
+
+    monkeypatch.setattr(client, "in_served_version", served)
+    kind.store.stats.failures_in_a_row = 1
+    async with asyncio.timeout(5):
+        await done.wait()
+
+    assert not task.done()
+    task.cancel()
+
+
+@pytest.mark.usefixtures("quick")
+async def test_kind_that_is_watched_is_not_looked_for_again(client: FakeClient) -> None:
+    """A newer version beside the one that is followed is no reason to begin again."""
+    kind = _followed(client, ALPHA)
+    task = asyncio.create_task(kind.run())
+    await client.asked.wait()
+    client.served = replace(ALPHA, version="v1beta1")
+    await asyncio.sleep(0.05)
+
+    assert not task.done()
+    task.cancel()
 
 
 def test_pod_that_is_sent_is_the_known_one_in_the_same_version_only(cluster: ClusterWorld) -> None:
