@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from tests.e2e.previous.kept import NEWEST, PREVIOUS, kept, restarts, versions
 
 DISK = "disk"
 OLD_KUBELET = "1.33"
+GROUPS = "scheduling.k8s.io"
 WITHOUT = ("DRAConsumableCapacity", "DRADeviceTaints", "DRAExtendedResource")
 """Feature gates whose fields decide how the driver offers devices."""
 
@@ -87,9 +88,7 @@ def test_drivers_take_the_path_that_an_upgraded_api_server_allows() -> None:
         cluster.wait_until(
             "devices are offered through DRA", lambda: is_dra(cluster), seconds=PROBED_SECONDS
         )
-        started_again = {
-            name for name, (_, count) in restarts(cluster).items() if count > before[name][1]
-        }
+        started_again = started_since(cluster, before)
         assert all("driver" in name for name in started_again)
         assert len([name for name in started_again if "node" in name]) == len(cluster.nodes)
         start(cluster, "second")
@@ -112,6 +111,54 @@ def test_an_old_kubelet_beside_a_new_api_server_gets_devices_of_the_device_plugi
         assert runs(cluster, "first")
         start(cluster, "second")
         assert len(claims(cluster)) == 1
+
+
+def test_podgroups_are_followed_to_the_version_that_an_upgraded_api_server_serves() -> None:
+    alpha, beta = f"{GROUPS}/v1alpha2", f"{GROUPS}/v1beta1"
+    settings = {"feature_gates": {"GenericWorkload": True}, "runtime_config": {alpha: "true"}}
+    with moorage_on(PREVIOUS, **settings) as cluster:
+        a_local_device(cluster, capacity=2)
+        a_group_is_incomplete(cluster, "before", alpha)
+        before = restarts(cluster)
+
+        cluster.reconfigure(kubernetes=NEWEST, runtime_config={beta: "true"})
+
+        a_group_is_incomplete(cluster, "after", beta, seconds=PROBED_SECONDS)
+        assert any("scheduler" in name for name in started_since(cluster, before))
+
+
+def a_group_is_incomplete(
+    cluster: Cluster, name: str, version: str, seconds: float = 120.0
+) -> None:
+    """One of two pods waits for the other, as a PodGroup says. Pod and group go then."""
+    cluster.wait_until("it is taken", lambda: a_group_is_applied(cluster, name, version))
+    pod = loads.pod(name, loads.QUEUES[0], ["sleep", "100000"], resource=True)
+    pod["spec"]["schedulingGroup"] = {"podGroupName": name}
+    cluster.wait_until("the pod is taken", lambda: is_applied(cluster, pod))
+    cluster.wait_until(
+        "it waits for its group",
+        lambda: (
+            "PodGroupIncomplete" in json.dumps(cluster.get("pod", name, namespace=loads.NAMESPACE))
+        ),
+        seconds=seconds,
+    )
+    for kind in ("pod", "podgroup"):
+        cluster.kubectl("delete", kind, name, "--namespace", loads.NAMESPACE)
+
+
+def started_since(cluster: Cluster, before: Mapping[str, tuple[str, int]]) -> set[str]:
+    """The pods of Moorage whose own containers were started again."""
+    return {name for name, (_, count) in restarts(cluster).items() if count > before[name][1]}
+
+
+def a_group_is_applied(cluster: Cluster, name: str, version: str) -> bool:
+    group = {
+        "apiVersion": version,
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": loads.NAMESPACE},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+    }
+    return is_applied(cluster, group)
 
 
 def a_local_device(cluster: Cluster, *, capacity: int) -> None:
@@ -140,8 +187,11 @@ def start(cluster: Cluster, name: str) -> None:
 
 
 def applied(cluster: Cluster, name: str) -> bool:
-    pod = loads.pod(name, loads.QUEUES[0], ["sleep", "100000"], resource=True)
-    text = json.dumps(pod)
+    return is_applied(cluster, loads.pod(name, loads.QUEUES[0], ["sleep", "100000"], resource=True))
+
+
+def is_applied(cluster: Cluster, found: dict[str, Any]) -> bool:
+    text = json.dumps(found)
     return cluster.kubectl("apply", "-f", "-", stdin=text, check=False).returncode == 0
 
 
