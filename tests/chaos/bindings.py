@@ -117,7 +117,7 @@ def _joined(pod: Object, claim: Object, trees: list[Tree], snapshot: Snapshot) -
     if not owner:
         yield Finding("one-owner", about, f"it was bound, and {what} has no owner")
         return
-    if uid(pod) not in reserved_for(claim):
+    if uid(pod) not in reserved_for(claim, snapshot):
         yield Finding("one-owner", about, f"it was bound, and {what} is not reserved for it")
     if owner == own:
         return
@@ -134,7 +134,7 @@ def _ceilings(pod: Object, trees: list[Tree], snapshot: Snapshot) -> Iterator[Fi
     found = list(charges(snapshot))
     placed = {uid(each) for each in snapshot.all("pods") if is_placed(each)} - {uid(pod)}
     claims = {uid(each): each for each in claims_of(pod, snapshot) if results(each)}
-    new = {u for u, each in claims.items() if not placed & {*reserved_for(each)}}
+    new = {u for u, each in claims.items() if not placed & {*reserved_for(each, snapshot)}}
     if slots_asked(pod):
         new.add(uid(pod))
     added = [charge for charge in found if charge.uid in new]

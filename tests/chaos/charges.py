@@ -136,7 +136,7 @@ def charges(snapshot: Snapshot) -> Iterator[Charge]:
     for claim in snapshot.all("resourceclaims"):
         owner, amounts = label(claim, QUEUE), cost(claim, snapshot)
         if owner and amounts:
-            users = [pods[each] for each in reserved_for(claim) if each in pods]
+            users = [pods[each] for each in reserved_for(claim, snapshot) if each in pods]
             own = [u for u in users if is_placed(u) and queue_of(u, snapshot) == owner]
             held = any(is_non_preemptible(user) for user in own)
             yield Charge(f"ResourceClaim {shown(claim)}", uid(claim), owner, amounts, held)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from local_cluster.api import Cluster, ClusterSettings
 from moorage_demo import installation, release
 from tests.chaos.faults import small_disks
-from tests.chaos.scene import POD_GROUPS
+from tests.chaos.scene import HAVE_WORKLOADS, POD_GROUPS, WORKLOAD_GATES, WORKLOADS_VERSION
 
 
 @contextmanager
@@ -20,6 +21,9 @@ def chaos_cluster(
     settings = ClusterSettings(
         work_dir=work_dir, kubernetes=kubernetes, own_networks=True, parts=installation.PARTS
     )
+    if kubernetes in HAVE_WORKLOADS:
+        served = {WORKLOADS_VERSION: "true"}
+        settings = replace(settings, feature_gates=WORKLOAD_GATES, runtime_config=served)
     cluster = Cluster.up(settings)
     try:
         small_disks(cluster)

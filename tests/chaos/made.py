@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.chaos.bindings import Change
-from tests.chaos.objects import CHARGES, OWNER_POD, QUEUE, Object, Snapshot, key
+from tests.chaos.objects import CHARGES, OWNER_POD, QUEUE, WORKLOADS, Object, Snapshot, key
 
 PLURALS = {
     "Pod": "pods",
@@ -17,6 +17,7 @@ PLURALS = {
     "Configuration": "configurations",
     "ResourceSlice": "resourceslices",
     "PodGroup": "podgroups",
+    "Workload": WORKLOADS,
 }
 
 
@@ -118,6 +119,23 @@ def pod(name: str, owner: str, *claims: str, on: str = "", priority: int = 0) ->
 def group(name: str, owner: str, least: int) -> Object:
     metadata = {"name": name, "namespace": "lab"}
     return {"kind": "PodGroup", "metadata": metadata, "spec": {"queue": owner, "minMember": least}}
+
+
+def workload(name: str, uid: str = "") -> Object:
+    """A PodGroup of Kubernetes' own API; the kind tells it from KAI's."""
+    metadata = {"name": name, "namespace": "lab", "uid": uid or f"uid-{name}"}
+    return {"kind": "Workload", "metadata": metadata, "spec": {"schedulingPolicy": {"basic": {}}}}
+
+
+def for_workload(claim: Object, name: str) -> Object:
+    """The claim, reserved for a PodGroup in place of pods."""
+    entry = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups"}
+    entries = [{**entry, "name": name, "uid": f"uid-{name}"}]
+    return {**claim, "status": {**claim["status"], "reservedFor": entries}}
+
+
+def member(pod: Object, workload: str) -> Object:
+    return {**pod, "spec": {**pod["spec"], "schedulingGroup": {"podGroupName": workload}}}
 
 
 def published(*names: str, slots: int = 1) -> Object:

@@ -26,6 +26,8 @@ EXTENDED_CLASS = "deviceclass.resource.kubernetes.io/"
 OTHERS_CLASSES = {"lens": "echo"}
 """DeviceClasses that nobody of Moorage made, each with the Configuration that it selects from."""
 POD_GROUP = "pod-group-name"
+WORKLOADS = "podgroups.scheduling.k8s.io"
+"""Kubernetes' own PodGroups in a snapshot, where `podgroups` are KAI's."""
 TERMINAL = ("Succeeded", "Failed")
 
 
@@ -130,10 +132,38 @@ def results(claim: Object) -> list[Object]:
     return [r for r in devices.get("results") or () if r["driver"] == DRIVER]
 
 
-def reserved_for(claim: Object) -> list[str]:
-    """The UIDs of the pods that a claim is reserved for."""
+def reserved_for(claim: Object, snapshot: Snapshot) -> list[str]:
+    """The UIDs of the pods that a claim is reserved for, alone or through their PodGroup."""
     entries = claim.get("status", {}).get("reservedFor") or ()
-    return [entry["uid"] for entry in entries if entry["resource"] == "pods"]
+    alone = [entry["uid"] for entry in entries if entry["resource"] == "pods"]
+    groups = standing_groups(claim, snapshot)
+    users = [uid(pod) for pod in snapshot.all("pods") if _uses(pod, claim, groups)]
+    return [*alone, *(each for each in users if each not in alone)]
+
+
+def standing_groups(claim: Object, snapshot: Snapshot) -> set[str]:
+    """The names of the PodGroups that a claim is reserved for, and that are the ones meant."""
+    entries = claim.get("status", {}).get("reservedFor") or ()
+    found = (entry for entry in entries if entry["resource"] == "podgroups")
+    namespace = claim["metadata"]["namespace"]
+    return {
+        entry["name"]
+        for entry in found
+        if (group := snapshot.get(WORKLOADS, entry["name"], namespace))
+        and uid(group) == entry["uid"]
+    }
+
+
+def workload_of(pod: Object) -> str:
+    """The name of its PodGroup of Kubernetes' own API."""
+    return str((pod["spec"].get("schedulingGroup") or {}).get("podGroupName") or "")
+
+
+def _uses(pod: Object, claim: Object, groups: set[str]) -> bool:
+    sources = pod["spec"].get("resourceClaims") or ()
+    names = {entry.get("resourceClaimName") for entry in sources}
+    is_there = pod["metadata"]["namespace"] == claim["metadata"]["namespace"] and is_placed(pod)
+    return is_there and workload_of(pod) in groups and claim["metadata"]["name"] in names
 
 
 def claims_of(pod: Object, snapshot: Snapshot) -> list[Object]:

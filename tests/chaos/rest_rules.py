@@ -27,7 +27,14 @@ from tests.chaos.objects import (
     results,
     shown,
 )
-from tests.chaos.verdicts import borrows, is_gated, reasons, reasons_behind, waits
+from tests.chaos.verdicts import (
+    borrows,
+    is_gated,
+    reasons,
+    reasons_behind,
+    waits,
+)
+from tests.chaos.workloads import lacks_its_workload
 
 BACKOFF = "BorrowingBackoff"
 """Pods like it were evicted lately: how often, this checker does not count."""
@@ -51,13 +58,13 @@ def _owners(snapshot: Snapshot) -> Iterator[Finding]:
     pods = snapshot.pods_by_uid()
     for claim in snapshot.all("resourceclaims"):
         about, owner = f"claim {shown(claim)}", label(claim, QUEUE)
-        users = [pods[each] for each in reserved_for(claim) if each in pods]
+        users = [pods[each] for each in reserved_for(claim, snapshot) if each in pods]
         if results(claim) and any(is_placed(user) for user in users) and not owner:
             yield Finding("one-owner", about, "pods use its devices, and no queue owns it")
         if not allocation(claim) and annotation(claim, OWNER_POD):
             yield Finding("left-over", about, f"it has no devices, and is still owned by {owner}")
-        if results(claim) and not reserved_for(claim):
-            yield Finding("left-over", about, "it has devices, and nobody has reserved it")
+        if results(claim) and not reserved_for(claim, snapshot):
+            yield Finding("left-over", about, "it has devices, and no pod has reserved it")
         for user in users:
             if is_non_preemptible(user) and is_placed(user) and queue_of(user, snapshot) != owner:
                 sentence = f"Pod {shown(user)} uses it, is foreign to {owner} and non-preemptible"
@@ -122,7 +129,11 @@ def _waiting(snapshot: Snapshot) -> Iterator[Finding]:
 def _why(pod: Object, snapshot: Snapshot) -> Iterator[Finding]:
     own, told = reasons(pod, snapshot), why_it_waits(pod)
     about = f"pod {shown(pod)}"
-    if told in OTHER_WORDS or (BACKOFF in told and borrows(pod, snapshot)):
+    if (
+        told in OTHER_WORDS
+        or lacks_its_workload(pod, snapshot)
+        or (BACKOFF in told and borrows(pod, snapshot))
+    ):
         return
     if not own:
         yield Finding(

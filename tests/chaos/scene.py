@@ -46,6 +46,11 @@ CLASSES = ("echo", "solo", "disk")
 ASKED_FOR = (*CLASSES, *OTHERS_CLASSES)
 """What claims ask for: Moorage's classes, and such as an administrator made."""
 
+HAVE_WORKLOADS = ("1.37",)
+"""Which Kubernetes reserves claims for PodGroups of its own API, by these gates."""
+
+WORKLOADS_VERSION = "scheduling.k8s.io/v1beta1"
+WORKLOAD_GATES = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True}
 
 POD_GROUPS: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -91,6 +96,10 @@ class Scene:
     @property
     def has_claims(self) -> bool:
         return self.cluster.settings.kubernetes != "1.33"
+
+    @property
+    def has_workloads(self) -> bool:
+        return self.cluster.settings.kubernetes in HAVE_WORKLOADS
 
     def plug(self) -> None:
         disk = loop_devices.plug()
@@ -208,6 +217,28 @@ def group(namespace: str, name: str, least: int, owner: str) -> Object:
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"queue": owner, "minMember": least},
     }
+
+
+def workloads_path(namespace: str = "") -> str:
+    """Where Kubernetes' own PodGroups are, of one namespace or of all."""
+    within = f"/namespaces/{namespace}" if namespace else ""
+    return f"/apis/{WORKLOADS_VERSION}{within}/podgroups"
+
+
+def workload(namespace: str, name: str, claim: str) -> Object:
+    """A PodGroup that a claim is reserved for, and whose pods come one by one."""
+    claims = [{"name": "device", "resourceClaimName": claim}]
+    return {
+        "apiVersion": WORKLOADS_VERSION,
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"schedulingPolicy": {"basic": {}}, "resourceClaims": claims},
+    }
+
+
+def member_of(workload: str, body: Object) -> Object:
+    """A pod of Kubernetes' own PodGroup."""
+    return {**body, "spec": {**body["spec"], "schedulingGroup": {"podGroupName": workload}}}
 
 
 def pod(

@@ -44,6 +44,18 @@ def test_who_joins_adds_nothing() -> None:
     assert rules(*before, made.claim("c", "red", other, WAITS), RUNS) == set()
 
 
+def test_a_pod_of_a_podgroup_that_the_claim_is_reserved_for_adds_nothing() -> None:
+    first, waits, runs = (
+        made.member(pod, "train") for pod in (made.pod("q", "red", "c", on="a"), WAITS, RUNS)
+    )
+    claim = made.for_workload(made.claim("c", "red", first), "train")
+    assert (
+        rules(made.queue("red", limit=0), made.workload("train"), first, waits, claim, runs)
+        == set()
+    )
+    assert rules(made.queue("red", limit=1), first, waits, claim, runs) == {"one-owner"}
+
+
 def test_an_earlier_limit_may_be_judged_by_for_a_moment_and_no_longer() -> None:
     limits = (made.queue("red", limit=1), made.queue("red", limit=0))
     steps = (made.namespace(), *limits, WAITS, made.claim("c", "red", WAITS), RUNS)

@@ -46,6 +46,44 @@ def test_a_claim_in_use_without_an_owner_is_found() -> None:
     assert rules(made.queue("red"), made.claim("c", "", USER), USER) == {"one-owner"}
 
 
+TRAIN = made.workload("train")
+MEMBERS = [made.member(made.pod(name, "red", "c", on="a"), "train") for name in ("m", "n")]
+OF_TRAIN = made.for_workload(made.claim("c", "red", MEMBERS[0], slots=3), "train")
+
+
+def test_a_claim_of_a_podgroup_is_charged_once_for_all_of_its_pods() -> None:
+    queue = made.queue("red", usage={"echo": 3})
+    assert rules(queue, TRAIN, OF_TRAIN, *MEMBERS) == set()
+    assert rules(made.queue("red", usage={"echo": 6}), TRAIN, OF_TRAIN, *MEMBERS) == {"books"}
+
+
+def test_a_claim_of_a_podgroup_whose_pods_ended_is_found() -> None:
+    queue = made.queue("red", usage={"echo": 3})
+    assert rules(queue, TRAIN, OF_TRAIN) == {"left-over"}
+
+
+def test_an_entry_of_another_podgroup_of_the_name_stands_for_no_pod() -> None:
+    queue, again = made.queue("red", usage={"echo": 3}), made.workload("train", "uid-again")
+    assert rules(queue, again, OF_TRAIN, *MEMBERS) == {"left-over"}
+
+
+def test_a_pod_of_a_podgroup_that_waits_for_its_like_of_another_queue_is_told_so() -> None:
+    queues = (made.queue("red", usage={"echo": 3}), made.queue("blue"))
+    other = made.member(made.pod("o", "blue", "c"), "train")
+    found = (*queues, TRAIN, OF_TRAIN, MEMBERS[0], gated(other, "PodGroupQueueMismatch"))
+    assert rules(*found) == set()
+    alike = made.member(made.pod("o", "red", "c"), "train")
+    found = (*queues, TRAIN, OF_TRAIN, MEMBERS[0], gated(alike, "PodGroupQueueMismatch"))
+    assert rules(*found) == {"fits-and-waits"}
+
+
+def test_a_pod_whose_podgroup_is_gone_is_kube_schedulers() -> None:
+    pod = made.member(made.pod("o", "red"), "train")
+    pod["spec"]["resourceClaims"] = [{"name": "c", "resourceClaimName": "c"}]
+    assert rules(made.queue("red"), made.claim("c"), pod) == set()
+    assert rules(made.queue("red"), made.claim("c"), TRAIN, pod) != set()
+
+
 def test_an_owner_that_outlives_the_allocation_is_found() -> None:
     claim = made.claim("c", "red")
     claim["metadata"]["annotations"] = {OWNER_POD: "gone"}

@@ -55,7 +55,9 @@ class Users:
             (2, self.delete_claim),
             (1, self.edit_owner),
         ]
-        return [*found, *of_claims] if self._claims else found
+        of_workloads: list[Action] = [(2, self.make_workload), (1, self.delete_workload)]
+        found += of_claims if self._claims else []
+        return found + (of_workloads if self.scene.has_workloads else [])
 
     @property
     def _claims(self) -> bool:
@@ -109,6 +111,31 @@ class Users:
 
     def delete_group(self) -> str:
         return self._delete(GROUPS.format(self.random.choice(NAMESPACES)), "group-")
+
+    def make_workload(self) -> str:
+        """Pods that share a claim through their PodGroup, sometimes one of another queue."""
+        namespace, name = self.random.choice(NAMESPACES), f"workload-{next(self.numbers)}"
+        claims = self._names(CLAIMS.format(namespace), "claim-")
+        if not claims:
+            return self.make_claim()
+        claim, leaf = self.random.choice(claims), self.random.choice(LEAVES)
+        body = scene.workload(namespace, name, claim)
+        said = [self._create(scene.workloads_path(namespace), body)]
+        for number in range(self.random.choice((2, 3, 4))):
+            owner = leaf if self.random.random() < 0.9 else self.random.choice(LEAVES)
+            found = scene.pod(
+                namespace,
+                f"pod-{name}-{number}",
+                {"resourceClaimName": claim},
+                self.random.choice((3, 8, 20)),
+                owner=owner,
+                preemptible=self.random.choice((True, True, False)),
+            )
+            said.append(self._create(PODS.format(namespace), scene.member_of(name, found)))
+        return "; ".join(said)
+
+    def delete_workload(self) -> str:
+        return self._delete(scene.workloads_path(self.random.choice(NAMESPACES)), "workload-")
 
     def delete_pod(self) -> str:
         namespace = self.random.choice(NAMESPACES)

@@ -39,6 +39,7 @@ from tests.chaos.objects import (
 )
 from tests.chaos.queue_tree import Tree
 from tests.chaos.supply import free_devices, ready_nodes
+from tests.chaos.workloads import has_another_queue
 
 NO_DEVICE = "NoDeviceFree"
 
@@ -111,6 +112,8 @@ def _alone(pod: Object, snapshot: Snapshot) -> Iterator[str]:
     if any(map(is_going, claims_of(pod, snapshot))):
         yield "ClaimNotFound"
     yield from _of_owners(pod, queue, snapshot)
+    if has_another_queue(pod, queue, snapshot):
+        yield "PodGroupQueueMismatch"
     yield from _ceilings(pod, queue, list(charges(snapshot)), snapshot)
     if not _fits_some_node(pod, snapshot) or not _is_enough_for_all(pod, snapshot):
         yield NO_DEVICE
@@ -280,5 +283,5 @@ def users_of(charge: Charge, snapshot: Snapshot) -> list[Object]:
         return [pods[charge.uid]]
     for claim in snapshot.all("resourceclaims"):
         if claim["metadata"]["uid"] == charge.uid:
-            return [pods[each] for each in reserved_for(claim) if each in pods]
+            return [pods[each] for each in reserved_for(claim, snapshot) if each in pods]
     return []

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from local_cluster.api import ApiError, Cluster
 from local_cluster.apiserver import ApiServer
 from tests.chaos.bindings import Change
-from tests.chaos.objects import Key, Object, Snapshot, key
+from tests.chaos.objects import WORKLOADS, Key, Object, Snapshot, key
+from tests.chaos.scene import HAVE_WORKLOADS, workloads_path
 
 CORE = {
     "pods": "/api/v1/pods",
@@ -29,7 +30,7 @@ DRA = {
 }
 FOLLOWED = (
     *("pods", "resourceclaims", "queues", "namespaces"),
-    *("configurations", "instances", "podgroups"),
+    *("configurations", "instances", "podgroups", WORKLOADS),
 )
 """What a binding is judged by."""
 QUIET_KINDS = ("pods", "resourceclaims", "queues", "instances", "resourceslices")
@@ -42,7 +43,9 @@ NO_ANSWER = (OSError, http.client.HTTPException, ValueError)
 
 def paths(cluster: Cluster) -> dict[str, str]:
     """Where the kinds are listed that this cluster serves."""
-    return {**CORE, **(DRA if cluster.settings.kubernetes != "1.33" else {})}
+    version = cluster.settings.kubernetes
+    workloads = {WORKLOADS: workloads_path()} if version in HAVE_WORKLOADS else {}
+    return {**CORE, **(DRA if version != "1.33" else {}), **workloads}
 
 
 def snapshot(cluster: Cluster) -> Snapshot:
