@@ -15,7 +15,7 @@ READINGS = 5
 """Readings of a new version in a row after which features are probed: some minutes."""
 
 UNSETTLED_READINGS = 40
-"""The same once versions were read in turns: half an hour. If two of three servers are upgraded and
+"""The same once versions alternated: half an hour. If two of three servers are upgraded and
 each request reaches any of them, forty answers in a row are theirs once in some decades."""
 
 
@@ -35,7 +35,7 @@ class ServerVersions:
     _last: str = ""
     _count: int = 0
     _read: set[str] = field(default_factory=set)
-    _were_in_turns: bool = False
+    _alternated: bool = False
 
     def __post_init__(self) -> None:
         self._start(self.probed)
@@ -45,10 +45,10 @@ class ServerVersions:
         if version == self._last:
             self._count += 1
         else:
-            self._were_in_turns = self._were_in_turns or version in self._read
+            self._alternated = self._alternated or version in self._read
             self._last, self._count = version, 1
             self._read.add(version)
-        needed = UNSETTLED_READINGS if self._were_in_turns else READINGS
+        needed = UNSETTLED_READINGS if self._alternated else READINGS
         if self._read == {self.probed} or self._count < needed:
             return False
         self._start(version)
@@ -56,4 +56,4 @@ class ServerVersions:
 
     def _start(self, version: str) -> None:
         self.probed = self._last = version
-        self._count, self._read, self._were_in_turns = 0, {version}, False
+        self._count, self._read, self._alternated = 0, {version}, False

@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Literal
 
 from driver.api import NodeName
+from driver.names import as_text
 from driver.preparing.files.prepared import PreparedDevice
 from driver.preparing.grants.device_views import DevicesView
 from driver.preparing.grants.health import OFFLINE, problem_of
@@ -53,7 +54,8 @@ def readiness(device: PreparedDevice, view: DevicesView, node: NodeName) -> Read
         reason: Reason = "Offline" if problem == OFFLINE else "Degraded"
         return Readiness(False, reason, f"On node {node}: {problem}.")
     if device.withheld:
-        return Readiness(False, "Withheld", f"On node {node}: the device {device.withheld}.")
+        why = as_text(device.withheld)
+        return Readiness(False, "Withheld", f"On node {node}: the device {why}.")
     return Readiness(True, "Prepared", f"The device is prepared on node {node}.")
 
 
