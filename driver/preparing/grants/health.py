@@ -31,8 +31,11 @@ def health_problems(
 
 
 def problem_of(device: PreparedDevice, view: DevicesView) -> str:
-    """Why a prepared device is unhealthy; "" for a healthy one."""
-    instance = view.instance(device.allocated)
+    """Why a prepared device is unhealthy; "" for a healthy one.
+
+    A device may be reported and not be published yet: a driver that starts decides that later.
+    """
+    instance = view.instance(device.allocated) or view.where.find(device)
     if instance is None:
         return _of_absent(device, view)
     if not instance.online:

@@ -49,3 +49,18 @@ def test_a_device_that_no_handler_has_answered_for_is_not_called_offline(
     view = DevicesView({}, DeviceLocator((), names))
 
     assert readiness(device, view, NODE).is_ready is is_ready
+
+
+def test_a_device_that_is_reported_and_not_yet_published_is_ready() -> None:
+    """A driver that starts knows what it published before by name, until it decides anew."""
+    (device,) = prepared(a_reference(1)).devices
+    view = DevicesView({}, DeviceLocator([an_instance()], frozenset()))
+
+    assert readiness(device, view, NODE).is_ready
+
+
+def test_a_device_that_is_reported_as_degraded_is_so_before_it_is_published() -> None:
+    (device,) = prepared(a_reference(1)).devices
+    view = DevicesView({}, DeviceLocator([an_instance(properties=DEGRADED)], frozenset()))
+
+    assert readiness(device, view, NODE).reason == "Degraded"
