@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MOST_WRITES = 3
+MOST_WRITES = 5
 """Writes of one object in a window."""
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 from driver.shapes.instance_taints import TaintRuleIndex
@@ -14,7 +15,7 @@ from kube.kinds import TAINT_RULES
 from kube.resources import Resource
 from kube.shapes.reading import read_as
 from kube.shapes.taint_rules import DeviceTaintRule
-from kube.stores.api import Store, WatchSettings
+from kube.stores.api import Change, Modified, Store, WatchSettings
 
 logger = logging.getLogger(__name__)
 
@@ -84,8 +85,15 @@ class TaintRules:
     async def _take_known(self, store: Store[DeviceTaintRule]) -> None:
         await store.synced.wait()
         self._take(store)
-        store.subscribe(lambda _: self._take(store))
+        store.subscribe(partial(self._follow_change, store))
         self.settled.set()
+
+    def _follow_change(
+        self, store: Store[DeviceTaintRule], change: Change[DeviceTaintRule]
+    ) -> None:
+        # Kubernetes writes into the status of a rule while it evicts.
+        if not (isinstance(change, Modified) and change.old.spec == change.new.spec):
+            self._take(store)
 
     def _take(self, store: Store[DeviceTaintRule] | None) -> None:
         self._store, self._rules = store, None

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -191,6 +192,26 @@ async def test_rules_hold_while_the_kind_was_missing_once(
         await asyncio.sleep(0.1)
 
         assert names(rules) == ["a"]
+
+
+async def test_the_status_of_a_rule_changes_nothing(tmp_path: Path) -> None:
+    """kube-controller-manager writes into it while it evicts."""
+    status = {"conditions": [{"type": "EvictionInProgress", "status": "True"}]}
+    evicting = {**versioned("a", 4), "status": status}
+    told: list[int] = []
+    async with scripted(tmp_path) as fake, connect(fake.kubeconfig) as client:
+        events = event("MODIFIED", evicting), event("ADDED", versioned("b", 5))
+        fake.will(EMPTY, lists(versioned("a", 2), version=3), streams(*events, then=hangs))
+        rules = TaintRules(client, lambda: told.append(len(rules.rules)))
+        async with running(rules.run()):
+            await until(lambda: names(rules) == ["a", "b"])
+
+    assert told == [1, 1, 2], "known, the first of the list, and the second"
+
+
+def versioned(name: str, version: int) -> dict[str, Any]:
+    rule = a_rule_object(name)
+    return {**rule, "metadata": {**rule["metadata"], "resourceVersion": str(version)}}
 
 
 async def test_thousands_of_rules_are_sorted_once_when_they_are_read(tmp_path: Path) -> None:
