@@ -18,6 +18,7 @@ from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.preparing.device_status import (
     Conditions,
+    DeviceKey,
     Readinesses,
     conditions_in,
     is_stored,
@@ -29,7 +30,7 @@ from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Failure
 from driver.preparing.grants.device_views import DevicesView, InstanceSource
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.ready_conditions import readiness
+from driver.preparing.ready_conditions import Readiness, readiness
 from driver.preparing.write_limits import with_write, write_wait
 from kube.calls.api import (
     ApiClient,
@@ -131,10 +132,13 @@ class ClaimStatuses:
         return write_wait(written.times, _now(), TIMES.window) if written is not None else 0.0
 
     def _readinesses(self, claim: PreparedClaim, view: DevicesView) -> Readinesses:
-        return {
-            key_of(device.allocated): readiness(device, view, self._node)
-            for device in claim.devices
-        }
+        written = self._written.get(claim.reference.uid)
+        before = written.ready if written is not None else {}
+        found: dict[DeviceKey, Readiness] = {}
+        for device in claim.devices:
+            key, now = key_of(device.allocated), readiness(device, view, self._node)
+            found[key] = now if now.is_known else before.get(key, now)
+        return found
 
     def _is_written(self, claim: PreparedClaim, ready: Readinesses) -> bool:
         written = self._written.get(claim.reference.uid)

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from driver.api import ConfigurationName
 from driver.devices import DeviceSpec
 from driver.instances.instances import Instance
 from driver.plumbing.disk_lock import ProcessLock
@@ -62,6 +63,13 @@ class World:
     def start_again(self) -> None:
         """Another process, which remembers nothing of what was told."""
         self.statuses = ClaimStatuses(cast("ApiClient", self), NODE, self.claims, self.source)
+
+    def unheard(self) -> None:
+        """No handler has answered, and nothing is published of the device."""
+        self.source.known = dict(some_instances(an_instance("loop-bbbbbb")))
+        self.source.unheard = frozenset({ConfigurationName("loop")})
+        for listener in self.source.listeners:
+            listener()
 
     def see(self, path: str) -> None:
         specs = (DeviceSpec(path, path),)
@@ -325,3 +333,26 @@ async def test_what_is_told_late_is_told_without_another_change(
             await asyncio.sleep(0)
 
         await until(lambda: "19 degrees" in world.conditions[-1]["message"])
+
+
+async def test_a_condition_stays_while_it_is_unknown_whether_the_device_is_there(
+    world: World,
+) -> None:
+    """A driver that restarts while a device is away, and its handler has not answered yet."""
+    async with world.running():
+        await world.prepare()
+        await until(lambda: len(world.conditions) == 1)
+        specs = (DeviceSpec("/dev/a", "/dev/a"),)
+        world.source.see(an_instance(device_specs=specs, online=False))
+        await until(lambda: len(world.conditions) == 2)
+
+        world.unheard()
+        await asyncio.sleep(0.05)
+        assert len(world.conditions) == 2
+
+    world.start_again()
+    async with world.running():
+        await world.prepare(2, "loop-bbbbbb")
+        await until(lambda: len(world.conditions) == 3)
+
+    assert world.told() == ["claim-1", "claim-1", "claim-2"]
