@@ -24,6 +24,7 @@ from scheduler_plugin.reclaiming.victims.effects import has_no_user_without
 from scheduler_plugin.reclaiming.victims.victims import Victim, held_by_claim
 from tests.scheduler_plugin.builders import (
     NOW,
+    a_claim,
     a_group,
     a_pod,
     a_queue,
@@ -200,17 +201,53 @@ def test_the_owner_stands_from_its_writing_to_the_binding_and_after() -> None:
     assert labelled_owner(the_claim(world), world.facts) == VISION
     world.delete_pod(pod_uid("a"))
     assert usage(world, "vision") == amounts(onvif=1)
-    world.delete_pod(pod_uid("b"))
+
+
+def test_the_queue_pays_until_the_reservation_of_the_group_is_removed() -> None:
+    """Otherwise groups that end at once would keep devices at the cost of no queue."""
+    world = a_shared_world(bound("a"), reserved(queue="vision", owner_pod="a"))
+
+    world.delete_pod(pod_uid("a"))
+
+    entry = world.ledger.claim(CAM)
+    assert entry is not None
+    assert (usage(world, "vision"), entry.terminating) == (amounts(onvif=1), True)
+    put(world, a_claim("cam", queue="vision", owner_pod="a"))
     assert labelled_owner(the_claim(world), world.facts) is None
     assert usage(world, "vision") == amounts()
 
 
-def test_an_owner_that_was_never_bound_ends_with_its_pod() -> None:
+def test_a_running_group_that_was_deleted_is_charged_until_its_reservation_is_removed() -> None:
+    world = a_shared_world(bound("a"), reserved(queue="vision", owner_pod="a"))
+
+    world.delete_group("default", "train")
+
+    assert usage(world, "vision") == amounts(onvif=1)
+
+
+def test_an_owner_that_was_never_bound_stays_as_long_as_the_reservation() -> None:
     world = a_shared_world(a_member("a"), a_member("b"), reserved(queue="vision", owner_pod="a"))
 
     world.delete_pod(pod_uid("a"))
 
-    assert labelled_owner(the_claim(world), world.facts) is None
+    assert labelled_owner(the_claim(world), world.facts) == VISION
+    admit(world, a_member("b"))
+
+
+def test_no_pod_of_another_queue_uses_a_claim_at_the_cost_of_the_former_users() -> None:
+    waits = a_member("b", queue="robots")
+    world = a_shared_world(bound("a"), waits, reserved(queue="vision", owner_pod="a"))
+    world.delete_pod(pod_uid("a"))
+
+    found = refusal(world, waits)
+
+    assert found.reason is Reason.POD_GROUP_QUEUE_MISMATCH
+    assert found.sentence == (
+        'ResourceClaim default/cam is reserved for PodGroup default/train, and queue "vision" pays'
+        ' for it until the reservation is removed; Pod default/b is of queue "robots".'
+    )
+    put(world, a_claim("cam", queue="vision", owner_pod="a"))
+    assert [use.owner for use in admit(world, waits).claims] == [ROBOTS]
 
 
 def test_before_an_owner_is_written_the_oldest_waiting_member_decides_it() -> None:
