@@ -202,12 +202,14 @@ class FactsView:
         return (*self.consumers(claim), *self._waiting_members(claim))
 
     def groups_without_users(self, claim: ClaimView) -> tuple[GroupConsumer, ...]:
-        """The PodGroups that a claim is reserved for and no bound pod uses it through.
+        """The PodGroups that a claim is reserved for and no pod uses it through, or is about to.
 
-        Only names are compared: pods may run while their PodGroup was deleted, or created anew.
+        Only names are compared: pods may run while their PodGroup was deleted, or created anew. A
+        pod is nominated until it is bound: kube-scheduler may wait for minutes until its devices
+        and volumes are ready.
         """
         naming = self.pods_naming(claim) if claim.groups else ()
-        used = {pod.scheduling_group for pod in naming if pod.is_bound and not pod.ended}
+        used = {pod.scheduling_group for pod in naming if _keeps_group(pod)}
         return tuple(group for group in claim.groups if group.name not in used)
 
     def _waiting_members(self, claim: ClaimView) -> list[PodView]:
@@ -264,3 +266,7 @@ class FactsView:
         namespace = self.namespaces.get(pod.namespace)
         found = self.tree.get(queue)
         return found is not None and namespace is not None and found.admits(namespace.labels)
+
+
+def _keeps_group(pod: PodView) -> bool:
+    return (pod.is_bound and not pod.ended) or (pod.may_be_bound and bool(pod.nominated))

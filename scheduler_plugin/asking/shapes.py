@@ -79,6 +79,7 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
             },
             "status": {
                 "phase": ALL,
+                "nominatedNodeName": ALL,
                 "conditions": [_CONDITION],
                 "resourceClaimStatuses": ALL,
                 "extendedResourceClaimStatus": {

@@ -19,9 +19,9 @@ Refused bindings and failed controllers cause more stale state:
 
     finished consumers         a claim is reserved for pods that ended, and kube-controller-manager
                                did not remove them: their entries are removed
-    a PodGroup without users   no bound pod of the group uses the claim any more, and
-                               kube-controller-manager keeps the entry until the group is deleted:
-                               the entry is removed
+    a PodGroup without users   no bound pod of the group uses the claim any more, none is nominated,
+                               and kube-controller-manager keeps the entry until the group is
+                               deleted: the entry is removed
     an unused allocation       no pod reserves the claim, and no decision about it is in flight: a
                                pod could stay pending on it, or a queue pay for it. It is cleared
                                without a grace period if one of its devices is held for another pod

@@ -88,6 +88,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         is_mirror=MIRROR_ANNOTATION in annotations,
         group=intern(_group(spec, annotations, labels)),
         scheduling_group=intern(_scheduling_group(spec)),
+        nominated=_nominated(spec, status),
         non_preemptible=_non_preemptible(labels, priority, settings),
         node=node,
         ended=ended,
@@ -199,6 +200,12 @@ def _group(spec: Spec, annotations: Mapping[str, str], labels: Mapping[str, str]
 
 def _scheduling_group(spec: Spec) -> str:
     return (spec.scheduling_group or NO_GROUP).pod_group_name or ""
+
+
+def _nominated(spec: Spec, status: Status) -> str:
+    """Only of pods of Kubernetes' own PodGroups: for any other a change of it would be work."""
+    is_of_group = bool(_scheduling_group(spec)) and not spec.node_name
+    return intern(status.nominated_node_name or "") if is_of_group else ""
 
 
 def _non_preemptible(

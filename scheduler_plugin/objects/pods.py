@@ -54,6 +54,8 @@ class PodView:
         group: Name of its PodGroup in its namespace; "" for none.
         scheduling_group: The same, if `spec.schedulingGroup` names it: a PodGroup of Kubernetes'
             own API, for which claims may be reserved; "" otherwise.
+        nominated: The node that kube-scheduler is about to bind it to, or makes room on for it; ""
+            for none, and for a pod without `scheduling_group`.
         requests: Effective requests of extended resources, by name.
         extended_claim: The claim that kube-scheduler made for extended resources; "" for none.
             After a failed attempt the name remains, and the claim is deleted.
@@ -88,6 +90,7 @@ class PodView:
     queue: QueueName = NO_QUEUE
     group: str = ""
     scheduling_group: str = ""
+    nominated: str = ""
     non_preemptible: bool = False
     node: str = ""
     ended: bool = False

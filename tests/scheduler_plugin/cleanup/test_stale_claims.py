@@ -292,6 +292,23 @@ def test_a_group_of_which_a_pod_is_being_bound_is_left_alone() -> None:
     assert stale_parts.look(CLAIM, NOW + GRACE) is None
 
 
+def test_a_group_of_which_a_pod_waits_for_its_devices_to_be_ready_is_left_alone() -> None:
+    """Binding conditions and volumes may take minutes, and its assumption has lapsed by then."""
+    named = member("a", status={"nominatedNodeName": "node-a"})
+    world = a_world(a_queue("a"), a_group(), named, with_groups())
+
+    assert after_the_grace(world) is None
+    put(world, member("a"))
+    assert after_the_grace(world) == replace(cleared(deallocate=True), groups=(TRAIN,))
+
+
+def test_a_nominated_pod_that_is_being_deleted_keeps_no_group() -> None:
+    named = member("a", status={"nominatedNodeName": "node-a"})
+    world = a_world(a_queue("a"), a_group(), replace(named, deleting=True), with_groups())
+
+    assert after_the_grace(world) == replace(cleared(deallocate=True), groups=(TRAIN,))
+
+
 def test_a_group_whose_device_is_held_is_removed_at_once() -> None:
     user = member("runs", node="node-a")
     world = a_world(a_queue("a"), a_group(), user, with_groups())
