@@ -134,6 +134,11 @@ class ClaimCleared:
     groups: tuple[GroupConsumer, ...] = ()
     deallocate: bool
 
+    def covers(self, other: ClaimCleared) -> bool:
+        """Whether it removes all that an earlier decision removes."""
+        has_all = set(self.gone) >= set(other.gone) and set(self.groups) >= set(other.groups)
+        return has_all and self.deallocate >= other.deallocate
+
 
 @dataclass(frozen=True, slots=True)
 class LostQueue:
@@ -219,11 +224,21 @@ def _stale_parts(claim: ClaimView, world: World) -> _StaleParts | None:
     stale = len(finished) + len(groups)
     is_all = stale == claim.consumer_entries
     is_held = is_all and not finished and _is_held_for_others(claim, world)
-    if not (finished or groups or is_all) or (claim.uid in world.assumptions and not is_held):
+    if not (finished or groups or is_all) or _is_in_flight(claim, world, is_held=is_held):
         return None
     if not is_accounted(claim, facts.catalog) or _is_of_extended_resources(claim, facts):
         return None
     return _StaleParts(finished, groups, is_all, is_held)
+
+
+def _is_in_flight(claim: ClaimView, world: World, *, is_held: bool) -> bool:
+    """Whether a decision about the claim is in flight; Bind refuses what is held for another pod.
+
+    A pod whose binding was requested may run, and its PodGroup's reservation does not show it.
+    """
+    if not is_held:
+        return claim.uid in world.assumptions
+    return any(map(world.assumptions.awaits_binding, world.assumptions.pods(claim.uid)))
 
 
 def _is_held_for_others(claim: ClaimView, world: World) -> bool:

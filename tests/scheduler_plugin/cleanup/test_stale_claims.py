@@ -330,3 +330,9 @@ def test_a_group_whose_device_is_held_is_removed_at_once() -> None:
     world.delete_pod(user.uid)
 
     assert stale_parts.look(CLAIM, NOW) == replace(cleared(deallocate=True), groups=(TRAIN,))
+    other = member("a")
+    put(world, other)
+    admit(world, other)
+    assert stale_parts.look(CLAIM, NOW) == replace(cleared(deallocate=True), groups=(TRAIN,))
+    world.assumptions.binding_requested(other.uid)
+    assert stale_parts.look(CLAIM, NOW) is None
