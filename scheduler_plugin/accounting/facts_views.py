@@ -197,6 +197,17 @@ class FactsView:
             return False
         return pod.namespace == claim.namespace and pod.scheduling_group in self._standing(claim)
 
+    def entry_to_come(self, claim: ClaimView, pod: PodView) -> str:
+        """UID of the entry by which kube-scheduler will reserve a claim for a pod.
+
+        It is that of the pod's PodGroup if the group lists the claim; "" if the claim is reserved
+        for the pod.
+        """
+        if self.is_reserved_for(claim, pod):
+            return ""
+        group = self.pod_queues.own_group(pod.namespace, pod.scheduling_group)
+        return group.uid if group is not None and group.lists(claim.name, pod) else pod.uid
+
     def reserving(self, claim: ClaimView) -> tuple[PodView, ...]:
         """The consumers of a claim, and after them the waiting pods of its PodGroups."""
         return (*self.consumers(claim), *self._waiting_members(claim))

@@ -167,7 +167,22 @@ def pod_group_view(
         api_version=api_version,
         stale_grace=_stale_grace(spec.get("stalenessGracePeriod")),
         goes_whole=_goes_whole(spec.get("disruptionMode")),
+        claims=frozenset(_listed_claims(spec.get("resourceClaims"))),
     )
+
+
+def _listed_claims(listed: object) -> Iterator[PodClaim]:
+    """Entries of any other form are ignored: the definition of another vendor may have them."""
+    entries = listed if isinstance(listed, list) else []
+    for entry in (each for each in entries if isinstance(each, Mapping)):
+        keys = "name", "resourceClaimName", "resourceClaimTemplateName"
+        name, claim, template = (_text(entry.get(key)) for key in keys)
+        if claim or template:
+            yield PodClaim(name, claim, template)
+
+
+def _text(found: object) -> str:
+    return found if isinstance(found, str) else ""
 
 
 def _goes_whole(mode: object) -> bool:

@@ -36,6 +36,11 @@ class PodClaim:
     is_needless: bool = False
 
     @property
+    def as_written(self) -> PodClaim:
+        """The entry without what its pod's status adds."""
+        return PodClaim(self.name, "" if self.template else self.claim, self.template)
+
+    @property
     def is_to_be_made(self) -> bool:
         """Whether a claim is still to be made of a template."""
         return bool(self.template) and not self.claim and not self.is_needless
@@ -186,6 +191,8 @@ class PodGroupView:
         stale_grace: How long it may have fewer pods, `timedelta.max` for no limit; None for the
             default.
         goes_whole: Whether its pods are disrupted together only, however many would be left.
+        claims: The claims that it lists: kube-scheduler reserves them for it, for those of its pods
+            that name them in the same way.
     """
 
     namespace: str
@@ -196,6 +203,12 @@ class PodGroupView:
     api_version: str = ""
     stale_grace: timedelta | None = None
     goes_whole: bool = False
+    claims: frozenset[PodClaim] = frozenset()
+
+    def lists(self, claim: str, pod: PodView) -> bool:
+        """Whether a pod of the group uses this claim through the group."""
+        entries = (entry for entry in pod.claims if entry.claim == claim)
+        return any(entry.as_written in self.claims for entry in entries)
 
     @property
     def is_kubernetes_own(self) -> bool:

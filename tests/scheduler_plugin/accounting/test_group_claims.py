@@ -16,10 +16,10 @@ from scheduler_plugin.accounting.charges.owners import (
 )
 from scheduler_plugin.accounting.freshness import claims_to_read
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.verdicts import assume
+from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.claims import ClaimView, GroupConsumer
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName, Reason
-from scheduler_plugin.objects.pods import PodGroupView, PodView
+from scheduler_plugin.objects.pods import PodClaim, PodGroupView, PodView
 from scheduler_plugin.reclaiming.victims.effects import has_no_user_without
 from scheduler_plugin.reclaiming.victims.victims import Victim, held_by_claim
 from tests.scheduler_plugin.builders import (
@@ -300,6 +300,39 @@ def test_more_pods_than_a_status_holds_share_a_claim_of_a_group() -> None:
     put(world, alone, reserved(pods=[f"x{number}" for number in range(255)], queue="vision"))
     assert refusal(world, alone).reason is Reason.CLAIM_FULL
     admit(world, a_member("next"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "listed", "count"),
+    [
+        ({"resourceClaimName": "cam"}, ("cam", "cam", ""), 1),
+        ({"resourceClaimTemplateName": "cams"}, ("cam", "", "cams"), 1),
+        ({"resourceClaimName": "cam"}, ("another-name", "cam", ""), 300),
+        ({"resourceClaimName": "cam"}, ("cam", "", "cams"), 300),
+    ],
+)
+def test_a_group_that_comes_as_a_whole_adds_one_entry_if_it_lists_the_claim(
+    entry: dict[str, str], listed: tuple[str, str, str], count: int
+) -> None:
+    """Before it is reserved for the first time: no entry tells of the group yet."""
+    world = a_world(a_queue("vision", onvif=(9, 9)), a_group(claims=frozenset({PodClaim(*listed)})))
+    put(world, a_claim("cam"))
+    claims = [{"name": "cam", **entry}]
+    status = {"resourceClaimStatuses": [{"name": "cam", "resourceClaimName": "cam"}]}
+    pods = [a_member(f"p{n}", resource_claims=claims, status=status) for n in range(300)]
+    put(world, *pods)
+
+    admitted = 0
+    for pod in pods:
+        found = judge(pod, world.facts.claims_of(pod), world)
+        if isinstance(found, Admitted):
+            assume(pod, found, world, NOW)
+            admitted += 1
+
+    assert admitted == (300 if count == 1 else 256)
+    alone = a_pod("alone", queue="vision", claims=["cam"])
+    put(world, alone)
+    assert isinstance(judge(alone, world.facts.claims_of(alone), world), Admitted) is (count == 1)
 
 
 def test_a_class_limits_pods_and_not_entries() -> None:
