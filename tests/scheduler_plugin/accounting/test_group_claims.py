@@ -24,6 +24,7 @@ from scheduler_plugin.reclaiming.victims.effects import has_no_user_without
 from scheduler_plugin.reclaiming.victims.victims import Victim, held_by_claim
 from tests.scheduler_plugin.builders import (
     NOW,
+    UNSCHEDULABLE,
     a_claim,
     a_group,
     a_pod,
@@ -425,11 +426,6 @@ def test_a_claim_without_an_owner_and_without_users_is_nobodys() -> None:
 
     assert entry is not None
     assert (entry.owner, entry.orphan) == (NO_QUEUE, False)
-
-
-UNSCHEDULABLE = {
-    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
-}
 
 
 @pytest.mark.parametrize(("group", "is_assumed"), [("train", False), ("", True)])
