@@ -40,8 +40,8 @@ watch is interrupted: the pod may be using its devices.
 """
 
 RETRIED_TTL = timedelta(seconds=5)
-"""The same for a pod that kube-scheduler tries once more with its PodGroup: longer than the calls
-for one group are apart.
+"""How long a pod is assumed that kube-scheduler tries once more with its PodGroup: longer than the
+calls for one group are apart.
 
 kube-scheduler asks for each pod of a group, and then gives all of them up if one fits nowhere. No
 event tells of that once their conditions say it: a group that is tried with each event of a busy

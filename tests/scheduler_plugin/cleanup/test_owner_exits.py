@@ -13,6 +13,7 @@ from scheduler_plugin.cleanup.owner_exits import EvictForeign, OwnerExitTime, Re
 from scheduler_plugin.objects.names import OWNER_LEFT_AT_ANNOTATION, QueueName
 from tests.scheduler_plugin.builders import (
     NOW,
+    a_group,
     a_pod,
     a_queue,
     a_world,
@@ -106,6 +107,25 @@ def test_all_foreign_pods_go_as_one_set_the_oldest_first() -> None:
     world = a_left_world(*pods, consumers=consumers, **LEFT)
 
     assert evicted(world) == ["c", "b", "d"]
+
+
+@pytest.mark.parametrize(
+    ("goes_whole", "gone"), [(True, ["d", "e", "b", "c"]), (False, ["b", "c"])]
+)
+def test_a_group_that_is_disrupted_together_goes_whole(goes_whole: bool, gone: list[str]) -> None:
+    """Those that use the claim go last: while they are there, what was begun is continued."""
+    b, c = foreign(group="train"), foreign("c", created="2026-11-21T11:00:00Z")
+    elsewhere = [foreign(name, claims=["own"], group="train") for name in ("d", "e")]
+    others = [
+        foreign("ended", claims=["own"], group="train", phase="Succeeded"),
+        foreign("waits", claims=["own"], group="train", node=""),
+        foreign("of-another", claims=["own"], group="another"),
+        foreign("owners", claims=["own"], group="train", queue="a"),
+    ]
+    group = a_group(goes_whole=goes_whole)
+    world = a_left_world(b, c, *elsewhere, *others, group, consumers=["b", "c"], **LEFT)
+
+    assert evicted(world) == gone
 
 
 def test_an_owners_pod_that_comes_back_ends_the_time_of_leaving() -> None:
