@@ -139,7 +139,7 @@ class Binds:
         Each owner that this Bind wrote or may have written is added to `written`.
         """
         is_first = self._passes.get(pod.uid) == 1
-        if not is_first and (why := await self._reads.reread(pod)):
+        if why := await self._reads.reread(pod, is_first=is_first):
             return why
         await self._reads.await_namespace(pod)
         for _ in range(ATTEMPTS):
