@@ -184,6 +184,9 @@ class StaleClaims:
         if claim is None or found is None:
             self._since.pop(uid, None)
             return None
+        if found.is_in_flight:
+            # It ends well, and then the claim has users; or not, and then the grace goes on.
+            return None
         since = self._since[uid] = self._since_when(uid, found, now)
         grace = timedelta(0) if found.is_held else self._grace
         over = {stale for stale, moment in since.items() if moment + grace <= now}
@@ -212,6 +215,7 @@ class _StaleParts:
     groups: tuple[GroupConsumer, ...]
     is_all: bool
     is_held: bool
+    is_in_flight: bool
 
 
 def _stale_parts(claim: ClaimView, world: World) -> _StaleParts | None:
@@ -224,11 +228,12 @@ def _stale_parts(claim: ClaimView, world: World) -> _StaleParts | None:
     stale = len(finished) + len(groups)
     is_all = stale == claim.consumer_entries
     is_held = is_all and not finished and _is_held_for_others(claim, world)
-    if not (finished or groups or is_all) or _is_in_flight(claim, world, is_held=is_held):
+    if not (finished or groups or is_all):
         return None
     if not is_accounted(claim, facts.catalog) or _is_of_extended_resources(claim, facts):
         return None
-    return _StaleParts(finished, groups, is_all, is_held)
+    is_in_flight = _is_in_flight(claim, world, is_held=is_held)
+    return _StaleParts(finished, groups, is_all, is_held, is_in_flight)
 
 
 def _is_in_flight(claim: ClaimView, world: World, *, is_held: bool) -> bool:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cleanup.stale_claims import GRACE, ClaimCleared, StaleClaims, lost_queue
@@ -89,6 +91,26 @@ def test_an_allocation_that_a_decision_relies_on_is_left_alone() -> None:
     admit(world, pod, now=NOW + GRACE)
 
     assert stale_parts.look(CLAIM, NOW + GRACE) is None
+
+
+@pytest.mark.parametrize("groups", [["train"], []])
+def test_a_group_that_is_tried_in_vain_does_not_keep_an_allocation(groups: list[str]) -> None:
+    """kube-scheduler asks for each pod of a group, though another of them fits nowhere.
+
+    The allocation may be the reason: it keeps the group on nodes that have no room for it.
+    """
+    pod = member("a")
+    world = a_world(a_queue("a"), a_group(), pod, with_groups(groups=groups))
+    stale_parts = StaleClaims(world)
+    stale_parts.look(CLAIM, NOW)
+    for seconds in range(0, 150, 10):
+        now = NOW + timedelta(seconds=seconds)
+        admit(world, pod, now=now)
+        assert stale_parts.look(CLAIM, now) is None
+        world.assumptions.forget(pod.uid)
+        assert (stale_parts.look(CLAIM, now) == NOW + GRACE) is (now < NOW + GRACE)
+
+    assert isinstance(stale_parts.look(CLAIM, NOW + GRACE), ClaimCleared)
 
 
 def test_finished_pods_are_taken_out_of_a_claim() -> None:
