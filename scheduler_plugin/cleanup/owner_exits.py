@@ -148,7 +148,7 @@ def _foreign(claim: ClaimView, owner: QueueName, world: World) -> tuple[PodView,
 def _owner_uses(claim: ClaimView, owner: QueueName, world: World) -> bool:
     """Whether a pod of the owner uses the claim, or was admitted to it."""
     in_flight = (world.facts.pod(uid) for uid in world.assumptions.pods(claim.uid))
-    pods = chain(world.facts.consumers(claim), (pod for pod in in_flight if pod is not None))
+    pods = chain(world.facts.reserving(claim), (pod for pod in in_flight if pod is not None))
     return any(not pod.ended and world.facts.queue_of(pod) == owner for pod in pods)
 
 

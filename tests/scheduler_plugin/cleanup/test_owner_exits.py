@@ -144,6 +144,15 @@ def test_an_owners_pod_that_was_admitted_counts() -> None:
     assert owner_exit(CLAIM, world, NOW) == left_at(None)
 
 
+def test_an_owners_pod_that_waits_counts_while_the_claim_is_reserved_for_its_group() -> None:
+    waits = a_pod("waits", queue="a", claims=["cam"], group="train")
+    world = a_left_world(waits, a_group(), groups=["train"])
+
+    assert owner_exit(CLAIM, world, NOW) is None
+    world.delete_pod(waits.uid)
+    assert isinstance(owner_exit(CLAIM, world, NOW), OwnerExitTime)
+
+
 def test_an_owners_pod_on_its_way_out_still_counts() -> None:
     going = replace(a_pod("a", queue="a", claims=["cam"], node="node-a"), deleting=True)
     world = a_left_world(going, consumers=["a", "b"], **LEFT)
