@@ -23,14 +23,14 @@ Refused bindings and failed controllers cause more stale state:
                                and kube-controller-manager keeps the entry until the group is
                                deleted: the entry is removed
     an unused allocation       no pod reserves the claim, and no decision about it is in flight: a
-                               pod could stay pending on it, or a queue pay for it. It is cleared
-                               without a grace period if one of its devices is held for another pod
+                               pod could stay pending on it, or a queue pay for it
     a lost queue               the label names a queue that does not exist. This is only reported: a
                                label changes only when the claim is deleted
 
 Stale state is cleared after a grace period, so that bindings in progress keep what they wrote and
-kube-controller-manager has time to act. Each process measures the grace period from the time at
-which it first observed the state.
+kube-controller-manager has time to act. An allocation that was taken back for another pod is
+cleared at once. Each process measures the grace period from the time at which it first observed
+the state.
 """
 
 from __future__ import annotations
@@ -247,11 +247,14 @@ def _is_in_flight(claim: ClaimView, world: World, *, is_held: bool) -> bool:
 
 
 def _is_held_for_others(claim: ClaimView, world: World) -> bool:
-    """Whether a device of the claim is held for a pod that does not name the claim."""
-    holds = world.assumptions.holds.of_devices()
-    held = {device: hold.pod for hold in holds for device, _ in hold.devices}
-    waits = [held[r.device_id] for r in claim.results or () if r.device_id in held]
-    return bool(set(waits) - {pod.uid for pod in world.facts.pods_naming(claim)})
+    """Whether the claim, or a device of it, is held for a pod that does not name it."""
+    devices = {result.device_id for result in claim.results or ()}
+    waits = {
+        hold.pod
+        for hold in world.assumptions.holds
+        if claim.uid in hold.awaits or any(device in devices for device, _ in hold.devices)
+    }
+    return bool(waits - {pod.uid for pod in world.facts.pods_naming(claim)})
 
 
 def _is_of_extended_resources(claim: ClaimView, facts: FactsView) -> bool:

@@ -261,6 +261,17 @@ def test_a_group_without_users_is_removed_after_a_grace_with_the_allocation() ->
     )
 
 
+def test_a_group_that_was_evicted_for_room_of_its_queue_is_removed_at_once() -> None:
+    """The pod that waits gets another device, but not before this claim is paid for no more."""
+    world = a_world(a_queue("a"), a_group(), with_groups())
+    none = amounts()
+    world.hold(Hold(pod_uid("w"), "Pod w", QueueName("a"), none, NO_CHARGES, awaits=(CLAIM,)))
+
+    found = StaleClaims(world).look(CLAIM, NOW)
+
+    assert found == replace(cleared(deallocate=True), groups=(TRAIN,))
+
+
 def test_a_group_that_uses_the_claim_again_has_its_grace_anew() -> None:
     world = a_world(a_queue("a"), a_group(), with_groups())
     stale_parts = StaleClaims(world)
