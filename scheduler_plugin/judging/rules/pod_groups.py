@@ -53,7 +53,7 @@ class PodGroupQueueMismatch(Rule):
     reason = Reason.POD_GROUP_QUEUE_MISMATCH
     meaning = (
         "The claim is reserved for the pod's PodGroup, and a pod of the group that has another"
-        " queue uses it: all pods of such a group must have one queue."
+        " queue uses it, or did so last: all pods of such a group must have one queue."
     )
 
     def refusals(self, case: Case) -> Iterator[str]:
