@@ -215,7 +215,7 @@ class Binder:
 
     async def _bind(self, request: BindRequest) -> SeenBinding:
         """Create the binding; if the answer leaves the outcome open, read the pod."""
-        if why := self.fence.why_not(self.write_seconds):
+        if why := self.fence.why_not(self.write_seconds) or self._why_released(request):
             return SeenBinding(BindingState.UNBOUND, why)
         options = WriteOptions(timeout_seconds=self.write_seconds)
         try:
@@ -238,6 +238,18 @@ class Binder:
         else:
             return SeenBinding(BindingState.BOUND)
         return seen
+
+    def _why_released(self, request: BindRequest) -> str:
+        """Why a pod must not be bound now, as a sentence: its claim may be cleared meanwhile.
+
+        A reservation of a PodGroup is older than the pod's Bind, so that no version of the claim
+        lets one of the two writes fail.
+        """
+        for claim in request.claims:
+            if self._claims.is_clearing(claim.uid):
+                what = f"ResourceClaim {claim.namespace}/{claim.name}"
+                return f"{what} is being released, since no pod used it."
+        return ""
 
     async def _look(self, request: BindRequest, why: str) -> SeenBinding:
         """Read the pod after an attempt to bind it failed because of `why`."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 from binder.bindings.claim_writes import (
     NO_OWNER,
@@ -39,6 +40,7 @@ from scheduler_plugin.objects.api import (
     FencedError,
     check_fence,
 )
+from scheduler_plugin.objects.names import ClaimUid
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,11 @@ class ClaimWriter:
     queue_label: str
     note_claim: Callable[[JsonObject], None]
     write_seconds: float
+    _clearing: dict[ClaimUid, float] = field(default_factory=dict)
+
+    def is_clearing(self, claim: ClaimUid) -> bool:
+        """Whether a write that releases the claim was sent, and its outcome is not known yet."""
+        return _now() < self._clearing.get(claim, float("-inf"))
 
     async def set_owner(self, claim: ClaimOwner) -> ClaimsChanged | BindFailed | None:
         """Write the owner of a claim; None once the claim has it."""
@@ -108,20 +115,35 @@ class ClaimWriter:
         preconditions = Preconditions(exit_time.uid, exit_time.resource_version)
         await self._send(path, exit_time_patch(exit_time.value), preconditions)
 
-    async def clear(self, cleared: ClaimCleared) -> None:
+    async def clear(self, cleared: ClaimCleared, is_due: Callable[[], bool]) -> None:
         """Remove finished consumers from a claim, and the allocation with the last of them.
 
         Raises as `remove_owner` does.
+
+        Args:
+            cleared: What to remove.
+            is_due: Asked once more right before the write. Pods of a PodGroup that the claim is
+                reserved for already leave no trace on it, so its version tells nothing of them.
         """
         path = CLAIMS.at(cleared.name, cleared.namespace)
         obj = await self.client.get(path, timeout_seconds=self.write_seconds / 2)
         self.note_claim(obj)
-        if not is_as_judged(obj, cleared):
+        if not (is_as_judged(obj, cleared) and is_due()):
             what = f"ResourceClaim {cleared.namespace}/{cleared.name}"
-            raise ConflictError(f"{what} does not have version {cleared.resource_version}.")
+            raise ConflictError(
+                f"{what} does not have version {cleared.resource_version}, or is used again."
+            )
         path = CLAIMS.at(cleared.name, cleared.namespace, subresource="status")
         preconditions = Preconditions(cleared.uid, cleared.resource_version)
-        await self._send(path, cleared_status(obj, cleared), preconditions)
+        # The server ends a write that is late as well.
+        self._clearing[cleared.uid] = _now() + 2 * self.write_seconds
+        try:
+            await self._send(path, cleared_status(obj, cleared), preconditions)
+        except (ApiError, FencedError) as error:
+            if not _is_unknown(error):
+                del self._clearing[cleared.uid]
+            raise
+        del self._clearing[cleared.uid]
 
     async def _mark(self, claim: ClaimOwner, marks: OwnerMarks, version: str) -> ClaimState:
         """Write these marks; if the answer is lost, read whether the claim has them."""
@@ -159,6 +181,10 @@ class ClaimWriter:
     def _noted(self, answer: JsonObject) -> ClaimState:
         self.note_claim(answer)
         return claim_state(answer, self.queue_label)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def path_of(claim: ClaimOwner) -> ObjectPath:

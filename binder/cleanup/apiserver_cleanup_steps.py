@@ -59,7 +59,7 @@ class Steps:
                 await self.claims.write_owner(step.owner)
                 self._record(apiserver_events.attributed(step))
             case ClaimCleared():
-                await self.claims.clear(step)
+                await self.claims.clear(step, lambda: self.cleanup.is_stale(step, self.clock()))
                 self._record(apiserver_events.cleared(step))
             case OwnerExitTime():
                 await self.claims.write_exit_time(step)

@@ -113,14 +113,16 @@ class SharingRecorder:
         self._quiet_until: TTLCache[ForeignPods, float] = TTLCache(
             MOST_REMEMBERED, settings.interval_seconds, _now
         )
-        self._why_not = partial(fence.why_not, settings.write_seconds)
+        self._fence = fence
+        why_not = partial(fence.why_not, settings.write_seconds)
         self._queue: Reconciler[ForeignPods] = Reconciler(
-            "sharing-events", self._reconcile, why_not=self._why_not
+            "sharing-events", self._reconcile, why_not=why_not
         )
 
     def changed(self, change: WorldChange) -> None:
         """Add the claims that a change concerns; subscribe this to the world."""
-        if not isinstance(change, PodChanged) or self._why_not():
+        # A Lease whose renewal is late is still held: what happens then is recorded later.
+        if not isinstance(change, PodChanged) or self._fence.why_not(0.0):
             return
         for foreign_pods in self._claims.note(change.uid):
             seconds = self._quiet_until.get(foreign_pods, 0.0) - _now()

@@ -8,6 +8,7 @@ driver that restarts reads its claims first, and writes only a status that diffe
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass
 from typing import NoReturn
@@ -17,6 +18,7 @@ from driver.plumbing.apiserver import each, field_manager
 from driver.plumbing.apiserver_reconcilers import ALL, whole_reconciler
 from driver.preparing.device_status import (
     Conditions,
+    DeviceKey,
     Readinesses,
     conditions_in,
     is_stored,
@@ -28,7 +30,8 @@ from driver.preparing.files.prepared import ClaimReference, PreparedClaim
 from driver.preparing.grants.claims import Failure
 from driver.preparing.grants.device_views import DevicesView, InstanceSource
 from driver.preparing.kubelet_claims import KubeletClaims
-from driver.preparing.ready_conditions import readiness
+from driver.preparing.ready_conditions import Readiness, readiness
+from driver.preparing.write_limits import with_write, write_wait
 from kube.calls.api import (
     ApiClient,
     ConflictError,
@@ -52,13 +55,14 @@ class Times:
 
     Attributes:
         settle: How long a write is delayed, so that it does not slow down the start of a pod, and
-            pods that end at once cost no write; and how often a device that comes and goes is
-            written.
+            pods that end at once cost no write.
         refused: When to retry after the API server refused the permission.
+        window: In which a claim is written `MOST_WRITES` times at most, see `write_limits`.
     """
 
     settle: float = 2.0
     refused: float = 300.0
+    window: float = 60.0
 
 
 TIMES = Times()
@@ -66,11 +70,12 @@ TIMES = Times()
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What a claim was told last, and the conditions with their times."""
+    """What a claim was told last, the conditions with their times, and when it was written."""
 
     claim: PreparedClaim
     ready: Readinesses
     conditions: Conditions
+    times: tuple[float, ...] = ()
 
 
 class ClaimStatuses:
@@ -88,6 +93,7 @@ class ClaimStatuses:
         self._written: dict[ClaimUid, _Written] = {}
         self._is_refused = False
         self._is_first = True
+        claims.on_prepared(self._forget_released)
         for tells in (claims.on_prepared, source.on_changed):
             tells(lambda: self._queue.add_after(ALL, TIMES.settle))
 
@@ -103,21 +109,36 @@ class ClaimStatuses:
         claims, view = self._claims.prepared_now, self._source.view
         if view is None:
             return Done()
-        for uid in self._written.keys() - claims.keys():
-            del self._written[uid]
         self._is_refused = False
         ready = {uid: self._readinesses(claim, view) for uid, claim in claims.items()}
-        changed = (c for uid, c in claims.items() if not self._is_written(c, ready[uid]))
-        await each(changed, lambda claim: self._write(claim, ready[claim.reference.uid]))
+        changed = [c for uid, c in claims.items() if not self._is_written(c, ready[uid])]
+        waits = {claim.reference.uid: self._wait(claim) for claim in changed}
+        due = (claim for claim in changed if not waits[claim.reference.uid])
+        await each(due, lambda claim: self._write(claim, ready[claim.reference.uid]))
         self._is_first = False
-        # A pause, since each claim that is prepared adds the key anew.
-        return After(0.0, pause=TIMES.refused) if self._is_refused else Done()
+        if self._is_refused:
+            # A pause, since each claim that is prepared adds the key anew.
+            return After(0.0, pause=TIMES.refused)
+        later = min(filter(None, waits.values()), default=0.0)
+        return After(later) if later else Done()
+
+    def _forget_released(self) -> None:
+        """Forget claims at once: a claim may be allocated and prepared again within a moment."""
+        for uid in self._written.keys() - self._claims.prepared.keys():
+            del self._written[uid]
+
+    def _wait(self, claim: PreparedClaim) -> float:
+        written = self._written.get(claim.reference.uid)
+        return write_wait(written.times, _now(), TIMES.window) if written is not None else 0.0
 
     def _readinesses(self, claim: PreparedClaim, view: DevicesView) -> Readinesses:
-        return {
-            key_of(device.allocated): readiness(device, view, self._node)
-            for device in claim.devices
-        }
+        written = self._written.get(claim.reference.uid)
+        before = written.ready if written is not None else {}
+        found: dict[DeviceKey, Readiness] = {}
+        for device in claim.devices:
+            key, now = key_of(device.allocated), readiness(device, view, self._node)
+            found[key] = now if now.is_known else before.get(key, now)
+        return found
 
     def _is_written(self, claim: PreparedClaim, ready: Readinesses) -> bool:
         written = self._written.get(claim.reference.uid)
@@ -135,8 +156,11 @@ class ClaimStatuses:
                 self._written[reference.uid] = _Written(claim, ready, known)
                 return
         body = status_apply(claim, ready, known, wall_clock())
-        if await self._apply(reference, body):
-            self._written[reference.uid] = _Written(claim, ready, conditions_in(body))
+        is_told = await self._apply(reference, body)
+        # A claim that was released meanwhile may be prepared again, and is told again then.
+        if is_told and self._claims.prepared.get(reference.uid) is claim:
+            times = with_write(before.times if before is not None else (), _now())
+            self._written[reference.uid] = _Written(claim, ready, conditions_in(body), times)
 
     async def _apply(self, reference: ClaimReference, body: JsonObject) -> bool:
         """Apply; returns whether there is nothing more to write."""
@@ -159,6 +183,10 @@ class ClaimStatuses:
         """The claim of the API server; None if it is gone or cannot be read."""
         found = await self._claims.read(claim.reference)
         return None if isinstance(found, Failure) else found
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _is_deallocated(error: InvalidError) -> bool:

@@ -146,7 +146,7 @@ def _data(device: PreparedDevice) -> dict[str, Any]:
         "properties": {n: v for n, v in sorted(device.properties.items()) if is_variable(n, v)},
         "deviceNodes": [as_text(spec.container_path) for spec in device.device_specs],
         "mounts": [as_text(mount.container_path) for mount in device.mounts],
-        "withheld": device.withheld,
+        "withheld": as_text(device.withheld),
     }
     fields = {name: value for name, value in fields.items() if value}
     for name in _OPTIONAL:

@@ -35,10 +35,16 @@ class Upgrades(Generic[T]):
 
     async def found(self) -> T:
         """Probe for the first time. Call once, before `watch`."""
-        # The version is read first: an upgrade during the probe is noticed afterwards.
+        # The version is read before and after: an upgrade during the probe is noticed, and so are
+        # several API servers of which one told its version, and another was probed.
+        self._versions = ServerVersions(await self._version())
+        found = await self._probe()
+        self.read(await self._version())
+        return found
+
+    async def _version(self) -> str:
         server = await until_done(self._client.server, name="asking the API server for its version")
-        self._versions = ServerVersions(server.git_version)
-        return await self._probe()
+        return server.release
 
     def read(self, version: str) -> None:
         """Take a reading of the version, such as those of `keep_warm`."""

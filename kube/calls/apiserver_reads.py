@@ -52,10 +52,22 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Version of the API server, such as `v1.36.3`, and its clock to the second."""
+    """Version of the API server, such as `v1.36.3`, and its clock to the second.
+
+    emulated: the other minor version whose features it has (`--emulated-version`), such as `1.35`;
+        "" for none.
+    """
 
     git_version: str
     time: datetime
+    emulated: str = ""
+
+    @property
+    def release(self) -> str:
+        """A text that changes with the version, and with the version that it emulates."""
+        return (
+            f"{self.git_version} emulating {self.emulated}" if self.emulated else self.git_version
+        )
 
 
 class ApiReader(ABC):
@@ -116,8 +128,8 @@ class ApiReader(ABC):
         answer = await self._answer(read_requests.read("/version", READ_SECONDS))
         body = parsed(answer.body)
         try:
-            return Server(body["gitVersion"], moment_of(answer.headers["Date"]))
-        except (KeyError, ValueError) as error:
+            return Server(body["gitVersion"], moment_of(answer.headers["Date"]), _emulated(body))
+        except (AttributeError, KeyError, ValueError) as error:
             raise UnavailableError(f"not a version: {error!r}") from error
 
     async def serves(self, resource: Resource) -> bool:
@@ -189,6 +201,12 @@ class ApiReader(ABC):
 
     async def _call(self, request: Request) -> JsonObject:
         return parsed((await self._answer(request)).body)
+
+
+def _emulated(version: JsonObject) -> str:
+    minor = f"{version.get('emulationMajor')}.{version.get('emulationMinor')}"
+    is_other = version.get("emulationMinor") and not version["gitVersion"].startswith(f"v{minor}.")
+    return minor if is_other else ""
 
 
 def _not_served(resource: Resource, error: NotFoundError) -> NotFoundError:

@@ -39,7 +39,7 @@ async def keep_warm(client: ApiClient, on_version: Callable[[str], None] = _igno
 
     Args:
         client: The client whose connection is used.
-        on_version: Called with the API server's version each time, such as `v1.37.2`.
+        on_version: Called each time with the `release` of the API server.
     """
     while True:
         await asyncio.sleep(WARM_SECONDS * random.uniform(0.9, 1.0))
@@ -48,4 +48,4 @@ async def keep_warm(client: ApiClient, on_version: Callable[[str], None] = _igno
         except ApiError as error:
             logger.debug("no connection is kept warm: %s", error)
         else:
-            on_version(server.git_version)
+            on_version(server.release)

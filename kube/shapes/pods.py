@@ -105,6 +105,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
 
     phase: str | None = None
     pod_ip: str | None = msgspec.field(default=None, name="podIP")
+    nominated_node_name: str | None = None
     conditions: list[Condition] | None = None
     resource_claim_statuses: list[ClaimEntry] | None = None
     extended_resource_claim_status: ExtendedClaim | None = None

@@ -49,18 +49,19 @@ class DeviceTaintRule(msgspec.Struct, frozen=True):
         return self.taint.effect in REPELLING_EFFECTS
 
     @property
+    def selector(self) -> DeviceTaintSelector | None:
+        """What it selects; None for no device."""
+        return (self.spec or NO_SPEC).device_selector
+
+    @property
     def device(self) -> str | None:
         """The only device that it selects in each pool; None for all."""
-        return ((self.spec or NO_SPEC).device_selector or NO_SELECTOR).device
+        return (self.selector or NO_SELECTOR).device
 
     def selects_pool(self, driver: str, pool: str) -> bool:
         """Whether it may select devices of this pool."""
-        found = (self.spec or NO_SPEC).device_selector
+        found = self.selector
         return found is not None and found.driver in (None, driver) and found.pool in (None, pool)
-
-    def selects(self, driver: str, pool: str, device: str) -> bool:
-        """Whether it selects this device."""
-        return self.device in (None, device) and self.selects_pool(driver, pool)
 
     def __str__(self) -> str:
         """The taint as kubectl writes it, and the rule."""

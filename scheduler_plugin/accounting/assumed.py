@@ -89,17 +89,23 @@ class Tables:
         parts: What each claim's entry adds.
         until: When each assumed pod expires, in that order, since all are assumed equally long.
             Pods whose binding was requested do not expire.
+        soon: When some of these expire before that, in that order, see `RETRIED_TTL`.
     """
 
     entries: MutableMapping[ClaimUid, Entry] = field(default_factory=dict)
     parts: MutableMapping[ClaimUid, Part] = field(default_factory=dict)
     assumed: MutableMapping[PodUid, PodAssumption] = field(default_factory=dict)
     until: MutableMapping[PodUid, datetime] = field(default_factory=dict)
+    soon: MutableMapping[PodUid, datetime] = field(default_factory=dict)
 
     def trial(self) -> Tables:
         """A copy as overlays, with changes of its own."""
         return Tables(
-            Overlay(self.entries), Overlay(self.parts), Overlay(self.assumed), Overlay(self.until)
+            Overlay(self.entries),
+            Overlay(self.parts),
+            Overlay(self.assumed),
+            Overlay(self.until),
+            Overlay(self.soon),
         )
 
 

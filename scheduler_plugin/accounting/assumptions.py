@@ -12,7 +12,7 @@ them, and the tables below are never changed by them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -37,6 +37,15 @@ ASSUMED_TTL = timedelta(seconds=60)
 
 Once the binding was requested, it is assumed until the API shows its outcome, however long the
 watch is interrupted: the pod may be using its devices.
+"""
+
+RETRIED_TTL = timedelta(seconds=5)
+"""How long a pod is assumed that kube-scheduler tries once more with its PodGroup: longer than the
+calls for one group are apart.
+
+kube-scheduler asks for each pod of a group, and then gives all of them up if one fits nowhere. No
+event tells of that once their conditions say it: a group that is tried with each event of a busy
+cluster would keep its room for ever, and use none of it.
 """
 
 Subscriber = Callable[[Iterable[ClaimUid]], None]
@@ -127,12 +136,26 @@ class Assumptions(AssumptionsView):
         self._tables.assumed[pod] = replace(assumed, claims=tuple(both))
 
     def _expire_at(self, pod: PodUid, until: datetime) -> None:
-        self._tables.until.pop(pod, None)
+        self._forget_expiry(pod)
         self._tables.until[pod] = until
+
+    def _forget_expiry(self, pod: PodUid) -> None:
+        self._tables.until.pop(pod, None)
+        self._tables.soon.pop(pod, None)
+
+    def expire_soon(self, pod: PodUid, now: datetime) -> None:
+        """Assume a pod for `RETRIED_TTL` only, unless `found_node` or its Bind comes before."""
+        if pod in self._tables.until:
+            self._tables.soon.pop(pod, None)
+            self._tables.soon[pod] = now + RETRIED_TTL
+
+    def found_node(self, pod: PodUid) -> None:
+        """Note that kube-scheduler is about to bind the pod."""
+        self._tables.soon.pop(pod, None)
 
     def binding_requested(self, pod: PodUid) -> None:
         """Note that the pod's binding was requested: it is assumed until its outcome is known."""
-        self._tables.until.pop(pod, None)
+        self._forget_expiry(pod)
 
     def _set_requests(self, pod: PodUid, part: Part) -> None:
         assumed = self._tables.assumed[pod]
@@ -147,7 +170,7 @@ class Assumptions(AssumptionsView):
         assumed = self._tables.assumed.pop(pod, None)
         if assumed is None:
             return
-        self._tables.until.pop(pod, None)
+        self._forget_expiry(pod)
         self._add(assumed.requests, -1)
         for claim in assumed.claims:
             self._remove(pod, claim)
@@ -188,13 +211,10 @@ class Assumptions(AssumptionsView):
         A pod that would expire much later was assumed before the clock was set back, and is
         forgotten, too.
         """
-        expired = []
         self.backoffs.expire(now)
         self.group_backoffs.expire(now)
-        for pod, until in self._tables.until.items():
-            if now < until <= now + 2 * ASSUMED_TTL:
-                break
-            expired.append(pod)
+        tables = (self._tables.until, ASSUMED_TTL), (self._tables.soon, RETRIED_TTL)
+        expired = dict.fromkeys(pod for until, ttl in tables for pod in _expired(until, ttl, now))
         for pod in expired:
             self.forget(pod)
         return tuple(expired)
@@ -233,3 +253,11 @@ class Assumptions(AssumptionsView):
         """Move the sums of these queues from their old paths, the values, to their current ones."""
         self.usage.follow(paths)
         self.non_preemptible.follow(paths)
+
+
+def _expired(until: Mapping[PodUid, datetime], ttl: timedelta, now: datetime) -> Iterator[PodUid]:
+    """The pods that expired; all were entered for `ttl`, so the first of them expires first."""
+    for pod, end in until.items():
+        if now < end <= now + 2 * ttl:
+            return
+        yield pod

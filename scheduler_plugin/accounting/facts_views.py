@@ -197,17 +197,30 @@ class FactsView:
             return False
         return pod.namespace == claim.namespace and pod.scheduling_group in self._standing(claim)
 
+    def entry_to_come(self, claim: ClaimView, pod: PodView) -> str:
+        """UID of the entry by which kube-scheduler will reserve a claim for a pod.
+
+        It is that of the pod's PodGroup if the group lists the claim; "" if the claim is reserved
+        for the pod.
+        """
+        if self.is_reserved_for(claim, pod):
+            return ""
+        group = self.pod_queues.own_group(pod.namespace, pod.scheduling_group)
+        return group.uid if group is not None and group.lists(claim.name, pod) else pod.uid
+
     def reserving(self, claim: ClaimView) -> tuple[PodView, ...]:
         """The consumers of a claim, and after them the waiting pods of its PodGroups."""
         return (*self.consumers(claim), *self._waiting_members(claim))
 
     def groups_without_users(self, claim: ClaimView) -> tuple[GroupConsumer, ...]:
-        """The PodGroups that a claim is reserved for and no bound pod uses it through.
+        """The PodGroups that a claim is reserved for and no pod uses it through, or is about to.
 
-        Only names are compared: pods may run while their PodGroup was deleted, or created anew.
+        Only names are compared: pods may run while their PodGroup was deleted, or created anew. A
+        pod is nominated until it is bound: kube-scheduler may wait for minutes until its devices
+        and volumes are ready.
         """
         naming = self.pods_naming(claim) if claim.groups else ()
-        used = {pod.scheduling_group for pod in naming if pod.is_bound and not pod.ended}
+        used = {pod.scheduling_group for pod in naming if _keeps_group(pod)}
         return tuple(group for group in claim.groups if group.name not in used)
 
     def _waiting_members(self, claim: ClaimView) -> list[PodView]:
@@ -264,3 +277,7 @@ class FactsView:
         namespace = self.namespaces.get(pod.namespace)
         found = self.tree.get(queue)
         return found is not None and namespace is not None and found.admits(namespace.labels)
+
+
+def _keeps_group(pod: PodView) -> bool:
+    return (pod.is_bound and not pod.ended) or (pod.may_be_bound and bool(pod.nominated))

@@ -81,6 +81,12 @@ def owned_claims(pod: PodView, facts: FactsView) -> tuple[str, ...]:
     return tuple(claim.name for claim in _accounted_claims(pod, facts, owned=True))
 
 
+def owned_group_claims(pod: PodView, facts: FactsView) -> tuple[str, ...]:
+    """Names of those that are reserved for the pod's PodGroup, perhaps since another pod's Bind."""
+    owned = _accounted_claims(pod, facts, owned=True)
+    return tuple(claim.name for claim in owned if facts.is_reserved_for_group(claim, pod))
+
+
 def unowned_claims(pod: PodView, facts: FactsView) -> tuple[ClaimUid, ...]:
     """The accounted claims whose owner is to be written, in an order common to all pods."""
     return tuple(sorted(claim.uid for claim in _accounted_claims(pod, facts, owned=False)))

@@ -64,6 +64,8 @@ class World(Books, DecidingWorld):
         super().put_pod(pod)
         if before is not None and _failed_with_its_group(before, pod):
             self.assumptions.forget(pod.uid)
+        if pod.nominated and (before is None or before.nominated != pod.nominated):
+            self.assumptions.found_node(pod.uid)
 
     def put_claim(self, claim: ClaimView) -> None:
         before = self.facts.claim(claim.uid)

@@ -79,6 +79,7 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
             },
             "status": {
                 "phase": ALL,
+                "nominatedNodeName": ALL,
                 "conditions": [_CONDITION],
                 "resourceClaimStatuses": ALL,
                 "extendedResourceClaimStatus": {
@@ -140,7 +141,7 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
             "apiVersion": ALL,
             "metadata": {**identity, **queue},
             "spec": dict.fromkeys(
-                ("queue", "minMember", "schedulingPolicy", "disruptionMode"), ALL
+                ("queue", "minMember", "schedulingPolicy", "disruptionMode", "resourceClaims"), ALL
             ),
         },
         "priorityclasses": {"metadata": {"name": ALL}, "value": ALL, "globalDefault": ALL},

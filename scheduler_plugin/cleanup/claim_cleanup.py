@@ -60,6 +60,11 @@ class ClaimCleanup:
             return stale
         return _earlier(owner_exit(uid, self.world, now), stale)
 
+    def is_stale(self, cleared: ClaimCleared, now: datetime) -> bool:
+        """Whether all that is to be cleared is still stale."""
+        found = self._stale_claims.look(cleared.uid, now)
+        return isinstance(found, ClaimCleared) and found.covers(cleared)
+
     def is_due(self, eviction: EvictForeign, now: datetime) -> bool:
         """Whether the eviction is still due, with exactly these pods."""
         found = owner_exit(eviction.uid, self.world, now)

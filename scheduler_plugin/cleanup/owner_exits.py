@@ -15,6 +15,7 @@ is decided while a consumer, or its queue, is unknown: the consumer may belong t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
@@ -23,6 +24,7 @@ from typing import Self, TypeAlias
 from kube.shapes.times import read_time, timestamp
 from scheduler_plugin.accounting.queues.queues import EffectiveSharing
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.judging.gangs import active_members
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import ClaimUid, OnOwnerExit, PodUid, QueueName, SharingPolicy
 from scheduler_plugin.objects.pods import PodView, oldest
@@ -62,7 +64,7 @@ class PodToEvict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictForeign:
-    """The eviction of all foreign pods of a claim.
+    """The eviction of all foreign pods of a claim, and of the rest of some of their PodGroups.
 
     Attributes:
         why: The note of the Events on the pods and the claim.
@@ -109,7 +111,7 @@ def owner_exit(uid: ClaimUid, world: World, now: datetime) -> OwnerExit | None:
     # The exit time may be from an earlier allocation, before these pods arrived.
     arrived = read_time(min(pod.arrived_at for pod in foreign))
     return _eviction(
-        _Exit(claim, owner, foreign, max(exit_time, arrived or exit_time)), sharing, now
+        _Exit(claim, owner, foreign, max(exit_time, arrived or exit_time)), sharing, world, now
     )
 
 
@@ -146,7 +148,7 @@ def _foreign(claim: ClaimView, owner: QueueName, world: World) -> tuple[PodView,
 def _owner_uses(claim: ClaimView, owner: QueueName, world: World) -> bool:
     """Whether a pod of the owner uses the claim, or was admitted to it."""
     in_flight = (world.facts.pod(uid) for uid in world.assumptions.pods(claim.uid))
-    pods = chain(world.facts.consumers(claim), (pod for pod in in_flight if pod is not None))
+    pods = chain(world.facts.reserving(claim), (pod for pod in in_flight if pod is not None))
     return any(not pod.ended and world.facts.queue_of(pod) == owner for pod in pods)
 
 
@@ -189,14 +191,16 @@ def _exit_begins(found: _Exit, sharing: EffectiveSharing) -> OwnerExitTime:
     return _exit_time(found.claim, timestamp(found.since), sentence)
 
 
-def _eviction(found: _Exit, sharing: EffectiveSharing, now: datetime) -> OwnerExit | None:
+def _eviction(
+    found: _Exit, sharing: EffectiveSharing, world: World, now: datetime
+) -> OwnerExit | None:
     why_evict = _why_evict(found, sharing)
     if not why_evict:
         return None
     due = found.since + sharing.owner_exit_grace_period
     if now < due:
         return RequeueAt(due)
-    pods = tuple(PodToEvict.of(pod) for pod in found.foreign if not pod.deleting)
+    pods = tuple(pod for pod in found.foreign if not pod.deleting)
     if not pods:
         return None
     claim = found.claim
@@ -209,9 +213,25 @@ def _eviction(found: _Exit, sharing: EffectiveSharing, now: datetime) -> OwnerEx
         name=claim.name,
         uid=claim.uid,
         owner=found.owner,
-        pods=pods,
+        pods=tuple(map(PodToEvict.of, (*_rest_of_groups(pods, found.owner, world), *pods))),
         why=why,
     )
+
+
+def _rest_of_groups(pods: tuple[PodView, ...], owner: QueueName, world: World) -> Iterator[PodView]:
+    """The other running pods of PodGroups whose pods are disrupted together only.
+
+    They are evicted first: while the users are there, a set that was begun is continued.
+    """
+    seen = {pod.uid for pod in pods}
+    for pod in pods:
+        group = world.facts.group(pod.namespace, pod.group) if pod.group else None
+        members = active_members(pod, world.facts) if group and group.goes_whole else ()
+        for member in members:
+            is_foreign = world.facts.queue_of(member) != owner
+            if member.is_bound and is_foreign and member.uid not in seen:
+                seen.add(member.uid)
+                yield member
 
 
 def _why_evict(found: _Exit, sharing: EffectiveSharing) -> str:

@@ -19,18 +19,18 @@ Refused bindings and failed controllers cause more stale state:
 
     finished consumers         a claim is reserved for pods that ended, and kube-controller-manager
                                did not remove them: their entries are removed
-    a PodGroup without users   no bound pod of the group uses the claim any more, and
-                               kube-controller-manager keeps the entry until the group is deleted:
-                               the entry is removed
+    a PodGroup without users   no bound pod of the group uses the claim any more, none is nominated,
+                               and kube-controller-manager keeps the entry until the group is
+                               deleted: the entry is removed
     an unused allocation       no pod reserves the claim, and no decision about it is in flight: a
-                               pod could stay pending on it, or a queue pay for it. It is cleared
-                               without a grace period if one of its devices is held for another pod
+                               pod could stay pending on it, or a queue pay for it
     a lost queue               the label names a queue that does not exist. This is only reported: a
                                label changes only when the claim is deleted
 
 Stale state is cleared after a grace period, so that bindings in progress keep what they wrote and
-kube-controller-manager has time to act. Each process measures the grace period from the time at
-which it first observed the state.
+kube-controller-manager has time to act. An allocation that was taken back for another pod is
+cleared at once. Each process measures the grace period from the time at which it first observed
+the state.
 """
 
 from __future__ import annotations
@@ -134,6 +134,11 @@ class ClaimCleared:
     groups: tuple[GroupConsumer, ...] = ()
     deallocate: bool
 
+    def covers(self, other: ClaimCleared) -> bool:
+        """Whether it removes all that an earlier decision removes."""
+        has_all = set(self.gone) >= set(other.gone) and set(self.groups) >= set(other.groups)
+        return has_all and self.deallocate >= other.deallocate
+
 
 @dataclass(frozen=True, slots=True)
 class LostQueue:
@@ -179,6 +184,9 @@ class StaleClaims:
         if claim is None or found is None:
             self._since.pop(uid, None)
             return None
+        if found.is_in_flight:
+            # It ends well, and then the claim has users; or not, and then the grace goes on.
+            return None
         since = self._since[uid] = self._since_when(uid, found, now)
         grace = timedelta(0) if found.is_held else self._grace
         over = {stale for stale, moment in since.items() if moment + grace <= now}
@@ -207,6 +215,7 @@ class _StaleParts:
     groups: tuple[GroupConsumer, ...]
     is_all: bool
     is_held: bool
+    is_in_flight: bool
 
 
 def _stale_parts(claim: ClaimView, world: World) -> _StaleParts | None:
@@ -219,19 +228,33 @@ def _stale_parts(claim: ClaimView, world: World) -> _StaleParts | None:
     stale = len(finished) + len(groups)
     is_all = stale == claim.consumer_entries
     is_held = is_all and not finished and _is_held_for_others(claim, world)
-    if not (finished or groups or is_all) or (claim.uid in world.assumptions and not is_held):
+    if not (finished or groups or is_all):
         return None
     if not is_accounted(claim, facts.catalog) or _is_of_extended_resources(claim, facts):
         return None
-    return _StaleParts(finished, groups, is_all, is_held)
+    is_in_flight = _is_in_flight(claim, world, is_held=is_held)
+    return _StaleParts(finished, groups, is_all, is_held, is_in_flight)
+
+
+def _is_in_flight(claim: ClaimView, world: World, *, is_held: bool) -> bool:
+    """Whether a decision about the claim is in flight; Bind refuses what is held for another pod.
+
+    A pod whose binding was requested may run, and its PodGroup's reservation does not show it.
+    """
+    if not is_held:
+        return claim.uid in world.assumptions
+    return any(map(world.assumptions.awaits_binding, world.assumptions.pods(claim.uid)))
 
 
 def _is_held_for_others(claim: ClaimView, world: World) -> bool:
-    """Whether a device of the claim is held for a pod that does not name the claim."""
-    holds = world.assumptions.holds.of_devices()
-    held = {device: hold.pod for hold in holds for device, _ in hold.devices}
-    waits = [held[r.device_id] for r in claim.results or () if r.device_id in held]
-    return bool(set(waits) - {pod.uid for pod in world.facts.pods_naming(claim)})
+    """Whether the claim, or a device of it, is held for a pod that does not name it."""
+    devices = {result.device_id for result in claim.results or ()}
+    waits = {
+        hold.pod
+        for hold in world.assumptions.holds
+        if claim.uid in hold.awaits or any(device in devices for device, _ in hold.devices)
+    }
+    return bool(waits - {pod.uid for pod in world.facts.pods_naming(claim)})
 
 
 def _is_of_extended_resources(claim: ClaimView, facts: FactsView) -> bool:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from scheduler_plugin.accounting.freshness import awaits_claims, claims_to_read, owned_claims
+from scheduler_plugin.accounting.freshness import (
+    awaits_claims,
+    claims_to_read,
+    owned_claims,
+    owned_group_claims,
+)
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.messages import BindArguments
 from scheduler_plugin.extender.prometheus_calls import WATCH_LAG_SECONDS
@@ -73,14 +78,15 @@ class FreshReads:
             await self._cluster.refresh_claim(pod.namespace, pod.extended_claim)
         return facts.without_lost_claim(pod)
 
-    async def reread(self, pod: PodView) -> str:
+    async def reread(self, pod: PodView, *, is_first: bool) -> str:
         """Read again the claims that an earlier attempt used; returns why Bind must stop, or "".
 
         kube-scheduler removes the reservations of a failed attempt, and the next attempt may get
         other devices. The stores look up to date with the first attempt until the watch brings the
-        second.
+        second. An earlier attempt is that of any pod of the group for which a claim is reserved.
         """
-        names = owned_claims(pod, self._cluster.world.facts)
+        facts = self._cluster.world.facts
+        names = (owned_group_claims if is_first else owned_claims)(pod, facts)
         gone = [n for n in names if not await self._cluster.refresh_claim(pod.namespace, n)]
         return _unreserved(pod, gone) if gone else ""
 

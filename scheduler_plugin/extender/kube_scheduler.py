@@ -97,8 +97,11 @@ class Extender:
         found = self._verdict(view)
         if not isinstance(found, GangAdmitted):
             return found
+        world, now = self._cluster.world, self._clock()
         for pod, verdict in found.admitted:
-            assume(pod, verdict, self._cluster.world, self._clock())
+            assume(pod, verdict, world, now)
+            if pod.scheduling_group and self._binds.was_passed(pod.uid):
+                world.assumptions.expire_soon(pod.uid, now)
         self._binds.passed(view.uid)
         return Passed(self._held.kept_off(view))
 

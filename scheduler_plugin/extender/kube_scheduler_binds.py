@@ -87,6 +87,10 @@ class Binds:
         if len(self._passes) > MOST_PASSED:
             del self._passes[next(iter(self._passes))]
 
+    def was_passed(self, pod: PodUid) -> bool:
+        """Whether Filter passed a pod before, and it was not bound since."""
+        return pod in self._passes
+
     def why_not_tried(self, pod: PodView, now: datetime) -> str:
         """Why a pod is in backoff after failed bindings, as a sentence; "" if it is not.
 
@@ -135,7 +139,7 @@ class Binds:
         Each owner that this Bind wrote or may have written is added to `written`.
         """
         is_first = self._passes.get(pod.uid) == 1
-        if not is_first and (why := await self._reads.reread(pod)):
+        if why := await self._reads.reread(pod, is_first=is_first):
             return why
         await self._reads.await_namespace(pod)
         for _ in range(ATTEMPTS):

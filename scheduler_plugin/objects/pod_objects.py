@@ -88,6 +88,7 @@ def pod_view(obj: JsonObject | Pod, settings: AccountingSettings) -> PodView:
         is_mirror=MIRROR_ANNOTATION in annotations,
         group=intern(_group(spec, annotations, labels)),
         scheduling_group=intern(_scheduling_group(spec)),
+        nominated=_nominated(spec, status),
         non_preemptible=_non_preemptible(labels, priority, settings),
         node=node,
         ended=ended,
@@ -166,7 +167,22 @@ def pod_group_view(
         api_version=api_version,
         stale_grace=_stale_grace(spec.get("stalenessGracePeriod")),
         goes_whole=_goes_whole(spec.get("disruptionMode")),
+        claims=frozenset(_listed_claims(spec.get("resourceClaims"))),
     )
+
+
+def _listed_claims(listed: object) -> Iterator[PodClaim]:
+    """Entries of any other form are ignored: the definition of another vendor may have them."""
+    entries = listed if isinstance(listed, list) else []
+    for entry in (each for each in entries if isinstance(each, Mapping)):
+        keys = "name", "resourceClaimName", "resourceClaimTemplateName"
+        name, claim, template = (_text(entry.get(key)) for key in keys)
+        if claim or template:
+            yield PodClaim(name, claim, template)
+
+
+def _text(found: object) -> str:
+    return found if isinstance(found, str) else ""
 
 
 def _goes_whole(mode: object) -> bool:
@@ -199,6 +215,12 @@ def _group(spec: Spec, annotations: Mapping[str, str], labels: Mapping[str, str]
 
 def _scheduling_group(spec: Spec) -> str:
     return (spec.scheduling_group or NO_GROUP).pod_group_name or ""
+
+
+def _nominated(spec: Spec, status: Status) -> str:
+    """Only of pods of Kubernetes' own PodGroups: for any other a change of it would be work."""
+    is_of_group = bool(_scheduling_group(spec)) and not spec.node_name
+    return intern(status.nominated_node_name or "") if is_of_group else ""
 
 
 def _non_preemptible(

@@ -36,6 +36,11 @@ class PodClaim:
     is_needless: bool = False
 
     @property
+    def as_written(self) -> PodClaim:
+        """The entry without what its pod's status adds."""
+        return PodClaim(self.name, "" if self.template else self.claim, self.template)
+
+    @property
     def is_to_be_made(self) -> bool:
         """Whether a claim is still to be made of a template."""
         return bool(self.template) and not self.claim and not self.is_needless
@@ -54,6 +59,8 @@ class PodView:
         group: Name of its PodGroup in its namespace; "" for none.
         scheduling_group: The same, if `spec.schedulingGroup` names it: a PodGroup of Kubernetes'
             own API, for which claims may be reserved; "" otherwise.
+        nominated: The node that kube-scheduler is about to bind it to, or makes room on for it; ""
+            for none, and for a pod without `scheduling_group`.
         requests: Effective requests of extended resources, by name.
         extended_claim: The claim that kube-scheduler made for extended resources; "" for none.
             After a failed attempt the name remains, and the claim is deleted.
@@ -88,6 +95,7 @@ class PodView:
     queue: QueueName = NO_QUEUE
     group: str = ""
     scheduling_group: str = ""
+    nominated: str = ""
     non_preemptible: bool = False
     node: str = ""
     ended: bool = False
@@ -183,6 +191,8 @@ class PodGroupView:
         stale_grace: How long it may have fewer pods, `timedelta.max` for no limit; None for the
             default.
         goes_whole: Whether its pods are disrupted together only, however many would be left.
+        claims: The claims that it lists: kube-scheduler reserves them for it, for those of its pods
+            that name them in the same way.
     """
 
     namespace: str
@@ -193,6 +203,12 @@ class PodGroupView:
     api_version: str = ""
     stale_grace: timedelta | None = None
     goes_whole: bool = False
+    claims: frozenset[PodClaim] = frozenset()
+
+    def lists(self, claim: str, pod: PodView) -> bool:
+        """Whether a pod of the group uses this claim through the group."""
+        entries = (entry for entry in pod.claims if entry.claim == claim)
+        return any(entry.as_written in self.claims for entry in entries)
 
     @property
     def is_kubernetes_own(self) -> bool:

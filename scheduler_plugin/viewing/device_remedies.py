@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kube.words import number_of
+from kube.words import number_of, some_of
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.named_holders import MayName, named
 from scheduler_plugin.objects.amounts import ResourceKey
@@ -43,8 +43,10 @@ def _releases(
         what = named([(holder.namespace, holder.what) for holder in holders], may_name)
         yield f"Release {number_of(short.missing, 'device')} of: {what}."
     if counts.tainted:
-        tainted, rules = number_of(counts.tainted, "device"), " or ".join(counts.rules)
-        yield f"Delete the DeviceTaintRule {rules}, which taints {tainted}: see {LIST}."
+        rules, tainted = some_of(counts.rules), number_of(counts.tainted, "device")
+        one = len(counts.rules) == 1
+        which = f"Rule {rules}, which taints" if one else f"Rules {rules}, which taint"
+        yield f"Delete the DeviceTaint{which} {tainted}: see {LIST}."
     if counts.absent:
         absent = number_of(counts.absent, "absent device")
         wait = "Or wait" if holders else "Wait"

@@ -6,7 +6,7 @@ through the device plugin, as its `deviceUsage` says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +15,7 @@ from driver.api import (
     OFFLINE_SINCE,
     OFFLINE_TAINT,
 )
+from driver.shapes.instance_taints import TaintRuleIndex
 from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.claims import Claim
 from kube.shapes.metadata import NO_METADATA
@@ -131,13 +132,13 @@ def _claim_users(
 def _published(
     slices: Iterable[JsonObject],
     users: Mapping[DeviceId, list[DeviceUser]],
-    rules: Sequence[DeviceTaintRule],
+    rules: TaintRuleIndex,
 ) -> Iterator[DeviceRow]:
     """One row for each device, also if several slices list its nodes."""
     for key, device, nodes in _merged(slices):
         found = tuple(users.get(key, ()))
         configuration, instance = origin_of(device, key.driver)
-        state, detail = _state(device.taints or (), (r for r in rules if r.selects(*key)))
+        state, detail = _state(device.taints or (), rules.selecting(*key))
         yield DeviceRow(
             name=key.name,
             path="DRA",
@@ -226,7 +227,7 @@ def _of_instance(obj: JsonObject, with_slices: set[str], books: BooksView) -> De
     since = (metadata.annotations or {}).get(OFFLINE_SINCE, "")
     users = tuple(_slot_users(name, configuration, usage.values(), books))
     view = instance_view(found)
-    rules = (r for r in books.facts.catalog.taint_rules if view.slots_tainted_by(r))
+    rules = [rule for rule, _ in view.tainted_by(books.facts.catalog.taint_rules)]
     state, detail = _state((), rules)
     if not nodes:
         state, detail = OFFLINE, f"since {since}" if since else ""

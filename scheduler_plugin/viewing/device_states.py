@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from driver.api import ATTRIBUTE_INSTANCE, DRIVER_NAME, OFFLINE_TAINT
+from driver.shapes.instance_taints import TaintRuleIndex
 from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import InstanceView
@@ -54,7 +55,7 @@ class DeviceStates:
     """
 
     devices: OfferedDevices | None
-    rules: Sequence[DeviceTaintRule] = ()
+    rules: TaintRuleIndex = field(default_factory=TaintRuleIndex)
     _instances: set[str] = field(default_factory=set)
     _tainted: dict[str, PublishedDevice] = field(default_factory=dict)
     _is_published: bool = False
@@ -80,9 +81,9 @@ class DeviceStates:
 
     def of_instance(self, instance: InstanceView) -> DeviceState:
         """The state of a device of our driver."""
-        selected = [(rule, instance.slots_tainted_by(rule)) for rule in self.rules]
-        rules = [rule for rule, slots in selected if slots]
-        whole = [rule for rule, slots in selected if slots and len(slots) == instance.capacity]
+        selected = instance.tainted_by(self.rules)
+        rules = [rule for rule, _ in selected]
+        whole = [rule for rule, slots in selected if len(slots) == instance.capacity]
         return _tainted_by(rules, whole, self._unruled(instance))
 
     def _unruled(self, instance: InstanceView) -> DeviceState:
@@ -108,7 +109,7 @@ class DeviceStates:
 
     def of_other(self, device: DeviceId) -> DeviceState:
         """The state of another driver's device, which a slice offered once."""
-        rules = [rule for rule in self.rules if rule.selects(*device)]
+        rules = self.rules.selecting(*device)
         offer = self.devices.offer(device) if self.devices is not None else None
         if offer is not None:
             return _tainted_by(rules, rules, _state_of(offer.published))

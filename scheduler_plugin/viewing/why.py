@@ -247,7 +247,7 @@ def _absent_devices(world: WorldView, claim: ClaimView) -> str:
 def _tainted_devices(world: WorldView, claim: ClaimView) -> str:
     """The sentence about devices that a DeviceTaintRule selects, after a blank; "" for none."""
     rules = world.facts.catalog.taint_rules
-    found = [f"{d.name} by {r}" for d in claim.devices for r in rules if r.selects(*d)]
+    found = [f"{d.name} by {rule}" for d in claim.devices for rule in rules.selecting(*d)]
     return f" Tainted devices: {', '.join(found)}." if found else ""
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tests.chaos.objects import (
     OWNER_POD,
+    QUEUE,
     WORKLOADS,
     Object,
     Snapshot,
     annotation,
     claims_of,
     is_over,
+    label,
     queue_of,
     reserved_for,
     standing_groups,
@@ -33,7 +35,15 @@ def has_another_queue(pod: Object, queue: str, snapshot: Snapshot) -> bool:
             users = [pods[each] for each in others if each in pods]
             if any(_is_member(each, pod) and queue_of(each, snapshot) != queue for each in users):
                 return True
+            if _is_paid_by_another(claim, queue, snapshot):
+                return True
     return False
+
+
+def _is_paid_by_another(claim: Object, queue: str, snapshot: Snapshot) -> bool:
+    """Whether the queue of earlier pods pays until the group's reservation is removed."""
+    is_unused = not reserved_for(claim, snapshot)
+    return is_unused and bool(annotation(claim, OWNER_POD)) and label(claim, QUEUE) != queue
 
 
 def _is_member(other: Object, pod: Object) -> bool:

@@ -24,7 +24,7 @@ from local_cluster.image_release import ARCHITECTURES, Images, build_all, packag
 
 pytestmark = pytest.mark.e2e
 
-LARGEST_BYTES = 150_000_000
+LARGEST_BYTES = 160_000_000
 """Compressed, of both platforms."""
 
 LOADS = """
@@ -123,7 +123,7 @@ def test_each_compiled_part_for_the_other_platform_is_loaded(
     folders = [*tmp_path.glob("lib/*-linux-gnu*"), *tmp_path.glob("usr/lib/*-linux-gnu*")]
     done = subprocess.run(
         (
-            *Apt(cache_dir() / "apt", other).emulator(),
+            *Apt(cache_dir() / "apt", other, SOURCES.recipe.debian_suite).emulator(),
             str(loader),
             *("--library-path", ":".join(map(str, folders))),
             str(tmp_path / f"usr/bin/python{SOURCES.recipe.python}"),
@@ -135,6 +135,7 @@ def test_each_compiled_part_for_the_other_platform_is_loaded(
         check=False,
     )
 
+    assert done.returncode == 0, done.stderr
     processor, *loaded = done.stdout.splitlines()
-    assert (processor, done.returncode) == (image_debian.PROCESSORS[other], 0), done.stderr
+    assert processor == image_debian.PROCESSORS[other]
     assert {name.partition(".")[0] for name in loaded} > {"etree", "cygrpc", "loop", "_core"}

@@ -71,11 +71,16 @@ UNSEEN: Mapping[Right, str] = {
         "A namespace is read that its watch has not told of yet, which is seldom so."
     ),
     **{
-        Right(account, "watch", f"podgroups.{group}"): (
-            "Watched where they are served; of the three kinds stories serve KAI's."
+        Right(account, "watch", "podgroups.scheduling.x-k8s.io"): (
+            "Watched where they are served; no story serves the coscheduling plugin's."
         )
         for account in ("dashboard", "scheduler-plugin")
-        for group in ("scheduling.x-k8s.io", "scheduling.k8s.io")
+    },
+    **{
+        Right("dashboard", verb, "podgroups.scheduling.k8s.io"): (
+            "No story looks at the dashboard while Kubernetes' own PodGroups are served."
+        )
+        for verb in ("list", "watch")
     },
     Right("dashboard", "watch", "podgroups.scheduling.run.ai"): (
         "No story looks at the dashboard while KAI's PodGroups are served."

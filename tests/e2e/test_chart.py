@@ -62,6 +62,9 @@ WRONG: Mapping[str, Any] = {
     "/image": {"image": {"tags": "1"}},
     "/image/digest": {"image": {"digest": "sha256:short"}},
     "/scheduler/replicas": {"scheduler": {"replicas": "two"}},
+    "/scheduler/featureGates/GenericWorkload": {
+        "scheduler": {"featureGates": {"GenericWorkload": "on"}}
+    },
     "/driver/path": {"driver": {"path": "DRA"}},
     "/driver/node/instanceHashDigits": {"driver": {"node": {"instanceHashDigits": 7}}},
     "/driver/node/environment/denied/0": {"driver": {"node": {"environment": {"denied": ["A B"]}}}},
@@ -532,6 +535,25 @@ def test_values_reach_the_programs() -> None:
     policies = {o["metadata"]["name"] for o in objects if o["kind"].endswith("AdmissionPolicy")}
     assert policies - bound == {"moorage-allocations"}
     assert "moorage-podgroups" not in policies
+
+
+@pytest.mark.parametrize(
+    ("gates", "more"),
+    [
+        ({}, []),
+        (
+            {"GenericWorkload": True, "DRAWorkloadResourceClaims": True, "AllAlpha": False},
+            ["--feature-gates=AllAlpha=false,DRAWorkloadResourceClaims=true,GenericWorkload=true"],
+        ),
+    ],
+)
+def test_kube_scheduler_has_the_feature_gates_of_the_control_plane(
+    gates: Mapping[str, bool], more: list[str]
+) -> None:
+    objects = render({"scheduler": {"featureGates": gates}})
+
+    command = container(objects, "Deployment", "moorage-scheduler")["command"]
+    assert command == ["kube-scheduler", "--config=/etc/kubernetes/scheduler/config.yaml", *more]
 
 
 def test_other_vendors_devices_can_be_accounted() -> None:

@@ -64,6 +64,7 @@ PLUGIN = (
     | all_verbs(FOLLOW, "podgroups.scheduling.x-k8s.io", "podgroups.scheduling.k8s.io")
     | all_verbs(FOLLOW, "configurations.akri.sh", "instances.akri.sh")
     | all_verbs(FOLLOW, "deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io")
+    | all_verbs(FOLLOW, "devicetaintrules.resource.k8s.io")
     | all_verbs(("get", *FOLLOW), "pods")
     | all_verbs(FOLLOW, "nodes")
     | all_verbs(("get", *FOLLOW, "patch"), "resourceclaims.resource.k8s.io")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from driver.shapes.instance_taints import TaintRuleIndex
 from kube.shapes.reading import read_as
 from kube.shapes.taint_rules import DeviceTaintRule
 
@@ -32,13 +33,13 @@ class FollowedRules:
     """Rules that are followed; `have` has the watch bring others."""
 
     def __init__(self) -> None:
-        self.rules: tuple[DeviceTaintRule, ...] = ()
+        self.rules = TaintRuleIndex()
         self.settled = asyncio.Event()
         self.settled.set()
         self.on_changed: Callable[[], object] = lambda: None
 
     def have(self, *rules: DeviceTaintRule) -> None:
-        self.rules = rules
+        self.rules = TaintRuleIndex(rules)
         self.on_changed()
 
     async def run(self) -> NoReturn:

@@ -29,6 +29,11 @@ from scheduler_plugin.objects.queue_objects import parse_queue
 OWN_GROUP = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups"}
 """Of the entry of a PodGroup in `reservedFor`."""
 
+UNSCHEDULABLE = {
+    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+}
+"""The status of a pod that kube-scheduler tried in vain."""
+
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 

@@ -6,14 +6,16 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
+from driver.shapes.instance_taints import TaintRuleIndex
 from kube.calls.api import ApiClient, ApiError, ForbiddenError
 from kube.kinds import TAINT_RULES
 from kube.resources import Resource
 from kube.shapes.reading import read_as
 from kube.shapes.taint_rules import DeviceTaintRule
-from kube.stores.api import Store, WatchSettings
+from kube.stores.api import Change, Modified, Store, WatchSettings
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +24,9 @@ PROBE_SECONDS = 600.0
 
 RETRY_SECONDS = 2.0
 """How soon the API server is asked again after it did not answer."""
+
+LOST_SECONDS = 60.0
+"""How often it is checked that the watched version is served; an upgrade may end it."""
 
 
 class TaintRules:
@@ -36,36 +41,77 @@ class TaintRules:
         self.settled = asyncio.Event()
         self._client = client
         self._on_changed = on_changed
-        self._rules: tuple[DeviceTaintRule, ...] = ()
+        self._store: Store[DeviceTaintRule] | None = None
+        self._rules: TaintRuleIndex | None = None
 
     @property
-    def rules(self) -> tuple[DeviceTaintRule, ...]:
-        """The rules whose taint keeps users away, sorted by name."""
+    def rules(self) -> TaintRuleIndex:
+        """The rules whose taint keeps users away."""
+        if self._rules is None:
+            # Made when they are read: a list of thousands of rules brings one change each.
+            self._rules = TaintRuleIndex(rule for rule in self._store or () if rule.repels)
         return self._rules
 
     async def run(self) -> NoReturn:
         """Watch until cancelled."""
-        while (resource := await self._served()) is None:
+        absences = 0
+        while True:
+            if (resource := await self._served()) is not None:
+                absences = 0
+                await self._follow(resource)
+                continue
+            absences += 1
+            # One answer may be of the last of several API servers that is not upgraded.
+            if absences > 1 and self._store is not None:
+                self._take(None)
             self.settled.set()
             # Not all nodes at one moment.
             await asyncio.sleep(PROBE_SECONDS * random.uniform(0.5, 1.5))
+
+    async def _follow(self, resource: Resource) -> None:
+        """Watch until this version is not served; earlier rules hold until its rules are known."""
         store = Store(
             self._client,
             resource.select(),
             lambda obj: read_as(DeviceTaintRule, obj),
             settings=WatchSettings(shape=DeviceTaintRule),
         )
-        store.subscribe(lambda _: self._take(store))
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(store.run())
-            await store.synced.wait()
-            self.settled.set()
-        raise AssertionError("a store runs until it is cancelled")
+            parts = [tasks.create_task(part) for part in (store.run(), self._take_known(store))]
+            await self._until_lost(store, resource)
+            for part in parts:
+                part.cancel()
 
-    def _take(self, store: Store[DeviceTaintRule]) -> None:
-        repelling = (rule for rule in store if rule.repels)
-        self._rules = tuple(sorted(repelling, key=lambda rule: rule.name))
+    async def _take_known(self, store: Store[DeviceTaintRule]) -> None:
+        await store.synced.wait()
+        self._take(store)
+        store.subscribe(partial(self._follow_change, store))
+        self.settled.set()
+
+    def _follow_change(
+        self, store: Store[DeviceTaintRule], change: Change[DeviceTaintRule]
+    ) -> None:
+        # Kubernetes writes into the status of a rule while it evicts.
+        if not (isinstance(change, Modified) and change.old.spec == change.new.spec):
+            self._take(store)
+
+    def _take(self, store: Store[DeviceTaintRule] | None) -> None:
+        self._store, self._rules = store, None
         self._on_changed()
+
+    async def _until_lost(self, store: Store[DeviceTaintRule], resource: Resource) -> None:
+        while True:
+            await asyncio.sleep(LOST_SECONDS)
+            if store.stats.failures_in_a_row and not await self._still_serves(resource):
+                logger.warning("DeviceTaintRules of %s are gone", resource.api_version)
+                return
+
+    async def _still_serves(self, resource: Resource) -> bool:
+        """Whether the version is served; while the API server does not answer, it is."""
+        try:
+            return await self._client.serves(resource)
+        except ApiError:
+            return True
 
     async def _served(self) -> Resource | None:
         """The version of the kind to watch; None if no version is served, or the right is missing.

@@ -9,17 +9,16 @@ claims only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from driver.api import InstanceName, NodeName
 from driver.instances.slots.slots import InstanceSlots
-from driver.shapes.instance_taints import instance_pools, tainted_slots
-from kube.shapes.taint_rules import DeviceTaintRule
+from driver.shapes.instance_taints import TaintRuleIndex, instance_pools
 
 
 def with_withheld(
-    views: Mapping[InstanceName, InstanceSlots], rules: Sequence[DeviceTaintRule], node: NodeName
+    views: Mapping[InstanceName, InstanceSlots], rules: TaintRuleIndex, node: NodeName
 ) -> Mapping[InstanceName, InstanceSlots]:
     """The Instances with the slots that the rules taint on this node."""
     if not rules:
@@ -27,12 +26,10 @@ def with_withheld(
     return {name: _with_withheld(view, rules, node) for name, view in views.items()}
 
 
-def _with_withheld(
-    view: InstanceSlots, rules: Sequence[DeviceTaintRule], node: NodeName
-) -> InstanceSlots:
+def _with_withheld(view: InstanceSlots, rules: TaintRuleIndex, node: NodeName) -> InstanceSlots:
     pools = instance_pools(view.configuration, (node,), is_shared=view.shared)
     withheld: dict[int, str] = {}
-    for rule in rules:
-        for slot in tainted_slots(rule, view.name, pools, view.capacity):
+    for rule, slots in rules.tainting(view.name, pools, view.capacity):
+        for slot in slots:
             withheld.setdefault(slot, str(rule))
     return replace(view, withheld=withheld) if withheld else view

@@ -31,17 +31,19 @@ def health_problems(
 
 
 def problem_of(device: PreparedDevice, view: DevicesView) -> str:
-    """Why a prepared device is unhealthy; "" for a healthy one."""
-    instance = view.instance(device.allocated)
+    """Why a prepared device is unhealthy; "" for a healthy one, or while that is unknown.
+
+    A device may be reported and not be published yet: a driver that starts decides that later.
+    """
+    instance = view.instance(device.allocated) or view.where.find(device)
     if instance is None:
-        return _of_absent(device, view)
+        return "" if is_unknown(device, view) else OFFLINE
     if not instance.online:
         return OFFLINE
     return instance.degraded.message if instance.degraded else ""
 
 
-def _of_absent(device: PreparedDevice, view: DevicesView) -> str:
-    """The trouble of a device without Instance; "" while it is unknown whether it is absent."""
-    if view.where.is_unheard(device.configuration) and not device.withheld:
-        return ""
-    return OFFLINE
+def is_unknown(device: PreparedDevice, view: DevicesView) -> bool:
+    """Whether it is unknown whether a device is absent, since no handler has answered."""
+    is_unheard = view.where.is_unheard(device.configuration) and not device.withheld
+    return is_unheard and view.instance(device.allocated) is None and not view.where.find(device)

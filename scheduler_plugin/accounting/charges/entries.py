@@ -111,9 +111,13 @@ def claim_entry(claim: ClaimView, facts: FactsView) -> ClaimEntry | None:
 
 
 def _is_terminating(claim: ClaimView, facts: FactsView) -> bool:
-    """Whether each consumer is terminating, ended or deleted, so that the claim will be cleared."""
+    """Whether each consumer is terminating, ended or deleted, so that the claim will be cleared.
+
+    So it is if no pod uses it through its PodGroups.
+    """
     stays = (not (pod.ended or pod.deleting) for pod in facts.consumers(claim))
-    return bool(claim.reserved_for) and not claim.other_consumers and not any(stays)
+    is_reserved = bool(claim.reserved_for or claim.groups) and not claim.other_consumers
+    return is_reserved and not any(stays)
 
 
 def _users(claim: ClaimView, facts: FactsView) -> tuple[QueueName, ...]:

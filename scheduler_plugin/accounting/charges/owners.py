@@ -8,7 +8,8 @@
 
 A label that a user set at creation stays. A label that the binder wrote ends with the allocation:
 it is stale if the pod that it was written for is not a consumer, and no consumer has a node or may
-have one that is not visible yet (the label would count again once it is).
+have one that is not visible yet (the label would count again once it is). The reservation of a
+PodGroup keeps it: it keeps the devices, too, until `stale_claims` removes it.
 
 Policies forbid edits of the label, but an administrator can switch them off: an edited label
 counts, and is reported (`label_edits.LabelEdit`).
@@ -47,15 +48,9 @@ def is_stale(claim: ClaimView, facts: FactsView) -> bool:
     """Whether the label was written by the binder for an allocation that has ended."""
     if not claim.owner_pod or facts.settings.owner_lifetime is OwnerLifetime.CLAIM:
         return False
-    if claim.other_consumers or facts.is_reserved_for_uid(claim, claim.owner_pod):
+    if claim.owner_pod in claim.reserved_for or claim.groups or claim.other_consumers:
         return False
-    return not (runs(claim, facts) or _may_run(claim, facts))
-
-
-def _may_run(claim: ClaimView, facts: FactsView) -> bool:
-    """Whether the binding of a pod that the claim is reserved for may be about to be visible."""
-    uids = (*claim.reserved_for, *(pod.uid for pod in facts.reserving(claim)))
-    return any(map(facts.may_have_node, uids))
+    return not (runs(claim, facts) or any(map(facts.may_have_node, claim.reserved_for)))
 
 
 def runs(claim: ClaimView, facts: FactsView) -> bool:

@@ -53,8 +53,10 @@ class ClaimFull(Rule):
         most = case.world.facts.settings.max_consumers
         for use in case.claims:
             claim = use.claim
-            count = _entries(case, claim)
-            if count >= most and not case.world.facts.is_reserved_for(claim, case.pod):
+            own = case.world.facts.entry_to_come(claim, case.pod)
+            others = _other_entries(case, claim)
+            count = claim.consumer_entries + len(others)
+            if count >= most and own and own not in others:
                 yield f"{claim} has {count} consumers; a claim can have at most {most}."
 
     def why_satisfied(self, case: Case) -> str:
@@ -192,13 +194,14 @@ def _of_claims(case: Case, said: Callable[[ClaimView], str]) -> str:
     return "; ".join(said(use.claim) for use in case.claims) + "." if case.claims else "No claims."
 
 
-def _entries(case: Case, claim: ClaimView) -> int:
-    """The entries of `reservedFor`, and those that assumed pods will add."""
-    facts = case.world.facts
-    assumed = (uid for uid in case.world.assumptions.pods(claim.uid) if uid != case.pod.uid)
-    return claim.consumer_entries + sum(
-        not facts.is_reserved_for_uid(claim, uid) for uid in assumed
-    )
+def _other_entries(case: Case, claim: ClaimView) -> set[str]:
+    """UIDs of the entries that assumed pods will add; a PodGroup adds one for all its pods."""
+    facts, found = case.world.facts, set[str]()
+    for uid in case.world.assumptions.pods(claim.uid):
+        pod = facts.pod(uid)
+        if uid not in claim.reserved_for and uid != case.pod.uid:
+            found.add(facts.entry_to_come(claim, pod) if pod is not None else uid)
+    return found - {""}
 
 
 def _sharers(case: Case, claim: ClaimView) -> set[PodUid]:

@@ -8,7 +8,7 @@ from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.named_holders import MayName
 from scheduler_plugin.judging.rules.rule import Rule
 from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.names import Reason
+from scheduler_plugin.objects.names import NO_QUEUE, OwnerLifetime, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView
 
 
@@ -53,7 +53,7 @@ class PodGroupQueueMismatch(Rule):
     reason = Reason.POD_GROUP_QUEUE_MISMATCH
     meaning = (
         "The claim is reserved for the pod's PodGroup, and a pod of the group that has another"
-        " queue uses it: all pods of such a group must have one queue."
+        " queue uses it, or did so last: all pods of such a group must have one queue."
     )
 
     def refusals(self, case: Case) -> Iterator[str]:
@@ -62,6 +62,12 @@ class PodGroupQueueMismatch(Rule):
                 yield (
                     f"{use.claim} is reserved for {group_of(case.pod)}, and {other} of queue"
                     f' "{case.world.facts.queue_of(other)}" uses it; {case.pod} is of queue'
+                    f' "{case.queue}".'
+                )
+            elif former := _former_payer(use.claim, case):
+                yield (
+                    f'{use.claim} is reserved for {group_of(case.pod)}, and queue "{former}" pays'
+                    f" for it until the reservation is removed; {case.pod} is of queue"
                     f' "{case.queue}".'
                 )
 
@@ -76,7 +82,8 @@ class PodGroupQueueMismatch(Rule):
     def remedies(self, case: Case, may_name: MayName) -> Iterator[str]:
         yield (
             "All pods of a PodGroup that a claim is reserved for must have one queue: create the"
-            " pod again with the queue label of the others."
+            " pod again with the queue label of the others. A reservation that no pod uses is"
+            " removed after two minutes."
         )
 
 
@@ -89,6 +96,17 @@ def _of_another_queue(claim: ClaimView, case: Case) -> PodView | None:
     if (owner := facts.pod(claim.owner_pod)) is not None:
         pods.append(owner)
     return next((pod for pod in pods if _is_member_of_another_queue(pod, case)), None)
+
+
+def _former_payer(claim: ClaimView, case: Case) -> QueueName:
+    """The other queue that pays for a claim of the group without users; "" for none."""
+    facts = case.world.facts
+    if claim.reserved_for or claim.other_consumers or not claim.owner_pod:
+        return NO_QUEUE
+    is_for_ever = facts.settings.owner_lifetime is OwnerLifetime.CLAIM
+    if is_for_ever or not facts.is_reserved_for_group(claim, case.pod):
+        return NO_QUEUE
+    return claim.label if claim.label != case.queue else NO_QUEUE
 
 
 def _is_member_of_another_queue(pod: PodView, case: Case) -> bool:

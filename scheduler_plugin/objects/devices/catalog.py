@@ -22,6 +22,7 @@ from typing import TypeVar
 from cachetools import FIFOCache
 
 from driver.api import DRIVER_NAME, LOCAL_POOLS, SHARED_POOLS
+from driver.shapes.instance_taints import TaintRuleIndex
 from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
@@ -62,16 +63,24 @@ class Catalog:
         self._configurations_by_device: dict[DeviceId, dict[ResourceKey, int]] = {}
         # By driver and pool: how many slices there are.
         self._pools: dict[tuple[str, str], int] = {}
-        self.taint_rules: tuple[DeviceTaintRule, ...] = ()
-        """The rules whose taint keeps users away, sorted by name."""
+        self._taint_rules: dict[str, DeviceTaintRule] = {}
+        self._rule_index: TaintRuleIndex | None = None
+
+    @property
+    def taint_rules(self) -> TaintRuleIndex:
+        """The rules whose taint keeps users away."""
+        if self._rule_index is None:
+            self._rule_index = TaintRuleIndex(self._taint_rules.values())
+        return self._rule_index
 
     def put_taint_rule(self, rule: DeviceTaintRule) -> None:
         self.remove_taint_rule(rule.name)
         if rule.repels:
-            self.taint_rules = tuple(sorted((*self.taint_rules, rule), key=lambda one: one.name))
+            self._taint_rules[rule.name] = rule
 
     def remove_taint_rule(self, name: str) -> None:
-        self.taint_rules = tuple(rule for rule in self.taint_rules if rule.name != name)
+        self._taint_rules.pop(name, None)
+        self._rule_index = None
 
     def put_class(self, view: ClassView) -> None:
         self.remove_class(view.name)

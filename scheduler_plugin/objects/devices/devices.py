@@ -14,7 +14,7 @@ from driver.api import (
     DRIVER_NAME,
     OFFLINE_SINCE,
 )
-from driver.shapes.instance_taints import instance_pools, tainted_slots
+from driver.shapes.instance_taints import TaintRuleIndex, instance_pools
 from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.classes import NO_SPEC as NO_CLASS_SPEC
 from kube.shapes.classes import DeviceClass
@@ -112,10 +112,12 @@ class InstanceView:
     offline_since: str = ""
     is_shared: bool = False
 
-    def slots_tainted_by(self, rule: DeviceTaintRule) -> range:
-        """Its slots that a rule taints."""
+    def tainted_by(self, rules: TaintRuleIndex) -> list[tuple[DeviceTaintRule, range]]:
+        """The rules that taint slots of it, each with the slots."""
+        if not rules:
+            return []
         pools = instance_pools(self.configuration, self.nodes, is_shared=self.is_shared)
-        return tainted_slots(rule, self.name, pools, self.capacity)
+        return rules.tainting(self.name, pools, self.capacity)
 
 
 def class_view(obj: JsonObject) -> ClassView:

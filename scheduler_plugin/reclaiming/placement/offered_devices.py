@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from driver.shapes.instance_taints import TaintRuleIndex
 from kube.shapes.selection import Taint
 from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.claims import DeviceId
@@ -57,6 +58,7 @@ class OfferedDevices:
         self._shared: dict[DeviceId, None] = {}
         self._listed_whole: tuple[DeviceId, ...] | None = None
         self._rules: dict[str, DeviceTaintRule] = {}
+        self._rule_index: TaintRuleIndex | None = None
         # A cache by node: several decisions look at the same nodes.
         self._listed: dict[str, tuple[DeviceId, ...]] = {}
 
@@ -77,27 +79,41 @@ class OfferedDevices:
         return Offer(found, pool.is_complete, self._added(device)) if found is not None else None
 
     def put_rule(self, rule: DeviceTaintRule) -> None:
-        """Enter or replace a DeviceTaintRule, by its name."""
-        self._rules[rule.name] = rule
-        self._renew_pools()
+        """Enter or replace a DeviceTaintRule, by its name; its status taints nothing."""
+        before = self._rules.get(rule.name)
+        if before is None or before.spec != rule.spec:
+            self.delete_rule(rule.name)
+            self._rules[rule.name] = rule
+            self._renew_pools(rule)
 
     def delete_rule(self, name: str) -> None:
         """Remove a rule, if it is known."""
-        if self._rules.pop(name, None) is not None:
-            self._renew_pools()
+        if (before := self._rules.pop(name, None)) is not None:
+            self._renew_pools(before)
 
     def _added(self, device: DeviceId) -> tuple[Taint, ...]:
         """The taints that rules add to a device."""
         if not self._rules:
             return ()
-        return tuple(rule.taint for rule in self._rules.values() if rule.selects(*device))
+        if self._rule_index is None:
+            self._rule_index = TaintRuleIndex(self._rules.values())
+        return tuple(rule.taint for rule in self._rule_index.selecting(*device))
 
-    def _renew_pools(self) -> None:
-        """Make all pools new objects, since what was remembered of their devices may be wrong."""
-        for pools in self._pools.values():
-            for name, pool in pools.items():
-                pools[name] = replace(pool)
+    def _renew_pools(self, rule: DeviceTaintRule) -> None:
+        """Make the rule's pools new objects: what was remembered of their devices may be wrong."""
+        self._rule_index = None
+        selector = rule.selector
+        if selector is not None:
+            for driver in (selector.driver,) if selector.driver is not None else self._pools:
+                self._renew_pools_of(driver, selector.pool, selector.device)
         self.changes += 1
+
+    def _renew_pools_of(self, driver: str, pool: str | None, device: str | None) -> None:
+        pools = self._pools.get(driver, {})
+        for name in (pool,) if pool is not None else pools:
+            found = pools.get(name)
+            if found is not None and (device is None or device in found.devices):
+                pools[name] = replace(found)
 
     def on(self, node: str) -> Sequence[DeviceId]:
         """The devices that only this node can use; for `SEVERAL`, those that several nodes can."""

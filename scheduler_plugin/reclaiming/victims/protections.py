@@ -50,11 +50,11 @@ def _why_as_urgent(
 
 
 def _was_left_to_others(victim: Victim, preemptor: Preemptor, world: WorldView) -> bool:
-    """Whether the preemptor's queue owns a claim that no pod of it uses or is assumed to use."""
+    """Whether the preemptor's queue owns a claim that no pod of it uses, reserves or may bind."""
     if victim.claim is None or victim.owner != preemptor.queue:
         return False
-    uids = {*victim.claim.reserved_for, *world.assumptions.pods(victim.claim.uid)}
-    pods = [pod for uid in uids if (pod := world.facts.pod(uid)) is not None]
+    assumed = map(world.facts.pod, world.assumptions.pods(victim.claim.uid))
+    pods = [*world.facts.reserving(victim.claim), *(pod for pod in assumed if pod is not None)]
     own = (p for p in pods if world.facts.queue_of(p) == victim.owner)
     return all(pod.ended or pod.deleting for pod in own)
 

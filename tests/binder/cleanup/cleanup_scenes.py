@@ -51,9 +51,9 @@ class Scene:
         self.busy: set[ClaimUid] = set()
         self.events: list[Event] = []
         self.clock_ahead = timedelta(0)
-        binder = a_binder(self.server, fence, note_claim=self.noted)
+        self.binder = a_binder(self.server, fence, note_claim=self.noted)
         cleanup = ClaimCleanup(self.world)
-        self.controller = binder.claim_controller(cleanup, self.events.append, self.clock)
+        self.controller = self.binder.claim_controller(cleanup, self.events.append, self.clock)
         self.controller.is_busy = lambda uid: uid in self.busy
 
     def clock(self) -> datetime:

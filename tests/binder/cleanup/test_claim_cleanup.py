@@ -14,7 +14,9 @@ from binder.evictions.apiserver_evictions import EVICTED_SECONDS
 from kube.backoff import Backoff
 from kube.kinds import PODS
 from scheduler_plugin.cleanup.stale_claims import GRACE
+from scheduler_plugin.objects.api import BindFailed, Outcome
 from scheduler_plugin.objects.names import QueueName
+from tests.binder.builders import a_bind
 from tests.binder.cleanup.cleanup_scenes import Scene
 from tests.binder.virtual_time import in_virtual_time
 from tests.fakes.apiserver import Fault, Happening
@@ -423,6 +425,62 @@ async def test_a_group_without_users_leaves_the_claim_to_the_pods_beside_it() ->
     assert [consumer["name"] for consumer in status["reservedFor"]] == ["a"]
     assert "allocation" in status
     assert scene.told == [("LeftOverCleared", "cam")]
+
+
+def a_left_over_group() -> Scene:
+    """Pod a waits. For a claim that is reserved for its group, kube-scheduler writes nothing."""
+    scene = Scene(a_queue("a"), a_group())
+    scene.put_pod("a", group="train", node="")
+    scene.put_claim(queue="a", owner_pod="a", groups=["train"], **IN_USE)
+    return scene
+
+
+@in_virtual_time
+async def test_a_group_of_which_a_pod_was_admitted_meanwhile_is_left_alone() -> None:
+    scene = a_left_over_group()
+    pod = scene.world.facts.pod_named("default", "a")
+    assert pod is not None
+    async with scene.running():
+        await scene.until_idle()
+        scene.server.will(lambda: admit(scene.world, pod, now=scene.clock()))
+        await scene.later(seconds=GRACE.total_seconds())
+
+    assert scene.server.asked == ["GET cam"]
+
+
+@pytest.mark.parametrize("fault", [None, Fault.UNANSWERED, Fault.LOST])
+@in_virtual_time
+async def test_no_pod_is_bound_while_its_claim_may_be_cleared(fault: Fault | None) -> None:
+    scene = a_left_over_group()
+    scene.server.bound.clear()
+    bind = a_bind(scene.server, "a")
+    outcomes: list[Outcome] = []
+
+    async def bind_meanwhile(path: str) -> Happening:
+        if path.endswith("/status"):
+            scene.server.next_happening = bind_before_the_retry
+            outcomes.append(await scene.binder.bind(bind))
+            return fault
+        return None
+
+    async def bind_before_the_retry(_: str) -> Happening:
+        scene.server.next_happening = nothing_happens
+        if fault is not None:
+            outcomes.append(await scene.binder.bind(bind))
+        return None
+
+    async def nothing_happens(_: str) -> Happening:
+        return None
+
+    scene.server.next_happening = bind_meanwhile
+    async with scene.running():
+        await scene.until_idle()
+        await scene.later(seconds=GRACE.total_seconds())
+        await scene.until(lambda: scene.server.claim()["status"] == {})
+
+    why = "ResourceClaim default/cam is being released, since no pod used it."
+    assert outcomes == [BindFailed(why, is_certain=True)] * (1 if fault is None else 2)
+    assert scene.server.bound == []
 
 
 @in_virtual_time

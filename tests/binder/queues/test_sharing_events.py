@@ -124,6 +124,17 @@ async def test_of_others_nothing_is_told(reported: Reported, pod: PodView) -> No
 
 
 @in_virtual_time
+async def test_what_happens_while_the_renewal_of_the_lease_is_late_is_recorded_after_it(
+    reported: Reported,
+) -> None:
+    reported.fence.left = SETTINGS.write_seconds / 2
+    assert await reported.see(guest()) == []
+    reported.fence.left = float("inf")
+
+    assert await reported.after(2) == ["ClaimShared"]
+
+
+@in_virtual_time
 async def test_a_replica_that_does_not_lead_tells_nothing_and_the_next_change_does(
     reported: Reported,
 ) -> None:

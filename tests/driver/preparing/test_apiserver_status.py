@@ -10,13 +10,16 @@ from typing import Any, cast
 
 import pytest
 
+from driver.api import ConfigurationName
 from driver.devices import DeviceSpec
+from driver.instances.instances import Instance
 from driver.plumbing.disk_lock import ProcessLock
 from driver.preparing import apiserver_status
 from driver.preparing.apiserver_status import ClaimStatuses, Times
 from driver.preparing.files.prepared import PreparedClaim
 from driver.preparing.grants.disk_grants import Node
 from driver.preparing.kubelet_claims import KubeletClaims
+from driver.preparing.write_limits import MOST_WRITES
 from kube.calls.api import (
     ApiClient,
     ApiError,
@@ -60,6 +63,13 @@ class World:
     def start_again(self) -> None:
         """Another process, which remembers nothing of what was told."""
         self.statuses = ClaimStatuses(cast("ApiClient", self), NODE, self.claims, self.source)
+
+    def unheard(self) -> None:
+        """No handler has answered, and nothing is published of the device."""
+        self.source.known = dict(some_instances(an_instance("loop-bbbbbb")))
+        self.source.unheard = frozenset({ConfigurationName("loop")})
+        for listener in self.source.listeners:
+            listener()
 
     def see(self, path: str) -> None:
         specs = (DeviceSpec(path, path),)
@@ -265,3 +275,84 @@ async def test_a_change_of_other_devices_writes_nothing(world: World) -> None:
         await until(lambda: len(world.told()) > 2)
 
     assert "claim-1" not in world.told()[1:]
+
+
+async def test_a_claim_that_got_its_device_again_at_once_is_told_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kubernetes removed the entry with the first allocation, which was over within a moment."""
+    async with world.running():
+        await world.prepare()
+        await until(lambda: len(world.told()) == 1)
+        monkeypatch.setattr(apiserver_status, "TIMES", Times(settle=0.2))
+
+        await world.claims.unprepare([a_reference(1)])
+        await world.prepare()
+
+        await until(lambda: len(world.told()) == 2)
+
+
+def hot(degrees: int) -> Instance:
+    """A device whose handler reports a figure in its message."""
+    properties = {
+        "moorage.dev/health": "degraded",
+        "moorage.dev/health-message": f"it is at {degrees} degrees",
+    }
+    return an_instance(device_specs=(DeviceSpec("/dev/a", "/dev/a"),), properties=properties)
+
+
+async def test_a_device_whose_condition_flaps_is_told_seldom_and_at_last(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apiserver_status, "TIMES", Times(settle=0.0, window=3600.0))
+    async with world.running():
+        await world.prepare(1)
+        await world.prepare(2, "loop-bbbbbb")
+        await until(lambda: len(world.told()) == 2)
+        for degrees in range(20):
+            world.source.see(hot(degrees))
+            await asyncio.sleep(0.01)
+        assert world.told().count("claim-1") == MOST_WRITES
+
+        monkeypatch.setattr(apiserver_status, "TIMES", Times(settle=0.0, window=0.0))
+        world.source.see(an_instance("loop-bbbbbb", online=False))
+
+        await until(lambda: any("19 degrees" in each["message"] for each in world.conditions))
+        await until(lambda: world.told().count("claim-2") == 2)
+
+
+async def test_what_is_told_late_is_told_without_another_change(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apiserver_status, "TIMES", Times(settle=0.0, window=0.3))
+    async with world.running():
+        await world.prepare()
+        await until(lambda: len(world.told()) == 1)
+        for degrees in range(20):
+            world.source.see(hot(degrees))
+            await asyncio.sleep(0)
+
+        await until(lambda: "19 degrees" in world.conditions[-1]["message"])
+
+
+async def test_a_condition_stays_while_it_is_unknown_whether_the_device_is_there(
+    world: World,
+) -> None:
+    """A driver that restarts while a device is away, and its handler has not answered yet."""
+    async with world.running():
+        await world.prepare()
+        await until(lambda: len(world.conditions) == 1)
+        specs = (DeviceSpec("/dev/a", "/dev/a"),)
+        world.source.see(an_instance(device_specs=specs, online=False))
+        await until(lambda: len(world.conditions) == 2)
+
+        world.unheard()
+        await asyncio.sleep(0.05)
+        assert len(world.conditions) == 2
+
+    world.start_again()
+    async with world.running():
+        await world.prepare(2, "loop-bbbbbb")
+        await until(lambda: len(world.conditions) == 3)
+
+    assert world.told() == ["claim-1", "claim-1", "claim-2"]

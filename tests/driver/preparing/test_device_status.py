@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -166,3 +167,13 @@ def test_addresses_are_what_urls_and_properties_say(
     properties: dict[str, str], expected: dict[str, Any]
 ) -> None:
     assert network_data(properties) == expected
+
+
+def test_all_of_it_is_text_also_for_a_path_that_is_no_utf_8() -> None:
+    claim = prepared(WANTED)
+    (device,) = claim.devices
+    away = dataclasses.replace(device, withheld="is at /dev/\udcff", device_specs=())
+
+    (entry,) = applied(dataclasses.replace(claim, devices=(away,)))["status"]["devices"]
+
+    assert entry["data"]["withheld"] == "is at /dev/\N{REPLACEMENT CHARACTER}"

@@ -15,6 +15,7 @@ from tests.driver.builders import NODE
 from tests.driver.claim_builders import a_reference, an_instance, prepared, some_instances
 
 DEGRADED = {"moorage.dev/health": "degraded", "moorage.dev/health-message": "it is hot"}
+NO_UTF_8 = "On node node-a: the device is at /dev/\N{REPLACEMENT CHARACTER}."
 TAKEN = "is at /dev/a, as is device node-a/loop-bbbbbb of Configuration loop"
 
 
@@ -25,6 +26,7 @@ TAKEN = "is at /dev/a, as is device node-a/loop-bbbbbb of Configuration loop"
         ({"online": False}, "", ("False", "Offline", "On node node-a: the device is offline.")),
         ({"properties": DEGRADED}, "", ("False", "Degraded", "On node node-a: it is hot.")),
         ({}, TAKEN, ("False", "Withheld", f"On node node-a: the device {TAKEN}.")),
+        ({}, "is at /dev/\udcff", ("False", "Withheld", NO_UTF_8)),
     ],
 )
 def test_a_device_is_ready_if_containers_that_start_get_it(
@@ -47,3 +49,18 @@ def test_a_device_that_no_handler_has_answered_for_is_not_called_offline(
     view = DevicesView({}, DeviceLocator((), names))
 
     assert readiness(device, view, NODE).is_ready is is_ready
+
+
+def test_a_device_that_is_reported_and_not_yet_published_is_ready() -> None:
+    """A driver that starts knows what it published before by name, until it decides anew."""
+    (device,) = prepared(a_reference(1)).devices
+    view = DevicesView({}, DeviceLocator([an_instance()], frozenset()))
+
+    assert readiness(device, view, NODE).is_ready
+
+
+def test_a_device_that_is_reported_as_degraded_is_so_before_it_is_published() -> None:
+    (device,) = prepared(a_reference(1)).devices
+    view = DevicesView({}, DeviceLocator([an_instance(properties=DEGRADED)], frozenset()))
+
+    assert readiness(device, view, NODE).reason == "Degraded"

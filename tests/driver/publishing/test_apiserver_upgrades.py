@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from driver.publishing.apiserver_upgrades import Upgrades
-from driver.server_versions import READINGS, FeaturesChangedError
+from driver.server_versions import READINGS, UNSETTLED_READINGS, FeaturesChangedError
 from kube.calls.api import ApiClient
 from kube.calls.apiserver_reads import Server
 
@@ -93,6 +93,25 @@ async def test_a_server_that_is_upgraded_during_the_first_probe_is_probed_again(
     upgrades = Upgrades(cast("ApiClient", server), probe)
     watching = asyncio.create_task(upgrades.watch(await upgrades.found()))
     await server.upgrade(upgrades, NEW)
+
+    with pytest.raises(FeaturesChangedError):
+        await watching
+
+
+async def test_a_first_probe_of_another_server_than_the_one_that_told_its_version_is_repeated() -> (
+    None
+):
+    """Of two API servers behind one address, one is upgraded."""
+    server = FakeServer(version=NEW)
+
+    async def probe() -> frozenset[str]:
+        kept, server.version, server.keeps = server.keeps, OLD, frozenset({"slots", "taints"})
+        return kept
+
+    upgrades = Upgrades(cast("ApiClient", server), probe)
+    watching = asyncio.create_task(upgrades.watch(await upgrades.found()))
+    for _ in range(UNSETTLED_READINGS):
+        upgrades.read(NEW)
 
     with pytest.raises(FeaturesChangedError):
         await watching

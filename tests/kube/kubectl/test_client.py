@@ -149,6 +149,19 @@ async def test_version_and_clock_are_the_servers(client: KubectlClient, fake: Fa
     )
 
 
+@pytest.mark.parametrize(
+    ("emulated", "release"),
+    [("", "v1.37.2"), ("37", "v1.37.2"), ("36", "v1.37.2 emulating 1.36")],
+)
+async def test_a_server_that_emulates_an_earlier_version_has_another_release(
+    emulated: str, release: str, client: KubectlClient, fake: FakeScript
+) -> None:
+    fields = {"emulationMajor": "1", "emulationMinor": emulated} if emulated else {}
+    fake.will(says({"gitVersion": "v1.37.2", **fields}, Date="Sat, 21 Nov 2026 00:00:00 GMT"))
+
+    assert (await asked(client.server())).release == release
+
+
 async def test_a_server_that_answers_too_late_is_unavailable(
     client: KubectlClient, fake: FakeScript
 ) -> None:

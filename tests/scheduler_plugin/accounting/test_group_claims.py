@@ -16,14 +16,16 @@ from scheduler_plugin.accounting.charges.owners import (
 )
 from scheduler_plugin.accounting.freshness import claims_to_read
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.judging.verdicts import assume
+from scheduler_plugin.judging.verdicts import Admitted, assume, judge
 from scheduler_plugin.objects.claims import ClaimView, GroupConsumer
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName, Reason
-from scheduler_plugin.objects.pods import PodGroupView, PodView
+from scheduler_plugin.objects.pods import PodClaim, PodGroupView, PodView
 from scheduler_plugin.reclaiming.victims.effects import has_no_user_without
 from scheduler_plugin.reclaiming.victims.victims import Victim, held_by_claim
 from tests.scheduler_plugin.builders import (
     NOW,
+    UNSCHEDULABLE,
+    a_claim,
     a_group,
     a_pod,
     a_queue,
@@ -200,17 +202,53 @@ def test_the_owner_stands_from_its_writing_to_the_binding_and_after() -> None:
     assert labelled_owner(the_claim(world), world.facts) == VISION
     world.delete_pod(pod_uid("a"))
     assert usage(world, "vision") == amounts(onvif=1)
-    world.delete_pod(pod_uid("b"))
+
+
+def test_the_queue_pays_until_the_reservation_of_the_group_is_removed() -> None:
+    """Otherwise groups that end at once would keep devices at the cost of no queue."""
+    world = a_shared_world(bound("a"), reserved(queue="vision", owner_pod="a"))
+
+    world.delete_pod(pod_uid("a"))
+
+    entry = world.ledger.claim(CAM)
+    assert entry is not None
+    assert (usage(world, "vision"), entry.terminating) == (amounts(onvif=1), True)
+    put(world, a_claim("cam", queue="vision", owner_pod="a"))
     assert labelled_owner(the_claim(world), world.facts) is None
     assert usage(world, "vision") == amounts()
 
 
-def test_an_owner_that_was_never_bound_ends_with_its_pod() -> None:
+def test_a_running_group_that_was_deleted_is_charged_until_its_reservation_is_removed() -> None:
+    world = a_shared_world(bound("a"), reserved(queue="vision", owner_pod="a"))
+
+    world.delete_group("default", "train")
+
+    assert usage(world, "vision") == amounts(onvif=1)
+
+
+def test_an_owner_that_was_never_bound_stays_as_long_as_the_reservation() -> None:
     world = a_shared_world(a_member("a"), a_member("b"), reserved(queue="vision", owner_pod="a"))
 
     world.delete_pod(pod_uid("a"))
 
-    assert labelled_owner(the_claim(world), world.facts) is None
+    assert labelled_owner(the_claim(world), world.facts) == VISION
+    admit(world, a_member("b"))
+
+
+def test_no_pod_of_another_queue_uses_a_claim_at_the_cost_of_the_former_users() -> None:
+    waits = a_member("b", queue="robots")
+    world = a_shared_world(bound("a"), waits, reserved(queue="vision", owner_pod="a"))
+    world.delete_pod(pod_uid("a"))
+
+    found = refusal(world, waits)
+
+    assert found.reason is Reason.POD_GROUP_QUEUE_MISMATCH
+    assert found.sentence == (
+        'ResourceClaim default/cam is reserved for PodGroup default/train, and queue "vision" pays'
+        ' for it until the reservation is removed; Pod default/b is of queue "robots".'
+    )
+    put(world, a_claim("cam", queue="vision", owner_pod="a"))
+    assert [use.owner for use in admit(world, waits).claims] == [ROBOTS]
 
 
 def test_before_an_owner_is_written_the_oldest_waiting_member_decides_it() -> None:
@@ -263,6 +301,39 @@ def test_more_pods_than_a_status_holds_share_a_claim_of_a_group() -> None:
     put(world, alone, reserved(pods=[f"x{number}" for number in range(255)], queue="vision"))
     assert refusal(world, alone).reason is Reason.CLAIM_FULL
     admit(world, a_member("next"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "listed", "count"),
+    [
+        ({"resourceClaimName": "cam"}, ("cam", "cam", ""), 1),
+        ({"resourceClaimTemplateName": "cams"}, ("cam", "", "cams"), 1),
+        ({"resourceClaimName": "cam"}, ("another-name", "cam", ""), 300),
+        ({"resourceClaimName": "cam"}, ("cam", "", "cams"), 300),
+    ],
+)
+def test_a_group_that_comes_as_a_whole_adds_one_entry_if_it_lists_the_claim(
+    entry: dict[str, str], listed: tuple[str, str, str], count: int
+) -> None:
+    """Before it is reserved for the first time: no entry tells of the group yet."""
+    world = a_world(a_queue("vision", onvif=(9, 9)), a_group(claims=frozenset({PodClaim(*listed)})))
+    put(world, a_claim("cam"))
+    claims = [{"name": "cam", **entry}]
+    status = {"resourceClaimStatuses": [{"name": "cam", "resourceClaimName": "cam"}]}
+    pods = [a_member(f"p{n}", resource_claims=claims, status=status) for n in range(300)]
+    put(world, *pods)
+
+    admitted = 0
+    for pod in pods:
+        found = judge(pod, world.facts.claims_of(pod), world)
+        if isinstance(found, Admitted):
+            assume(pod, found, world, NOW)
+            admitted += 1
+
+    assert admitted == (300 if count == 1 else 256)
+    alone = a_pod("alone", queue="vision", claims=["cam"])
+    put(world, alone)
+    assert isinstance(judge(alone, world.facts.claims_of(alone), world), Admitted) is (count == 1)
 
 
 def test_a_class_limits_pods_and_not_entries() -> None:
@@ -355,11 +426,6 @@ def test_a_claim_without_an_owner_and_without_users_is_nobodys() -> None:
 
     assert entry is not None
     assert (entry.owner, entry.orphan) == (NO_QUEUE, False)
-
-
-UNSCHEDULABLE = {
-    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
-}
 
 
 @pytest.mark.parametrize(("group", "is_assumed"), [("train", False), ("", True)])

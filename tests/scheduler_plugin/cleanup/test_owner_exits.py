@@ -13,6 +13,7 @@ from scheduler_plugin.cleanup.owner_exits import EvictForeign, OwnerExitTime, Re
 from scheduler_plugin.objects.names import OWNER_LEFT_AT_ANNOTATION, QueueName
 from tests.scheduler_plugin.builders import (
     NOW,
+    a_group,
     a_pod,
     a_queue,
     a_world,
@@ -108,6 +109,25 @@ def test_all_foreign_pods_go_as_one_set_the_oldest_first() -> None:
     assert evicted(world) == ["c", "b", "d"]
 
 
+@pytest.mark.parametrize(
+    ("goes_whole", "gone"), [(True, ["d", "e", "b", "c"]), (False, ["b", "c"])]
+)
+def test_a_group_that_is_disrupted_together_goes_whole(goes_whole: bool, gone: list[str]) -> None:
+    """Those that use the claim go last: while they are there, what was begun is continued."""
+    b, c = foreign(group="train"), foreign("c", created="2026-11-21T11:00:00Z")
+    elsewhere = [foreign(name, claims=["own"], group="train") for name in ("d", "e")]
+    others = [
+        foreign("ended", claims=["own"], group="train", phase="Succeeded"),
+        foreign("waits", claims=["own"], group="train", node=""),
+        foreign("of-another", claims=["own"], group="another"),
+        foreign("owners", claims=["own"], group="train", queue="a"),
+    ]
+    group = a_group(goes_whole=goes_whole)
+    world = a_left_world(b, c, *elsewhere, *others, group, consumers=["b", "c"], **LEFT)
+
+    assert evicted(world) == gone
+
+
 def test_an_owners_pod_that_comes_back_ends_the_time_of_leaving() -> None:
     back = a_pod("a", queue="a", claims=["cam"])
     world = a_left_world(back, consumers=["b", "a"], **LEFT)
@@ -122,6 +142,15 @@ def test_an_owners_pod_that_was_admitted_counts() -> None:
 
     assert evicted(world) == []
     assert owner_exit(CLAIM, world, NOW) == left_at(None)
+
+
+def test_an_owners_pod_that_waits_counts_while_the_claim_is_reserved_for_its_group() -> None:
+    waits = a_pod("waits", queue="a", claims=["cam"], group="train")
+    world = a_left_world(waits, a_group(), groups=["train"])
+
+    assert owner_exit(CLAIM, world, NOW) is None
+    world.delete_pod(waits.uid)
+    assert isinstance(owner_exit(CLAIM, world, NOW), OwnerExitTime)
 
 
 def test_an_owners_pod_on_its_way_out_still_counts() -> None:

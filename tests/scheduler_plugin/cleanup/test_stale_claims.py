@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.cleanup.stale_claims import GRACE, ClaimCleared, StaleClaims, lost_queue
@@ -89,6 +91,26 @@ def test_an_allocation_that_a_decision_relies_on_is_left_alone() -> None:
     admit(world, pod, now=NOW + GRACE)
 
     assert stale_parts.look(CLAIM, NOW + GRACE) is None
+
+
+@pytest.mark.parametrize("groups", [["train"], []])
+def test_a_group_that_is_tried_in_vain_does_not_keep_an_allocation(groups: list[str]) -> None:
+    """kube-scheduler asks for each pod of a group, though another of them fits nowhere.
+
+    The allocation may be the reason: it keeps the group on nodes that have no room for it.
+    """
+    pod = member("a")
+    world = a_world(a_queue("a"), a_group(), pod, with_groups(groups=groups))
+    stale_parts = StaleClaims(world)
+    stale_parts.look(CLAIM, NOW)
+    for seconds in range(0, 150, 10):
+        now = NOW + timedelta(seconds=seconds)
+        admit(world, pod, now=now)
+        assert stale_parts.look(CLAIM, now) is None
+        world.assumptions.forget(pod.uid)
+        assert (stale_parts.look(CLAIM, now) == NOW + GRACE) is (now < NOW + GRACE)
+
+    assert isinstance(stale_parts.look(CLAIM, NOW + GRACE), ClaimCleared)
 
 
 def test_finished_pods_are_taken_out_of_a_claim() -> None:
@@ -239,6 +261,17 @@ def test_a_group_without_users_is_removed_after_a_grace_with_the_allocation() ->
     )
 
 
+def test_a_group_that_was_evicted_for_room_of_its_queue_is_removed_at_once() -> None:
+    """The pod that waits gets another device, but not before this claim is paid for no more."""
+    world = a_world(a_queue("a"), a_group(), with_groups())
+    none = amounts()
+    world.hold(Hold(pod_uid("w"), "Pod w", QueueName("a"), none, NO_CHARGES, awaits=(CLAIM,)))
+
+    found = StaleClaims(world).look(CLAIM, NOW)
+
+    assert found == replace(cleared(deallocate=True), groups=(TRAIN,))
+
+
 def test_a_group_that_uses_the_claim_again_has_its_grace_anew() -> None:
     world = a_world(a_queue("a"), a_group(), with_groups())
     stale_parts = StaleClaims(world)
@@ -292,6 +325,23 @@ def test_a_group_of_which_a_pod_is_being_bound_is_left_alone() -> None:
     assert stale_parts.look(CLAIM, NOW + GRACE) is None
 
 
+def test_a_group_of_which_a_pod_waits_for_its_devices_to_be_ready_is_left_alone() -> None:
+    """Binding conditions and volumes may take minutes, and its assumption has lapsed by then."""
+    named = member("a", status={"nominatedNodeName": "node-a"})
+    world = a_world(a_queue("a"), a_group(), named, with_groups())
+
+    assert after_the_grace(world) is None
+    put(world, member("a"))
+    assert after_the_grace(world) == replace(cleared(deallocate=True), groups=(TRAIN,))
+
+
+def test_a_nominated_pod_that_is_being_deleted_keeps_no_group() -> None:
+    named = member("a", status={"nominatedNodeName": "node-a"})
+    world = a_world(a_queue("a"), a_group(), replace(named, deleting=True), with_groups())
+
+    assert after_the_grace(world) == replace(cleared(deallocate=True), groups=(TRAIN,))
+
+
 def test_a_group_whose_device_is_held_is_removed_at_once() -> None:
     user = member("runs", node="node-a")
     world = a_world(a_queue("a"), a_group(), user, with_groups())
@@ -313,3 +363,9 @@ def test_a_group_whose_device_is_held_is_removed_at_once() -> None:
     world.delete_pod(user.uid)
 
     assert stale_parts.look(CLAIM, NOW) == replace(cleared(deallocate=True), groups=(TRAIN,))
+    other = member("a")
+    put(world, other)
+    admit(world, other)
+    assert stale_parts.look(CLAIM, NOW) == replace(cleared(deallocate=True), groups=(TRAIN,))
+    world.assumptions.binding_requested(other.uid)
+    assert stale_parts.look(CLAIM, NOW) is None

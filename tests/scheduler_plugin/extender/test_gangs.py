@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from scheduler_plugin.accounting.assumptions import ASSUMED_TTL, RETRIED_TTL
 from scheduler_plugin.extender.messages import Passed
 from scheduler_plugin.judging.verdicts import Refused
 from scheduler_plugin.objects.names import NO_QUEUE, QUOTA_GATE, QueueName, Reason
 from scheduler_plugin.objects.pods import PodGroupView
-from tests.scheduler_plugin.builders import a_claim, a_queue, amounts, put, usage
+from tests.scheduler_plugin.builders import (
+    UNSCHEDULABLE,
+    a_claim,
+    a_group,
+    a_queue,
+    amounts,
+    pod_uid,
+    put,
+    usage,
+)
 from tests.scheduler_plugin.extender.test_kube_scheduler import Scene
 
 GATES = {"schedulingGates": [{"name": QUOTA_GATE}]}
@@ -74,3 +86,72 @@ def test_too_few_are_refused_with_the_number() -> None:
     )
     a_member(scene, "g3")
     assert scene.extender.filter(first) == Passed()
+
+
+# Groups that kube-scheduler tries as a whole: no event tells that it tried one in vain once more.
+
+
+def a_scene_of_an_own_group(**fields: Any) -> tuple[Scene, list[dict[str, Any]], dict[str, Any]]:
+    """A group of two pods, and a pod of another group that fits only without them."""
+    scene = Scene()
+    put(scene.cluster.world, a_queue("vision", onvif=(0, 2)), a_group("g", min_member=2))
+    scene.cluster.store(*(a_claim(name) for name in ("g0", "g1", "other")))
+    pods = [scene.pod(f"g{n}", claims=[f"g{n}"], queue="vision", **fields) for n in range(2)]
+    return scene, pods, scene.pod("other", claims=["other"], queue="vision")
+
+
+@pytest.mark.parametrize("status", [{}, UNSCHEDULABLE])
+def test_a_group_that_is_tried_again_keeps_its_room_for_a_moment_only(
+    status: dict[str, Any],
+) -> None:
+    scene, pods, other = a_scene_of_an_own_group(group="g")
+    for pod in pods:
+        assert scene.extender.filter(pod) == Passed()
+    assert isinstance(scene.extender.filter(other), Refused)
+    for n in range(2):
+        scene.pod(f"g{n}", claims=[f"g{n}"], queue="vision", group="g", status=status)
+
+    for pod in pods:
+        assert scene.extender.filter(pod) == Passed()
+
+    assert isinstance(scene.extender.filter(other), Refused)
+    scene.now += RETRIED_TTL
+    assert scene.extender.filter(other) == Passed()
+    assert isinstance(scene.extender.filter(pods[0]), Refused)
+
+
+def test_a_group_that_found_its_nodes_keeps_its_room_until_it_is_bound() -> None:
+    scene, pods, other = a_scene_of_an_own_group(group="g")
+    for pod in pods * 2:
+        assert scene.extender.filter(pod) == Passed()
+
+    for n in range(2):
+        named = {"nominatedNodeName": "node-a"}
+        scene.pod(f"g{n}", claims=[f"g{n}"], queue="vision", group="g", status=named)
+
+    scene.now += ASSUMED_TTL - RETRIED_TTL / 2
+    assert isinstance(scene.extender.filter(other), Refused)
+    scene.now += RETRIED_TTL
+    assert scene.extender.filter(other) == Passed()
+
+
+def test_a_group_that_is_at_bind_keeps_its_room() -> None:
+    scene, pods, other = a_scene_of_an_own_group(group="g")
+    for pod in pods * 2:
+        scene.extender.filter(pod)
+
+    for n in range(2):
+        scene.cluster.world.assumptions.binding_requested(pod_uid(f"g{n}"))
+
+    scene.now += 2 * ASSUMED_TTL
+    assert isinstance(scene.extender.filter(other), Refused)
+
+
+def test_a_pod_that_is_tried_alone_keeps_its_room_for_a_minute_each_time() -> None:
+    """The extender is asked last: what is tried in vain does not come so far."""
+    scene, pods, other = a_scene_of_an_own_group()
+    for pod in pods * 2:
+        assert scene.extender.filter(pod) == Passed()
+
+    scene.now += ASSUMED_TTL - RETRIED_TTL
+    assert isinstance(scene.extender.filter(other), Refused)

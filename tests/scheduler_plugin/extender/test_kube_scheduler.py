@@ -440,6 +440,23 @@ async def test_a_first_attempt_reads_nothing(scene: Scene) -> None:
     assert scene.cluster.reads == []
 
 
+async def test_bind_reads_a_claim_that_another_pod_of_the_group_got_reserved(scene: Scene) -> None:
+    """The reservation is older than the pod: the group may have got other devices since."""
+    put(scene.cluster.world, a_group())
+    claim = an_allocated_claim("cam", groups=["train"], queue="vision", owner_pod="gone")
+    scene.cluster.store(claim)
+    body = scene.pod("a", claims=["cam"], queue="vision", group="train")
+    assert scene.extender.filter(body) == Passed()
+    scene.cluster.lags = True
+    two = (Result("req", "moorage.dev"), Result("req", "moorage.dev"))
+    scene.cluster.store(replace(claim, results=two))
+
+    why = await scene.bind("a")
+
+    assert why.startswith("OverLimit: ")
+    assert scene.cluster.reads == ["claim cam"]
+
+
 async def test_bind_without_a_reservation_is_refused(scene: Scene) -> None:
     scene.cluster.store(a_claim())
     scene.extender.filter(scene.pod("a", claims=["cam"], queue="vision"))

@@ -27,7 +27,7 @@ from scheduler_plugin.objects.claims import ClaimConstraint, GroupConsumer
 from scheduler_plugin.objects.devices.devices import InstanceView, instance_view
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, QueueName
 from scheduler_plugin.objects.pod_objects import namespace_view, pod_group_view, pod_view
-from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
+from scheduler_plugin.objects.pods import NamespaceView, PodClaim, PodGroupView, PodView
 from scheduler_plugin.objects.requests import whole
 from tests.scheduler_plugin.builders import (
     SETTINGS,
@@ -284,6 +284,24 @@ def test_pods_and_podgroups_are_told_apart_and_other_consumers_are_only_counted(
     assert claim.reserved_for == (pod_uid("a"), pod_uid("b"))
     assert claim.groups == (GroupConsumer("g", "1"),)
     assert (claim.other_consumers, claim.consumer_entries) == (3, 6)
+
+
+@pytest.mark.parametrize(
+    ("listed", "claims"),
+    [
+        ([{"name": "a", "resourceClaimName": "cam"}], {PodClaim("a", "cam")}),
+        ([{"name": "a", "resourceClaimTemplateName": "t"}], {PodClaim("a", template="t")}),
+        ([{"name": "a"}, {"name": "b", "resourceClaimName": ["x"]}, "odd", None], set()),
+        ("odd", set()),
+        (None, set()),
+    ],
+)
+def test_which_claims_a_group_lists(listed: object, claims: set[PodClaim]) -> None:
+    found = pod_group_view(
+        {"metadata": {"name": "g"}, "spec": {"resourceClaims": listed}}, SETTINGS
+    )
+
+    assert found.claims == claims
 
 
 def test_only_kubernetes_own_field_names_a_group_that_claims_may_be_reserved_for() -> None:

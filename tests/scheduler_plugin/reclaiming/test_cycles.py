@@ -16,6 +16,7 @@ from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED, ExcludedP
 from tests.scheduler_plugin.builders import (
     NOW,
     a_claim,
+    a_group,
     a_pod,
     a_queue,
     a_request,
@@ -129,6 +130,17 @@ def test_a_claim_that_its_owner_left_to_others_goes_for_a_pod_of_its_owner(
     world = a_full_world(claim, *users, waiting(), mine=(1, 1), robots=(0, 3))
 
     assert gone(served(world)) == [[] if owner_runs else ["foreign"]]
+
+
+def test_a_claim_is_not_left_to_others_while_a_group_of_its_owner_waits_for_it() -> None:
+    claim = an_allocated_claim("shared", "foreign", queue="mine", groups=["train"])
+    foreign = a_used_pod("foreign", "robots", "shared")
+    world = a_full_world(a_group(), claim, foreign, waiting(), mine=(1, 1), robots=(0, 3))
+    assert gone(served(world)) == [["foreign"]]
+
+    put(world, a_pod("member", queue="mine", claims=["shared"], group="train"))
+
+    assert gone(served(world)) == [[]]
 
 
 def two_keys(**queues: dict[str, Any]) -> World:

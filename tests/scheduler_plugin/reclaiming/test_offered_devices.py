@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from driver.api import DRIVER_NAME
+from kube.shapes.reading import read_as
 from kube.shapes.selection import Taint
+from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.reclaiming.placement.offered_devices import SEVERAL, OfferedDevices
 from scheduler_plugin.reclaiming.placement.offers import Offer
 from scheduler_plugin.reclaiming.placement.published_slices import (
     published_slice,
 )
-from tests.fakes.taint_rules import a_rule
+from tests.fakes.taint_rules import a_rule, a_rule_object
 from tests.left_overs import kept_in
 from tests.scheduler_plugin.reclaiming.devices_builders import a_device, a_slice_object
 
@@ -230,3 +232,34 @@ def test_a_rule_taints_the_devices_that_it_selects_until_it_is_deleted() -> None
     # What was remembered of the pool's devices counts no longer.
     assert next(table.pools(()))[1] is not ruled
     assert table.changes == before + 2
+
+
+def test_a_rule_changes_only_the_pools_that_it_selects() -> None:
+    """What was remembered of the others counts on: a cluster has thousands of pools."""
+    slices = [a_slice(f"s-{n}", a_device("a" * n), pool=a_pool(f"p-{n}", 1)) for n in (1, 2, 3)]
+    table = a_table(*slices)
+
+    def changed(*rules: DeviceTaintRule) -> set[str]:
+        before = dict(table.pools(()))
+        for each in rules:
+            table.put_rule(each)
+        return {key[1] for key, pool in table.pools(()) if pool is not before[key]}
+
+    assert changed(a_rule(pool="p-1")) == {"p-1"}
+    assert changed(a_rule(pool="p-1", driver="gpu.example.com")) == {"p-1"}, "it no longer has it"
+    assert changed(a_rule(pool="p-9")) == set()
+    assert changed(a_rule(device="aa")) == {"p-2"}
+    assert changed(a_rule(device="aaa", driver=DRIVER_NAME)) == {"p-2", "p-3"}
+    assert changed(a_rule()) == {"p-1", "p-2", "p-3"}
+
+
+def test_the_status_of_a_rule_changes_nothing() -> None:
+    """kube-controller-manager writes into it while it evicts."""
+    table = a_table(a_slice("s", a_device("a"), pool=a_pool("n", 1)))
+    table.put_rule(a_rule())
+    before = table.changes
+
+    evicting = {"conditions": [{"type": "EvictionInProgress", "status": "True"}]}
+    table.put_rule(read_as(DeviceTaintRule, {**a_rule_object(), "status": evicting}))
+
+    assert table.changes == before

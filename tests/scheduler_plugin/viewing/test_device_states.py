@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from driver.api import DRIVER_NAME
+from driver.shapes.instance_taints import TaintRuleIndex
 from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import DeviceId
@@ -40,7 +41,7 @@ def offered(*taints: dict[str, Any], name: str = NAME, **spec: Any) -> OfferedDe
 def state(
     instance: InstanceView, devices: OfferedDevices | None, *rules: DeviceTaintRule
 ) -> DeviceState:
-    shown = DeviceStates(devices, rules)
+    shown = DeviceStates(devices, TaintRuleIndex(rules))
     for _ in shown.steps():
         pass
     return shown.of_instance(instance)
@@ -146,6 +147,6 @@ def test_the_taints_of_slices_and_of_rules_are_both_told() -> None:
 
 def test_a_rule_taints_devices_of_other_drivers_too() -> None:
     devices = offered(driver="gpu.example.com", nodeName="n")
-    shown = DeviceStates(devices, [a_rule(driver="gpu.example.com")])
+    shown = DeviceStates(devices, TaintRuleIndex([a_rule(driver="gpu.example.com")]))
 
     assert shown.of_other(DeviceId("gpu.example.com", "onvif", NAME)).taints == (RULE,)

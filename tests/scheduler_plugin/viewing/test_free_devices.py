@@ -83,6 +83,18 @@ def test_a_device_that_a_rule_taints_is_not_free_and_the_rule_is_named() -> None
     assert remedy in found.remedies
 
 
+def test_of_many_rules_some_are_named() -> None:
+    world = with_cameras(cameras())
+    for name in "abcd":
+        world.put_taint_rule(a_rule(name, device=SECOND))
+
+    remedy = (
+        "Delete the DeviceTaintRules a, b, c and 1 more, which taint 1 device:"
+        " see kubectl moorage devices."
+    )
+    assert remedy in of_p(world).remedies
+
+
 def test_a_rule_that_taints_another_device_or_only_informs_changes_nothing() -> None:
     world = with_cameras(cameras())
     world.put_taint_rule(a_rule("informs", "None"))

@@ -53,6 +53,12 @@
 [{{ range $i, $one := . }}{{ if $i }}, {{ end }}'{{ $one }}'{{ end }}]
 {{- end }}
 
+{{- define "moorage.schedulerGates" -}}
+{{- $found := list -}}
+{{- range $name, $on := .Values.scheduler.featureGates }}{{ $found = append $found (printf "%s=%t" $name $on) }}{{ end -}}
+{{- with $found }}, "--feature-gates={{ join "," . }}"{{ end -}}
+{{- end }}
+
 {{/* Kinds of PodGroups are given as plural.version.group, or as plural.group. */}}
 {{- define "moorage.podGroups.groups" -}}
 {{- $found := list -}}

@@ -7,6 +7,7 @@ import pytest
 from driver.api import InstanceName
 from driver.device_plugin.slots.withheld_slots import with_withheld
 from driver.instances.slots.slots import InstanceSlots, by_name, full_sentence
+from driver.shapes.instance_taints import TaintRuleIndex
 from kube.shapes.taint_rules import DeviceTaintRule
 from tests.driver.slot_builders import CAMERA_1, CAMERA_2, NODE_A, NODE_B, some_slots, two_cameras
 from tests.fakes.taint_rules import a_rule
@@ -15,7 +16,7 @@ TAINT = "example.com/repair:NoSchedule (DeviceTaintRule repair)"
 
 
 def withheld(view: InstanceSlots, *rules: DeviceTaintRule) -> InstanceSlots:
-    return with_withheld({view.name: view}, rules, NODE_A)[view.name]
+    return with_withheld({view.name: view}, TaintRuleIndex(rules), NODE_A)[view.name]
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,9 @@ def withheld(view: InstanceSlots, *rules: DeviceTaintRule) -> InstanceSlots:
         ({"device": CAMERA_2}, True, (0, 1)),
         ({"device": f"{CAMERA_1}-1"}, True, (0,)),
         ({"device": f"{CAMERA_1}-7"}, True, (0, 1)),
+        ({"device": f"{CAMERA_1}-01"}, True, (0, 1)),
+        ({"device": f"{CAMERA_1}-1-1"}, True, (0, 1)),
+        ({"device": f"{CAMERA_1}-"}, True, (0, 1)),
         ({"pool": "shared/akri-onvif"}, True, ()),
         ({"pool": "node-a"}, True, (0, 1)),
         ({"pool": "shared/akri-onvif"}, False, (0, 1)),
@@ -46,8 +50,8 @@ def test_a_rule_selects_devices_by_the_names_that_they_have_in_slices(
 def test_without_a_rule_nothing_is_made_anew() -> None:
     views = by_name(two_cameras())
 
-    assert with_withheld(views, (), NODE_A) is views
-    changed = with_withheld(views, [a_rule(device=CAMERA_1)], NODE_A)
+    assert with_withheld(views, TaintRuleIndex(), NODE_A) is views
+    changed = with_withheld(views, TaintRuleIndex([a_rule(device=CAMERA_1)]), NODE_A)
     assert changed[InstanceName(CAMERA_2)] is views[InstanceName(CAMERA_2)]
 
 

@@ -17,6 +17,7 @@ from driver.api import (
     SHARED_LABEL_VALUE,
     Configuration,
     ConfigurationName,
+    DeviceName,
     InstanceName,
 )
 from driver.discovery.handlers import Handlers, HandlerSettings
@@ -29,6 +30,7 @@ from driver.instances.names import Collision
 from driver.instances.stored.objects import StoredInstance
 from driver.offer_paths import OfferPath
 from driver.plumbing.disk import Folder
+from driver.preparing.grants.health import problem_of
 from driver.publishing.apiserver_allocations import AllocationWatch
 from driver.publishing.apiserver_path import NodePath, TakenPath
 from driver.publishing.desired import local_pools
@@ -42,6 +44,7 @@ from kube.calls.api import ApiClient
 from kube.objects import ObjectKey
 from kube.stores.api import Deleted
 from tests.driver.builders import NODE, a_configuration_object, a_device
+from tests.driver.claim_builders import a_reference, a_result, prepared
 from tests.fakes.allocations import FakeAllocations
 from tests.fakes.slices import FakeSliceServer
 from tests.fakes.tasks import FakeTasks
@@ -166,6 +169,27 @@ async def test_where_devices_are_is_known_before_any_pass_and_without_the_api_se
     view = world.cluster.view
     assert view is not None
     assert view.where is where
+
+
+async def test_a_driver_that_starts_calls_no_device_offline_that_is_reported(
+    tmp_path: Path,
+) -> None:
+    """The pools are decided after the inventory, when claims are told already."""
+    before = World(tmp_path)
+    ((pool, name),) = await before.passes("one")
+    assert before.cluster.inventory is not None
+    known = {(str(NODE), DeviceName(name)): before.cluster.inventory.instances[0]}
+    (device,) = prepared(a_reference(1), a_result(name), instances=known).devices
+    world = World(tmp_path, before.server)
+    world.said.say("one")
+
+    await world.cluster.reconcile()
+
+    view = world.cluster.view
+    assert pool == NODE
+    assert view is not None
+    assert view.instance(device.allocated) is None, "its pool is not decided yet"
+    assert problem_of(device, view) == ""
 
 
 async def test_an_answer_that_comes_while_a_pass_is_worked_out_is_where_devices_are(

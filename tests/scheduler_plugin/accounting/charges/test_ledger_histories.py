@@ -177,10 +177,7 @@ def has_owner(claim: ClaimView, consumers: list[PodView], world: World) -> bool:
         return True
     if claim.owner_pod in claim.reserved_for and claim.owner_pod not in claim.group_users:
         return True
-    if any(stands is None for _, stands in plain_groups(claim, world)):
-        return True
-    members = [pod for pod in plain_members(claim, world) if pod.may_be_bound]
-    return claim.owner_pod in {pod.uid for pod in members} or any(pod.node for pod in consumers)
+    return bool(plain_groups(claim, world)) or any(pod.node for pod in consumers)
 
 
 def plain_key(name: ClassName, result: Result, world: World) -> ResourceKey | None:
