@@ -36,15 +36,17 @@ from kube.models import (
     flaws,
     rule,
 )
+from kube.shapes.quantities import thousandths
 from kube.shapes.times import parse_duration
-from scheduler_plugin.objects.amounts import LARGEST, NO_CEILING
-from scheduler_plugin.objects.requests import thousandths
 
 LONGEST_NAME = 63
 """The maximum length of a Queue's name, which is the value of a label."""
 
 Word = Literal["Allow", "Deny"]
 QueueName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=OBJECT_NAME)]
+NO_CEILING = -1
+LARGEST = 2**63 - 1
+
 LONGEST_SELECTOR = 10 * 1024
 """The maximum length of a CEL expression, as for those of DeviceClasses."""
 
@@ -54,6 +56,13 @@ def _number_or_quantity(value: Any) -> int | str:
         raise flaw("Input should be a whole number or a quantity.")
     return value
 
+
+Amount = Annotated[
+    int | str,
+    PlainValidator(_number_or_quantity),
+    WithJsonSchema(extensions(int_or_string=True)),
+]
+"""Devices as a whole number, or an amount of a measure as a quantity."""
 
 Ceiling = Annotated[
     int | str,
@@ -299,21 +308,21 @@ class QueueStatus(Model):
 
     observed_generation: Counter | None = None
     """The generation of the spec that the status is about."""
-    usage: dict[str, Counter] | None = None
+    usage: dict[str, Amount] | None = None
     """What the queue and its descendants are charged, by class. A claim counts once, however many
     pods use it."""
-    usage_non_preemptible: dict[str, Counter] | None = None
+    usage_non_preemptible: dict[str, Amount] | None = None
     """The part of the usage by pods that are not preemptible."""
-    requested: dict[str, Counter] | None = None
+    requested: dict[str, Amount] | None = None
     """The usage and what waiting pods ask for, together."""
-    share: dict[str, Counter] | None = None
+    share: dict[str, Amount] | None = None
     """The fair share of the queue and its descendants, up to what they ask for: quota first, then
     the rest by priority and overQuotaWeight. Only limits end it; the number of devices is not
     considered. It is some seconds old."""
-    reclaimable: dict[str, Counter] | None = None
+    reclaimable: dict[str, Amount] | None = None
     """The part of the usage that is beyond the quota and used by preemptible pods: what queues
     under their quota may reclaim."""
-    held: dict[str, Counter] | None = None
+    held: dict[str, Amount] | None = None
     """What is held for pending pods that others were evicted for, by class; absent if there is
     nothing."""
     claims: ClaimCounts | None = None

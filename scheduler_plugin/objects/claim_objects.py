@@ -20,6 +20,7 @@ from kube.shapes.claims import (
 )
 from kube.shapes.classes import Selector
 from kube.shapes.metadata import NO_METADATA, Metadata
+from kube.shapes.quantities import whole
 from kube.shapes.reading import JsonObject, UnreadableError, own_text, read_as
 from scheduler_plugin.objects.claims import (
     Alternative,
@@ -41,7 +42,7 @@ from scheduler_plugin.objects.names import (
     QueueName,
 )
 from scheduler_plugin.objects.node_selection import NodeTerms, selected_nodes
-from scheduler_plugin.objects.requests import read_quantity, whole
+from scheduler_plugin.objects.requests import read_quantity
 
 SLOTS = "slots"
 """The capacity of Moorage's devices that can be used concurrently."""

@@ -17,16 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 
+from kube.shapes.quantities import quantity_text
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
 
-PER_UNIT = 1000
-"""Amounts of a measure in one unit of it."""
-
 _MARK, _WHOLE, _MEASURED = "\0", "d", "m"
-_UNITS = (
-    *((f"{name}i", 1024**power) for power, name in enumerate("KMGTPE", start=1)),
-    *((name, 1000**power) for power, name in enumerate("kMGTPE", start=1)),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +114,3 @@ def amount_text(key: ResourceKey, amount: int) -> str:
 def ceiling_text(key: ResourceKey, ceiling: Ceiling) -> str:
     """A ceiling for people; `none` if it is unlimited."""
     return str(ceiling) if ceiling.most is None else amount_text(key, ceiling.most)
-
-
-def quantity_text(thousandths: int) -> str:
-    """An amount of at least 0 as a quantity of Kubernetes: the shortest text that is exact."""
-    units, rest = divmod(thousandths, PER_UNIT)
-    if rest:
-        return f"{thousandths}m"
-    exact = (f"{units // size}{suffix}" for suffix, size in _UNITS if units % size == 0)
-    return min((str(units), *exact), key=len) if units else "0"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from kube.shapes.quantities import thousandths
 from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.times import parse_duration
 from scheduler_plugin.objects.amounts import NO_CEILING, UNLIMITED, Ceiling, ResourceKey, ceiling
@@ -22,7 +23,6 @@ from scheduler_plugin.objects.names import (
     Share,
     SharingPolicy,
 )
-from scheduler_plugin.objects.requests import thousandths
 from scheduler_plugin.objects.selectors import selector_of
 from scheduler_plugin.shapes import (
     NO_COUNTER,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kube.shapes.quantities import quantity_text, thousandths
 from scheduler_plugin.objects.amounts import UNLIMITED, Ceiling, ResourceKey
 from scheduler_plugin.objects.measures import (
     Definition,
@@ -15,9 +16,7 @@ from scheduler_plugin.objects.measures import (
     amount_text,
     ceiling_text,
     is_measured,
-    quantity_text,
 )
-from scheduler_plugin.objects.requests import thousandths
 
 MEMORY = Definition(name="gpu-memory", driver="gpu.example.com", measure=Measure(capacity="memory"))
 H200 = Definition(name="h200", driver="gpu.example.com", selector="device.model == 'H200'")
