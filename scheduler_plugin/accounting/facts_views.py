@@ -212,15 +212,21 @@ class FactsView:
         """The consumers of a claim, and after them the waiting pods of its PodGroups."""
         return (*self.consumers(claim), *self._waiting_members(claim))
 
-    def groups_without_users(self, claim: ClaimView) -> tuple[GroupConsumer, ...]:
-        """The PodGroups that a claim is reserved for and no pod uses it through, or is about to.
+    def groups_without_users(
+        self, claim: ClaimView, *, or_nominated: bool = True
+    ) -> tuple[GroupConsumer, ...]:
+        """The PodGroups that a claim is reserved for and no pod uses it through.
 
-        Only names are compared: pods may run while their PodGroup was deleted, or created anew. A
-        pod is nominated until it is bound: kube-scheduler may wait for minutes until its devices
-        and volumes are ready.
+        Only names are compared: pods may run while their PodGroup was deleted, or created anew.
+
+        Args:
+            claim: The claim.
+            or_nominated: Whether nominated pods count as users. A pod is nominated until it is
+                bound: kube-scheduler may wait for minutes until devices and volumes are ready.
         """
         naming = self.pods_naming(claim) if claim.groups else ()
-        used = {pod.scheduling_group for pod in naming if _keeps_group(pod)}
+        users = (p for p in naming if _uses(p) or (or_nominated and _is_nominated(p)))
+        used = {pod.scheduling_group for pod in users}
         return tuple(group for group in claim.groups if group.name not in used)
 
     def _waiting_members(self, claim: ClaimView) -> list[PodView]:
@@ -279,5 +285,9 @@ class FactsView:
         return found is not None and namespace is not None and found.admits(namespace.labels)
 
 
-def _keeps_group(pod: PodView) -> bool:
-    return (pod.is_bound and not pod.ended) or (pod.may_be_bound and bool(pod.nominated))
+def _uses(pod: PodView) -> bool:
+    return pod.is_bound and not pod.ended
+
+
+def _is_nominated(pod: PodView) -> bool:
+    return pod.may_be_bound and bool(pod.nominated)

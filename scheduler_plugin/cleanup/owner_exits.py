@@ -221,15 +221,16 @@ def _eviction(
 def _rest_of_groups(pods: tuple[PodView, ...], owner: QueueName, world: World) -> Iterator[PodView]:
     """The other running pods of PodGroups whose pods are disrupted together only.
 
-    They are evicted first: while the users are there, a set that was begun is continued.
+    They are evicted first: while the users are there, a set that was begun is continued. Pods of
+    the owner are never evicted, and none that is not preemptible goes because of others.
     """
     seen = {pod.uid for pod in pods}
     for pod in pods:
         group = world.facts.group(pod.namespace, pod.group) if pod.group else None
         members = active_members(pod, world.facts) if group and group.goes_whole else ()
         for member in members:
-            is_foreign = world.facts.queue_of(member) != owner
-            if member.is_bound and is_foreign and member.uid not in seen:
+            may_go = not member.non_preemptible and world.facts.queue_of(member) != owner
+            if member.is_bound and may_go and member.uid not in seen:
                 seen.add(member.uid)
                 yield member
 

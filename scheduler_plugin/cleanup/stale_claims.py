@@ -224,7 +224,9 @@ def _stale_parts(claim: ClaimView, world: World) -> _StaleParts | None:
         return None
     facts = world.facts
     finished = tuple(pod.uid for pod in facts.consumers(claim) if pod.ended)
-    groups = facts.groups_without_users(claim)
+    # Bind refuses a nominated pod that would get what is held for another.
+    is_taken_back = bool(claim.groups) and _is_held_for_others(claim, world)
+    groups = facts.groups_without_users(claim, or_nominated=not is_taken_back)
     stale = len(finished) + len(groups)
     is_all = stale == claim.consumer_entries
     is_held = is_all and not finished and _is_held_for_others(claim, world)

@@ -21,14 +21,17 @@ def chaos_cluster(
     settings = ClusterSettings(
         work_dir=work_dir, kubernetes=kubernetes, own_networks=True, parts=installation.PARTS
     )
+    options: tuple[str, ...] = ()
     if kubernetes in HAVE_WORKLOADS:
         served = {WORKLOADS_VERSION: "true"}
         settings = replace(settings, feature_gates=WORKLOAD_GATES, runtime_config=served)
+        # Without them the chart's kube-scheduler reserves the claim for each pod.
+        options = tuple(f"--set=scheduler.featureGates.{gate}=true" for gate in WORKLOAD_GATES)
     cluster = Cluster.up(settings)
     try:
         small_disks(cluster)
         cluster.apply(POD_GROUPS)
-        release.install_release(cluster)
+        release.install_release(cluster, *options)
         yield cluster
     finally:
         cluster.down(purge=True)

@@ -52,12 +52,8 @@ class ClaimFull(Rule):
     def refusals(self, case: Case) -> Iterator[str]:
         most = case.world.facts.settings.max_consumers
         for use in case.claims:
-            claim = use.claim
-            own = case.world.facts.entry_to_come(claim, case.pod)
-            others = _other_entries(case, claim)
-            count = claim.consumer_entries + len(others)
-            if count >= most and own and own not in others:
-                yield f"{claim} has {count} consumers; a claim can have at most {most}."
+            if (count := _other_entries(case, use.claim)) >= most:
+                yield f"{use.claim} has {count} consumers; a claim can have at most {most}."
 
     def why_satisfied(self, case: Case) -> str:
         most = case.world.facts.settings.max_consumers
@@ -194,14 +190,22 @@ def _of_claims(case: Case, said: Callable[[ClaimView], str]) -> str:
     return "; ".join(said(use.claim) for use in case.claims) + "." if case.claims else "No claims."
 
 
-def _other_entries(case: Case, claim: ClaimView) -> set[str]:
-    """UIDs of the entries that assumed pods will add; a PodGroup adds one for all its pods."""
+def _other_entries(case: Case, claim: ClaimView) -> int:
+    """The entries of `reservedFor` before the pod's, assumed pods included; 0 if it adds none.
+
+    A PodGroup has one for all its pods.
+    """
     facts, found = case.world.facts, set[str]()
+    own = facts.entry_to_come(claim, case.pod)
+    if not own:
+        return 0
     for uid in case.world.assumptions.pods(claim.uid):
         pod = facts.pod(uid)
-        if uid not in claim.reserved_for and uid != case.pod.uid:
-            found.add(facts.entry_to_come(claim, pod) if pod is not None else uid)
-    return found - {""}
+        entry = facts.entry_to_come(claim, pod) if pod is not None else uid
+        if entry == own and uid != case.pod.uid:
+            return 0
+        found.add(entry)
+    return claim.consumer_entries + len(found - {"", own, *claim.reserved_for})
 
 
 def _sharers(case: Case, claim: ClaimView) -> set[PodUid]:

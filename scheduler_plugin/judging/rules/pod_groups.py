@@ -99,9 +99,9 @@ def _of_another_queue(claim: ClaimView, case: Case) -> PodView | None:
 
 
 def _former_payer(claim: ClaimView, case: Case) -> QueueName:
-    """The other queue that pays for a claim of the group without users; "" for none."""
+    """The other queue that pays for a claim of the group alone, without users; "" for none."""
     facts = case.world.facts
-    if claim.reserved_for or claim.other_consumers or not claim.owner_pod:
+    if claim.consumer_entries > 1 or claim.reserved_for or not claim.owner_pod:
         return NO_QUEUE
     is_for_ever = facts.settings.owner_lifetime is OwnerLifetime.CLAIM
     if is_for_ever or not facts.is_reserved_for_group(claim, case.pod):

@@ -361,6 +361,17 @@ def test_the_users_of_a_group_go_as_one_set_where_the_claim_is_taken_back() -> N
 # Whose claim it is.
 
 
+def test_a_group_shares_what_is_reserved_for_another_group_also_while_that_has_no_pod() -> None:
+    waits = a_member("b", queue="robots", group="other")
+    world = a_shared_world(bound("a"), a_group("other"), waits)
+    put(world, reserved(queue="vision", owner_pod="a", groups=["train", "other"]))
+    world.delete_pod(pod_uid("a"))
+
+    assert [use.owner for use in admit(world, waits).claims] == [VISION]
+    put(world, a_queue("vision", onvif=(9, 9), claimSharing={"policy": "Deny"}))
+    assert refusal(world, waits).reason is Reason.CLAIM_SHARING_DENIED
+
+
 def test_members_of_another_queue_are_refused_once_a_member_uses_the_claim() -> None:
     world = a_shared_world(bound("a"), reserved(queue="vision", owner_pod="a"))
     other = a_member("b", queue="robots")

@@ -121,6 +121,7 @@ def test_a_group_that_is_disrupted_together_goes_whole(goes_whole: bool, gone: l
         foreign("waits", claims=["own"], group="train", node=""),
         foreign("of-another", claims=["own"], group="another"),
         foreign("owners", claims=["own"], group="train", queue="a"),
+        foreign("stays", claims=["own"], group="train", non_preemptible=True),
     ]
     group = a_group(goes_whole=goes_whole)
     world = a_left_world(b, c, *elsewhere, *others, group, consumers=["b", "c"], **LEFT)

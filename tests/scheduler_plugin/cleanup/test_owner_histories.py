@@ -339,9 +339,12 @@ class Owners(RuleBasedStateMachine):
         """Only what was allocated in use without an owner: never between PreBind and Bind."""
         assert claim.is_allocated
         assert not claim.label
-        with_queue = [p for p in self.running(claim) if self.world.facts.queue_of(p)]
-        waiting = [p for p in self.world.facts.consumers(claim) if not p.is_bound and p.queue]
-        assert pod == oldest([*with_queue, *(p for p in waiting if not p.ended)])[0].uid
+        decided = self.world.facts.pod(pod)
+        # A pod that ended since the decision leaves the claim's version as it was.
+        if decided is not None and not decided.ended:
+            with_queue = [p for p in self.running(claim) if self.world.facts.queue_of(p)]
+            waiting = [p for p in self.world.facts.consumers(claim) if not p.is_bound and p.queue]
+            assert pod == oldest([*with_queue, *(p for p in waiting if not p.ended)])[0].uid
         self.write_owner(claim, queue, pod)
 
     def clear(self, claim: ClaimView, decision: ClaimCleared) -> None:

@@ -272,6 +272,18 @@ def test_a_group_that_was_evicted_for_room_of_its_queue_is_removed_at_once() -> 
     assert found == replace(cleared(deallocate=True), groups=(TRAIN,))
 
 
+def test_a_nominated_pod_does_not_keep_a_claim_that_was_taken_back() -> None:
+    """Bind refuses it: its devices are held for another pod."""
+    named = member("a", status={"nominatedNodeName": "node-a"})
+    world = a_world(a_queue("a"), a_group(), named, with_groups())
+    none = amounts()
+    world.hold(Hold(pod_uid("w"), "Pod w", QueueName("a"), none, NO_CHARGES, awaits=(CLAIM,)))
+
+    found = StaleClaims(world).look(CLAIM, NOW)
+
+    assert found == replace(cleared(deallocate=True), groups=(TRAIN,))
+
+
 def test_a_group_that_uses_the_claim_again_has_its_grace_anew() -> None:
     world = a_world(a_queue("a"), a_group(), with_groups())
     stale_parts = StaleClaims(world)
