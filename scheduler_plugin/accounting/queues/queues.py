@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.devices.definitions import Definitions
 from scheduler_plugin.objects.names import (
     NAMESPACE_NAME_LABEL,
     ClaimSharing,
@@ -64,6 +65,7 @@ class QueueTree:
     def __init__(self) -> None:
         self._queues: dict[QueueName, Queue] = {}
         self._children: Index[QueueName, QueueName] = {}
+        self.definitions = Definitions()
         self._listed: dict[ResourceKey, int] = {}
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._guaranteed: dict[tuple[QueueName, ResourceKey], int | None] = {}
@@ -101,8 +103,10 @@ class QueueTree:
     def _link(self, queue: Queue, sign: int) -> None:
         if queue.parent:
             enter(self._children, [queue.parent], queue.name, sign)
-        for key in queue.shares:
+        for key, share in queue.shares.items():
             count(self._listed, key, sign)
+            if share.definition is not None:
+                self.definitions.add(share.definition, sign)
 
     def lists(self, key: ResourceKey) -> bool:
         """Whether any queue lists the resource."""

@@ -26,7 +26,9 @@ from driver.shapes.instance_taints import TaintRuleIndex
 from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
+from scheduler_plugin.objects.devices.definitions import Definitions
 from scheduler_plugin.objects.devices.device_counts import DeviceCounts
+from scheduler_plugin.objects.devices.device_facts import DeviceTable
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.devices.resource_names import LEGACY_PREFIX, is_legacy
 from scheduler_plugin.objects.requests import IMPLICIT_PREFIX
@@ -46,9 +48,13 @@ MOST_REMEMBERED = 1_000
 class Catalog:
     """All classes, Configurations, Instances, slices and DeviceTaintRules."""
 
-    def __init__(self, lists: Callable[[ResourceKey], bool]) -> None:
-        """`lists` says whether any queue lists a key."""
+    def __init__(
+        self, lists: Callable[[ResourceKey], bool], definitions: Definitions | None = None
+    ) -> None:
+        """`lists` says whether any queue lists a key; `definitions` are what else queues count."""
         self._lists = lists
+        self.definitions = definitions if definitions is not None else Definitions()
+        self.device_table = DeviceTable()
         self._classes: dict[ClassName, ClassView] = {}
         self._by_extended: Index[str, ClassName] = {}
         self._former_resources = FIFOCache[str, None](MOST_REMEMBERED)
@@ -136,6 +142,8 @@ class Catalog:
             count(self._configurations_by_instance.setdefault(instance, {}), configuration, 1)
         for device, configuration in view.configurations:
             count(self._configurations_by_device.setdefault(device, {}), configuration, 1)
+        for device, facts in view.facts:
+            self.device_table.add(device, facts)
 
     def remove_slice(self, name: str) -> None:
         before = self._slices.pop(name, None)
@@ -147,6 +155,8 @@ class Catalog:
             _uncount(self._configurations_by_instance, instance, configuration)
         for device, configuration in before.configurations:
             _uncount(self._configurations_by_device, device, configuration)
+        for device, facts in before.facts:
+            self.device_table.remove(device, facts)
 
     def configuration_of(self, device: DeviceId) -> ResourceKey | None:
         """The Configuration of a device of Moorage; None if it is unknown, and for other devices.
@@ -219,6 +229,10 @@ class Catalog:
         if view is None or (view.accounted is None and not view.configuration):
             view = self._classes.get(ClassName(key))
         return view is not None and view.accounted is False
+
+    def is_exempt(self, name: ClassName) -> bool:
+        """Whether a label says that devices of a class are not accounted."""
+        return self._is_exempt(self._classes.get(name), self.key(name))
 
     def may_have_slots(self, name: ClassName) -> bool:
         """Whether a class may select devices of Moorage; slots of other drivers are not counted."""
