@@ -3,6 +3,7 @@
     World ───changes──┐                     ┌─► GateRemovals ─────► pods, pods/status
     Filter ─refusals──┴─► GateKeeper ───────┴─► ConditionWriter ──► pods/status
                                                        └─► GateEvents ─► recorder
+          └─► GroupGates ───────────────────────────────────────────► pods
 
 It works while this process has the Lease, in one *term* after another (`apiserver_gate_terms`).
 Each term begins with the state of the API server, and has no state of earlier terms.
@@ -20,6 +21,7 @@ from typing import NoReturn
 from binder.gates.apiserver_gate_events import GateEvents
 from binder.gates.apiserver_gate_terms import GateSettings, Term
 from binder.gates.apiserver_gate_writes import GateWrites
+from binder.gates.apiserver_group_gates import GroupGates
 from kube.backoff import Backoff
 from kube.events.api import Event
 from kube.reconciling.api import After, Reconciler, Result
@@ -55,6 +57,7 @@ class GateWriter:
         world, fence = self.writes.cluster.world, self.writes.fence
         # It outlives a term, so that a written condition gets no second Event in the next term.
         self._events = GateEvents(world, fence, self.record, self.settings.events)
+        self._groups = GroupGates(self.writes)
         self._term: Term | None = None
         # Without a term all pods wait at the gate: after an error the next term begins soon.
         soon = Backoff(self.settings.look_seconds, self.settings.look_seconds)
@@ -69,6 +72,8 @@ class GateWriter:
         world = self.writes.cluster.world
         if isinstance(change, PodChanged) and not world.may_be_bound(change.uid):
             self.refusals.forget(change.uid)
+        if isinstance(change, PodChanged):
+            self._groups.changed(change.uid)
         if self._term is not None:
             self._term.changed(change)
 
@@ -105,6 +110,7 @@ class GateWriter:
         self._terms.add(TERM)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._events.run())
+            tasks.create_task(self._groups.run())
             tasks.create_task(self._terms.run())
         raise AssertionError("reconcilers never end")
 

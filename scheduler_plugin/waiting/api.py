@@ -12,4 +12,5 @@ from scheduler_plugin.waiting.admissions import (
 from scheduler_plugin.waiting.classes.refused_pods import RefusedPods
 from scheduler_plugin.waiting.deferred.untried_pods import restore_assumption, untried_pods
 from scheduler_plugin.waiting.gates import GateKeeper
+from scheduler_plugin.waiting.group_gates import left_behind
 from scheduler_plugin.waiting.keepers import gate_keeper

@@ -236,7 +236,7 @@ def test_a_group_that_is_created_anew_under_the_same_name_gets_the_claim_anew(st
     story.wait_bound(*pods)
     story.until("the claim is the new group's", lambda: reserved_uids(story) == [again])
     story.wait_figures({vision: 1})
-    assert story.owner_pod() in {story.uid("pod", pod) for pod in pods}
+    assert story.owner() == vision
 
 
 def group_uids(story: Story) -> list[str]:
@@ -323,6 +323,26 @@ def test_containers_of_a_group_run_with_the_device_of_its_claim(story: Story) ->
         story.api.delete(story.path("pod", pod))
     story.until("the pods are gone", lambda: not story.all("pod"))
     wait_released(story, vision)
+
+
+def test_a_pod_of_a_group_is_bound_though_another_does_not_fit(story: Story) -> None:
+    """kube-scheduler tries no pod of a group while one has a gate."""
+    vision = story.queue("vision", limit=1)
+    story.devices(2)
+    a_group(story, "train")
+    names = numbered("train", 2)
+    for name in names:
+        story.claim(name)
+        gated = {"schedulingGates": [{"name": "moorage.dev/quota"}]}
+        story.pod(name, vision, name, schedulingGroup={"podGroupName": "train"}, **gated)
+
+    story.until("one is bound", lambda: len(story.bound()) == 1)
+    (bound,) = story.bound()
+    (other,) = {*names} - {bound}
+    story.wait_refused(other, "OverLimit")
+    story.delete("pod", bound)
+
+    story.wait_bound(other)
 
 
 def test_no_pod_is_evicted_for_a_group_that_is_refused(story: Story) -> None:
