@@ -17,8 +17,8 @@ class Definitions:
         self._by_driver: Index[str, Definition] = {}
         self._by_class: Index[ResourceKey, Definition] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._listed)
+    def __len__(self) -> int:
+        return len(self._listed)
 
     def __iter__(self) -> Iterator[Definition]:
         return iter(self._listed)

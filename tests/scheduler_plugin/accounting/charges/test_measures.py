@@ -102,7 +102,7 @@ def test_an_allocated_device_costs_what_it_has_or_what_was_consumed(
 
 
 def asked(of: str = "gpu", memory: str = "", **fields: Any) -> Any:
-    capacity = {"capacity": {"requests": {"memory": memory}}} if memory else {}
+    capacity: dict[str, Any] = {"capacity": {"requests": {"memory": memory}}} if memory else {}
     return a_claim(requests=[a_request(of, **capacity, **fields)])
 
 
