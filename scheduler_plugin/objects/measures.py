@@ -101,6 +101,11 @@ class MeasuredKey(str):
         return format(str(self), spec)
 
 
+def is_class(key: ResourceKey) -> bool:
+    """Whether it is the key of a class, which a queue that does not list it has no quota of."""
+    return _MARK not in key
+
+
 def is_measured(key: ResourceKey) -> bool:
     """Whether amounts of the key are thousandths of a unit, and not whole devices."""
     return key.partition(_MARK)[2].startswith(_MEASURED)

@@ -19,6 +19,7 @@ from datetime import timedelta
 
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.definitions import Definitions
+from scheduler_plugin.objects.measures import is_class
 from scheduler_plugin.objects.names import (
     NAMESPACE_NAME_LABEL,
     ClaimSharing,
@@ -167,12 +168,12 @@ class QueueTree:
     def checks(self, name: QueueName, key: ResourceKey) -> Iterator[tuple[QueueName, Share]]:
         """The ceilings that charges to a queue must respect, the nearest first.
 
-        A queue that does not list a resource has a quota of 0 and no limit. An ancestor that does
-        not list the resource is not checked.
+        A queue that does not list a class has a quota of 0 and no limit. An ancestor that does not
+        list it is not checked, and no queue is that does not list an entry of another kind.
         """
         for place in self.path(name):
             share = self.share(place, key)
-            if share is not None or place == name:
+            if share is not None or (place == name and is_class(key)):
                 yield place, share or _UNLISTED
 
     def guaranteed(self, name: QueueName, key: ResourceKey) -> int | None:
