@@ -124,7 +124,10 @@ def test_podgroups_are_followed_to_the_version_that_an_upgraded_api_server_serve
         cluster.reconfigure(kubernetes=NEWEST, runtime_config={beta: "true"})
 
         a_group_is_incomplete(cluster, "after", beta, seconds=PROBED_SECONDS)
-        assert any("scheduler" in name for name in started_since(cluster, before))
+        cluster.wait_until(
+            "the plugin was started again",
+            lambda: any("scheduler" in name for name in started_since(cluster, before)),
+        )
 
 
 def a_group_is_incomplete(

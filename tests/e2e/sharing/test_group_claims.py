@@ -43,6 +43,8 @@ def hasty_plugin(plugin: Plugin) -> Iterator[Plugin]:
         plugin.started_with("--leftover-grace", "2") as hasty,
     ):
         yield hasty
+    # PodGroups are not served any more, and a process that follows them ends.
+    plugin.restart()
 
 
 def groups_path(story: Story, name: str = "") -> str:
