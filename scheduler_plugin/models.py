@@ -8,13 +8,14 @@ webhook, and by the scheduler plugin, which reports them in conditions.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
-    ValidationInfo,
+    PlainValidator,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -35,6 +36,7 @@ from kube.models import (
     flaws,
     rule,
 )
+from kube.shapes.quantities import thousandths
 from kube.shapes.times import parse_duration
 
 LONGEST_NAME = 63
@@ -42,7 +44,32 @@ LONGEST_NAME = 63
 
 Word = Literal["Allow", "Deny"]
 QueueName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=OBJECT_NAME)]
-Ceiling = Annotated[int, Field(ge=-1, json_schema_extra={"format": "int64"})]
+NO_CEILING = -1
+LARGEST = 2**63 - 1
+
+LONGEST_SELECTOR = 10 * 1024
+"""The maximum length of a CEL expression, as for those of DeviceClasses."""
+
+
+def _number_or_quantity(value: Any) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise flaw("Input should be a whole number or a quantity.")
+    return value
+
+
+Amount = Annotated[
+    int | str,
+    PlainValidator(_number_or_quantity),
+    WithJsonSchema(extensions(int_or_string=True)),
+]
+"""Devices as a whole number, or an amount of a measure as a quantity."""
+
+Ceiling = Annotated[
+    int | str,
+    PlainValidator(_number_or_quantity),
+    WithJsonSchema({**extensions(int_or_string=True), "maxLength": 40}),
+]
+"""Devices as a whole number, or an amount of a measure as a quantity such as 40Gi."""
 
 
 def _short_enough(text: str) -> str:
@@ -85,26 +112,94 @@ class ClaimSharing(Model):
     Allow."""
 
 
+class CounterMeasure(Model):
+    """Counters that a device consumes while it is in use, as its slice says."""
+
+    set: Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9*]([-a-z0-9*.]*)$")]
+    """The name of the counter set, in which * stands for any text."""
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+    """The name of the counter."""
+
+
+class Measure(Model):
+    """What is counted of each device."""
+
+    ONE_OF: ClassVar[tuple[str, ...]] = ("capacity", "counter")
+
+    capacity: Annotated[str, Field(min_length=1, max_length=96)] | None = None
+    """The name of a capacity. Where several claims share a device, what the claim consumes of it
+    counts, else all that the device has."""
+    counter: CounterMeasure | None = None
+    """A counter of the devices' counter sets."""
+
+
+_IS_QUANTITY = "isQuantity({0}) && !quantity({0}).isLessThan(quantity('0'))"
+
+
+def _ceiling_rule(field: str) -> str:
+    """The ceiling is a number of devices, or of a measure a quantity; -1 stands for none."""
+    text = f"string(self.{field})"
+    return (
+        f"{text} == '-1' || (has(self.measure) ? {_IS_QUANTITY.format(text)}"
+        f" : type(self.{field}) == int && self.{field} >= 0)"
+    )
+
+
+_COVERS = (
+    "string(self.limit) == '-1' || string(self.quota) == '-1'"
+    " || !isQuantity(string(self.limit)) || !isQuantity(string(self.quota))"
+    " || quantity(string(self.quota)).compareTo(quantity(string(self.limit))) <= 0"
+)
+
+
 class Share(Model):
-    """Quota and limit of one class of devices."""
+    """Quota and limit of what an entry counts: devices, or a measure of them."""
 
     model_config = ConfigDict(
         json_schema_extra=extensions(
             validations=[
                 rule(
-                    "self.limit == -1 || self.quota <= self.limit",
+                    "has(self.driver) == (self.deviceClass == '')",
+                    "exactly one of deviceClass and driver must be given",
+                    ".deviceClass",
+                ),
+                rule(
+                    "!has(self.driver) || self.name != ''", "a driver's entry needs a name", ".name"
+                ),
+                rule(
+                    _ceiling_rule("quota"),
+                    "must be a whole number of devices, a quantity where there is a measure, or -1",
+                    ".quota",
+                ),
+                rule(
+                    _ceiling_rule("limit"),
+                    "must be a whole number of devices, a quantity where there is a measure, or -1",
+                    ".limit",
+                ),
+                rule(
+                    f"{_COVERS} || string(self.quota) == '-1' && string(self.limit) != '-1'",
                     "the limit must be -1 (unlimited), or at least the quota"
                     " (a quota of -1 is the limit)",
                     ".limit",
-                )
+                ),
             ]
         )
     )
-    device_class: Annotated[str, Field(min_length=1, max_length=253, pattern=OBJECT_NAME)]
-    """The name of the DeviceClass, or of the Configuration whose devices it is about."""
+    name: Annotated[str, Field(max_length=253, pattern=OBJECT_NAME_OR_NONE)] = ""
+    """The name of the entry, by which status has it. Empty, it is that of the class. An entry of
+    this name in another queue of the tree counts the same."""
+    device_class: Annotated[str, Field(max_length=253, pattern=OBJECT_NAME_OR_NONE)] = ""
+    """The name of the DeviceClass, or of the Configuration, whose devices it counts."""
+    driver: Annotated[str, Field(min_length=1, max_length=63, pattern=OBJECT_NAME)] | None = None
+    """The driver whose devices it counts, whatever class they were requested by; instead of
+    deviceClass."""
+    selector: Annotated[str, Field(min_length=1, max_length=LONGEST_SELECTOR)] | None = None
+    """A CEL expression that selects devices among them, as in a DeviceClass."""
+    measure: Measure | None = None
+    """What is counted of each device. Absent, each device counts as one."""
     quota: Ceiling = 0
-    """Uses that are guaranteed, and the ceiling of use by pods that are not preemptible. -1 stands
-    for the limit."""
+    """What is guaranteed, and the ceiling of use by pods that are not preemptible. -1 stands for
+    the limit."""
     limit: Ceiling = -1
     """The ceiling of all use. -1 is unlimited."""
     over_quota_weight: (
@@ -113,13 +208,43 @@ class Share(Model):
     """The queue's weight among its siblings for devices beyond all quotas: with 2 it gets twice as
     much as with 1. With 0 it never exceeds its quota. Absent, it is 1."""
 
-    @field_validator("limit")
-    @classmethod
-    def _covers_the_quota(cls, limit: int, info: ValidationInfo) -> int:
-        quota = info.data.get("quota", -1)
-        if limit != -1 and quota > limit:
-            raise ValueError(f"The limit {limit} is below the quota {quota}.")
-        return limit
+    @property
+    def shown_name(self) -> str:
+        return self.name or self.device_class
+
+    @model_validator(mode="after")
+    def _counts_something(self) -> Self:
+        if (self.driver is None) == (not self.device_class):
+            raise flaw("Exactly one of deviceClass and driver must be given.", ".deviceClass")
+        if not self.shown_name:
+            raise flaw("A driver's entry needs a name.", ".name")
+        return self
+
+    @model_validator(mode="after")
+    def _has_ceilings(self) -> Self:
+        quota, limit = self._amount("quota"), self._amount("limit")
+        if limit != NO_CEILING and quota > limit:
+            raise flaw(f"The limit {self.limit} is below the quota {self.quota}.", ".limit")
+        return self
+
+    def _amount(self, field: str) -> int:
+        """A ceiling in devices, or in thousandths of a measure's unit; -1 for none."""
+        value: int | str = getattr(self, field)
+        if str(value) == str(NO_CEILING):
+            return NO_CEILING
+        if self.measure is not None:
+            return _quantity(value, f".{field}")
+        if isinstance(value, str) or not 0 <= value <= LARGEST:
+            said = "a whole number of at least 0, or -1; only a measure has quantities"
+            raise flaw(f"Must be {said}.", f".{field}")
+        return value
+
+
+def _quantity(value: int | str, at: str) -> int:
+    found = thousandths(value)
+    if found is None or found > 1000 * LARGEST:
+        raise flaw("Must be a quantity of at least 0 that fits into 64 bits, or -1.", at)
+    return found
 
 
 class QueueSpec(Model):
@@ -149,7 +274,7 @@ class QueueSpec(Model):
     resources: Annotated[
         list[Share] | None,
         Field(max_length=1000),
-        extra(list_type="map", list_map_keys=["deviceClass"]),
+        extra(list_type="map", list_map_keys=["deviceClass", "name"]),
     ] = None
     """Quotas and limits. A class that is not listed has quota 0 and no limit here; limits of
     ancestors count nevertheless."""
@@ -159,10 +284,10 @@ class QueueSpec(Model):
     def _once_each(cls, shares: list[Share] | None) -> list[Share] | None:
         seen: set[str] = set()
         for number, share in enumerate(shares or ()):
-            if share.device_class in seen:
-                message = f"{share.device_class} is listed twice."
-                raise flaw(message, f"[{number}].deviceClass")
-            seen.add(share.device_class)
+            if share.shown_name in seen:
+                at = "name" if share.name else "deviceClass"
+                raise flaw(f"{share.shown_name} is listed twice.", f"[{number}].{at}")
+            seen.add(share.shown_name)
         return shares
 
 
@@ -183,21 +308,21 @@ class QueueStatus(Model):
 
     observed_generation: Counter | None = None
     """The generation of the spec that the status is about."""
-    usage: dict[str, Counter] | None = None
+    usage: dict[str, Amount] | None = None
     """What the queue and its descendants are charged, by class. A claim counts once, however many
     pods use it."""
-    usage_non_preemptible: dict[str, Counter] | None = None
+    usage_non_preemptible: dict[str, Amount] | None = None
     """The part of the usage by pods that are not preemptible."""
-    requested: dict[str, Counter] | None = None
+    requested: dict[str, Amount] | None = None
     """The usage and what waiting pods ask for, together."""
-    share: dict[str, Counter] | None = None
+    share: dict[str, Amount] | None = None
     """The fair share of the queue and its descendants, up to what they ask for: quota first, then
     the rest by priority and overQuotaWeight. Only limits end it; the number of devices is not
     considered. It is some seconds old."""
-    reclaimable: dict[str, Counter] | None = None
+    reclaimable: dict[str, Amount] | None = None
     """The part of the usage that is beyond the quota and used by preemptible pods: what queues
     under their quota may reclaim."""
-    held: dict[str, Counter] | None = None
+    held: dict[str, Amount] | None = None
     """What is held for pending pods that others were evicted for, by class; absent if there is
     nothing."""
     claims: ClaimCounts | None = None

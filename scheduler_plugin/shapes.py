@@ -29,12 +29,30 @@ class SharingFields(msgspec.Struct, frozen=True, rename="camel"):
     label_at_create: str | None = None
 
 
-class ShareFields(msgspec.Struct, frozen=True, rename="camel"):
+class CounterFields(msgspec.Struct, frozen=True):
+    """`counter` of a measure."""
+
+    set: str
+    name: str
+
+
+class MeasureFields(msgspec.Struct, frozen=True):
+    """`measure` of an entry."""
+
+    capacity: str | None = None
+    counter: CounterFields | None = None
+
+
+class ShareFields(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """An entry of `spec.resources`."""
 
-    device_class: str
-    quota: int | None = None
-    limit: int | None = None
+    name: str | None = None
+    device_class: str | None = None
+    driver: str | None = None
+    selector: str | None = None
+    measure: MeasureFields | None = None
+    quota: int | str | None = None
+    limit: int | str | None = None
     over_quota_weight: int | None = None
 
 
@@ -69,3 +87,4 @@ class QueueFields(msgspec.Struct, frozen=True):
 
 
 NO_QUEUE_SPEC, NO_SHARING = QueueSpec(), SharingFields()
+NO_MEASURE, NO_COUNTER = MeasureFields(), CounterFields("", "")

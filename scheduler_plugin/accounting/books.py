@@ -37,7 +37,10 @@ class Books(EntryBooks):
         if before == queue:
             return
         self.ledger.touch((queue.name,))
-        with self._listing({*queue.shares, *(before.shares if before else ())}):
+        with (
+            self._defining(),
+            self._listing({*queue.shares, *(before.shares if before else ())}),
+        ):
             if before is not None and before.parent == queue.parent:
                 self.facts.tree.put(queue)
             else:
@@ -49,7 +52,7 @@ class Books(EntryBooks):
     def delete_queue(self, name: QueueName) -> None:
         before = self.facts.tree.get(name)
         if before is not None:
-            with self._listing(before.shares), self._moving(name):
+            with self._defining(), self._listing(before.shares), self._moving(name):
                 self.facts.tree.remove(name)
             self._recount_pods((*self.waiting.of(name), *self.facts.admitted_by(name)))
 
@@ -80,6 +83,16 @@ class Books(EntryBooks):
                 self._recount_classes(
                     n for n, was in listed.items() if tree.lists(ResourceKey(n)) != was
                 )
+
+    @contextmanager
+    def _defining(self) -> Iterator[None]:
+        """Recount all claims if other definitions count from then on, which is seldom so."""
+        before = frozenset(self.facts.tree.definitions)
+        try:
+            yield
+        finally:
+            if frozenset(self.facts.tree.definitions) != before:
+                self._recount_claims([claim.uid for claim in self.facts.claims()])
 
     # The catalog: an event costs as much as uses the class or the resource.
 
@@ -164,7 +177,7 @@ class Books(EntryBooks):
             return False
         before = self._asked_whole()
         changed = instances_of(found) ^ instances_of(view)
-        with self._keying(name for _, name in changed):
+        with self._measuring(view.driver), self._keying(name for _, name in changed):
             self.facts.catalog.put_slice(view)
         self._recount_devices(found, view)
         return self._published(before)
@@ -173,18 +186,32 @@ class Books(EntryBooks):
         """Returns whether the cost of claims for all devices of a class changed."""
         before = self._asked_whole()
         found = self.facts.catalog.slice_named(name)
-        with self._keying(instance for _, instance in instances_of(found)):
+        driver = found.driver if found is not None else ""
+        instances = (instance for _, instance in instances_of(found))
+        with self._measuring(driver), self._keying(instances):
             self.facts.catalog.remove_slice(name)
         self._recount_devices(found)
         return self._published(before)
 
     def _recount_devices(self, *views: SliceView | None) -> None:
         """Recount the claims that have a device which these views list differently."""
-        changed = set[tuple[DeviceId, ResourceKey]]()
-        for view in views:
-            changed ^= set(view.configurations) if view is not None else set()
+        changed = set[tuple[DeviceId, object]]()
+        for view in filter(None, views):
+            changed ^= set(view.configurations)
+            changed ^= set(view.facts) if self.facts.tree.definitions else set()
         for device in sorted({device for device, _ in changed}):
             self._recount_claims([claim.uid for claim in self.facts.claims_with(device)])
+
+    @contextmanager
+    def _measuring(self, driver: str) -> Iterator[None]:
+        """Recount claims without devices if those of a driver have other amounts from then on."""
+        kinds = self.facts.catalog.device_table.kinds
+        before = frozenset(kinds(driver)) if self.facts.tree.definitions else None
+        try:
+            yield
+        finally:
+            if before is not None and frozenset(kinds(driver)) != before:
+                self._recount_claims([c.uid for c in self.facts.claims() if not c.is_allocated])
 
     def _asked_whole(self) -> dict[ClassName, int]:
         devices = self.facts.catalog.devices

@@ -32,7 +32,7 @@ class FactsView:
         self.settings = settings
         self.may_have_node = may_have_node
         self.tree = QueueTree()
-        self.catalog = Catalog(self.tree.lists)
+        self.catalog = Catalog(self.tree.lists, self.tree.definitions)
         self.pod_queues = PodQueues(settings)
         self._pods: dict[PodUid, PodView] = {}
         self._pod_uids: dict[tuple[str, str], PodUid] = {}

@@ -103,7 +103,7 @@ def _listed(
 ) -> Iterator[Listed]:
     for body in queues:
         for entry in (read_as(QueueFields, body).spec or NO_QUEUE_SPEC).resources or ():
-            name = ClassName(entry.device_class)
+            name = ClassName(entry.device_class or "")
             view = catalog.class_named(name)
             if view is not None and view.accounted is not False:
                 yield Listed(name_of(body), view, frozenset(held.get(name, ())))

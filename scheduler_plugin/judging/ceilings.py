@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from scheduler_plugin.accounting.queues.totals import Totals, TotalsView
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey
+from scheduler_plugin.objects.measures import amount_text, ceiling_text
 from scheduler_plugin.objects.names import QueueName, Share
 
 Addition = tuple[str, QueueName, Charges]
@@ -35,7 +36,14 @@ class Overrun:
         queue = f'queue "{self.place}"'
         if self.place != self.owner:
             queue += f', which is above queue "{self.owner}",'
-        return f"{self.what} does not fit: {queue} uses {self.used} {self.key}, {self.more} more"
+        used, more = self.text(self.used), self.text(self.more)
+        return f"{self.what} does not fit: {queue} uses {used} {self.key}, {more} more"
+
+    def text(self, amount: int | Ceiling) -> str:
+        """An amount or a ceiling of its resource: devices, or a quantity."""
+        if isinstance(amount, Ceiling):
+            return ceiling_text(self.key, amount)
+        return amount_text(self.key, amount)
 
 
 def overruns(

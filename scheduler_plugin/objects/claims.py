@@ -32,6 +32,7 @@ class Alternative:
         count: The number of devices; None for allocationMode All.
         slots: Slots of each device; at least 1.
         problem: Why its number of slots is invalid, as a sentence; "" if it is valid.
+        capacity: How much of other capacities it requests of each device, in thousandths.
 
     The other attributes do not decide about charges and are not compared, so that pods with the
     same requests are treated alike, whichever devices of a class they select.
@@ -48,6 +49,7 @@ class Alternative:
     slots: int = 1
     admin_access: bool = False
     problem: str = ""
+    capacity: tuple[tuple[str, int], ...] = ()
     selectors: tuple[str | None, ...] = field(default=(), compare=False)
     tolerations: tuple[Toleration, ...] = field(default=(), compare=False)
     names_slots: bool = field(default=False, compare=False)
@@ -89,6 +91,7 @@ class Result:
             count slots.
         pool: The driver's pool that contains the device.
         is_part: Whether other claims may have parts of the same device at the same time.
+        consumed: How much it consumes of the capacities of another driver's device, in thousandths.
     """
 
     request: str
@@ -98,6 +101,7 @@ class Result:
     pool: str = ""
     device: str = ""
     is_part: bool = False
+    consumed: tuple[tuple[str, int], ...] = ()
 
     @property
     def device_id(self) -> DeviceId:

@@ -11,6 +11,7 @@ from typing import NewType
 from driver.api import DRIVER_NAME
 from kube.kinds import QUEUES
 from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
+from scheduler_plugin.objects.measures import Definition
 from scheduler_plugin.objects.selectors import LabelSelector
 
 GROUP, VERSION = QUEUES.group, QUEUES.version
@@ -191,11 +192,13 @@ class Share:
         limit: The ceiling of all use.
         weight: The queue's weight among its siblings for what exceeds all quotas; with 0 it never
             exceeds its quota.
+        definition: What it counts; None for the devices of a class.
     """
 
     quota: Ceiling = NOTHING
     limit: Ceiling = UNLIMITED
     weight: int = 1
+    definition: Definition | None = None
 
     @property
     def stays_in_quota(self) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from kube.shapes.quantities import thousandths
 from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.times import parse_duration
-from scheduler_plugin.objects.amounts import NO_CEILING, UNLIMITED, ResourceKey, ceiling
+from scheduler_plugin.objects.amounts import NO_CEILING, UNLIMITED, Ceiling, ResourceKey, ceiling
+from scheduler_plugin.objects.measures import Definition, Measure
 from scheduler_plugin.objects.names import (
     CHARGES_FINALIZER,
     DEFAULT_PRIORITY,
@@ -23,6 +25,8 @@ from scheduler_plugin.objects.names import (
 )
 from scheduler_plugin.objects.selectors import selector_of
 from scheduler_plugin.shapes import (
+    NO_COUNTER,
+    NO_MEASURE,
     NO_QUEUE_SPEC,
     NO_SHARING,
     QueueFields,
@@ -71,13 +75,42 @@ def _policy(value: str | None) -> SharingPolicy | None:
 
 
 def _share(fields: ShareFields) -> tuple[ResourceKey, Share]:
-    quota = ceiling(_given(fields.quota, 0))
-    limit = ceiling(_given(fields.limit, NO_CEILING))
+    definition = _definition(fields)
+    quota = _ceiling(fields.quota, 0, definition.measure)
+    limit = _ceiling(fields.limit, NO_CEILING, definition.measure)
     # A quota of -1 guarantees all that the queue may use.
     share = Share(
-        limit if quota == UNLIMITED else quota, limit, _given(fields.over_quota_weight, 1)
+        limit if quota == UNLIMITED else quota,
+        limit,
+        _given(fields.over_quota_weight, 1),
+        None if definition.is_class else definition,
     )
-    return ResourceKey(fields.device_class), share
+    return definition.key, share
+
+
+def _definition(fields: ShareFields) -> Definition:
+    device_class, measure = fields.device_class or "", fields.measure or NO_MEASURE
+    counter = measure.counter or NO_COUNTER
+    return Definition(
+        name=fields.name or device_class,
+        device_class=device_class,
+        driver=fields.driver or "",
+        selector=fields.selector or "",
+        measure=Measure(measure.capacity or "", counter.set, counter.name),
+    )
+
+
+def _ceiling(value: int | str | None, default: int, measure: Measure) -> Ceiling:
+    """Raises ValueError."""
+    found = default if value is None else value
+    if str(found) == str(NO_CEILING):
+        return UNLIMITED
+    if measure.is_of_devices:
+        return ceiling(int(found))
+    amount = thousandths(found)
+    if amount is None:
+        raise ValueError(f"{found!r} is not a quantity")
+    return Ceiling(amount)
 
 
 def _given(value: int | None, default: int) -> int:

@@ -19,6 +19,7 @@ from driver.shapes.instance_taints import TaintRuleIndex
 from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.claims import Claim
 from kube.shapes.metadata import NO_METADATA
+from kube.shapes.quantities import whole
 from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.slices import (
     NO_CAPACITY,
@@ -39,7 +40,6 @@ from scheduler_plugin.objects.devices.devices import instance_view, origin_of
 from scheduler_plugin.objects.devices.resource_names import LEGACY_PREFIX
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
 from scheduler_plugin.objects.node_selection import node_terms
-from scheduler_plugin.objects.requests import whole
 
 READY, OFFLINE, TAINTED = "Ready", "Offline", "Tainted"
 EVERYWHERE = "*"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kube.shapes.quantities import thousandths
 from kube.shapes.times import parse_duration
 from scheduler_plugin.models import QueueModel, Share, queue_problems
 from scheduler_plugin.objects.amounts import Ceiling
@@ -23,6 +24,11 @@ NAMES = st.sampled_from(["vision", "a", "A!", "a" * 63, "a" * 64])
 GRACE = "spec.claimSharing.ownerExitGracePeriod"
 WEIGHT = "spec.resources[0].overQuotaWeight"
 SECOND = "spec.resources[1].deviceClass"
+MEMORY: dict[str, Any] = {
+    "name": "gpu-memory",
+    "driver": "gpu.example.com",
+    "measure": {"capacity": "memory"},
+}
 EXPRESSION = "spec.namespaceSelector.matchExpressions[0]"
 
 
@@ -53,6 +59,18 @@ EXPRESSION = "spec.namespaceSelector.matchExpressions[0]"
         ({"resources": [{"deviceClass": "a", "limit": 1.5}]}, "spec.resources[0].limit"),
         ({"resources": [{"deviceClass": "a"}, {"deviceClass": "a"}]}, SECOND),
         ({"resources": [{"quota": 1}]}, "spec.resources[0].deviceClass"),
+        ({"resources": [{**MEMORY, "deviceClass": "gpu"}]}, "spec.resources[0].deviceClass"),
+        ({"resources": [{**MEMORY, "name": ""}]}, "spec.resources[0].name"),
+        ({"resources": [MEMORY, MEMORY]}, "spec.resources[1].name"),
+        ({"resources": [MEMORY, {"deviceClass": "gpu-memory"}]}, SECOND),
+        ({"resources": [{**MEMORY, "quota": "4GB"}]}, "spec.resources[0].quota"),
+        ({"resources": [{**MEMORY, "quota": "-4Gi"}]}, "spec.resources[0].quota"),
+        ({"resources": [{**MEMORY, "quota": "16Ei"}]}, "spec.resources[0].quota"),
+        ({"resources": [{**MEMORY, "quota": "2Gi", "limit": "1Gi"}]}, "spec.resources[0].limit"),
+        ({"resources": [{**MEMORY, "measure": {}}]}, "spec.resources[0].measure"),
+        ({"resources": [{**MEMORY, "selector": ""}]}, "spec.resources[0].selector"),
+        ({"resources": [{"deviceClass": "a", "quota": "2"}]}, "spec.resources[0].quota"),
+        ({"resources": [{"deviceClass": "a", "limit": 2**63}]}, "spec.resources[0].limit"),
         ({"namespaceSelector": 1}, "spec.namespaceSelector"),
         ({"namespaceSelector": {"matchLabels": {"a": 1}}}, "spec.namespaceSelector.matchLabels[a]"),
         (
@@ -78,12 +96,15 @@ def test_what_is_no_duration_is_said_in_words(text: str) -> None:
 
 
 def test_all_problems_are_found_at_once() -> None:
-    spec: dict[str, Any] = {"claimSharing": {"policy": "x"}, "resources": [{"quota": "1"}]}
+    spec: dict[str, Any] = {
+        "claimSharing": {"policy": "x"},
+        "resources": [{"quota": []}, {"deviceClass": "A!"}],
+    }
 
     assert [problem.path for problem in queue_problems(a_queue_object(**spec))] == [
         "spec.claimSharing.policy",
-        "spec.resources[0].deviceClass",
         "spec.resources[0].quota",
+        "spec.resources[1].deviceClass",
     ]
 
 
@@ -121,10 +142,10 @@ def assert_same(queue: Queue, model: QueueModel) -> None:
     ):
         assert seconds == (text and parse_duration(text))
     shares = {
-        key: (_number(s.quota), _number(s.limit), s.weight) for key, s in queue.shares.items()
+        str(key): (_number(s.quota), _number(s.limit), s.weight) for key, s in queue.shares.items()
     }
     assert shares == {
-        s.device_class: (_quota(s), s.limit, _weight(s)) for s in spec.resources or ()
+        s.shown_name: (_quota(s), _amount(s, s.limit), _weight(s)) for s in spec.resources or ()
     }
     selector = spec.namespace_selector
     assert (queue.namespaces is None) == (selector is None)
@@ -144,6 +165,12 @@ def _weight(share: Share) -> int:
     return 1 if share.over_quota_weight is None else share.over_quota_weight
 
 
-def _quota(share: Share) -> int:
+def _quota(share: Share) -> int | None:
     """All that a queue may use is guaranteed where the quota has no end."""
-    return share.limit if share.quota == -1 else share.quota
+    return _amount(share, share.limit if str(share.quota) == "-1" else share.quota)
+
+
+def _amount(share: Share, value: int | str) -> int | None:
+    if str(value) == "-1":
+        return -1
+    return thousandths(value) if share.measure else int(value)

@@ -24,6 +24,7 @@ from scheduler_plugin.objects.api import (
 from scheduler_plugin.objects.names import CHARGES_FINALIZER, Queue, QueueName
 from webhook.findings import NOTHING_FOUND, Findings, listed, refused
 from webhook.reviews import Review, part
+from webhook.rules.entry_names import other_definitions
 from webhook.rules.rule_context import RuleContext
 
 
@@ -46,6 +47,8 @@ def judge_written(review: Review, context: RuleContext) -> Findings:
     if problems:
         return refused([*problems, *cycle])
     queue = parse_queue(body)
+    if not cycle and (odd := tuple(other_definitions(queue, context.tree))):
+        return refused(odd)
     if cycle and review.old is not None and parent_of(review.old) == queue.parent:
         # The queue was in the cycle before: a change of its quota does not make it worse.
         return Findings(warnings=(*map(str, cycle), *_warnings(queue, context)))

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from driver.api import DRIVER_NAME
+from scheduler_plugin.accounting.charges.measures import (
+    asked_by_measure,
+    charged_by_measure,
+    may_count,
+)
 from scheduler_plugin.objects.amounts import (
     NO_CHARGES,
     Charges,
@@ -30,7 +35,21 @@ def is_accounted(claim: ClaimView, catalog: Catalog) -> bool:
         for request in claim.requests
         for alternative in request.alternatives
     )
-    return any(asked) or any(not result.admin_access for result, _ in _charged(claim, catalog))
+    if any(asked) or any(not result.admin_access for result, _ in _charged(claim, catalog)):
+        return True
+    return bool(catalog.definitions) and _is_measured(claim, catalog)
+
+
+def _is_measured(claim: ClaimView, catalog: Catalog) -> bool:
+    """Whether an entry of a Queue may count its devices, or counts those that it has."""
+    if claim.results is not None:
+        return any(True for _ in _by_measure(claim, catalog))
+    return any(
+        not alternative.admin_access and any(True for _ in may_count(name, catalog))
+        for request in claim.requests
+        for alternative in request.alternatives
+        if not catalog.is_exempt(name := alternative.device_class)
+    )
 
 
 def may_be_accounted(claim: ClaimView, catalog: Catalog) -> bool:
@@ -47,7 +66,17 @@ def _exactly(claim: ClaimView, catalog: Catalog) -> Charges:
     amounts: dict[ResourceKey, int] = {}
     for result, key in _charged(claim, catalog):
         amounts[key] = amounts.get(key, 0) + _uses(result)
+    if catalog.definitions:
+        for key, amount in _by_measure(claim, catalog):
+            amounts[key] = amounts.get(key, 0) + amount
     return charges(amounts)
+
+
+def _by_measure(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[ResourceKey, int]]:
+    classes = {a.name: a.device_class for r in claim.requests for a in r.alternatives}
+    for result in claim.results or ():
+        if (name := classes.get(result.request)) is not None:
+            yield from charged_by_measure(result, name, catalog)
 
 
 def _charged(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[Result, ResourceKey]]:
@@ -83,14 +112,17 @@ def _at_most(claim: ClaimView, catalog: Catalog) -> Charges:
 
 
 def _alternative_cost(alternative: Alternative, catalog: Catalog) -> Charges:
-    key = catalog.asked_key(alternative.device_class)
-    if key is None or alternative.admin_access:
+    if alternative.admin_access:
         return NO_CHARGES
-    count = alternative.count
+    name, count = alternative.device_class, alternative.count
     if count is None:
-        count = catalog.devices(alternative.device_class)
-    slots = alternative.slots if catalog.may_have_slots(alternative.device_class) else 1
-    return charges({key: count * slots})
+        count = catalog.devices(name)
+    key, amounts = catalog.asked_key(name), dict[ResourceKey, int]()
+    if key is not None:
+        amounts[key] = count * (alternative.slots if catalog.may_have_slots(name) else 1)
+    if catalog.definitions:
+        amounts |= asked_by_measure(alternative, count, catalog)
+    return charges(amounts)
 
 
 def granted_cost(pod: PodView, catalog: Catalog) -> Charges:

@@ -37,6 +37,12 @@ from scheduler_plugin.objects.amounts import (
 )
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.driver_guards import unguarded
+from scheduler_plugin.objects.measures import (
+    amount_text,
+    ceiling_text,
+    is_class,
+    is_measured,
+)
 from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
 
@@ -172,13 +178,17 @@ def _usage_conditions(
 ) -> Iterator[tuple[QueueCondition, str]]:
     """The conditions about usage beyond quotas, and close to limits."""
     listed = [(key, share, used.get(key, 0)) for key, share in sorted(queue.shares.items())]
-    over = [f"{n} {key} (quota {s.quota})" for key, s, n in listed if not s.quota.allows(n)]
-    near = [f"{n} {key} (limit {s.most})" for key, s, n in listed if _is_near(n, s.most)]
+    over = [_used("quota", k, n, s.quota) for k, s, n in listed if not s.quota.allows(n)]
+    near = [_used("limit", k, n, s.most) for k, s, n in listed if _is_near(n, s.most)]
     if over:
         what = "the usage beyond the quota may be reclaimed for queues below their quota"
         yield QueueCondition.OVER_QUOTA, f"It uses {', '.join(over)}: {what}."
     if near:
         yield QueueCondition.NEAR_LIMIT, f"It uses {', '.join(near)}: pods that need more wait."
+
+
+def _used(what: str, key: ResourceKey, amount: int, ceiling: Ceiling) -> str:
+    return f"{amount_text(key, amount)} {key} ({what} {ceiling_text(key, ceiling)})"
 
 
 def _is_near(used: int, limit: Ceiling) -> bool:
@@ -192,23 +202,41 @@ def _figures(queue: Queue, world: WorldView, inputs: StatusInputs) -> dict[str, 
     """
     usage = world.ledger.of(queue.name)
     keys = queue.shares.keys()
+    found = {
+        "usage": (usage.usage, keys),
+        "usageNonPreemptible": (usage.non_preemptible, keys),
+        "requested": (usage.requested, keys),
+        "share": (inputs.share, ()),
+        "reclaimable": (reclaimable(queue, world), ()),
+        "held": (world.held(queue.name), ()),
+    }
     amounts = {
-        "usage": _amounts(usage.usage, keys),
-        "usageNonPreemptible": _amounts(usage.non_preemptible, keys),
-        "requested": _amounts(usage.requested, keys),
-        "share": _amounts(inputs.share, ()),
-        "reclaimable": _amounts(reclaimable(queue, world), ()),
-        "held": _amounts(world.held(queue.name), ()),
+        name: _amounts(_shown(charged, queue, world), listed)
+        for name, (charged, listed) in found.items()
     }
     claims = {"owned": usage.owned, "sharedOut": usage.shared_out}
     if usage.orphans:
         claims["orphans"] = usage.orphans
-    shown: dict[str, Any] = {**amounts, "summary": summary(amounts["usage"], queue)}
+    shown_usage = _shown(usage.usage, queue, world)
+    shown: dict[str, Any] = {**amounts, "summary": summary(shown_usage, queue)}
     figures = {name: found for name, found in shown.items() if found}
     if inputs.waiting is not None:
         figures["waiting"] = inputs.waiting
     kept = {name: found for name, found in figures.items() if name not in inputs.without}
     return {**kept, "claims": claims}
+
+
+def _shown(found: Charges, queue: Queue, world: WorldView) -> Charges:
+    """The amounts without those of entries that only other trees of queues have."""
+    tree = world.facts.tree
+    places = {*tree.path(queue.name), *tree.below(queue.name)}
+    return Charges(
+        tuple(
+            (key, amount)
+            for key, amount in found
+            if is_class(key) or any(tree.share(place, key) is not None for place in places)
+        )
+    )
 
 
 def reclaimable(queue: Queue, world: WorldView) -> Charges:
@@ -223,10 +251,14 @@ def reclaimable(queue: Queue, world: WorldView) -> Charges:
     return charges(found)
 
 
-def _amounts(found: Charges, listed: Iterable[ResourceKey]) -> dict[str, int]:
-    """Amounts by class; classes that the queue lists are included with 0."""
+def _amounts(found: Charges, listed: Iterable[ResourceKey]) -> dict[str, int | str]:
+    """Amounts by name; entries that the queue lists are included with 0."""
     amounts = {**dict.fromkeys(listed, 0), **dict(found)}
-    return {key: for_status(amounts[key]) for key in sorted(amounts)}
+    return {str(key): _amount(key, amounts[key]) for key in sorted(amounts)}
+
+
+def _amount(key: ResourceKey, amount: int) -> int | str:
+    return amount_text(key, amount) if is_measured(key) else for_status(amount)
 
 
 def _since(before: Mapping[str, Any]) -> str:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.devices.definitions import Definitions
+from scheduler_plugin.objects.measures import is_class
 from scheduler_plugin.objects.names import (
     NAMESPACE_NAME_LABEL,
     ClaimSharing,
@@ -64,6 +66,7 @@ class QueueTree:
     def __init__(self) -> None:
         self._queues: dict[QueueName, Queue] = {}
         self._children: Index[QueueName, QueueName] = {}
+        self.definitions = Definitions()
         self._listed: dict[ResourceKey, int] = {}
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._guaranteed: dict[tuple[QueueName, ResourceKey], int | None] = {}
@@ -101,8 +104,10 @@ class QueueTree:
     def _link(self, queue: Queue, sign: int) -> None:
         if queue.parent:
             enter(self._children, [queue.parent], queue.name, sign)
-        for key in queue.shares:
+        for key, share in queue.shares.items():
             count(self._listed, key, sign)
+            if share.definition is not None:
+                self.definitions.add(share.definition, sign)
 
     def lists(self, key: ResourceKey) -> bool:
         """Whether any queue lists the resource."""
@@ -163,12 +168,12 @@ class QueueTree:
     def checks(self, name: QueueName, key: ResourceKey) -> Iterator[tuple[QueueName, Share]]:
         """The ceilings that charges to a queue must respect, the nearest first.
 
-        A queue that does not list a resource has a quota of 0 and no limit. An ancestor that does
-        not list the resource is not checked.
+        A queue that does not list a class has a quota of 0 and no limit. An ancestor that does not
+        list it is not checked, and no queue is that does not list an entry of another kind.
         """
         for place in self.path(name):
             share = self.share(place, key)
-            if share is not None or place == name:
+            if share is not None or (place == name and is_class(key)):
                 yield place, share or _UNLISTED
 
     def guaranteed(self, name: QueueName, key: ResourceKey) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from sys import intern
 
@@ -19,7 +19,7 @@ from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.classes import NO_SPEC as NO_CLASS_SPEC
 from kube.shapes.classes import DeviceClass
 from kube.shapes.reading import JsonObject, read_as
-from kube.shapes.slices import NO_POOL, NO_SPEC, Device, Slice
+from kube.shapes.slices import NO_POOL, NO_SPEC, Device, Slice, Spec
 from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
 from scheduler_plugin.objects.claim_objects import expressions
@@ -28,6 +28,7 @@ from scheduler_plugin.objects.devices.class_selectors import (
     demanded_configuration,
     demanded_drivers,
 )
+from scheduler_plugin.objects.devices.device_facts import DeviceFacts, device_facts
 from scheduler_plugin.objects.names import ACCOUNTED_LABEL, MAX_PODS_ANNOTATION
 
 
@@ -82,6 +83,7 @@ class SliceView:
         pool: The pool of the devices.
         counts: Number of devices by Configuration and Instance; "" for devices of other drivers.
         configurations: The Configuration of each device of Moorage's driver.
+        facts: How much each device of another driver has.
     """
 
     name: str
@@ -90,6 +92,7 @@ class SliceView:
     pool: str = ""
     counts: tuple[tuple[tuple[str, str], int], ...] = ()
     configurations: tuple[tuple[DeviceId, ResourceKey], ...] = ()
+    facts: tuple[tuple[DeviceId, DeviceFacts], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,13 @@ def slice_view(obj: JsonObject | Slice) -> SliceView:
             for name, (configuration, _) in origins
             if configuration
         ),
+        facts=() if driver == DRIVER_NAME else tuple(_facts(spec, driver, pool)),
     )
+
+
+def _facts(spec: Spec, driver: str, pool: str) -> Iterator[tuple[DeviceId, DeviceFacts]]:
+    for device in spec.devices or ():
+        yield DeviceId(driver, pool, intern(device.name or "")), device_facts(device)
 
 
 def instance_view(obj: JsonObject | InstanceObject) -> InstanceView:

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kube.shapes.quantities import whole
 from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.selection import Taint
 from kube.shapes.slices import NO_CAPACITY, NO_POOL, NO_SPEC, Device, Place, Slice, Spec
 from scheduler_plugin.objects.claim_objects import SLOTS_NAMES
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.devices import SliceView, slice_view
-from scheduler_plugin.objects.requests import whole
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 

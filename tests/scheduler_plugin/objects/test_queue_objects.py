@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling
+from scheduler_plugin.objects.measures import Definition, Measure
 from scheduler_plugin.objects.names import ClaimSharing, OnOwnerExit, Queue, Share, SharingPolicy
 from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.scheduler_plugin.builders import a_queue, a_queue_object
@@ -51,6 +52,33 @@ def test_queue_of_the_design() -> None:
         "onvif": Share(Ceiling(4), Ceiling(8), weight=3),
         "udev": Share(UNLIMITED, UNLIMITED),
     }
+
+
+def test_entries_of_measures_are_read_in_thousandths_of_their_unit() -> None:
+    memory = {"name": "memory", "driver": "gpu.example.com", "measure": {"capacity": "memory"}}
+    queue = a_queue(
+        resources=[
+            {**memory, "quota": "1500m", "limit": "320Gi"},
+            {"name": "h200", "driver": "gpu.example.com", "selector": "true", "quota": 8},
+            {"deviceClass": "nic", "measure": {"counter": {"set": "a-*", "name": "b"}}, "limit": 1},
+        ]
+    )
+
+    shares = {str(key): share for key, share in queue.shares.items()}
+    assert [(share.quota.most, share.limit.most) for share in shares.values()] == [
+        (1500, 320 * 2**30 * 1000),
+        (8, None),
+        (0, 1000),
+    ]
+    assert shares["memory"].definition == Definition(
+        name="memory", driver="gpu.example.com", measure=Measure(capacity="memory")
+    )
+    assert shares["nic"].definition == Definition(
+        name="nic", device_class="nic", measure=Measure(counter_set="a-*", counter="b")
+    )
+    assert [share.definition.key for share in shares.values() if share.definition] == [
+        *queue.shares
+    ]
 
 
 def test_what_is_not_written_is_the_least() -> None:

@@ -133,6 +133,51 @@ def test_a_queue_that_is_leaving_passes() -> None:
     assert written(body, rule_context(), a_queue_object("vision")) == NOTHING_FOUND
 
 
+MEMORY: dict[str, Any] = {
+    "name": "memory",
+    "driver": "gpu.example.com",
+    "measure": {"capacity": "memory"},
+}
+OTHER = {**MEMORY, "measure": {"capacity": "vram"}}
+
+
+@pytest.mark.parametrize("place", ["root", "sibling", "child"])
+def test_a_name_that_counts_something_else_in_the_tree_is_refused(place: str) -> None:
+    parents = {"root": "", "sibling": "root", "child": "vision"}
+    queues = [
+        a_queue(name, parent=parent, resources=[OTHER] if name == place else [])
+        for name, parent in parents.items()
+    ]
+
+    (message,) = messages(created(rule_context(*queues), parent="root", resources=[MEMORY]))
+
+    assert message == (
+        'spec.resources[0]: Entry "memory" counts capacity memory of driver gpu.example.com, and'
+        f' that of queue "{place}", in the same tree, counts capacity vram of driver'
+        " gpu.example.com. Give one of them another name."
+    )
+
+
+def test_a_name_may_count_something_else_in_another_tree() -> None:
+    context = rule_context(a_queue("elsewhere", resources=[OTHER]), a_queue("root"))
+
+    assert messages(created(context, parent="root", resources=[MEMORY])) == []
+
+
+def test_a_queue_does_not_bring_a_child_whose_names_count_something_else() -> None:
+    context = rule_context(
+        a_queue("root", resources=[OTHER]),
+        a_queue("vision"),
+        a_queue("child", parent="vision", resources=[MEMORY]),
+    )
+
+    (message,) = messages(created(context, parent="root"))
+
+    assert message.startswith(
+        'spec.parent: Of queue "child": Entry "memory" counts capacity memory'
+    )
+
+
 def test_a_class_that_nobody_knows_is_odd() -> None:
     context = rule_context("usb", *devices(1))
 

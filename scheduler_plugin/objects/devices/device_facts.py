@@ -1,0 +1,131 @@
+"""How much devices of other drivers have: their capacities, and the counters that they consume.
+
+Devices of one product are alike, so equal facts are one object: 100,000 devices need little more
+memory than their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from sys import intern
+from typing import NamedTuple
+
+from kube.shapes.quantities import thousandths
+from kube.shapes.slices import NO_CAPACITY, Capacity, CounterConsumption, Device
+from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.devices.request_policies import Policy, policy_of
+from scheduler_plugin.objects.tables import count
+
+
+class DeviceCapacity(NamedTuple):
+    """One capacity of a device, in thousandths."""
+
+    name: str
+    has: int
+    policy: Policy
+
+
+class ConsumedCounter(NamedTuple):
+    """What a device consumes of a counter while it is in use, in thousandths."""
+
+    counter_set: str
+    name: str
+    amount: int
+
+
+class DeviceFacts(NamedTuple):
+    """How much a device has.
+
+    Attributes:
+        capacities: In the order of their names.
+        counters: In the order of sets and names.
+        is_divided: Whether several claims may have parts of it.
+    """
+
+    capacities: tuple[DeviceCapacity, ...] = ()
+    counters: tuple[ConsumedCounter, ...] = ()
+    is_divided: bool = False
+
+    def capacity(self, name: str) -> DeviceCapacity | None:
+        return next((found for found in self.capacities if found.name == name), None)
+
+
+def device_facts(device: Device) -> DeviceFacts:
+    """The facts of a device in a slice; what is no quantity is left out."""
+    return _shared(
+        DeviceFacts(
+            tuple(sorted(_capacities(device.capacity or {}))),
+            tuple(sorted(_counters(device.consumes_counters or ()))),
+            bool(device.allow_multiple_allocations),
+        )
+    )
+
+
+def _capacities(given: Mapping[str, Capacity | None]) -> Iterator[DeviceCapacity]:
+    for name, each in given.items():
+        found = each or NO_CAPACITY
+        if (has := thousandths(found.value)) is not None:
+            yield DeviceCapacity(intern(name), has, policy_of(found.request_policy))
+
+
+def _counters(given: Iterable[CounterConsumption]) -> Iterator[ConsumedCounter]:
+    for consumption in given:
+        counter_set = intern(consumption.counter_set or "")
+        for name, each in (consumption.counters or {}).items():
+            if each is not None and (amount := thousandths(each.value)) is not None:
+                yield ConsumedCounter(counter_set, intern(name), amount)
+
+
+@lru_cache(maxsize=10_000)
+def _shared(facts: DeviceFacts) -> DeviceFacts:
+    return facts
+
+
+class DeviceTable:
+    """The facts of all devices that slices list.
+
+    While a pool is replaced, two slices may list a device. Which of them counts then does not
+    depend on the order in which they came.
+    """
+
+    def __init__(self) -> None:
+        self._facts: dict[DeviceId, DeviceFacts] = {}
+        # Those that a further slice lists.
+        self._more: dict[DeviceId, tuple[DeviceFacts, ...]] = {}
+        self._by_driver: dict[str, dict[DeviceFacts, int]] = {}
+
+    def add(self, device: DeviceId, facts: DeviceFacts) -> None:
+        count(self._by_driver.setdefault(device.driver, {}), facts, 1)
+        if device in self._facts:
+            self._more[device] = (*self._more.get(device, ()), facts)
+        else:
+            self._facts[device] = facts
+
+    def remove(self, device: DeviceId, facts: DeviceFacts) -> None:
+        """Remove what `add` added."""
+        left = list(self._listed(device))
+        left.remove(facts)
+        self._more.pop(device, None)
+        del self._facts[device]
+        count(self._by_driver[device.driver], facts, -1)
+        if left:
+            self._facts[device] = left[0]
+        if left[1:]:
+            self._more[device] = tuple(left[1:])
+
+    def _listed(self, device: DeviceId) -> tuple[DeviceFacts, ...]:
+        return (self._facts[device], *self._more.get(device, ()))
+
+    def of(self, device: DeviceId) -> DeviceFacts | None:
+        """The facts of a device; None if no slice lists it."""
+        found = self._facts.get(device)
+        return found if device not in self._more else max(self._listed(device), key=repr)
+
+    def drivers(self) -> Iterable[str]:
+        """The drivers of all these devices."""
+        return self._by_driver.keys()
+
+    def kinds(self, driver: str) -> Iterable[DeviceFacts]:
+        """The different facts of the devices of a driver."""
+        return self._by_driver.get(driver, {}).keys()
