@@ -216,18 +216,22 @@ async def test_who_is_refused_asks_seldom(world: World) -> None:
     assert len(world.failures) >= 7
 
 
+async def goes_offline(world: World) -> None:
+    """A claim is prepared, and then its device goes; each is told."""
+    await world.prepare()
+    await until(lambda: len(world.conditions) == 1)
+    world.source.see(an_instance(device_specs=(DeviceSpec("/dev/a", "/dev/a"),), online=False))
+    await until(lambda: len(world.conditions) == 2)
+
+
 async def test_a_device_that_goes_and_returns_is_told_with_the_time_of_each_change(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moments = (datetime(2026, 11, 27, 18, minute, tzinfo=UTC) for minute in range(9))
     monkeypatch.setattr(apiserver_status, "wall_clock", lambda: next(moments))
     async with world.running():
-        await world.prepare()
-        await until(lambda: len(world.conditions) == 1)
-        specs = (DeviceSpec("/dev/a", "/dev/a"),)
-        world.source.see(an_instance(device_specs=specs, online=False))
-        await until(lambda: len(world.conditions) == 2)
-        world.source.see(an_instance(device_specs=specs))
+        await goes_offline(world)
+        world.source.see(an_instance(device_specs=(DeviceSpec("/dev/a", "/dev/a"),)))
         await until(lambda: len(world.conditions) == 3)
 
     assert [(c["status"], c["reason"]) for c in world.conditions] == [
@@ -340,11 +344,7 @@ async def test_a_condition_stays_while_it_is_unknown_whether_the_device_is_there
 ) -> None:
     """A driver that restarts while a device is away, and its handler has not answered yet."""
     async with world.running():
-        await world.prepare()
-        await until(lambda: len(world.conditions) == 1)
-        specs = (DeviceSpec("/dev/a", "/dev/a"),)
-        world.source.see(an_instance(device_specs=specs, online=False))
-        await until(lambda: len(world.conditions) == 2)
+        await goes_offline(world)
 
         world.unheard()
         await asyncio.sleep(0.05)
