@@ -70,10 +70,10 @@ class GateWriter:
     def changed(self, change: WorldChange) -> None:
         """The world took a change; fit to be subscribed to it."""
         world = self.writes.cluster.world
-        if isinstance(change, PodChanged) and not world.may_be_bound(change.uid):
-            self.refusals.forget(change.uid)
         if isinstance(change, PodChanged):
             self._groups.changed(change.uid)
+            if not world.may_be_bound(change.uid):
+                self.refusals.forget(change.uid)
         if self._term is not None:
             self._term.changed(change)
 
