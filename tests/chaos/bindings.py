@@ -8,7 +8,7 @@ within `SLACK_SECONDS`; of claims it may not, since nobody but itself charges th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 from tests.chaos.charges import Charge, charges, slots_asked, tree_of, usage
@@ -63,6 +63,8 @@ class History:
     instances: dict[Key, Object] = field(default_factory=dict)
     """Those that are gone, too: a container keeps the device that it was given."""
     trees: list[tuple[float, Tree]] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
+    """The UIDs of claims that a pod used since they were allocated; it may have ended since."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -76,6 +78,15 @@ class History:
             after = change.after if change.kind == "pods" and change.is_exact else None
             if after and is_bound_by(before, after):
                 yield from self._bound(after, change.at)
+            self._remember_users(change)
+
+    def _remember_users(self, change: Change) -> None:
+        """A claim stays charged after its pods ended, for as long as it keeps its devices."""
+        body = change.after
+        if change.kind == "resourceclaims" and body and not (change.is_exact and results(body)):
+            self.used.discard(uid(body))
+        if change.kind == "pods" and body and is_placed(body):
+            self.used |= {uid(each) for each in claims_of(body, self.snapshot) if results(each)}
 
     def _fold(self, change: Change) -> None:
         known = self.objects[change.kind]
@@ -94,7 +105,7 @@ class History:
         for claim in claims_of(pod, snapshot):
             if results(claim):
                 yield from _joined(pod, claim, trees, snapshot)
-        yield from _ceilings(pod, trees, snapshot)
+        yield from _ceilings(pod, self.used, trees, snapshot)
 
     def _trees(self, at: float) -> list[Tree]:
         """Those that were in force within the slack: the last one before it, and all since."""
@@ -129,12 +140,14 @@ def _joined(pod: Object, claim: Object, trees: list[Tree], snapshot: Snapshot) -
         yield Finding("opted-out", about, sentence)
 
 
-def _ceilings(pod: Object, trees: list[Tree], snapshot: Snapshot) -> Iterator[Finding]:
+def _ceilings(
+    pod: Object, used: Set[str], trees: list[Tree], snapshot: Snapshot
+) -> Iterator[Finding]:
     """Of what the pod adds: what others had before it adds nothing."""
     found = list(charges(snapshot))
     placed = {uid(each) for each in snapshot.all("pods") if is_placed(each)} - {uid(pod)}
     claims = {uid(each): each for each in claims_of(pod, snapshot) if results(each)}
-    new = {u for u, each in claims.items() if not placed & {*reserved_for(each, snapshot)}}
+    new = {u for u, each in claims.items() if not placed & {*reserved_for(each, snapshot)}} - used
     if slots_asked(pod):
         new.add(uid(pod))
     added = [charge for charge in found if charge.uid in new]
@@ -163,5 +176,6 @@ def _over(
                 used = [usage(found, tree).get(queue, {}).get(resource, 0) for tree in trees]
                 most = [ceiling(tree, queue, resource) for tree in trees if queue in tree.queues]
                 if min(used) > max(most):
-                    sentence = f"queue {queue} then used {min(used)} {resource} of {max(most):g}"
+                    what = f"queue {queue} then used {min(used)} {resource} of {max(most):g}"
+                    sentence = f"{what}, {charge.what} among it"
                     yield Finding(rule, f"pod {shown(pod)}", sentence)

@@ -44,6 +44,20 @@ def test_who_joins_adds_nothing() -> None:
     assert rules(*before, made.claim("c", "red", other, WAITS), RUNS) == set()
 
 
+def test_who_joins_what_ended_pods_left_charged_adds_nothing() -> None:
+    """As a PodGroup without pods, which keeps its claim."""
+    first, runs = (made.member(made.pod("q", "red", "c", on=on), "train") for on in ("", "a"))
+    kept = made.for_workload(made.claim("c", "red", first), "train")
+    before = (made.queue("red", limit=1), made.workload("train"), first, kept, runs)
+    ended = {**runs, "status": {"phase": "Succeeded"}}
+    joined = made.claim("c", "red", WAITS)
+    joined["status"]["reservedFor"] += kept["status"]["reservedFor"]
+    lowered = (made.queue("red", limit=0), ended, WAITS)
+    assert rules(*before, *lowered, joined, RUNS) == set()
+    free = made.claim("c", "red")
+    assert rules(*before, *lowered, free, joined, RUNS) == {"over-limit"}
+
+
 def test_a_pod_of_a_podgroup_that_the_claim_is_reserved_for_adds_nothing() -> None:
     first, waits, runs = (
         made.member(pod, "train") for pod in (made.pod("q", "red", "c", on="a"), WAITS, RUNS)
