@@ -16,6 +16,7 @@ import msgspec
 from kube.shapes.reading import JsonObject
 from kube.shapes.selection import Taint, Toleration
 from scheduler_plugin.objects.claims import Alternative, ClaimView, DeviceId
+from scheduler_plugin.objects.devices.device_looks import cel_device, seen_in
 from scheduler_plugin.objects.node_selection import (
     EVERYWHERE,
     NodeTerms,
@@ -23,11 +24,7 @@ from scheduler_plugin.objects.node_selection import (
     on_node,
     untolerated,
 )
-from scheduler_plugin.reclaiming.placement.published_slices import (
-    PublishedDevice,
-    Seen,
-    seen_in,
-)
+from scheduler_plugin.reclaiming.placement.published_slices import PublishedDevice
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,7 @@ class Offer:
     @property
     def body(self) -> Mapping[str, Any]:
         """The device as CEL sees it."""
-        return _body(seen_in(self.published.text))
+        return cel_device(self.published.text)
 
     def value_of(self, attribute: str) -> tuple[str, object] | None:
         """The type and value of an attribute, for `matchAttribute`; None where it has none.
@@ -172,34 +169,3 @@ def class_criteria(class_selectors: tuple[str | None, ...]) -> DeviceCriteria:
 def selected_nodes(selector: str | None) -> NodeTerms:
     """The nodes of a node selector, given as text; None for all nodes."""
     return EVERYWHERE if selector is None else node_terms(msgspec.json.decode(selector))
-
-
-def _body(seen: Seen) -> dict[str, Any]:
-    driver = seen.driver
-    return {
-        "driver": driver,
-        "attributes": _by_domain(driver, {k: _value(v) for k, v in seen.attributes.items()}),
-        "capacity": _by_domain(driver, {k: _opaque(v) for k, v in seen.capacity.items()}),
-        "allowMultipleAllocations": seen.is_shared,
-    }
-
-
-def _by_domain(driver: str, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Values by domain; a name without a domain belongs to the driver's domain."""
-    found: dict[str, dict[str, Any]] = {driver: {}}
-    for name, value in values.items():
-        domain, slash, rest = name.partition("/")
-        found.setdefault(domain if slash else driver, {})[rest if slash else name] = value
-    return found
-
-
-def _value(attribute: JsonObject) -> Any:
-    for kind in ("string", "int", "bool"):
-        if attribute.get(kind) is not None:
-            return attribute[kind]
-    return _opaque(attribute)
-
-
-def _opaque(value: object) -> bytes:
-    """A value for which the CEL library has no type: it equals no text and no number."""
-    return repr(value).encode()

@@ -7,7 +7,6 @@ times the memory, and of 160,000 devices few are looked at. Equal texts are one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from kube.shapes.selection import Taint
 from kube.shapes.slices import NO_CAPACITY, NO_POOL, NO_SPEC, Device, Place, Slice, Spec
 from scheduler_plugin.objects.claim_objects import SLOTS_NAMES
 from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.devices.device_looks import look_of
 from scheduler_plugin.objects.devices.devices import SliceView, slice_view
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -28,7 +28,7 @@ class PublishedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A device of a slice. It has no reference cycles, so the garbage collector skips it.
 
     Attributes:
-        text: What CEL sees, as JSON: see `Seen`.
+        text: Its look: what CEL sees, as JSON.
         node: The only node that can use it; "" where several nodes can.
         selector: The node selector of those nodes, as JSON; None for all nodes, or for one node.
         slots: The number of slots that requests share; None where one request gets all of it.
@@ -69,21 +69,6 @@ class PublishedSlice(NamedTuple):
         return self.view.driver, self.pool
 
 
-class Seen(NamedTuple):
-    """What CEL sees of a device, without its name.
-
-    Attributes:
-        attributes: As the slice has them.
-        capacity: The quantity of each.
-        is_shared: `allowMultipleAllocations`.
-    """
-
-    driver: str
-    attributes: dict[str, dict[str, Any]]
-    capacity: dict[str, Any]
-    is_shared: bool
-
-
 def published_slice(obj: JsonObject | Slice) -> PublishedSlice:
     """Parse a ResourceSlice of resource.k8s.io/v1; raises UnreadableError."""
     found = read_as(Slice, obj)
@@ -113,12 +98,11 @@ def _device(device_id: DeviceId, device: Device, place: tuple[str, str | None]) 
     is_shared = bool(device.allow_multiple_allocations)
     quantities = {name: (each or NO_CAPACITY).value for name, each in capacity.items()}
     slots = _slots(quantities) if is_shared else None
-    seen = (device_id.driver, device.attributes or {}, quantities, is_shared)
     node, selector = place
     taints = device.taints or ()
     return PublishedDevice(
         device=device_id,
-        text=intern(_encode(seen).decode()),
+        text=look_of(device_id.driver, device),
         node=node,
         selector=selector,
         slots=slots,
@@ -141,9 +125,3 @@ def _slots(quantities: Mapping[str, Any]) -> int | None:
         return None
     ((name, quantity),) = quantities.items()
     return whole(quantity) if name in SLOTS_NAMES else None
-
-
-@lru_cache(maxsize=1_024)
-def seen_in(text: str) -> Seen:
-    """The decoded text of a device; it is shared and read-only."""
-    return Seen(*msgspec.json.decode(text))
