@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kube.shapes.quantities import thousandths
 from kube.shapes.reading import JsonObject
 from kube.shapes.slices import NO_CAPACITY, Device
+
+LARGEST = 2**63 - 1
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -55,7 +58,7 @@ def cel_device(look: str) -> dict[str, Any]:
     return {
         "driver": driver,
         "attributes": _by_domain(driver, {k: _value(v) for k, v in seen.attributes.items()}),
-        "capacity": _by_domain(driver, {k: _opaque(v) for k, v in seen.capacity.items()}),
+        "capacity": _by_domain(driver, {k: _quantity(v) for k, v in seen.capacity.items()}),
         "allowMultipleAllocations": seen.is_shared,
     }
 
@@ -74,6 +77,12 @@ def _value(attribute: JsonObject) -> Any:
         if attribute.get(kind) is not None:
             return attribute[kind]
     return _opaque(attribute)
+
+
+def _quantity(value: object) -> int | bytes:
+    """In thousandths, as `kube.cel` has quantities; CEL's numbers have 64 bits."""
+    found = thousandths(value)
+    return _opaque(value) if found is None or found > LARGEST else found
 
 
 def _opaque(value: object) -> bytes:
