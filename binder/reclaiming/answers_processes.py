@@ -7,14 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from kube.cel.api import CelProcess, TooSlowError, digest_of
-from scheduler_plugin.objects.api import DeviceId
+from scheduler_plugin.objects.api import DeviceId, Expressions, evaluable
 from scheduler_plugin.reclaiming.api import (
     Answers,
     DeviceCriteria,
-    Expressions,
     OfferedDevices,
     Unanswered,
-    evaluable,
 )
 
 IN_ONE_CALL = 500
@@ -106,14 +104,14 @@ class SelectorEvaluator:
     ) -> frozenset[str]:
         return frozenset(
             digest_of(expressions)
-            for expressions in evaluable(criteria)
+            for expressions in evaluable(criteria.selectors)
             if expressions in skipped or self._answers.is_too_slow(expressions)
         )
 
 
 def _reported_of(criteria: DeviceCriteria, reported: Collection[str]) -> frozenset[Expressions]:
     return frozenset(
-        each for each in evaluable(criteria) if reported and digest_of(each) in reported
+        each for each in evaluable(criteria.selectors) if reported and digest_of(each) in reported
     )
 
 

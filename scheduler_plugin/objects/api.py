@@ -23,6 +23,7 @@ from scheduler_plugin.objects.devices.devices import (
     instance_view,
 )
 from scheduler_plugin.objects.devices.driver_guards import unguarded
+from scheduler_plugin.objects.devices.selections import Expressions, evaluable
 from scheduler_plugin.objects.held_texts import held_text, missed_text, read_missed
 from scheduler_plugin.objects.pod_objects import namespace_view, pod_view
 from scheduler_plugin.objects.pods import NamespaceView, PodClaim, PodView

@@ -17,6 +17,7 @@ from kube.shapes.reading import JsonObject
 from kube.shapes.selection import Taint, Toleration
 from scheduler_plugin.objects.claims import Alternative, ClaimView, DeviceId
 from scheduler_plugin.objects.devices.device_looks import cel_device, seen_in
+from scheduler_plugin.objects.devices.selections import digest_of_look
 from scheduler_plugin.objects.node_selection import (
     EVERYWHERE,
     NodeTerms,
@@ -66,11 +67,8 @@ class Offer:
 
     @property
     def digest(self) -> int:
-        """Equal for devices that look equal to CEL, in this process only.
-
-        Python seeds the hash in each process, so no user can construct a collision.
-        """
-        return hash(self.published.text)
+        """Equal for devices that look equal to CEL, in this process only."""
+        return digest_of_look(self.published.text)
 
     @property
     def attributes(self) -> Mapping[str, JsonObject]:
