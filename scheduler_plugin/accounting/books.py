@@ -18,6 +18,7 @@ from scheduler_plugin.accounting.entry_books import EntryBooks
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.catalog import instances_of
+from scheduler_plugin.objects.devices.device_facts import DeviceFacts, ListedDevice
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.devices.resource_names import (
     LEGACY_PREFIX,
@@ -177,41 +178,44 @@ class Books(EntryBooks):
             return False
         before = self._asked_whole()
         changed = instances_of(found) ^ instances_of(view)
-        with self._measuring(view.driver), self._keying(name for _, name in changed):
+        with self._keying(name for _, name in changed):
             self.facts.catalog.put_slice(view)
-        self._recount_devices(found, view)
-        return self._published(before)
+        return self._recount_listed(before, found, view)
 
     def delete_slice(self, name: str) -> bool:
         """Returns whether the cost of claims for all devices of a class changed."""
         before = self._asked_whole()
         found = self.facts.catalog.slice_named(name)
-        driver = found.driver if found is not None else ""
         instances = (instance for _, instance in instances_of(found))
-        with self._measuring(driver), self._keying(instances):
+        with self._keying(instances):
             self.facts.catalog.remove_slice(name)
-        self._recount_devices(found)
-        return self._published(before)
+        return self._recount_listed(before, found)
+
+    def _recount_listed(self, before: dict[ClassName, int], *views: SliceView | None) -> bool:
+        """Recount after a slice changed; returns whether the cost of requests may have changed."""
+        self._recount_devices(*views)
+        is_measured = self._recount_requests(*views)
+        return self._published(before) or is_measured
 
     def _recount_devices(self, *views: SliceView | None) -> None:
         """Recount the claims that have a device which these views list differently."""
-        changed = set[tuple[DeviceId, object]]()
+        changed = set[tuple[DeviceId, ResourceKey] | ListedDevice]()
         for view in filter(None, views):
             changed ^= set(view.configurations)
-            changed ^= set(view.facts) if self.facts.tree.definitions else set()
-        for device in sorted({device for device, _ in changed}):
+            changed ^= {*view.devices} if self.facts.tree.definitions else set()
+        for device in sorted({device for device, *_ in changed}):
             self._recount_claims([claim.uid for claim in self.facts.claims_with(device)])
 
-    @contextmanager
-    def _measuring(self, driver: str) -> Iterator[None]:
-        """Recount claims without devices if those of a driver have other amounts from then on."""
-        kinds = self.facts.catalog.device_table.kinds
-        before = frozenset(kinds(driver)) if self.facts.tree.definitions else None
-        try:
-            yield
-        finally:
-            if before is not None and frozenset(kinds(driver)) != before:
-                self._recount_claims([c.uid for c in self.facts.claims() if not c.is_allocated])
+    def _recount_requests(self, *views: SliceView | None) -> bool:
+        """Recount claims without devices if these views list other kinds of devices."""
+        if not self.facts.tree.definitions:
+            return False
+        changed = set[tuple[DeviceFacts, str]]()
+        for view in filter(None, views):
+            changed ^= {(listed.facts, listed.look) for listed in view.devices}
+        if changed:
+            self._recount_claims([c.uid for c in self.facts.claims() if not c.is_allocated])
+        return bool(changed)
 
     def _asked_whole(self) -> dict[ClassName, int]:
         devices = self.facts.catalog.devices

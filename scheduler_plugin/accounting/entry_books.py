@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from scheduler_plugin.accounting.books_views import BooksView
 from scheduler_plugin.accounting.charges.entries import claim_entry, pod_entry
 from scheduler_plugin.accounting.charges.ledger import Ledger
+from scheduler_plugin.accounting.charges.measures import open_looks
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues.pods_by_queue import PodsByQueue
 from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.devices.open_looks import OpenLook
+from scheduler_plugin.objects.devices.selections import Expressions, digest_of_look
 from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 
@@ -113,7 +116,26 @@ class EntryBooks(BooksView):
     def _recount_claim(self, uid: ClaimUid) -> bool:
         """Post the entry of a claim again; returns whether it changed."""
         claim = self.facts.claim(uid)
+        self._look_at_devices(uid, claim)
         return self.ledger.post_claim(uid, claim_entry(claim, self.facts) if claim else None)
+
+    def _look_at_devices(self, uid: ClaimUid, claim: ClaimView | None) -> None:
+        """Note what is to be evaluated before the charges of a claim are exact."""
+        catalog = self.facts.catalog
+        is_counted = claim is not None and bool(catalog.definitions)
+        self.facts.open_looks.put(uid, open_looks(claim, catalog) if claim and is_counted else ())
+
+    def put_selected(self, expressions: Expressions, answers: Mapping[str, bool | None]) -> None:
+        """Enter whether expressions select devices, by look; None if they cannot be evaluated."""
+        found = {digest_of_look(look): answer for look, answer in answers.items()}
+        self.facts.catalog.selections.put(expressions, found)
+        looks = [OpenLook(expressions, look) for look in answers]
+        self._recount_claims(self.facts.open_looks.claims_of(looks))
+
+    def put_too_slow(self, expressions: Expressions) -> None:
+        """Enter that expressions take too long: they count as if they selected all devices."""
+        self.facts.catalog.selections.put_too_slow(expressions)
+        self._recount_claims(self.facts.open_looks.claims_awaiting(expressions))
 
     # Objects that decide pods' queues: an event costs as much as the pods concerned.
 

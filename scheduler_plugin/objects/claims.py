@@ -167,6 +167,11 @@ class ClaimView:
         return frozenset(a.device_class for r in self.requests for a in r.alternatives)
 
     @property
+    def classes_by_request(self) -> dict[str, ClassName]:
+        """The class of each request, by the name that a result has for it."""
+        return {a.name: a.device_class for r in self.requests for a in r.alternatives}
+
+    @property
     def devices(self) -> tuple[DeviceId, ...]:
         """Its devices, each once, without those with administrative access."""
         own = (r.device_id for r in self.results or () if not r.admin_access)

@@ -82,6 +82,11 @@ class Definition:
             MeasuredKey(f"{self.name}{_MARK}{unit}{sha256(counted.encode()).hexdigest()[:16]}")
         )
 
+    @property
+    def selectors(self) -> tuple[tuple[str, ...], ...]:
+        """The selector as a group of expressions; () for none."""
+        return ((self.selector,),) if self.selector else ()
+
     def __str__(self) -> str:
         whose = f"of DeviceClass {self.device_class}" if self.device_class else ""
         by = f"of driver {self.driver}" if self.driver else ""

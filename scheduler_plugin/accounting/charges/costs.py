@@ -73,7 +73,7 @@ def _exactly(claim: ClaimView, catalog: Catalog) -> Charges:
 
 
 def _by_measure(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[ResourceKey, int]]:
-    classes = {a.name: a.device_class for r in claim.requests for a in r.alternatives}
+    classes = claim.classes_by_request
     for result in claim.results or ():
         if (name := classes.get(result.request)) is not None:
             yield from charged_by_measure(result, name, catalog)
@@ -83,7 +83,7 @@ def _charged(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[Result, Resou
     """The accounted devices of a claim, each with its key."""
     if not claim.results:
         return
-    classes = {a.name: a.device_class for r in claim.requests for a in r.alternatives}
+    classes = claim.classes_by_request
     for result in claim.results:
         name = classes.get(result.request)
         key = _key(result, name, catalog) if name is not None else None

@@ -2,6 +2,9 @@
 
 allocated       each definition that counts the device: exact, by the allocation and the slice
 not allocated   the most that a device which the claim can get may cost, times the count
+
+While a selector is not evaluated for a device, the device counts as selected, and `open_looks`
+says what is to be evaluated.
 """
 
 from __future__ import annotations
@@ -10,14 +13,32 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from driver.api import DRIVER_NAME
+from scheduler_plugin.accounting.charges.gettable_devices import Gettable
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.claims import Alternative, ClassName, Result
+from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName, Result
 from scheduler_plugin.objects.devices.catalog import Catalog
-from scheduler_plugin.objects.devices.device_facts import DeviceFacts
+from scheduler_plugin.objects.devices.device_facts import DeviceFacts, ListedDevice
+from scheduler_plugin.objects.devices.open_looks import OpenLook, is_refused, open_look
 from scheduler_plugin.objects.devices.request_policies import consumed
 from scheduler_plugin.objects.measures import Definition, Measure
 
 _NO_FACTS = DeviceFacts()
+
+
+def open_looks(claim: ClaimView, catalog: Catalog) -> Iterator[OpenLook]:
+    """What is to be evaluated before the charges of a claim are exact."""
+    if claim.results is None:
+        for request in claim.requests:
+            for alternative in request.alternatives:
+                yield from _open_looks_of(alternative, catalog)
+        return
+    classes = claim.classes_by_request
+    for result in claim.results:
+        if (name := classes.get(result.request)) is not None:
+            yield from _open_looks_at(result, name, catalog)
+
+
+# Allocated devices.
 
 
 def charged_by_measure(
@@ -32,9 +53,26 @@ def charged_by_measure(
     """
     if result.admin_access or catalog.is_exempt(name):
         return
-    facts = catalog.device_table.of(result.device_id) or _NO_FACTS
+    listed = catalog.device_table.of(result.device_id)
     for definition in _counting(result, name, catalog):
-        yield definition.key, _amount(result, definition.measure, facts)
+        if not _is_refused(definition, listed, catalog):
+            facts = listed.facts if listed is not None else _NO_FACTS
+            yield definition.key, _amount(result, definition.measure, facts)
+
+
+def _open_looks_at(result: Result, name: ClassName, catalog: Catalog) -> Iterator[OpenLook]:
+    listed = catalog.device_table.of(result.device_id)
+    if listed is None or result.admin_access or catalog.is_exempt(name):
+        return
+    for definition in _counting(result, name, catalog):
+        yield from open_look(definition.selectors, listed.look, catalog.selections)
+
+
+def _is_refused(definition: Definition, listed: ListedDevice | None, catalog: Catalog) -> bool:
+    """Whether the selector says no; a device that no slice lists is not looked at."""
+    if listed is None:
+        return False
+    return is_refused(definition.selectors, listed.look, catalog.selections)
 
 
 def _counting(result: Result, name: ClassName, catalog: Catalog) -> Iterable[Definition]:
@@ -64,16 +102,17 @@ def _counted(facts: DeviceFacts, measure: Measure) -> int:
     )
 
 
+# Requests.
+
+
 def asked_by_measure(
     alternative: Alternative, count: int, catalog: Catalog
 ) -> Iterator[tuple[ResourceKey, int]]:
-    """The most that each definition can be charged for a request, by all published devices."""
+    """The most that each definition can be charged for a request, by the published devices."""
     if alternative.admin_access or catalog.is_exempt(alternative.device_class):
         return
     for definition in may_count(alternative.device_class, catalog):
-        drivers = [definition.driver] if definition.driver else _drivers(alternative, catalog)
-        kinds = (kind for driver in drivers for kind in catalog.device_table.kinds(driver))
-        most = max((_at_most(kind, definition.measure, alternative) for kind in kinds), default=0)
+        most = _gettable(alternative, definition, catalog).most()
         yield definition.key, count * most
 
 
@@ -89,9 +128,25 @@ def may_count(name: ClassName, catalog: Catalog) -> Iterator[Definition]:
         yield from catalog.definitions.of_driver(driver)
 
 
-def _drivers(alternative: Alternative, catalog: Catalog) -> Iterable[str]:
+def _open_looks_of(alternative: Alternative, catalog: Catalog) -> Iterator[OpenLook]:
+    if alternative.admin_access or catalog.is_exempt(alternative.device_class):
+        return
+    for definition in may_count(alternative.device_class, catalog):
+        yield from _gettable(alternative, definition, catalog).open_looks()
+
+
+def _gettable(alternative: Alternative, definition: Definition, catalog: Catalog) -> Gettable:
     view = catalog.class_named(alternative.device_class)
-    return (view.drivers if view is not None else ()) or catalog.device_table.drivers()
+    demanded = view.drivers if view is not None else ()
+    drivers = (definition.driver,) if definition.driver else demanded
+    of_class = view.selectors if view is not None and not view.selects_driver_only else ()
+    return Gettable(
+        table=catalog.device_table,
+        selections=catalog.selections,
+        drivers=drivers or tuple(catalog.device_table.drivers()),
+        selectors=(of_class, alternative.selectors, *definition.selectors),
+        cost=lambda facts: _at_most(facts, definition.measure, alternative),
+    )
 
 
 def _at_most(facts: DeviceFacts, measure: Measure, alternative: Alternative) -> int:

@@ -34,6 +34,7 @@ from scheduler_plugin.objects.devices.resource_names import (
     configuration_of_pool,
     is_legacy,
 )
+from scheduler_plugin.objects.devices.selections import Selections
 from scheduler_plugin.objects.requests import IMPLICIT_PREFIX
 from scheduler_plugin.objects.tables import Index, count, enter, uncount
 
@@ -56,6 +57,7 @@ class Catalog:
         self._lists = lists
         self.definitions = definitions if definitions is not None else Definitions()
         self.device_table = DeviceTable()
+        self.selections = Selections()
         self._classes: dict[ClassName, ClassView] = {}
         self._by_extended: Index[str, ClassName] = {}
         self._former_resources = FIFOCache[str, None](MOST_REMEMBERED)
@@ -143,8 +145,8 @@ class Catalog:
             count(self._configurations_by_instance.setdefault(instance, {}), configuration, 1)
         for device, configuration in view.configurations:
             count(self._configurations_by_device.setdefault(device, {}), configuration, 1)
-        for device, facts in view.facts:
-            self.device_table.add(device, facts)
+        for listed in view.devices:
+            self.device_table.add(listed)
 
     def remove_slice(self, name: str) -> None:
         before = self._slices.pop(name, None)
@@ -156,8 +158,8 @@ class Catalog:
             uncount(self._configurations_by_instance, instance, configuration)
         for device, configuration in before.configurations:
             uncount(self._configurations_by_device, device, configuration)
-        for device, facts in before.facts:
-            self.device_table.remove(device, facts)
+        for listed in before.devices:
+            self.device_table.remove(listed)
 
     def configuration_of(self, device: DeviceId) -> ResourceKey | None:
         """The Configuration of a device of Moorage; None if it is unknown, and for other devices.

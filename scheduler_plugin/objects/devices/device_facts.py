@@ -1,4 +1,4 @@
-"""How much devices of other drivers have: their capacities, and the counters that they consume.
+"""How much devices have: their capacities, and the counters that they consume.
 
 Devices of one product are alike, so equal facts are one object: 100,000 devices need little more
 memory than their names.
@@ -15,7 +15,7 @@ from kube.shapes.quantities import thousandths
 from kube.shapes.slices import NO_CAPACITY, Capacity, CounterConsumption, Device
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.devices.request_policies import Policy, policy_of
-from scheduler_plugin.objects.tables import count
+from scheduler_plugin.objects.tables import count, uncount
 
 
 class DeviceCapacity(NamedTuple):
@@ -82,45 +82,62 @@ def _shared(facts: DeviceFacts) -> DeviceFacts:
     return facts
 
 
+class ListedDevice(NamedTuple):
+    """A device that a slice lists.
+
+    Attributes:
+        look: What CEL sees of it, see `device_looks`.
+    """
+
+    device: DeviceId
+    facts: DeviceFacts
+    look: str
+
+
 class DeviceTable:
-    """The facts of all devices that slices list.
+    """All devices that slices list, with their facts and looks.
 
     While a pool is replaced, two slices may list a device. Which of them counts then does not
     depend on the order in which they came.
     """
 
     def __init__(self) -> None:
-        self._facts: dict[DeviceId, DeviceFacts] = {}
+        self._first: dict[DeviceId, ListedDevice] = {}
         # Those that a further slice lists.
-        self._more: dict[DeviceId, tuple[DeviceFacts, ...]] = {}
-        self._by_driver: dict[str, dict[DeviceFacts, int]] = {}
+        self._more: dict[DeviceId, tuple[ListedDevice, ...]] = {}
+        # By driver and facts: how many devices there are of each look.
+        self._by_driver: dict[str, dict[DeviceFacts, dict[str, int]]] = {}
 
-    def add(self, device: DeviceId, facts: DeviceFacts) -> None:
-        count(self._by_driver.setdefault(device.driver, {}), facts, 1)
-        if device in self._facts:
-            self._more[device] = (*self._more.get(device, ()), facts)
+    def add(self, listed: ListedDevice) -> None:
+        device, facts, look = listed
+        count(self._by_driver.setdefault(device.driver, {}).setdefault(facts, {}), look, 1)
+        if device in self._first:
+            self._more[device] = (*self._more.get(device, ()), listed)
         else:
-            self._facts[device] = facts
+            self._first[device] = listed
 
-    def remove(self, device: DeviceId, facts: DeviceFacts) -> None:
+    def remove(self, listed: ListedDevice) -> None:
         """Remove what `add` added."""
-        left = list(self._listed(device))
-        left.remove(facts)
+        device, facts, look = listed
+        left = list(self._all(device))
+        left.remove(listed)
         self._more.pop(device, None)
-        del self._facts[device]
-        count(self._by_driver[device.driver], facts, -1)
+        del self._first[device]
+        uncount(self._by_driver[device.driver], facts, look)
+        if not self._by_driver[device.driver]:
+            del self._by_driver[device.driver]
         if left:
-            self._facts[device] = left[0]
+            self._first[device] = left[0]
         if left[1:]:
             self._more[device] = tuple(left[1:])
 
-    def _listed(self, device: DeviceId) -> tuple[DeviceFacts, ...]:
-        return (self._facts[device], *self._more.get(device, ()))
+    def _all(self, device: DeviceId) -> tuple[ListedDevice, ...]:
+        return (self._first[device], *self._more.get(device, ()))
 
-    def of(self, device: DeviceId) -> DeviceFacts | None:
-        """The facts of a device; None if no slice lists it."""
-        found = self._facts.get(device)
-        return found if device not in self._more else max(self._listed(device), key=repr)
+    def of(self, device: DeviceId) -> ListedDevice | None:
+        """A device as slices list it; None if no slice does."""
+        found = self._first.get(device)
+        return found if device not in self._more else max(self._all(device), key=repr)
 
     def drivers(self) -> Iterable[str]:
         """The drivers of all these devices."""
@@ -129,3 +146,7 @@ class DeviceTable:
     def kinds(self, driver: str) -> Iterable[DeviceFacts]:
         """The different facts of the devices of a driver."""
         return self._by_driver.get(driver, {}).keys()
+
+    def looks(self, driver: str, facts: DeviceFacts) -> Iterable[str]:
+        """The looks of the driver's devices that have these facts."""
+        return self._by_driver.get(driver, {}).get(facts, {}).keys()

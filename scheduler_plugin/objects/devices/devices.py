@@ -27,8 +27,10 @@ from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.class_selectors import (
     demanded_configuration,
     demanded_drivers,
+    selects_driver_only,
 )
-from scheduler_plugin.objects.devices.device_facts import DeviceFacts, device_facts
+from scheduler_plugin.objects.devices.device_facts import ListedDevice, device_facts
+from scheduler_plugin.objects.devices.device_looks import look_of
 from scheduler_plugin.objects.names import ACCOUNTED_LABEL, MAX_PODS_ANNOTATION
 
 
@@ -64,6 +66,11 @@ class ClassView:
         return bool(self.configuration) or self.drivers == (DRIVER_NAME,)
 
     @property
+    def selects_driver_only(self) -> bool:
+        """Whether it selects all devices of a driver."""
+        return selects_driver_only(self.selectors)
+
+    @property
     def may_be_ours(self) -> bool:
         """Whether it may select devices of Moorage's driver, without evaluating CEL."""
         return self.is_ours or not self.drivers
@@ -83,7 +90,7 @@ class SliceView:
         pool: The pool of the devices.
         counts: Number of devices by Configuration and Instance; "" for devices of other drivers.
         configurations: The Configuration of each device of Moorage's driver.
-        facts: How much each device of another driver has.
+        devices: How much each device has, and what CEL sees of it.
     """
 
     name: str
@@ -92,7 +99,7 @@ class SliceView:
     pool: str = ""
     counts: tuple[tuple[tuple[str, str], int], ...] = ()
     configurations: tuple[tuple[DeviceId, ResourceKey], ...] = ()
-    facts: tuple[tuple[DeviceId, DeviceFacts], ...] = ()
+    devices: tuple[ListedDevice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +167,14 @@ def slice_view(obj: JsonObject | Slice) -> SliceView:
             for name, (configuration, _) in origins
             if configuration
         ),
-        facts=() if driver == DRIVER_NAME else tuple(_facts(spec, driver, pool)),
+        devices=tuple(_listed(spec, driver, pool)),
     )
 
 
-def _facts(spec: Spec, driver: str, pool: str) -> Iterator[tuple[DeviceId, DeviceFacts]]:
+def _listed(spec: Spec, driver: str, pool: str) -> Iterator[ListedDevice]:
     for device in spec.devices or ():
-        yield DeviceId(driver, pool, intern(device.name or "")), device_facts(device)
+        device_id = DeviceId(driver, pool, intern(device.name or ""))
+        yield ListedDevice(device_id, device_facts(device), look_of(driver, device))
 
 
 def instance_view(obj: JsonObject | InstanceObject) -> InstanceView:

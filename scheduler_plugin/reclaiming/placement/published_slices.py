@@ -18,7 +18,6 @@ from kube.shapes.selection import Taint
 from kube.shapes.slices import NO_CAPACITY, NO_POOL, NO_SPEC, Device, Place, Slice, Spec
 from scheduler_plugin.objects.claim_objects import SLOTS_NAMES
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.devices.device_looks import look_of
 from scheduler_plugin.objects.devices.devices import SliceView, slice_view
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -86,14 +85,15 @@ def published_slice(obj: JsonObject | Slice) -> PublishedSlice:
 def _devices(spec: Spec, view: SliceView) -> tuple[PublishedDevice, ...]:
     shared_place = None if spec.per_device_node_selection else _place(spec)
     found = []
-    for device in spec.devices or ():
+    for device, (device_id, _, look) in zip(spec.devices or (), view.devices, strict=True):
         place = shared_place or _place(device)
-        device_id = DeviceId(view.driver, view.pool, intern(device.name or ""))
-        found.append(_device(device_id, device, place))
+        found.append(_device(device_id, look, device, place))
     return tuple(found)
 
 
-def _device(device_id: DeviceId, device: Device, place: tuple[str, str | None]) -> PublishedDevice:
+def _device(
+    device_id: DeviceId, look: str, device: Device, place: tuple[str, str | None]
+) -> PublishedDevice:
     capacity = device.capacity or {}
     is_shared = bool(device.allow_multiple_allocations)
     quantities = {name: (each or NO_CAPACITY).value for name, each in capacity.items()}
@@ -102,7 +102,7 @@ def _device(device_id: DeviceId, device: Device, place: tuple[str, str | None]) 
     taints = device.taints or ()
     return PublishedDevice(
         device=device_id,
-        text=look_of(device_id.driver, device),
+        text=look,
         node=node,
         selector=selector,
         slots=slots,

@@ -1,0 +1,79 @@
+"""What is to be evaluated before the cost of a claim is known, and the claims that wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from scheduler_plugin.objects.devices.selections import (
+    Expressions,
+    Selections,
+    Selectors,
+    digest_of_look,
+    evaluable,
+)
+from scheduler_plugin.objects.names import ClaimUid
+from scheduler_plugin.objects.tables import Index, enter
+
+
+class OpenLook(NamedTuple):
+    """Expressions that are to be evaluated for devices of a look."""
+
+    expressions: Expressions
+    look: str
+
+
+def is_refused(groups: Iterable[Selectors], look: str, selections: Selections) -> bool:
+    """Whether a result says that devices of a look are not selected."""
+    digest = digest_of_look(look)
+    return any(selections.of(group).answers.get(digest) is False for group in groups)
+
+
+def open_look(groups: Iterable[Selectors], look: str, selections: Selections) -> Iterator[OpenLook]:
+    """What to evaluate next for a look that no result refuses; nothing if all is known.
+
+    The expressions of a request concern only devices that its class selects, so they come after
+    those of the class.
+    """
+    digest = digest_of_look(look)
+    for expressions in evaluable(groups):
+        if selections.touch(expressions).is_open(digest):
+            yield OpenLook(expressions, look)
+            return
+
+
+class OpenLooks:
+    """The claims whose cost is not known exactly, with what is to be evaluated for each."""
+
+    def __init__(self) -> None:
+        self._of_claim: dict[ClaimUid, tuple[OpenLook, ...]] = {}
+        self._claims: Index[OpenLook, ClaimUid] = {}
+
+    def __contains__(self, uid: ClaimUid) -> bool:
+        return uid in self._of_claim
+
+    def __bool__(self) -> bool:
+        return bool(self._of_claim)
+
+    def put(self, uid: ClaimUid, looks: Iterable[OpenLook]) -> None:
+        """Set what is to be evaluated for a claim."""
+        enter(self._claims, self._of_claim.pop(uid, ()), uid, -1)
+        if found := tuple(dict.fromkeys(looks)):
+            self._of_claim[uid] = found
+            enter(self._claims, found, uid)
+
+    def claims_of(self, looks: Iterable[OpenLook]) -> list[ClaimUid]:
+        """The claims that wait for any of these."""
+        found = (uid for look in looks for uid in self._claims.get(look, ()))
+        return list(dict.fromkeys(found))
+
+    def claims_awaiting(self, expressions: Expressions) -> list[ClaimUid]:
+        """The claims that wait for a result of these expressions."""
+        return self.claims_of([each for each in self._claims if each.expressions == expressions])
+
+    def by_expressions(self) -> Mapping[Expressions, list[str]]:
+        """All that is to be evaluated: the looks, for each of the expressions."""
+        found: dict[Expressions, list[str]] = {}
+        for expressions, look in self._claims:
+            found.setdefault(expressions, []).append(look)
+        return found
