@@ -125,17 +125,29 @@ class EntryBooks(BooksView):
         is_counted = claim is not None and bool(catalog.definitions)
         self.facts.open_looks.put(uid, open_looks(claim, catalog) if claim and is_counted else ())
 
-    def put_selected(self, expressions: Expressions, answers: Mapping[str, bool | None]) -> None:
-        """Enter whether expressions select devices, by look; None if they cannot be evaluated."""
+    def put_selected(
+        self, expressions: Expressions, answers: Mapping[str, bool | None]
+    ) -> list[ClaimUid]:
+        """Enter whether expressions select devices, by look; None if they cannot be evaluated.
+
+        Returns the claims that waited for it.
+        """
         found = {digest_of_look(look): answer for look, answer in answers.items()}
         self.facts.catalog.selections.put(expressions, found)
         looks = [OpenLook(expressions, look) for look in answers]
-        self._recount_claims(self.facts.open_looks.claims_of(looks))
+        claims = self.facts.open_looks.claims_of(looks)
+        self._recount_claims(claims)
+        return claims
 
-    def put_too_slow(self, expressions: Expressions) -> None:
-        """Enter that expressions take too long: they count as if they selected all devices."""
+    def put_too_slow(self, expressions: Expressions) -> list[ClaimUid]:
+        """Enter that expressions take too long: they count as if they selected all devices.
+
+        Returns the claims that waited for them.
+        """
         self.facts.catalog.selections.put_too_slow(expressions)
-        self._recount_claims(self.facts.open_looks.claims_awaiting(expressions))
+        claims = self.facts.open_looks.claims_awaiting(expressions)
+        self._recount_claims(claims)
+        return claims
 
     # Objects that decide pods' queues: an event costs as much as the pods concerned.
 

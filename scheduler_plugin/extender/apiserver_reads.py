@@ -122,6 +122,17 @@ class FreshReads:
         # Changes of namespaces and PodGroups have no UID, so every change is looked at.
         await self._is_or_becomes(lambda: not facts.awaits(pod), ())
 
+    async def await_costs(self, pod: PodView) -> None:
+        """Wait until it is known what the pod's claims cost, `WATCH_SECONDS` at most."""
+        facts = self._cluster.world.facts
+        claims = [claim.uid for claim in facts.claims_of(pod)]
+
+        def is_known() -> bool:
+            return not any(uid in facts.open_looks for uid in claims)
+
+        if not is_known():
+            await self._cluster.wait_for(is_known, WATCH_SECONDS, claims)
+
     async def _is_or_becomes(self, condition: Callable[[], bool], about: Collection[str]) -> bool:
         began = self._monotonic()
         is_so = condition() or await self._cluster.wait_for(condition, WATCH_SECONDS, about)

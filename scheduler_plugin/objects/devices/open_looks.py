@@ -71,6 +71,10 @@ class OpenLooks:
         """The claims that wait for a result of these expressions."""
         return self.claims_of([each for each in self._claims if each.expressions == expressions])
 
+    def of(self, expressions: Expressions) -> list[str]:
+        """The looks that these expressions are to be evaluated for."""
+        return [each.look for each in self._claims if each.expressions == expressions]
+
     def by_expressions(self) -> Mapping[Expressions, list[str]]:
         """All that is to be evaluated: the looks, for each of the expressions."""
         found: dict[Expressions, list[str]] = {}

@@ -1,0 +1,89 @@
+"""Evaluates the selectors that charges depend on, in a process of its own, and enters the results.
+
+    world ──expressions and looks that are open──► CelProcess ──results──► world ──► listeners
+
+Until a result is there a device counts as selected, and a pod that asks for it waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from kube.cel.api import CelProcess, NotEvaluatedError, TooSlowError
+from kube.reconciling.api import Done, Failed, Reconciler, Result
+from scheduler_plugin.accounting.world import World
+from scheduler_plugin.accounting.world_changes import ClaimChanged, WorldChange
+from scheduler_plugin.objects.devices.device_looks import cel_device
+from scheduler_plugin.objects.devices.selections import Expressions
+from scheduler_plugin.objects.names import ClaimUid
+
+IN_ONE_CALL = 500
+"""The largest number of looks of one call: this process decodes them in 5 ms."""
+
+
+class LookEvaluator:
+    """Evaluates what the world's claims wait for, while `run` runs."""
+
+    def __init__(self, world: World, changed: Callable[[WorldChange], None]) -> None:
+        """`changed` is called for each claim whose charges are known better."""
+        self._world = world
+        self._changed = changed
+        self._cel = CelProcess()
+        self._queue: Reconciler[Expressions] = Reconciler("entry-selectors", self._evaluate)
+
+    async def run(self) -> NoReturn:
+        """Evaluate until cancelled."""
+        try:
+            await self._queue.run()
+        finally:
+            await self._cel.close()
+
+    def look(self) -> None:
+        """Evaluate soon what is open now."""
+        if self._world.facts.open_looks:
+            self._queue.add_all(self._world.facts.open_looks.by_expressions())
+
+    async def _evaluate(self, expressions: Expressions) -> Result:
+        while looks := self._world.facts.open_looks.of(expressions)[:IN_ONE_CALL]:
+            try:
+                claims = await evaluate(self._world, self._cel, expressions, looks)
+            except NotEvaluatedError as error:
+                return Failed(error)
+            for claim in claims:
+                self._changed(ClaimChanged(claim))
+            # The next devices of the same claims may have come to be open, by other expressions.
+            self.look()
+        return Done()
+
+
+async def evaluate(
+    world: World, cel: CelProcess, expressions: Expressions, looks: Sequence[str]
+) -> list[ClaimUid]:
+    """Evaluate expressions for looks and enter the results; returns the claims that waited.
+
+    Raises:
+        NotEvaluatedError: The process does not run; a retry may succeed.
+    """
+    try:
+        answers = await cel.matches(expressions, [cel_device(look) for look in looks])
+    except TooSlowError:
+        return world.put_too_slow(expressions)
+    return world.put_selected(expressions, dict(zip(looks, answers, strict=True)))
+
+
+async def evaluate_all(world: World) -> None:
+    """Evaluate everything that the charges of a world depend on.
+
+    Raises:
+        NotEvaluatedError: The process does not run.
+    """
+    cel = CelProcess()
+    try:
+        while opened := world.facts.open_looks.by_expressions():
+            for expressions, looks in opened.items():
+                await evaluate(world, cel, expressions, looks[:IN_ONE_CALL])
+                await asyncio.sleep(0)
+    finally:
+        await cel.close()
