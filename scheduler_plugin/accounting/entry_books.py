@@ -10,6 +10,7 @@ from scheduler_plugin.accounting.charges.ledger import Ledger
 from scheduler_plugin.accounting.charges.measures import open_looks
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues.pods_by_queue import PodsByQueue
+from scheduler_plugin.accounting.shared_counters import sharers_of
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.devices.open_looks import OpenLook
 from scheduler_plugin.objects.devices.selections import Expressions, digest_of_look
@@ -79,14 +80,14 @@ class EntryBooks(BooksView):
         if before is None:
             self._recount_pods(self.facts.pods_covered_by(claim))
         if before != claim:
-            self._recount_claims((claim.uid,))
+            self._recount_claims((claim.uid, *sharers_of(self.facts, before, claim)))
 
     def delete_claim(self, uid: ClaimUid) -> None:
         claim = self.facts.claim(uid)
         if claim is not None:
             self.facts.remove_claim(claim)
             self.facts.note_gone_claim(claim.key)
-            self._recount_claims((uid,))
+            self._recount_claims((uid, *sharers_of(self.facts, claim)))
             self._recount_pods(self.facts.pods_covered_by(claim))
 
     def note_gone_claim(self, namespace: str, name: str) -> None:

@@ -14,6 +14,7 @@ from scheduler_plugin.accounting.charges.costs import (
 from scheduler_plugin.accounting.charges.entries import ClaimEntry
 from scheduler_plugin.accounting.charges.owners import Owner, awaited_pod, owner_of
 from scheduler_plugin.accounting.queues.totals import Totals
+from scheduler_plugin.accounting.shared_counters import paid_by_others
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.missing_claims import terminating_claims, unknown_entries
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
@@ -167,7 +168,8 @@ class _ClaimUses:
         assumed = self._assumed_owner(claim)
         found = owner_of(claim, self.world.facts, assumed)
         owner = found.queue if found else self.queue
-        cost = claim_cost(claim, self.world.facts.catalog)
+        facts = self.world.facts
+        cost = claim_cost(claim, facts.catalog, paid_by_others(claim, facts))
         # An orphan is in use whatever the verdict is; its owner is charged with the next write.
         counts_anyway = found is not None and found.is_orphans
         joins = not self.at_bind and assumptions.is_paid_by_another(claim.uid, self.pod.uid)

@@ -75,6 +75,7 @@ def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
         is_deleting=metadata.deletion_timestamp is not None,
         constraints=_constraints(claim.spec),
         nodes=_nodes(status),
+        allocated_at=(status.allocation.allocation_timestamp or "") if status.allocation else "",
     )
 
 

@@ -118,6 +118,7 @@ class ClaimView:
         owner_pod: The pod for which the binder wrote the label; "" if a user wrote it.
         owner_left_at: The annotation with the exit time of the owner; "" for none.
         results: The allocated devices; None while the claim is not allocated.
+        allocated_at: When it was allocated, as the API writes it; "" where Kubernetes does not say.
         nodes: The nodes that can use its devices, from its allocation; None if it says none.
         reserved_for: UIDs of the consumers that are pods, the earliest first; then the users that
             `group_users` names.
@@ -147,6 +148,7 @@ class ClaimView:
     is_deleting: bool = False
     constraints: tuple[ClaimConstraint, ...] = field(default=(), compare=False)
     nodes: NodeTerms | None = None
+    allocated_at: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -175,6 +177,12 @@ class ClaimView:
     def devices(self) -> tuple[DeviceId, ...]:
         """Its devices, each once, without those with administrative access."""
         own = (r.device_id for r in self.results or () if not r.admin_access)
+        return tuple(dict.fromkeys(own))
+
+    @property
+    def parts(self) -> tuple[DeviceId, ...]:
+        """The devices of which other claims may have parts, too, each once."""
+        own = (r.device_id for r in self.results or () if r.is_part and not r.admin_access)
         return tuple(dict.fromkeys(own))
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 
 from driver.api import DRIVER_NAME
 from scheduler_plugin.accounting.charges.measures import (
@@ -18,7 +18,13 @@ from scheduler_plugin.objects.amounts import (
     most_of,
     summed,
 )
-from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName, Result
+from scheduler_plugin.objects.claims import (
+    Alternative,
+    ClaimView,
+    ClassName,
+    DeviceId,
+    Result,
+)
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.devices.resource_names import is_legacy
 from scheduler_plugin.objects.pods import PodView
@@ -57,26 +63,41 @@ def may_be_accounted(claim: ClaimView, catalog: Catalog) -> bool:
     return is_accounted(claim, catalog) or any(map(catalog.may_be_ours, claim.classes))
 
 
-def claim_cost(claim: ClaimView, catalog: Catalog) -> Charges:
-    """The exact cost of an allocated claim; the maximum cost of an unallocated one."""
-    return _at_most(claim, catalog) if claim.results is None else _exactly(claim, catalog)
+def claim_cost(claim: ClaimView, catalog: Catalog, paid: Set[DeviceId] = frozenset()) -> Charges:
+    """The exact cost of an allocated claim; the maximum cost of an unallocated one.
+
+    Args:
+        claim: The claim.
+        catalog: The classes, definitions and devices.
+        paid: Devices whose counters another claim is charged for.
+    """
+    if claim.results is None:
+        return _at_most(claim, catalog)
+    return _exactly(claim, catalog, paid)
 
 
-def _exactly(claim: ClaimView, catalog: Catalog) -> Charges:
+def _exactly(claim: ClaimView, catalog: Catalog, paid: Set[DeviceId]) -> Charges:
     amounts: dict[ResourceKey, int] = {}
     for result, key in _charged(claim, catalog):
         amounts[key] = amounts.get(key, 0) + _uses(result)
     if catalog.definitions:
-        for key, amount in _by_measure(claim, catalog):
+        for key, amount in _by_measure(claim, catalog, paid):
             amounts[key] = amounts.get(key, 0) + amount
     return charges(amounts)
 
 
-def _by_measure(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[ResourceKey, int]]:
+def _by_measure(
+    claim: ClaimView, catalog: Catalog, paid: Set[DeviceId] = frozenset()
+) -> Iterator[tuple[ResourceKey, int]]:
+    """A device that a claim has twice consumes its counters once."""
+    counted = {*paid}
     classes = claim.classes_by_request
     for result in claim.results or ():
         if (name := classes.get(result.request)) is not None:
-            yield from charged_by_measure(result, name, catalog)
+            yield from charged_by_measure(
+                result, name, catalog, is_paid=result.device_id in counted
+            )
+            counted.add(result.device_id)
 
 
 def _charged(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[Result, ResourceKey]]:

@@ -42,7 +42,7 @@ def open_looks(claim: ClaimView, catalog: Catalog) -> Iterator[OpenLook]:
 
 
 def charged_by_measure(
-    result: Result, name: ClassName, catalog: Catalog
+    result: Result, name: ClassName, catalog: Catalog, *, is_paid: bool = False
 ) -> Iterator[tuple[ResourceKey, int]]:
     """What each definition that counts an allocated device is charged for it.
 
@@ -50,12 +50,14 @@ def charged_by_measure(
         result: The device.
         name: The class that it was requested by.
         catalog: The definitions, and the devices of all slices.
+        is_paid: Whether the device's counters are charged elsewhere.
     """
     if result.admin_access or catalog.is_exempt(name):
         return
     listed = catalog.device_table.of(result.device_id)
     for definition in _counting(result, name, catalog):
-        if not _is_refused(definition, listed, catalog):
+        is_elsewhere = is_paid and bool(definition.measure.counter)
+        if not is_elsewhere and not _is_refused(definition, listed, catalog):
             facts = listed.facts if listed is not None else _NO_FACTS
             yield definition.key, _amount(result, definition.measure, facts)
 

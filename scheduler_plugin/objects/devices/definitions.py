@@ -23,6 +23,11 @@ class Definitions:
     def __iter__(self) -> Iterator[Definition]:
         return iter(self._listed)
 
+    @property
+    def have_counters(self) -> bool:
+        """Whether any of them counts counters."""
+        return any(definition.measure.counter for definition in self._listed)
+
     def add(self, definition: Definition, sign: int = 1) -> None:
         """Add a definition of one more Queue; with a sign of -1, remove it."""
         before = self._listed.pop(definition, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,13 +12,17 @@ from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.devices.devices import slice_view
 from scheduler_plugin.objects.measures import amount_text
+from scheduler_plugin.objects.names import Reason
 from tests.scheduler_plugin.builders import (
     a_claim,
     a_class,
+    a_pod,
     a_queue,
     a_request,
     a_result,
     a_world,
+    admit,
+    refusal,
     their_class,
     usage,
 )
@@ -151,3 +156,72 @@ def test_trees_that_define_a_name_otherwise_do_not_meet(world: World) -> None:
 
     assert told(usage(world, "vision"))["memory"] == "10Gi"
     assert told(usage(world, "other")) == {}
+
+
+DIVIDED = a_device(
+    "divided",
+    capacity=has(memory="40Gi"),
+    consumesCounters=uses("gpu-1", memory="40Gi"),
+    allowMultipleAllocations=True,
+)
+
+
+def sharing(name: str, queue: str, at: str = "", *, memory: str = "10Gi", parts: int = 1) -> Any:
+    results = [
+        a_result(
+            driver=GPU,
+            pool="a",
+            device="divided",
+            shareID=f"{name}-{number}",
+            consumedCapacity={"memory": memory},
+        )
+        for number in range(parts)
+    ]
+    requests = [a_request("gpu")]
+    claim = a_claim(name, requests=requests, results=results, queue=queue, pods=[name])
+    return replace(claim, allocated_at=at)
+
+
+@pytest.fixture
+def shared(world: World) -> World:
+    world.put_queue(a_queue("robots", resources=[MEMORY, MIG]))
+    world.put_slice(sliced("gpus", GPU, DIVIDED))
+    return world
+
+
+def test_a_shared_device_consumes_its_counters_once_for_the_claim_that_came_first(
+    shared: World,
+) -> None:
+    second = sharing("a-second", "robots", "2026-11-28T10:00:01Z")
+    shared.put_claim(second)
+    assert told(usage(shared, "robots"))["mig"] == "40Gi"
+
+    shared.put_claim(sharing("first", "vision", "2026-11-28T10:00:00Z"))
+    assert told(usage(shared, "vision")) == {"gpus": "1", "memory": "10Gi", "mig": "40Gi"}
+    assert told(usage(shared, "robots")) == {"gpus": "1", "memory": "10Gi"}
+
+    shared.delete_claim(sharing("first", "vision").uid)
+    assert told(usage(shared, "robots"))["mig"] == "40Gi"
+    shared.put_claim(replace(second, results=None))
+    assert told(usage(shared, "robots")) == {}
+
+
+def test_a_claim_with_two_parts_of_a_device_consumes_its_counters_once(shared: World) -> None:
+    shared.put_claim(sharing("both", "vision", parts=2))
+
+    assert told(usage(shared, "vision")) == {"gpus": "2", "memory": "20Gi", "mig": "40Gi"}
+
+
+def test_a_pod_that_joins_a_device_in_use_is_judged_without_its_counters(shared: World) -> None:
+    limited = {**MIG, "limit": "0"}
+    shared.put_queue(a_queue("robots", resources=[MEMORY, limited]))
+    shared.put_claim(sharing("first", "vision", "2026-11-28T10:00:00Z"))
+    mine = sharing("mine", "", "2026-11-28T10:00:01Z")
+    shared.put_claim(mine)
+    pod = a_pod("mine", queue="robots", claims=["mine"])
+    shared.put_pod(pod)
+
+    assert admit(shared, pod, at_bind=True).claims
+
+    shared.delete_claim(sharing("first", "vision").uid)
+    assert refusal(shared, pod, at_bind=True).reason is Reason.OVER_LIMIT
