@@ -21,6 +21,7 @@ from kube.shapes.reading import JsonObject
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,
     ADMITTED_CONDITION,
+    CHARGED_ANNOTATION,
     EVICT_FOREIGN_ANNOTATION,
     MAX_PODS_ANNOTATION,
     MIRROR_ANNOTATION,
@@ -94,6 +95,8 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
                 **queue,
                 "resourceVersion": ALL,
                 "annotations": {
+                    CHARGED_ANNOTATION,
+                    CHARGED_ANNOTATION,
                     EVICT_FOREIGN_ANNOTATION,
                     OWNER_POD_ANNOTATION,
                     OWNER_LEFT_AT_ANNOTATION,

@@ -33,6 +33,7 @@ from scheduler_plugin.objects.claims import (
     Result,
 )
 from scheduler_plugin.objects.names import (
+    CHARGED_ANNOTATION,
     EVICT_FOREIGN_ANNOTATION,
     GROUP,
     OWNER_LEFT_AT_ANNOTATION,
@@ -75,6 +76,7 @@ def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
         is_deleting=metadata.deletion_timestamp is not None,
         constraints=_constraints(claim.spec),
         nodes=_nodes(status),
+        charge_note=annotations.get(CHARGED_ANNOTATION, ""),
         allocated_at=(status.allocation.allocation_timestamp or "") if status.allocation else "",
     )
 

@@ -117,6 +117,7 @@ class ClaimView:
         label: The queue label; "" for none. `owners` decides who owns the claim.
         owner_pod: The pod for which the binder wrote the label; "" if a user wrote it.
         owner_left_at: The annotation with the exit time of the owner; "" for none.
+        charge_note: The annotation that says what its devices cost; "" for none.
         results: The allocated devices; None while the claim is not allocated.
         allocated_at: When it was allocated, as the API writes it; "" where Kubernetes does not say.
         nodes: The nodes that can use its devices, from its allocation; None if it says none.
@@ -149,6 +150,7 @@ class ClaimView:
     constraints: tuple[ClaimConstraint, ...] = field(default=(), compare=False)
     nodes: NodeTerms | None = None
     allocated_at: str = ""
+    charge_note: str = ""
 
     @property
     def key(self) -> tuple[str, str]:

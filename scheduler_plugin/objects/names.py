@@ -38,6 +38,9 @@ OWNER_POD_ANNOTATION = f"{GROUP}/owner-pod"
 OWNER_LEFT_AT_ANNOTATION = f"{GROUP}/owner-left-at"
 """Annotation of a claim that only foreign pods use: the exit time of the owner, in RFC 3339."""
 
+CHARGED_ANNOTATION = f"{GROUP}/charged"
+"""Annotation of a claim: what its devices cost by their slices, see `charge_notes`."""
+
 EVICT_FOREIGN_ANNOTATION = f"{GROUP}/evict-foreign"
 MAX_PODS_ANNOTATION = f"{GROUP}/max-pods-per-claim"
 """Annotation of a DeviceClass: how many pods may share one of its claims."""

@@ -95,7 +95,11 @@ def _by_measure(
     for result in claim.results or ():
         if (name := classes.get(result.request)) is not None:
             yield from charged_by_measure(
-                result, name, catalog, is_paid=result.device_id in counted
+                result,
+                name,
+                catalog,
+                is_paid=result.device_id in counted,
+                note=claim.charge_note,
             )
             counted.add(result.device_id)
 

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from driver.api import DRIVER_NAME
 from scheduler_plugin.accounting.charges.gettable_devices import Gettable
 from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.charge_notes import noted_amount, noted_amounts
 from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName, Result
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.devices.device_facts import DeviceFacts, ListedDevice
@@ -42,7 +43,7 @@ def open_looks(claim: ClaimView, catalog: Catalog) -> Iterator[OpenLook]:
 
 
 def charged_by_measure(
-    result: Result, name: ClassName, catalog: Catalog, *, is_paid: bool = False
+    result: Result, name: ClassName, catalog: Catalog, *, is_paid: bool = False, note: str = ""
 ) -> Iterator[tuple[ResourceKey, int]]:
     """What each definition that counts an allocated device is charged for it.
 
@@ -51,15 +52,35 @@ def charged_by_measure(
         name: The class that it was requested by.
         catalog: The definitions, and the devices of all slices.
         is_paid: Whether the device's counters are charged elsewhere.
+        note: What is noted on the claim of devices that no slice lists any more.
     """
+    for definition, amount in counted(result, name, catalog, note):
+        if not (is_paid and definition.measure.counter):
+            yield definition.key, amount
+
+
+def counted(
+    result: Result, name: ClassName, catalog: Catalog, note: str = ""
+) -> Iterator[tuple[Definition, int]]:
+    """The definitions that count an allocated device, each with the amount."""
     if result.admin_access or catalog.is_exempt(name):
         return
     listed = catalog.device_table.of(result.device_id)
+    noted = noted_amounts(note, result.device_id) if listed is None else None
     for definition in _counting(result, name, catalog):
-        is_elsewhere = is_paid and bool(definition.measure.counter)
-        if not is_elsewhere and not _is_refused(definition, listed, catalog):
+        if noted is not None and needs_slice(definition, result):
+            yield definition, noted_amount(noted, definition.key)
+        elif not _is_refused(definition, listed, catalog):
             facts = listed.facts if listed is not None else _NO_FACTS
-            yield definition.key, _amount(result, definition.measure, facts)
+            yield definition, _amount(result, definition.measure, facts)
+
+
+def needs_slice(definition: Definition, result: Result) -> bool:
+    """Whether the cost of a device is not known from the allocation alone."""
+    measure = definition.measure
+    is_consumed = measure.capacity in dict(result.consumed)
+    by_slice = bool(measure.counter or (measure.capacity and not is_consumed))
+    return by_slice or bool(definition.selector)
 
 
 def _open_looks_at(result: Result, name: ClassName, catalog: Catalog) -> Iterator[OpenLook]:
