@@ -1,0 +1,95 @@
+"""The tree of ClusterQueues and Cohorts, with its quotas added up.
+
+A cohort has what its members bring in, and quotas of its own beside them. It lends no more, so that
+sum is its quota, and its limit: at a root exactly, and below with what it may borrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from scheduler_plugin.importing.drafts import Entry, Key, in_cycles
+from scheduler_plugin.importing.foreign import UNLIMITED
+from scheduler_plugin.importing.kueue.quotas import Quota
+from scheduler_plugin.importing.weights import WeightScale
+from scheduler_plugin.objects.measures import Definition
+
+CLUSTER_QUEUE, COHORT = "ClusterQueue", "Cohort"
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Who is below whom.
+
+    Attributes:
+        parents: Without those of a cycle.
+        cut: The objects that form cycles.
+        quotas: Each object's own quotas.
+    """
+
+    parents: Mapping[Key, Key]
+    cut: frozenset[Key]
+    quotas: Mapping[Key, Mapping[Definition, Quota]] = field(default_factory=dict)
+
+    def members(self) -> list[Key]:
+        """All objects, and the cohorts that are only names."""
+        return list(dict.fromkeys((*self.quotas, *self.parents, *self.parents.values())))
+
+    def path(self, key: Key) -> Iterator[Key]:
+        """An object and its ancestors."""
+        at: Key | None = key
+        while at is not None:
+            yield at
+            at = self.parents.get(at)
+
+    def sums(self) -> Mapping[Key, Mapping[Definition, int]]:
+        """The nominal quotas of each object and of all below it."""
+        found: dict[Key, dict[Definition, int]] = {}
+        for key, quotas in self.quotas.items():
+            for place in self.path(key):
+                sums = found.setdefault(place, {})
+                for definition, quota in quotas.items():
+                    sums[definition] = sums.get(definition, 0) + quota.nominal
+        return found
+
+
+def tree_of(parents: Iterable[tuple[Key, str]]) -> Tree:
+    """The tree.
+
+    Args:
+        parents: Each object, and the name of its cohort; "" for a root.
+    """
+    given = {key: Key(COHORT, name) for key, name in parents if name}
+    cut = frozenset(in_cycles(given))
+    return Tree({key: parent for key, parent in given.items() if key not in cut}, cut)
+
+
+def entries_of(
+    tree: Tree, weights: Mapping[Key, int], scale: WeightScale, *, blocks_undeclared: bool
+) -> Mapping[Key, tuple[Entry, ...]]:
+    """The entries of each Queue; weights are in thousandths, of objects that have one.
+
+    If undeclared resources are blocked, a ClusterQueue admits nothing of what it does not cover.
+    """
+    sums = tree.sums()
+    all_of = dict.fromkeys(definition for found in sums.values() for definition in found)
+    entries: dict[Key, tuple[Entry, ...]] = {}
+    for key in tree.members():
+        weight = scale.written(weights.get(key))
+        found = [
+            Entry(definition, total, _limit(tree, key, definition, total), weight)
+            for definition, total in sums.get(key, {}).items()
+        ]
+        if key.kind == CLUSTER_QUEUE and blocks_undeclared:
+            found += (Entry(each, 0, 0) for each in all_of if each not in sums.get(key, {}))
+        entries[key] = tuple(found)
+    return entries
+
+
+def _limit(tree: Tree, key: Key, definition: Definition, total: int) -> int:
+    """The sum and what may be borrowed; without a limit of that the ancestors' limits count."""
+    if key not in tree.parents:
+        return total
+    quota = tree.quotas.get(key, {}).get(definition, Quota())
+    return UNLIMITED if quota.borrowing is None else total + quota.borrowing
