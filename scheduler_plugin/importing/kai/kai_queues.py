@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kube.models import flaws
-from kube.shapes.quantities import PER_UNIT, quantity_text
+from kube.shapes.quantities import PER_UNIT
 from scheduler_plugin.importing.definitions import accepted, of_class
 from scheduler_plugin.importing.device_classes import DeviceClasses
 from scheduler_plugin.importing.drafts import Draft, Entry, Key, in_cycles
@@ -183,13 +183,15 @@ class _Translation:
             yield "spec.parentQueue", CYCLE
 
     def _of_gpus(self, queue: KaiQueue) -> Iterator[tuple[str, str]]:
-        gpu = _resources(queue).gpu or QueueResource()
+        gpu = _gpu(queue)
+        if gpu is None:
+            return
         if isinstance(self.gpu, Unsaid):
             yield GPU, self.gpu.sentence
             return
         for name, amount in (("quota", gpu.quota), ("limit", gpu.limit)):
             if amount not in (None, UNLIMITED) and (amount or 0) % PER_UNIT:
-                yield f"{GPU}.{name}", f"{quantity_text(amount or 0)} GPUs: {PARTS}"
+                yield f"{GPU}.{name}", f"{(amount or 0) / PER_UNIT:g} GPUs: {PARTS}"
         weight = max(0, gpu.over_quota_weight or 0)
         quota, limit = _ceilings(gpu)
         if not weight and quota != limit and quota != UNLIMITED:
@@ -198,8 +200,8 @@ class _Translation:
             yield f"{GPU}.overQuotaWeight", LARGE_WEIGHT
 
     def _gpus(self, queue: KaiQueue) -> Iterator[Entry]:
-        if isinstance(self.gpu, Definition):
-            gpu = _resources(queue).gpu or QueueResource()
+        gpu = _gpu(queue)
+        if gpu is not None and isinstance(self.gpu, Definition):
             weight = self.scale.written(max(0, gpu.over_quota_weight or 0))
             yield Entry(self.gpu, *_ceilings(gpu), weight)
 
@@ -216,6 +218,12 @@ def _ceilings(resource: QueueResource) -> tuple[int, int]:
     """Quota and limit; a quota beyond the limit guarantees no more than the limit."""
     quota, limit = resource.quota or 0, resource.limit or 0
     return (min(quota, limit) if UNLIMITED not in (quota, limit) else quota), limit
+
+
+def _gpu(queue: KaiQueue) -> QueueResource | None:
+    """Amounts of GPUs. Absent beside other resources they are 0; KAI has no queue without any."""
+    resources = _spec(queue).resources
+    return None if resources is None else resources.gpu or QueueResource()
 
 
 def _of_nodes(resources: QueueResources) -> dict[str, QueueResource]:

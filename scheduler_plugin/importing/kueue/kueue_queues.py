@@ -132,12 +132,12 @@ def _of_weights(
     kueue: KueueObjects, entries: Mapping[Key, tuple[Entry, ...]], scale: WeightScale
 ) -> Iterator[Finding]:
     for key, weight in _weights(kueue):
-        several = sum(entry.limit != 0 for entry in entries[key]) > 1
+        weighted = [entry for entry in entries[key] if entry.weight is not None]
         sentences = {
             NOT_ENABLED: not kueue.shares_fairly,
             WEIGHT_0: kueue.shares_fairly and not weight,
-            SEVERAL_ENTRIES: kueue.shares_fairly and several,
-            NO_ENTRY: not entries[key],
+            SEVERAL_ENTRIES: kueue.shares_fairly and len(weighted) > 1,
+            NO_ENTRY: bool(weight) and kueue.shares_fairly and not weighted,
             LARGE_WEIGHT: not scale.is_exact(weight),
         }
         for sentence in (sentence for sentence, holds in sentences.items() if holds):

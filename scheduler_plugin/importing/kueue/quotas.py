@@ -36,7 +36,6 @@ class _Cell:
     """The quotas of a resource in a flavor, and where they stand."""
 
     path: str
-    flavor_path: str
     quota: ResourceQuota
 
 
@@ -81,10 +80,9 @@ def _resources_of(
         paths.setdefault(resource, []).append(f"{at}.coveredResources[{number}]")
     for number, flavor in enumerate(group.flavors or ()):
         for place, quota in enumerate(flavor.resources or ()):
-            flavor_path = f"{at}.flavors[{number}]"
-            path = f"{flavor_path}.resources[{place}]"
+            path = f"{at}.flavors[{number}].resources[{place}]"
             paths.setdefault(quota.name, []).append(path)
-            cells.setdefault(quota.name, []).append(_Cell(path, flavor_path, quota))
+            cells.setdefault(quota.name, []).append(_Cell(path, quota))
     for resource, places in paths.items():
         yield resource, tuple(places), cells.get(resource, [])
 
@@ -107,7 +105,7 @@ def _cell_findings(
             f"The quotas of {resource} in several flavors are added up: an entry counts devices on"
             " all nodes, and kube-scheduler chooses among them, whatever the order of flavors."
         )
-        yield Finding(about, tuple(f"{cell.flavor_path}.name" for cell in cells), sentence)
+        yield Finding(about, tuple(cell.path for cell in cells), sentence)
     for cell in cells:
         lending, nominal = cell.quota.lending_limit, cell.quota.nominal_quota or 0
         if not has_parent:
