@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,35 @@ def test_what_cannot_be_read_ends_it_before_anything_is_printed(
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
     assert done.stderr.startswith("kubectl moorage: import: ")
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "import.md"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [(language, text) for language, text in BLOCK.findall(PAGE.read_text())]
+EXAMPLES = [
+    number
+    for number, (language, text) in enumerate(BLOCKS)
+    if language == "sh" and text.startswith("kubectl moorage import ")
+]
+
+
+@pytest.mark.parametrize("number", EXAMPLES)
+def test_the_page_prints_what_the_command_prints(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for language, text in BLOCKS[:number]:
+        if language == "yaml" and text.startswith("# "):
+            (tmp_path / text.splitlines()[0].removeprefix("# ")).write_text(text)
+    done = ask(*BLOCKS[number][1].split()[2:])
+
+    (_, queues), (_, lines) = BLOCKS[number + 1 : number + 3]
+    assert (done.returncode, done.stderr) == (0, lines)
+    assert list(yaml.safe_load_all(done.stdout)) == list(yaml.safe_load_all(queues))
+
+
+def test_the_page_has_an_example_of_each_project() -> None:
+    assert len(EXAMPLES) == 2
 
 
 @pytest.mark.parametrize(
