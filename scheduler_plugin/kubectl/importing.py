@@ -31,6 +31,9 @@ def run_import(settings: ImportSettings) -> int:
         for problem in error.problems:
             note(f"import: {problem}")
         return NOT_VALID
+    except RecursionError:
+        note("import: the input is nested too deeply.")
+        return NOT_VALID
     sys.stderr.write("".join(f"{finding}\n" for finding in found.findings))
     if settings.is_strict and found.findings:
         note("import: no Queues are printed, since not all can be said (--strict).")

@@ -146,8 +146,7 @@ def _of_weights(
 
 def _of_cycles(tree: Tree) -> Iterator[Finding]:
     for key in sorted(tree.cut):
-        field = "spec.parentName" if key.kind == COHORT else "spec.cohortName"
-        yield Finding(str(key), (field,), CYCLE)
+        yield Finding(str(key), ("spec.parentName",), CYCLE)
 
 
 def _of_cluster_queues(kueue: KueueObjects, quotas: Mapping[Key, Quotas]) -> Iterator[Finding]:
