@@ -62,8 +62,9 @@ class DeviceClasses:
                 return found
             case ():
                 return Unsaid(
-                    f"No DeviceClass of {resource} is known: add the DeviceClass to the input, or"
-                    f" --device-class {resource}=CLASS."
+                    f"No DeviceClass of {resource} is known: add the DeviceClass, or Kueue's"
+                    f" Configuration if it maps it, to the input, or --device-class"
+                    f" {resource}=CLASS."
                 )
             case several:
                 return Unsaid(

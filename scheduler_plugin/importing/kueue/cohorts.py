@@ -6,7 +6,7 @@ sum is its quota, and its limit: at a root exactly, and below with what it may b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scheduler_plugin.importing.drafts import Entry, Key, in_cycles
@@ -36,21 +36,27 @@ class Tree:
         """All objects, and the cohorts that are only names."""
         return list(dict.fromkeys((*self.quotas, *self.parents, *self.parents.values())))
 
-    def path(self, key: Key) -> Iterator[Key]:
-        """An object and its ancestors."""
-        at: Key | None = key
-        while at is not None:
-            yield at
-            at = self.parents.get(at)
+    def from_roots(self) -> list[Key]:
+        """All objects, each after its parent."""
+        children: dict[Key | None, list[Key]] = {}
+        for key in self.members():
+            children.setdefault(self.parents.get(key), []).append(key)
+        found = list(children.get(None, ()))
+        for key in found:  # It grows meanwhile.
+            found += children.get(key, ())
+        return found
 
     def sums(self) -> Mapping[Key, Mapping[Definition, int]]:
         """The nominal quotas of each object and of all below it."""
-        found: dict[Key, dict[Definition, int]] = {}
-        for key, quotas in self.quotas.items():
-            for place in self.path(key):
-                sums = found.setdefault(place, {})
-                for definition, quota in quotas.items():
-                    sums[definition] = sums.get(definition, 0) + quota.nominal
+        found: dict[Key, dict[Definition, int]] = {
+            key: {each: quota.nominal for each, quota in quotas.items()}
+            for key, quotas in self.quotas.items()
+        }
+        for key in reversed(self.from_roots()):
+            if (parent := self.parents.get(key)) is not None:
+                above = found.setdefault(parent, {})
+                for definition, total in found.get(key, {}).items():
+                    above[definition] = above.get(definition, 0) + total
         return found
 
 
