@@ -135,6 +135,8 @@ def _add(found: _Objects, one: ForeignObject) -> None:
     key = (type(one).__name__, one.metadata.namespace, one.name)
     if not one.name and not isinstance(one, kueue_models.Configuration):
         raise NotValidError([f"{one.about} metadata.name: Field required."])
+    if not one.metadata.namespace and isinstance(one, kueue_models.LocalQueue):
+        raise NotValidError([f"{one.about} metadata.namespace: Field required."])
     if found.known.pop(key, None):
         found.findings.append(Finding(one.about, ("metadata.name",), TWICE))
     found.known[key] = one

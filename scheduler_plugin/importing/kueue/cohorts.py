@@ -72,14 +72,14 @@ def tree_of(parents: Iterable[tuple[Key, str]]) -> Tree:
 
 
 def entries_of(
-    tree: Tree, weights: Mapping[Key, int], scale: WeightScale, *, blocks_undeclared: bool
+    tree: Tree, weights: Mapping[Key, int], scale: WeightScale, blocked: Iterable[Definition]
 ) -> Mapping[Key, tuple[Entry, ...]]:
     """The entries of each Queue; weights are in thousandths, of objects that have one.
 
-    If undeclared resources are blocked, a ClusterQueue admits nothing of what it does not cover.
+    A ClusterQueue admits nothing of what is blocked, unless it covers it.
     """
     sums = tree.sums()
-    all_of = dict.fromkeys(definition for found in sums.values() for definition in found)
+    unless_covered = dict.fromkeys(blocked)
     entries: dict[Key, tuple[Entry, ...]] = {}
     for key in tree.members():
         weight = scale.written(weights.get(key))
@@ -87,8 +87,9 @@ def entries_of(
             Entry(definition, total, _limit(tree, key, definition, total), weight)
             for definition, total in sums.get(key, {}).items()
         ]
-        if key.kind == CLUSTER_QUEUE and blocks_undeclared:
-            found += (Entry(each, 0, 0) for each in all_of if each not in sums.get(key, {}))
+        if key.kind == CLUSTER_QUEUE:
+            others = (each for each in unless_covered if each not in sums.get(key, {}))
+            found += (Entry(each, 0, 0) for each in others)
         entries[key] = tuple(found)
     return entries
 

@@ -31,6 +31,7 @@ from scheduler_plugin.importing.kueue.namespaces import namespaces_of, selector_
 from scheduler_plugin.importing.kueue.quotas import Quotas, quotas_of
 from scheduler_plugin.importing.kueue.resources import Resources, resources_of
 from scheduler_plugin.importing.weights import WeightScale, scale_of
+from scheduler_plugin.objects.measures import Definition
 
 CYCLE = "The cohorts form a cycle, which Kueue admits nothing in. The Queue is a root."
 WEIGHT_0 = (
@@ -77,8 +78,7 @@ def kueue_drafts(kueue: KueueObjects, classes: DeviceClasses) -> tuple[list[Draf
     tree, quotas = _tree_of(kueue, resources)
     weights = {key: weight for key, weight in _weights(kueue) if weight and kueue.shares_fairly}
     scale = scale_of(weights.values())
-    blocks = resources.blocks_undeclared
-    entries = entries_of(tree, weights, scale, blocks_undeclared=blocks)
+    entries = entries_of(tree, weights, scale, _blocked(resources, quotas))
     for each in quotas.values():
         findings += each.findings
     findings += _of_weights(kueue, entries, scale)
@@ -86,6 +86,13 @@ def kueue_drafts(kueue: KueueObjects, classes: DeviceClasses) -> tuple[list[Draf
     findings += _of_cluster_queues(kueue, quotas)
     findings += _of_others(kueue)
     return _drafts(kueue, tree, entries), findings
+
+
+def _blocked(resources: Resources, quotas: Mapping[Key, Quotas]) -> Iterator[Definition]:
+    """What a ClusterQueue that does not cover it admits nothing of."""
+    if resources.blocks_undeclared:
+        yield from (each for each in resources.mapped.values() if isinstance(each, Definition))
+        yield from (definition for each in quotas.values() for definition in each.by_definition)
 
 
 def _drafts(

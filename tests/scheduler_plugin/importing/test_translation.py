@@ -9,7 +9,11 @@ import yaml
 
 from scheduler_plugin.importing.api import NotValidError
 from tests.scheduler_plugin.importing import translations
-from tests.scheduler_plugin.importing.kueue.test_kueue_queues import MAPPED, a_cluster_queue
+from tests.scheduler_plugin.importing.kueue.test_kueue_queues import (
+    MAPPED,
+    a_cluster_queue,
+    a_local_queue,
+)
 from tests.scheduler_plugin.importing.translations import entries, said, specs
 
 QUEUE = a_cluster_queue("team-a", 4)
@@ -116,6 +120,7 @@ def test_queues_of_both_projects_are_read_together() -> None:
         ),
         (a_cluster_queue(gpus=True), "Must be a quantity of at least 0."),
         (a_cluster_queue(name=""), "ClusterQueue metadata.name: Field required."),
+        (a_local_queue("a", ""), "LocalQueue/a metadata.namespace: Field required."),
         (
             "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: a},"
             " spec: {resources: {gpu: {quota: -2}}}}",

@@ -143,9 +143,15 @@ MEMORY = {
 
 def objects(kind: str, version: str, found: st.SearchStrategy[Any]) -> st.SearchStrategy[Objects]:
     """Objects of one kind, with names of their own."""
+    namespaced = kind == "LocalQueue"
     return st.dictionaries(NAMES, found, max_size=5).map(
         lambda each: [
-            {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+            {
+                "apiVersion": version,
+                "kind": kind,
+                "metadata": {"name": name, **({"namespace": "lab"} if namespaced else {})},
+                "spec": spec,
+            }
             for name, spec in each.items()
         ]
     )
@@ -190,7 +196,9 @@ def without(body: dict[str, Any], path: Path) -> dict[str, Any]:
 def is_reported(found: Translation, body: dict[str, Any], path: Path) -> bool:
     """Whether a finding is about the field, about what it is in, or about all that is in it."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)[1:]
-    about = f"{body['kind']}/{body['metadata']['name']}"
+    metadata = body["metadata"]
+    parts = (body["kind"], metadata.get("namespace"), metadata["name"])
+    about = "/".join(filter(None, parts))
     return any(
         each.about == about and (is_inside(text, known) or is_inside(known, text))
         for each in found.findings

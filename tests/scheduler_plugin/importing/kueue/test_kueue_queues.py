@@ -194,6 +194,12 @@ def test_a_queue_admits_nothing_that_it_does_not_cover() -> None:
     assert ignored.findings == ()
 
 
+def test_a_class_that_is_mapped_and_that_no_queue_covers_is_admitted_nowhere() -> None:
+    found = translations.of(MAPPED, a_cluster_queue("team-a"))
+
+    assert entries(found, "team-a") == [{"deviceClass": GPU_CLASS, "quota": 0, "limit": 0}]
+
+
 def test_names_that_a_queue_and_a_cohort_share_become_two() -> None:
     found = translations.of(MAPPED, a_cluster_queue("team-a", 4, cohortName="team-a"))
 
