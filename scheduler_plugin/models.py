@@ -14,11 +14,14 @@ from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     PlainValidator,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from driver.api import Problem
 from driver.models import duration
@@ -112,7 +115,22 @@ class ClaimSharing(Model):
     Allow."""
 
 
-class CounterMeasure(Model):
+class CompleteModel(Model):
+    """A part that counts something else if a field of it is ignored: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = super().__get_pydantic_json_schema__(core_schema, handler)
+        # The API server drops unknown fields; a definition must not say so.
+        handler.resolve_ref_schema(schema).pop("additionalProperties", None)
+        return schema
+
+
+class CounterMeasure(CompleteModel):
     """Counters that a device consumes while it is in use, as its slice says."""
 
     set: Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9*]([-a-z0-9*.]*)$")]
@@ -121,7 +139,7 @@ class CounterMeasure(Model):
     """The name of the counter."""
 
 
-class Measure(Model):
+class Measure(CompleteModel):
     """What is counted of each device."""
 
     ONE_OF: ClassVar[tuple[str, ...]] = ("capacity", "counter")
@@ -152,7 +170,7 @@ _COVERS = (
 )
 
 
-class Share(Model):
+class Share(CompleteModel):
     """Quota and limit of what an entry counts: devices, or a measure of them."""
 
     model_config = ConfigDict(
@@ -333,7 +351,8 @@ class QueueStatus(Model):
     waiting: Counter | None = None
     """Pods of the queue and its descendants that ask for devices and have no node yet."""
     conditions: Conditions = None
-    """The state in detail. Accepted: the spec is in force. ParentMissing: the queue counts as a
+    """The state in detail. Accepted: the spec is in force; False if an entry is of another version.
+    ParentMissing: the queue counts as a
     root. ParentCycle: the ceilings of the cycle hold for all queues in it or below it.
     Unattributed: pods that were bound without a verdict name this queue, and are charged to no
     queue. QuotaUnmet: pods wait within the quota, and no pod can be evicted for them; the message
