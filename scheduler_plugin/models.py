@@ -14,20 +14,18 @@ from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
-    GetJsonSchemaHandler,
     PlainValidator,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from driver.api import Problem
 from driver.models import duration
 from kube.models import (
     OBJECT_NAME,
     OBJECT_NAME_OR_NONE,
+    CompleteModel,
     Conditions,
     Counter,
     LabelSelector,
@@ -113,21 +111,6 @@ class ClaimSharing(Model):
     label_at_create: Word | None = None
     """Whether users may name this queue on a claim that they create. Absent in a root means
     Allow."""
-
-
-class CompleteModel(Model):
-    """A part that counts something else if a field of it is ignored: unknown fields are refused."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        schema = super().__get_pydantic_json_schema__(core_schema, handler)
-        # The API server drops unknown fields; a definition must not say so.
-        handler.resolve_ref_schema(schema).pop("additionalProperties", None)
-        return schema
 
 
 class CounterMeasure(CompleteModel):

@@ -27,8 +27,8 @@ from kube.resources import ObjectPath, Resource, Selection
 from kube.shapes.claims import WORKLOAD_GROUP
 from kube.wall_clock import wall_clock
 from scheduler_plugin.checking.apiserver_rivals import read_rivals
-from scheduler_plugin.checking.cel_process import invalid_selectors
 from scheduler_plugin.checking.entries import selectors_of
+from scheduler_plugin.checking.selector_processes import invalid_selectors
 from scheduler_plugin.checking.setups import Objects, Permission, Setup, Unread
 from scheduler_plugin.checking.workloads import PART_OF, PERMISSIONS
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration

@@ -23,7 +23,7 @@ GAP = -1
 _LARGEST = {"i": 2**31 - 1, "q": 2**63 - 1}
 """The largest number by the type of an array's numbers."""
 
-Key = tuple[str, ResourceKey]
+Key = tuple[str, str]
 """Queue, and the key of an entry or class."""
 
 
@@ -88,7 +88,7 @@ class History:
         if ring is None:
             if not (usage or requested) or len(self._rings) >= self._most:
                 return
-            ring = self._rings[key] = _Ring(self._kept, self._number, key[1])
+            ring = self._rings[key] = _Ring(self._kept, self._number, ResourceKey(key[1]))
         ring.put(self._number, usage, requested)
 
     def of(self, key: Key) -> Past:
@@ -106,4 +106,4 @@ class History:
 
 
 def _known(key: Key, figure: int) -> float | None:
-    return None if figure == GAP else amount_number(key[1], figure)
+    return None if figure == GAP else amount_number(ResourceKey(key[1]), figure)

@@ -59,7 +59,8 @@ def _claim_to(head: Head, victims: Collection[Victim]) -> str:
     """Why the head may have what these targets use."""
     if all(victim.owner == head.queue for victim in victims):
         return f"has priority {head.priority} in that queue"
-    keys = _keys(key for key, _ in head.adds)
+    tree = head.cases[0].world.facts.tree
+    keys = _keys(tree.shown_keys(head.queue, [key for key, _ in head.adds]))
     return f"is within the share of {keys} that is guaranteed to its queue"
 
 

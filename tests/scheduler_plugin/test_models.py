@@ -111,7 +111,7 @@ def test_all_problems_are_found_at_once() -> None:
 def test_fields_of_entries_that_no_version_knows_yet_are_refused() -> None:
     """Ignored, they would leave an entry that counts something else."""
     measure = {"counter": {"set": "a", "name": "b", "sum": 1}}
-    spec = {
+    spec: dict[str, Any] = {
         "resources": [
             {"deviceClass": "gpu", "per": "node"},
             {"name": "m", "driver": "d", "measure": measure},

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.checking.cel_process import invalid_selectors
 from scheduler_plugin.checking.findings import findings_of
+from scheduler_plugin.checking.selector_processes import invalid_selectors
 from scheduler_plugin.checking.setups import Finding, Level, Setup
 from tests.scheduler_plugin.builders import a_class_object
 from tests.scheduler_plugin.checking.test_findings import policy, whole, without
