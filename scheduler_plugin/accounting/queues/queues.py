@@ -13,7 +13,7 @@ yet, or was deleted, are not lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -143,30 +143,32 @@ class QueueTree:
             yield queue.parent
             queue = self._queues[queue.parent]
 
-    def shown_keys(self, name: QueueName, keys: Iterable[ResourceKey]) -> list[ResourceKey]:
+    def shown_keys(self, name: QueueName, keys: Collection[ResourceKey]) -> list[ResourceKey]:
         """The keys that mean something in a queue, sorted, and each name once.
 
         A device is charged by the entries of all trees that count it; those of another tree mean
         nothing here. Should two entries of one tree have a name, the nearest one is shown.
         """
-        path, found = self.path(name), dict[str, ResourceKey]()
-        places = ((place, key) for key in keys if (place := self._place(path, key)) is not None)
-        for _, key in sorted(places):
+        path = self.path(name)
+        places = {key: self._place(path, key) for key in keys}
+        if None in places.values():
+            below = {key for queue in self._known(self.below(name)) for key in queue.shares}
+            places |= {key: len(path) + 1 for key in below if places.get(key, 0) is None}
+        found: dict[str, ResourceKey] = {}
+        for _, key in sorted((place, key) for key, place in places.items() if place is not None):
             found.setdefault(str(key), key)
         return sorted(found.values())
 
     def _place(self, path: Sequence[QueueName], key: ResourceKey) -> int | None:
-        """How far an entry of the key is from the first queue of a path; None if it has none.
+        """How far above the first queue of a path an entry of the key is; None if there is none.
 
-        A class is counted everywhere, as an entry above all others; then come the queues below.
+        A class is counted everywhere, as an entry above all others.
         """
         listing = (n for n, place in enumerate(path) if self.share(place, key) is not None)
-        if (found := next(listing, None)) is not None:
-            return found
-        if is_class(key):
-            return len(path)
-        below = (self.share(place, key) is not None for place in self.below(path[0]))
-        return len(path) + 1 if any(below) else None
+        return next(listing, len(path) if is_class(key) else None)
+
+    def _known(self, names: Iterable[QueueName]) -> Iterator[Queue]:
+        return (self._queues[name] for name in names if name in self._queues)
 
     def children(self, name: QueueName) -> tuple[QueueName, ...]:
         return tuple(sorted(self._children.get(name, ())))
