@@ -167,8 +167,11 @@ def test_a_wait_is_a_remedy_for_a_queue_below_its_quota_of_a_measure(
 
 
 def test_a_device_that_claims_divide_is_not_short_for_one_of_them() -> None:
-    """How much of it is left is for kube-scheduler to find."""
-    assert of_p(gpus("80Gi", divided=True)).reason == "Admitted"
+    """How much of it is left is for kube-scheduler to find; one device may meet two requests."""
+    world = gpus("160Gi", divided=True)
+    world.put_claim(a_claim("own", requests=[a_request("gpu"), a_request("gpu", name="more")]))
+
+    assert of_p(world).reason == "Admitted"
 
 
 def test_a_wait_is_no_remedy_where_nothing_is_taken_back() -> None:
