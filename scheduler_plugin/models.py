@@ -25,6 +25,7 @@ from driver.models import duration
 from kube.models import (
     OBJECT_NAME,
     OBJECT_NAME_OR_NONE,
+    CompleteModel,
     Conditions,
     Counter,
     LabelSelector,
@@ -112,7 +113,7 @@ class ClaimSharing(Model):
     Allow."""
 
 
-class CounterMeasure(Model):
+class CounterMeasure(CompleteModel):
     """Counters that a device consumes while it is in use, as its slice says."""
 
     set: Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9*]([-a-z0-9*.]*)$")]
@@ -121,7 +122,7 @@ class CounterMeasure(Model):
     """The name of the counter."""
 
 
-class Measure(Model):
+class Measure(CompleteModel):
     """What is counted of each device."""
 
     ONE_OF: ClassVar[tuple[str, ...]] = ("capacity", "counter")
@@ -152,7 +153,7 @@ _COVERS = (
 )
 
 
-class Share(Model):
+class Share(CompleteModel):
     """Quota and limit of what an entry counts: devices, or a measure of them."""
 
     model_config = ConfigDict(
@@ -333,7 +334,8 @@ class QueueStatus(Model):
     waiting: Counter | None = None
     """Pods of the queue and its descendants that ask for devices and have no node yet."""
     conditions: Conditions = None
-    """The state in detail. Accepted: the spec is in force. ParentMissing: the queue counts as a
+    """The state in detail. Accepted: the spec is in force; False if an entry is of another version.
+    ParentMissing: the queue counts as a
     root. ParentCycle: the ceilings of the cycle hold for all queues in it or below it.
     Unattributed: pods that were bound without a verdict name this queue, and are charged to no
     queue. QuotaUnmet: pods wait within the quota, and no pod can be evicted for them; the message

@@ -67,3 +67,9 @@ def quantity_text(thousandths: int) -> str:
         return f"{thousandths}m"
     exact = (f"{units // size}{suffix}" for suffix, size in _UNITS if units % size == 0)
     return min((str(units), *exact), key=len) if units else "0"
+
+
+def unit_of(thousandths: int) -> tuple[str, int]:
+    """The suffix of `quantity_text`, and how many units it stands for; "" and 1 for none."""
+    suffix = quantity_text(thousandths).lstrip("0123456789")
+    return (suffix, int(_SUFFIXES[suffix])) if suffix not in ("", "m") else ("", 1)

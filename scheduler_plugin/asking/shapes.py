@@ -129,8 +129,8 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
                         **dict.fromkeys(_NODES, ALL),
                         "name": ALL,
                         "attributes": {ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE},
-                        "capacity": ALL,
-                        "taints": ALL,
+                        **dict.fromkeys(("capacity", "consumesCounters", "taints"), ALL),
+                        "allowMultipleAllocations": ALL,
                     }
                 ],
             },

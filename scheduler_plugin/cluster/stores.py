@@ -72,7 +72,14 @@ class ClusterWorld:
         self._fed = asyncio.Event()
 
     def why_not_ready(self) -> str:
-        """Why verdicts cannot be made yet, as a sentence; "" if they can."""
+        """Why verdicts cannot be made, as a sentence; "" if they can.
+
+        A Queue with an entry that is not understood has a ceiling that no verdict would respect.
+        """
+        return self.why_not_known() or self.world.facts.tree.why_misread()
+
+    def why_not_known(self) -> str:
+        """Why the objects are not known yet, as a sentence; "" if they are."""
         # Every call of kube-scheduler comes here; a kind that is known stays known.
         self._unknown = [kind for kind in self._unknown if not kind.store.synced.is_set()]
         for kind in self._unknown:

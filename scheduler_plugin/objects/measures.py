@@ -14,11 +14,12 @@ Amounts of a measure are thousandths of its unit, rounded up, so that they stay 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from kube.shapes.quantities import quantity_text
-from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
+from kube.shapes.quantities import PER_UNIT, quantity_text
+from scheduler_plugin.objects.amounts import Ceiling, ResourceKey, for_status
 
 _MARK, _WHOLE, _MEASURED = "\0", "d", "m"
 
@@ -124,3 +125,18 @@ def amount_text(key: ResourceKey, amount: int) -> str:
 def ceiling_text(key: ResourceKey, ceiling: Ceiling) -> str:
     """A ceiling for people; `none` if it is unlimited."""
     return str(ceiling) if ceiling.most is None else amount_text(key, ceiling.most)
+
+
+def amount_value(key: ResourceKey, amount: int) -> int | str:
+    """An amount for programs: a number of devices, or a quantity such as `40Gi`."""
+    return quantity_text(amount) if is_measured(key) else for_status(amount)
+
+
+def amount_number(key: ResourceKey, amount: int) -> int | float:
+    """An amount to calculate or draw with: in devices, or in the unit of the measure."""
+    return amount / PER_UNIT if is_measured(key) else amount
+
+
+def charges_text(charges: Iterable[tuple[ResourceKey, int]]) -> str:
+    """Amounts with their names for people, such as `1 gpu.example.com, 40Gi gpu-memory`."""
+    return ", ".join(f"{amount_text(key, amount)} {key}" for key, amount in charges)

@@ -228,6 +228,8 @@ class Queue:
             None is inherited.
         reclaim_min_runtime: How long its pods run before pods of other queues may; None is
             inherited.
+        misread: The entries that this version does not understand, each with its path and why; they
+            are not among the shares.
     """
 
     name: QueueName
@@ -242,6 +244,12 @@ class Queue:
     reclaim_min_runtime: timedelta | None = None
     sharing: ClaimSharing = field(default_factory=ClaimSharing)
     shares: Mapping[ResourceKey, Share] = field(default_factory=dict)
+    misread: tuple[str, ...] = ()
+
+    def class_of(self, key: ResourceKey) -> ResourceKey:
+        """The class whose devices an entry counts; "" for an entry of a driver."""
+        definition = self.shares[key].definition
+        return key if definition is None else ResourceKey(definition.device_class)
 
     def admits(self, labels: Mapping[str, str]) -> bool:
         """Whether a namespace with these labels may use it."""

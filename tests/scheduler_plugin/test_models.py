@@ -108,6 +108,24 @@ def test_all_problems_are_found_at_once() -> None:
     ]
 
 
+def test_fields_of_entries_that_no_version_knows_yet_are_refused() -> None:
+    """Ignored, they would leave an entry that counts something else."""
+    measure = {"counter": {"set": "a", "name": "b", "sum": 1}}
+    spec: dict[str, Any] = {
+        "resources": [
+            {"deviceClass": "gpu", "per": "node"},
+            {"name": "m", "driver": "d", "measure": measure},
+            {"name": "n", "driver": "d", "measure": {"capacity": "c", "scale": 2}},
+        ]
+    }
+
+    assert [problem.path for problem in queue_problems(a_queue_object(**spec))] == [
+        "spec.resources[0].per",
+        "spec.resources[1].measure.counter.sum",
+        "spec.resources[2].measure.scale",
+    ]
+
+
 def test_name_that_is_no_label_is_refused() -> None:
     (problem,) = queue_problems(a_queue_object("a" * 64))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey, for_status
-from scheduler_plugin.objects.measures import amount_text, is_measured
+from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey
+from scheduler_plugin.objects.measures import amount_value
 from scheduler_plugin.objects.names import Queue, Share
 
 LONGEST = 60
@@ -33,12 +33,8 @@ def summary(usage: Charges, queue: Queue) -> str:
 
 def _entry(key: ResourceKey, used: int, share: Share) -> str:
     ceilings = f"{_ceiling(key, share.quota)}/{_ceiling(key, share.limit)}"
-    return f"{key} {_amount(key, used)}/{ceilings}"
+    return f"{key} {amount_value(key, used)}/{ceilings}"
 
 
-def _ceiling(key: ResourceKey, ceiling: Ceiling) -> str:
-    return "-" if ceiling.most is None else _amount(key, ceiling.most)
-
-
-def _amount(key: ResourceKey, amount: int) -> str:
-    return amount_text(key, amount) if is_measured(key) else str(for_status(amount))
+def _ceiling(key: ResourceKey, ceiling: Ceiling) -> int | str:
+    return "-" if ceiling.most is None else amount_value(key, ceiling.most)

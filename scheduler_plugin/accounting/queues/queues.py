@@ -13,7 +13,7 @@ yet, or was deleted, are not lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -68,6 +68,7 @@ class QueueTree:
         self._children: Index[QueueName, QueueName] = {}
         self.definitions = Definitions()
         self._listed: dict[ResourceKey, int] = {}
+        self._misread: dict[QueueName, None] = {}
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._guaranteed: dict[tuple[QueueName, ResourceKey], int | None] = {}
 
@@ -91,6 +92,8 @@ class QueueTree:
             self._link(before, -1)
         self._queues[queue.name] = queue
         self._link(queue, 1)
+        if queue.misread:
+            self._misread[queue.name] = None
         if before is None or before.parent != queue.parent:
             self._paths.clear()
 
@@ -102,12 +105,21 @@ class QueueTree:
             self._guaranteed.clear()
 
     def _link(self, queue: Queue, sign: int) -> None:
+        self._misread.pop(queue.name, None)
         if queue.parent:
             enter(self._children, [queue.parent], queue.name, sign)
         for key, share in queue.shares.items():
             count(self._listed, key, sign)
             if share.definition is not None:
                 self.definitions.add(share.definition, sign)
+
+    def why_misread(self) -> str:
+        """The first entry that this version does not understand, as a sentence; "" for none."""
+        for name in self._misread:
+            return (
+                f'Queue "{name}" has an entry of another version: {self._queues[name].misread[0]}'
+            )
+        return ""
 
     def lists(self, key: ResourceKey) -> bool:
         """Whether any queue lists the resource."""
@@ -130,6 +142,33 @@ class QueueTree:
             seen.add(queue.parent)
             yield queue.parent
             queue = self._queues[queue.parent]
+
+    def shown_keys(self, name: QueueName, keys: Collection[ResourceKey]) -> list[ResourceKey]:
+        """The keys that mean something in a queue, sorted, and each name once.
+
+        A device is charged by the entries of all trees that count it; those of another tree mean
+        nothing here. Should two entries of one tree have a name, the nearest one is shown.
+        """
+        path = self.path(name)
+        places = {key: self._place(path, key) for key in keys}
+        if None in places.values():
+            below = {key for queue in self._known(self.below(name)) for key in queue.shares}
+            places |= {key: len(path) + 1 for key in below if places.get(key, 0) is None}
+        found: dict[str, ResourceKey] = {}
+        for _, key in sorted((place, key) for key, place in places.items() if place is not None):
+            found.setdefault(str(key), key)
+        return sorted(found.values())
+
+    def _place(self, path: Sequence[QueueName], key: ResourceKey) -> int | None:
+        """How far above the first queue of a path an entry of the key is; None if there is none.
+
+        A class is counted everywhere, as an entry above all others.
+        """
+        listing = (n for n, place in enumerate(path) if self.share(place, key) is not None)
+        return next(listing, len(path) if is_class(key) else None)
+
+    def _known(self, names: Iterable[QueueName]) -> Iterator[Queue]:
+        return (self._queues[name] for name in names if name in self._queues)
 
     def children(self, name: QueueName) -> tuple[QueueName, ...]:
         return tuple(sorted(self._children.get(name, ())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kube.shapes.times import timestamp
-from kube.words import number_of
+from kube.words import number_of, some_of
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.ceilings import (
@@ -22,7 +22,12 @@ from scheduler_plugin.judging.equivalence_classes import equivalence_class
 from scheduler_plugin.judging.named_holders import MayName, named
 from scheduler_plugin.judging.rules.rule import Rule
 from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
-from scheduler_plugin.objects.measures import amount_text, ceiling_text, is_measured
+from scheduler_plugin.objects.measures import (
+    amount_text,
+    ceiling_text,
+    is_class,
+    is_measured,
+)
 from scheduler_plugin.objects.names import PREEMPTIBILITY_LABELS, QueueName, Reason, Share
 
 
@@ -44,7 +49,7 @@ class OverLimit(Rule):
             if share.stays_in_quota:
                 quota = overrun.text(share.quota)
                 passed = f"quota of {quota}, beyond which it never goes (overQuotaWeight: 0)"
-            yield f"{overrun} would pass its {passed}."
+            yield f"{overrun} would pass its {passed}.{_counted(overrun, share, case)}"
 
     def why_satisfied(self, case: Case) -> str:
         return (
@@ -74,13 +79,16 @@ class NonPreemptibleOverQuota(Rule):
     def refusals(self, case: Case) -> Iterator[str]:
         for overrun, share in non_preemptible_overruns(case):
             quota = overrun.text(share.quota)
-            yield f"{overrun} would pass its quota of {quota} for non-preemptible pods."
+            counted = _counted(overrun, share, case)
+            yield f"{overrun} would pass its quota of {quota} for non-preemptible pods.{counted}"
 
     def why_satisfied(self, case: Case) -> str:
         world = case.world
         said = []
         for place, key, more in added_at(case, non_preemptible_added(case)):
             share = world.facts.tree.share(place, key)
+            if share is None and not is_class(key):
+                continue
             used = world.ledger.non_preemptible.amount(place, key)
             said.append(
                 f'queue "{place}" uses {amount_text(key, used)} {key} so, {amount_text(key, more)}'
@@ -128,10 +136,22 @@ class BorrowingBackoff(Rule):
         yield "Wait: it borrows again after that. Or raise its queue's quota."
 
 
+def _counted(overrun: Overrun, share: Share, case: Case) -> str:
+    """What an entry counts, and of which devices, as a sentence after a blank; "" for a class."""
+    if share.definition is None:
+        return ""
+    claims = (use.claim for use in case.claims if str(use.claim) == overrun.what)
+    devices = [device.name for claim in claims for device in claim.devices]
+    has = f", and the claim has {some_of(devices)}" if devices else ""
+    return f" Entry {overrun.key} counts {share.definition}{has}."
+
+
 def _figures(case: Case) -> Iterator[str]:
     world = case.world
     for place, key, more in added_at(case, usage_added(case)):
         share = world.facts.tree.share(place, key)
+        if share is None and not is_class(key):
+            continue
         used = world.ledger.usage.amount(place, key) + world.assumptions.usage.amount(place, key)
         used -= case.counted_usage.amount(place, key)
         said = _listed("limit", key, share.most if share else None)
@@ -169,9 +189,9 @@ def _holders(place: QueueName, key: ResourceKey, world: WorldView, may_name: May
         for uid in world.ledger.owned_by(queue):
             claim, entry = world.facts.claim(uid), world.ledger.claim(uid)
             if claim is not None and entry is not None and entry.cost[key]:
-                found.append((claim.namespace, f"{claim}: {entry.cost[key]}"))
+                found.append((claim.namespace, f"{claim}: {amount_text(key, entry.cost[key])}"))
         for pod_uid in world.ledger.bound_of(queue):
             pod, own = world.facts.pod(pod_uid), world.ledger.pod(pod_uid)
             if pod is not None and own is not None and own.cost[key]:
-                found.append((pod.namespace, f"{pod}: {own.cost[key]}"))
+                found.append((pod.namespace, f"{pod}: {amount_text(key, own.cost[key])}"))
     return f" (held by {named(found, may_name)})" if found else ""

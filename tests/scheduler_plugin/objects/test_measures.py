@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.shapes.quantities import quantity_text, thousandths
+from kube.shapes.quantities import quantity_text, thousandths, unit_of
 from scheduler_plugin.objects.amounts import UNLIMITED, Ceiling, ResourceKey
 from scheduler_plugin.objects.measures import (
     Definition,
@@ -71,3 +71,17 @@ def test_quantities_are_written_as_kubernetes_writes_them(amount: int, text: str
 @given(st.integers(min_value=0, max_value=2**80))
 def test_a_written_quantity_is_read_as_the_same_amount(amount: int) -> None:
     assert thousandths(quantity_text(amount)) == amount
+
+
+@pytest.mark.parametrize(
+    ("amount", "unit"),
+    [
+        (80 * 2**30 * 1000, ("Gi", 2**30)),
+        (100 * 10**9 * 1000, ("G", 10**9)),
+        (7000, ("", 1)),
+        (1, ("", 1)),
+        (0, ("", 1)),
+    ],
+)
+def test_the_unit_of_an_amount_is_that_of_its_text(amount: int, unit: tuple[str, int]) -> None:
+    assert unit_of(amount) == unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,37 @@ def test_entries_of_measures_are_read_in_thousandths_of_their_unit() -> None:
     assert [share.definition.key for share in shares.values() if share.definition] == [
         *queue.shares
     ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (
+            {"deviceClass": "gpu", "quota": 1, "per": "node"},
+            ": Object contains unknown field `per`.",
+        ),
+        (
+            {
+                "name": "m",
+                "driver": "d",
+                "measure": {"counter": {"set": "a", "name": "b", "sum": 1}},
+            },
+            ".measure.counter: Object contains unknown field `sum`.",
+        ),
+        ({"deviceClass": "gpu", "quota": {}}, ".quota: Expected `int | str | null`, got `object`."),
+        ({"deviceClass": "gpu", "limit": "1Gi"}, ".limit: '1Gi' is not a number of devices."),
+        (
+            {"name": "m", "deviceClass": "gpu", "driver": "d"},
+            ".deviceClass: Exactly one of deviceClass and driver must be set.",
+        ),
+    ],
+)
+def test_an_entry_of_another_version_is_not_read_as_something_else(entry: Any, said: str) -> None:
+    """After a rollback it may be left; the Queue's other entries go on counting."""
+    queue = a_queue(resources=[{"deviceClass": "onvif", "quota": 2}, entry])
+
+    assert queue.shares == {"onvif": Share(Ceiling(2), UNLIMITED)}
+    assert queue.misread == (f"spec.resources[1]{said}",)
 
 
 def test_what_is_not_written_is_the_least() -> None:

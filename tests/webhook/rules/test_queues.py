@@ -231,6 +231,50 @@ def test_a_class_of_a_driver_that_no_policy_guards_is_odd() -> None:
     assert created(told, resources=resources[:1]) == NOTHING_FOUND
 
 
+def test_an_entry_by_driver_is_odd_only_if_no_policy_guards_the_driver() -> None:
+    context = rule_context()
+
+    assert created(context, resources=[MEMORY]).warnings == (
+        'spec.resources[0].driver: Entry "memory" counts devices of driver gpu.example.com: other'
+        " schedulers may allocate them uncharged. Set accounting.drivers:"
+        " [moorage.dev, gpu.example.com].",
+    )
+    settings = AccountingSettings(accounted_drivers=("moorage.dev", "gpu.example.com"))
+    assert created(replace(context, settings=settings), resources=[MEMORY]) == NOTHING_FOUND
+
+
+def test_an_entry_of_a_class_by_measure_is_odd_if_nobody_knows_the_class() -> None:
+    entry = {"name": "memory", "deviceClass": "gpu", "measure": {"capacity": "memory"}}
+
+    assert created(rule_context(), resources=[entry]).warnings == (
+        'spec.resources[0].deviceClass: There is no DeviceClass or Configuration "gpu" (yet).',
+    )
+
+
+def test_an_unknown_field_of_an_entry_is_refused_with_its_path() -> None:
+    measure = {"capacity": "memory", "per": "node"}
+
+    (message,) = messages(created(rule_context(), resources=[{**MEMORY, "measure": measure}]))
+
+    assert message.startswith("spec.resources[0].measure.per: ")
+
+
+def test_quotas_of_measures_beyond_the_parents_are_told_as_quantities() -> None:
+    settings = AccountingSettings(accounted_drivers=("moorage.dev", "gpu.example.com"))
+    context = rule_context(
+        a_queue("research", resources=[{**MEMORY, "quota": "80Gi"}]),
+        a_queue("robots", parent="research", resources=[{**MEMORY, "quota": "40Gi"}]),
+    )
+    resources = [{**MEMORY, "quota": "60Gi"}]
+
+    assert created(
+        replace(context, settings=settings), parent="research", resources=resources
+    ).warnings == (
+        'spec.resources[0].quota: The children of queue "research" have quotas of 100Gi memory in'
+        " total, more than its own 80Gi.",
+    )
+
+
 def test_quotas_of_siblings_within_the_parents_are_fine() -> None:
     context = rule_context(
         a_queue("research", onvif=(8, -1)), a_queue("robots", parent="research", onvif=(4, -1))

@@ -14,7 +14,7 @@ from scheduler_plugin.accounting.figures.queue_status import (
 from scheduler_plugin.accounting.figures.quota_excess import LASTING_SECONDS, QuotaExcess
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.devices.devices import InstanceView
+from scheduler_plugin.objects.devices.devices import InstanceView, SliceView, slice_view
 from scheduler_plugin.objects.names import Queue, QueueName
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -54,6 +54,28 @@ def told(world: World) -> dict[str, str]:
     excess.look(LASTING_SECONDS)
     found = {queue.name: excess.of(queue.name) for queue in world.facts.tree}
     return {str(name): one.lasting for name, one in found.items() if one is not None}
+
+
+def test_a_quota_of_a_measure_is_held_against_the_absence_of_all_devices_of_its_driver() -> None:
+    """How much a device may be divided, and for which class, is not known."""
+    measure = {"measure": {"capacity": "memory"}, "quota": "40Gi"}
+    world = scene(
+        a_queue("by-driver", resources=[{"name": "m", "driver": GPU, **measure}]),
+        a_queue("by-class", resources=[{"name": "n", "deviceClass": "gpu", **measure}]),
+    )
+
+    assert told(world) == {
+        "by-driver": f"Its quota of m is 40Gi, and no device of driver {GPU} is published.",
+        "by-class": 'Its quota of n is 40Gi, and there is no DeviceClass or Configuration "gpu".',
+    }
+    world.put_class(their_class("gpu", f"device.driver == '{GPU}'"))
+    world.put_slice(a_gpu_slice())
+    assert told(world) == {}
+
+
+def a_gpu_slice() -> SliceView:
+    spec = {"driver": GPU, "pool": {"name": "a"}, "nodeName": "a", "devices": [{"name": "gpu"}]}
+    return slice_view({"metadata": {"name": "gpus"}, "spec": spec})
 
 
 def test_a_quota_is_held_against_the_uses_of_all_devices() -> None:
