@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.measures import amount_text
 from scheduler_plugin.reclaiming.expected_charges import NoCandidates, Shortfall
 from scheduler_plugin.reclaiming.heads import Head
 from scheduler_plugin.reclaiming.placement.node_fit import Placement
@@ -94,7 +95,8 @@ def _lacks(unserved: Unserved) -> str:
     short = unserved.shortfall
     if short is None:
         return f"no matching device is free ({_keys(unserved.short_of)})"
-    return f'queue "{short.place}" has no room below its limit for {short.amount} {short.key} more'
+    missing = f"{amount_text(short.key, short.amount)} {short.key}"
+    return f'queue "{short.place}" has no room below its limit for {missing} more'
 
 
 def _who_stays(unserved: Unserved, otherwise: str) -> str:
@@ -111,4 +113,4 @@ def _more(unserved: Unserved) -> str:
 
 
 def _keys(keys: Iterable[ResourceKey]) -> str:
-    return ", ".join(dict.fromkeys(keys))
+    return ", ".join(dict.fromkeys(map(str, keys)))

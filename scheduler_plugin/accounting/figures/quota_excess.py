@@ -20,6 +20,7 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.catalog import Catalog
+from scheduler_plugin.objects.measures import is_class
 from scheduler_plugin.objects.names import NO_QUEUE, Queue, QueueName
 from scheduler_plugin.objects.steps import Steps, run_to_end
 
@@ -140,7 +141,12 @@ class _Published:
 def _published(
     key: ResourceKey, catalog: Catalog, uses: Mapping[ResourceKey, int]
 ) -> _Published | None:
-    """The published uses of a class; None if they are not known."""
+    """The published uses of a resource; None if they are not known.
+
+    How much all devices have of a measure is not known: partitions of one device overlap.
+    """
+    if not is_class(key):
+        return None
     view = catalog.class_named(ClassName(key))
     if catalog.has_configuration(key):
         there = uses.get(key, 0)

@@ -169,9 +169,9 @@ def _holders(place: QueueName, key: ResourceKey, world: WorldView, may_name: May
         for uid in world.ledger.owned_by(queue):
             claim, entry = world.facts.claim(uid), world.ledger.claim(uid)
             if claim is not None and entry is not None and entry.cost[key]:
-                found.append((claim.namespace, f"{claim}: {entry.cost[key]}"))
+                found.append((claim.namespace, f"{claim}: {amount_text(key, entry.cost[key])}"))
         for pod_uid in world.ledger.bound_of(queue):
             pod, own = world.facts.pod(pod_uid), world.ledger.pod(pod_uid)
             if pod is not None and own is not None and own.cost[key]:
-                found.append((pod.namespace, f"{pod}: {own.cost[key]}"))
+                found.append((pod.namespace, f"{pod}: {amount_text(key, own.cost[key])}"))
     return f" (held by {named(found, may_name)})" if found else ""
