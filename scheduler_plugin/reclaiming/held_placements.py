@@ -50,6 +50,7 @@ def _with_placement(
         hold,
         is_device=bool(place.devices or place.own),
         devices=place.devices,
+        parts=place.parts,
         resources=place.own,
         node=place.node,
         awaits=tuple(awaited),
@@ -61,7 +62,8 @@ def _with_users(devices: Collection[DeviceId], world: WorldView) -> Iterable[Cla
     """The claims that have one of these devices exclusively now, or are about to release it."""
     for device in devices:
         for claim in world.facts.claims_with(device):
-            has_all = any(r.device_id == device and r.slots is None for r in claim.results or ())
+            results = (r for r in claim.results or () if r.device_id == device)
+            has_all = any(r.slots is None and not r.is_part for r in results)
             if has_all or has_no_user_without(claim, (), world):
                 yield claim.uid
 

@@ -7,15 +7,16 @@ attribute values where a claim's constraints say so (`matchAttribute`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.held_texts import HeldResources
+from scheduler_plugin.objects.held_texts import HeldParts, HeldResources, Part
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.node_requests import NOTHING, Thousandths
 from scheduler_plugin.reclaiming.placement.demands import MOST_DEVICES, DeviceRequest, PodDemand
+from scheduler_plugin.reclaiming.placement.device_parts import Taken, part_of, taken_by
 from scheduler_plugin.reclaiming.placement.device_use import DeviceUse
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.offers import Constraint, Offer
@@ -38,6 +39,7 @@ class Placement:
         devices: The devices, with the number of slots of each.
         own: The extended resources from the node's device plugin.
         asked: The requests of the pod on the node.
+        parts: The parts of the devices that several claims divide.
     """
 
     pod: PodUid
@@ -45,6 +47,7 @@ class Placement:
     devices: tuple[tuple[DeviceId, int], ...]
     own: HeldResources
     asked: Thousandths
+    parts: HeldParts = ()
 
     def __str__(self) -> str:
         own = (f"{count} {name}" for name, count in self.own)
@@ -121,7 +124,21 @@ class NodeFit:
         if lacks:
             return f'node "{node}" has too little {lacks} for it'
         slots = tuple((a.name, a.count or 0) for a in own)
-        return Placement(demand.pod.uid, node, devices, slots, asked)
+        return Placement(
+            demand.pod.uid,
+            node,
+            tuple((device, request.alternative.slots) for device, request in devices),
+            slots,
+            asked,
+            tuple(self._parts(devices)),
+        )
+
+    def _parts(
+        self, devices: Iterable[tuple[DeviceId, DeviceRequest]]
+    ) -> Iterator[tuple[DeviceId, Part]]:
+        for device, request in devices:
+            if (facts := self._offer(device).divided) is not None:
+                yield device, part_of(facts, request.criteria.capacity)
 
     def _lacks(self, node: str, asked: Thousandths, gone: Gone, before: Sequence[Placement]) -> str:
         """The resource of which the node itself has too little; "" for none."""
@@ -149,9 +166,9 @@ class NodeFit:
         node: str,
         gone: Gone,
         before: Sequence[Placement],
-    ) -> tuple[tuple[DeviceId, int], ...] | None:
+    ) -> tuple[tuple[DeviceId, DeviceRequest], ...] | None:
         """A device for each requested one; None where some are lacking."""
-        taken = _taken(before)
+        taken = taken_by((place.devices, place.parts) for place in before)
         reachable = list(self._inventory.reachable(node)) if device_requests else []
         wanted = [self._wanted(request, reachable, gone, taken) for request in device_requests]
         asking = [
@@ -163,7 +180,7 @@ class NodeFit:
             units = [unit for found in variant for unit in found]
             holder: dict[DeviceId, int] = {}
             if all(_assign(n, units, holder, set()) for n in range(len(units))):
-                return tuple((d, asking[n].alternative.slots) for d, n in holder.items())
+                return tuple((device, asking[n]) for device, n in holder.items())
         return None
 
     def _wanted(
@@ -171,7 +188,7 @@ class NodeFit:
         request: DeviceRequest,
         reachable: Sequence[DeviceId],
         gone: Gone,
-        taken: Counter[DeviceId],
+        taken: Taken,
     ) -> list[Sequence[DeviceId]]:
         """For each requested device, the devices that may be it."""
         if request.alternative.count is not None:
@@ -182,7 +199,7 @@ class NodeFit:
         units = [
             (device,) if device in free else ()
             for device in fits
-            if device in free or self._offer(device).slots is None
+            if device in free or not self._offer(device).published.is_shared
         ]
         return list(units) or [()]
 
@@ -242,13 +259,15 @@ class NodeFit:
         request: DeviceRequest,
         reachable: Sequence[DeviceId],
         gone: Gone,
-        taken: Counter[DeviceId],
+        taken: Taken,
     ) -> list[DeviceId]:
         return [
             device
             for device in reachable
             if self._inventory.accepts(request, device)
-            and self._use.has_room(self._offer(device), request.criteria.slots, gone, taken[device])
+            and self._use.has_room(
+                self._offer(device), request.criteria, gone, taken.get(device, ())
+            )
         ]
 
     def matches(self, demand: PodDemand, device: DeviceId) -> bool:
@@ -256,16 +275,9 @@ class NodeFit:
         offer = self._inventory.devices.offer(device)
         return offer is not None and any(
             self._inventory.accepts(request, device)
-            and not self._use.is_reserved(offer, request.alternative.slots)
+            and not self._use.is_reserved(offer, request.criteria)
             for request in demand.device_requests
         )
-
-
-def _taken(places: Sequence[Placement]) -> Counter[DeviceId]:
-    taken = Counter[DeviceId]()
-    for place in places:
-        taken.update(dict(place.devices))
-    return taken
 
 
 def _assign(

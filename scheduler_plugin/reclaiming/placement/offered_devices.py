@@ -190,7 +190,7 @@ class OfferedDevices:
             self._whole.pop(found.device, None)
             self._shared.pop(found.device, None)
         for found in after.devices.values():
-            (self._whole if found.slots is None else self._shared)[found.device] = None
+            (self._shared if found.is_shared else self._whole)[found.device] = None
 
     def _enter_pool(self, key: tuple[str, str], pool: Pool) -> None:
         driver, name = key

@@ -19,6 +19,7 @@ from kube.shapes.selection import Taint
 from kube.shapes.slices import NO_CAPACITY, NO_POOL, NO_SPEC, Device, Place, Slice, Spec
 from scheduler_plugin.objects.claim_objects import SLOTS_NAMES
 from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.devices.device_facts import DeviceFacts
 from scheduler_plugin.objects.devices.devices import SliceView, slice_view
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -31,7 +32,9 @@ class PublishedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         text: What CEL sees, as JSON: see `Seen`.
         node: The only node that can use it; "" where several nodes can.
         selector: The node selector of those nodes, as JSON; None for all nodes, or for one node.
-        slots: The number of slots that requests share; None where one request gets all of it.
+        slots: The number of slots that requests share; None where one request gets all of it, or
+            where claims divide it by other capacities, see `facts`.
+        facts: How much it has, if its driver is not Moorage's; else None.
         taint_times: When each taint was added, as in the slice; "" where the slice does not say.
     """
 
@@ -42,6 +45,17 @@ class PublishedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     slots: int | None
     taints: tuple[Taint, ...]
     taint_times: tuple[str, ...] = ()
+    facts: DeviceFacts | None = None
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether several claims may have parts of it, by capacity."""
+        return self.facts is not None and self.facts.is_divided
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several claims may have it at the same time."""
+        return self.slots is not None or self.is_divided
 
 
 class PublishedSlice(NamedTuple):
@@ -100,15 +114,20 @@ def published_slice(obj: JsonObject | Slice) -> PublishedSlice:
 
 def _devices(spec: Spec, view: SliceView) -> tuple[PublishedDevice, ...]:
     shared_place = None if spec.per_device_node_selection else _place(spec)
-    found = []
+    found, facts = [], dict(view.facts)
     for device in spec.devices or ():
         place = shared_place or _place(device)
         device_id = DeviceId(view.driver, view.pool, intern(device.name or ""))
-        found.append(_device(device_id, device, place))
+        found.append(_device(device_id, device, place, facts.get(device_id)))
     return tuple(found)
 
 
-def _device(device_id: DeviceId, device: Device, place: tuple[str, str | None]) -> PublishedDevice:
+def _device(
+    device_id: DeviceId,
+    device: Device,
+    place: tuple[str, str | None],
+    facts: DeviceFacts | None,
+) -> PublishedDevice:
     capacity = device.capacity or {}
     is_shared = bool(device.allow_multiple_allocations)
     quantities = {name: (each or NO_CAPACITY).value for name, each in capacity.items()}
@@ -124,6 +143,7 @@ def _device(device_id: DeviceId, device: Device, place: tuple[str, str | None]) 
         slots=slots,
         taints=tuple(Taint(each.key, each.value, each.effect) for each in taints),
         taint_times=tuple(each.time_added or "" for each in taints),
+        facts=facts,
     )
 
 
