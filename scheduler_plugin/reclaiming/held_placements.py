@@ -9,7 +9,7 @@ from enum import Enum, auto
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.blocking_pods import remaining_users
-from scheduler_plugin.judging.cases import case_of
+from scheduler_plugin.judging.verdicts import expected_case
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.held_texts import Held, names_of, read_held
 from scheduler_plugin.objects.names import ClaimUid, PodUid
@@ -82,7 +82,7 @@ def hold_of(pod: PodView, world: WorldView) -> Hold | None:
     """
     if why_not_ours(pod, world.facts.settings):
         return None
-    found = hold_of_case(case_of(pod, world.facts.claims_of(pod), world, at_bind=False))
+    found = hold_of_case(expected_case(pod, world.facts.claims_of(pod), world))
     if found is None:
         return None
     held = read_held(pod.held)
