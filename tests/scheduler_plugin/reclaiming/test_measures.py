@@ -2,108 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
-from kube.shapes.quantities import PER_UNIT
-from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.gangs import waiting_refusal
-from scheduler_plugin.objects.devices.devices import slice_view
 from scheduler_plugin.objects.names import Reason
 from scheduler_plugin.reclaiming.cycles import Cycle
 from scheduler_plugin.reclaiming.expected_charges import NoCandidates
-from scheduler_plugin.reclaiming.held_devices import HeldDevices
-from scheduler_plugin.reclaiming.placement.accepted_devices import AcceptedDevices
-from scheduler_plugin.reclaiming.placement.device_counts import too_few_for
 from scheduler_plugin.reclaiming.placements import LimitsOnly
 from scheduler_plugin.reclaiming.queue_order import QueueOrder
 from scheduler_plugin.reclaiming.targets import InProgress, Targets
 from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED
-from tests.scheduler_plugin.builders import (
-    NOW,
-    a_claim,
-    a_pod,
-    a_queue,
-    a_request,
-    a_result,
-    a_world,
-    an_allocated_claim,
-    pod_uid,
-    put,
-    their_class,
+from tests.scheduler_plugin.builders import NOW, pod_uid
+from tests.scheduler_plugin.reclaiming.builders import decided, taken
+from tests.scheduler_plugin.reclaiming.measure_builders import (
+    TEAMS,
+    a_gpu_world,
+    below,
+    gpus,
+    h200,
+    memory,
+    root,
+    use,
+    waits,
 )
-from tests.scheduler_plugin.reclaiming.builders import a_used_pod, decided, taken
-from tests.scheduler_plugin.reclaiming.devices_builders import UNSCHEDULABLE, Cluster
-
-GPU = "gpu.example.com"
-GIB = PER_UNIT * 2**30
-
-
-def memory(quota: str | int = 0, limit: str | int = -1) -> dict[str, Any]:
-    measured = {"name": "gpu-memory", "driver": GPU, "measure": {"capacity": "memory"}}
-    return {**measured, "quota": quota, "limit": limit}
-
-
-def h200(quota: int = 0, limit: int = -1) -> dict[str, Any]:
-    return {"name": "h200", "driver": GPU, "quota": quota, "limit": limit}
-
-
-def gpus(quota: int = 0, limit: int = -1) -> dict[str, Any]:
-    return {"deviceClass": "gpu", "quota": quota, "limit": limit}
-
-
-def root(*entries: Any) -> Any:
-    return a_queue("root", resources=list(entries))
-
-
-def below(name: str, *entries: Any, parent: str = "root") -> Any:
-    return a_queue(name, parent=parent, resources=list(entries))
-
-
-def a_gpu(name: str) -> dict[str, Any]:
-    """A device of 80Gi that claims divide."""
-    return {
-        "name": name,
-        "capacity": {"memory": {"value": "80Gi"}},
-        "allowMultipleAllocations": True,
-    }
-
-
-GPUS = {
-    "driver": GPU,
-    "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
-    "nodeName": "n",
-    "devices": [a_gpu("g0"), a_gpu("g1")],
-}
-
-
-def use(queue: str, name: str, consumed: str, on: str = "g0", **pod: Any) -> list[Any]:
-    """A running pod with a part of a device."""
-    result = a_result(
-        driver=GPU, pool="n", device=on, consumedCapacity={"memory": consumed}, shareID="s"
-    )
-    results, requests = [result], [a_request("gpu")]
-    claim = an_allocated_claim(name, name, queue=queue, results=results, requests=requests)
-    return [claim, a_used_pod(name, queue, name, **pod)]
-
-
-def waits(queue: str, asked: str, name: str = "w", **pod: Any) -> list[Any]:
-    """A pod that waits for a part of a device."""
-    request = a_request("gpu", capacity={"requests": {"memory": asked}})
-    return [a_claim(name, requests=[request]), a_pod(name, queue=queue, claims=[name], **pod)]
-
-
-def a_gpu_world(*objects: Any) -> World:
-    """Devices of a vendor beside queues and pods; each object may be a list of them."""
-    flat = [each for found in objects for each in (found if isinstance(found, list) else [found])]
-    world = a_world(their_class("gpu", f"device.driver == '{GPU}'"))
-    world.put_slice(slice_view({"metadata": {"name": "gpus"}, "spec": GPUS}))
-    put(world, *flat)
-    return world
-
-
-TEAMS = [root(memory("80Gi", "80Gi")), below("a", memory()), below("b", memory("40Gi"))]
 
 
 def test_a_claim_of_80gi_goes_for_a_queue_that_is_below_its_quota_by_40gi() -> None:
@@ -239,77 +158,3 @@ def test_what_a_target_releases_is_held_and_serves_one_head_only() -> None:
 
     assert [type(each) for each in found] == [Targets, Targets, NoCandidates]
     assert not isinstance(decided(world, "w0"), InProgress)
-
-
-# Devices that claims divide, as slices publish them.
-
-
-def a_cluster(*objects: Any) -> Cluster:
-    teams = [below("a", memory()), below("b", memory("40Gi"))]
-    return Cluster(a_gpu_world(*teams, *objects), {"spec": GPUS})
-
-
-def tried(queue: str, asked: str, name: str = "w", **pod: Any) -> list[Any]:
-    """A pod that kube-scheduler found no device for."""
-    return waits(queue, asked, name, status=UNSCHEDULABLE, **pod)
-
-
-def test_one_of_the_claims_that_divide_a_device_goes_and_its_part_is_held() -> None:
-    users = [use("a", f"r{number}", "40Gi", on=f"g{number // 2}") for number in range(4)]
-    cluster = a_cluster(*users, tried("b", "40Gi"))
-
-    decision = cluster.decide()
-
-    assert isinstance(decision, Targets)
-    assert len(decision.pods) == 1
-    (claim,) = decision.victims[0].claims
-    assert decision.hold.awaits == (claim.uid,)
-    assert decision.hold.parts == ((claim.devices[0], (("memory", 40 * GIB),)),)
-
-
-def test_a_part_that_is_free_beside_other_claims_needs_no_eviction() -> None:
-    users = [use("a", "r1", "40Gi"), use("a", "r2", "80Gi", on="g1")]
-
-    assert isinstance(a_cluster(*users, tried("b", "40Gi")).decide(), InProgress)
-
-
-def test_a_device_that_has_less_than_is_asked_for_is_not_emptied_in_vain() -> None:
-    users = [use("a", "r1", "40Gi"), use("a", "r2", "40Gi")]
-    cluster = Cluster(
-        a_gpu_world(below("a", memory()), below("b", memory("200Gi")), *users, tried("b", "90Gi")),
-        {"spec": GPUS},
-    )
-
-    assert isinstance(cluster.decide(), NoCandidates)
-
-
-def test_what_is_held_of_a_divided_device_leaves_the_rest_to_others() -> None:
-    small, large = tried("a", "20Gi", "small"), tried("a", "50Gi", "large")
-    cluster = a_cluster(use("a", "r2", "80Gi", on="g1"), small, large, tried("b", "40Gi"))
-    decision = cluster.decide()
-    assert isinstance(decision, InProgress)
-    cluster.world.hold(decision.holds[0])
-    held = HeldDevices(cluster.world, cluster.inventory())
-    pods = {pod.name: pod for pod in cluster.world.facts.pods()}
-
-    assert held.kept_off(pods["small"]) == {}
-    assert list(held.kept_off(pods["large"])) == ["n"]
-    for name, amount, refused in (("small", "40Gi", False), ("large", "41Gi", True)):
-        result = a_result(driver=GPU, pool="n", device="g0", consumedCapacity={"memory": amount})
-        claim = a_claim(name, results=[result], requests=[a_request("gpu")])
-        cluster.world.put_claim(claim)
-        assert bool(held.why_taken(pods[name], [claim], "n")) is refused
-        cluster.world.put_claim(a_claim(name, requests=[a_request("gpu")]))
-
-
-@pytest.mark.parametrize(("count", "enough"), [(3, True), (4, False)])
-def test_a_gang_divides_devices_as_its_claims_say(count: int, enough: bool) -> None:
-    users = [use("a", "r1", "40Gi"), use("a", "r2", "80Gi", on="g1")]
-    heads = [tried("b", "13Gi", f"w{number}") for number in range(count)]
-    cluster = a_cluster(*users, *heads)
-    pods = [cluster.world.facts.pod(pod_uid(f"w{number}")) for number in range(count)]
-    accepted = AcceptedDevices(cluster.inventory())
-
-    why = too_few_for([pod for pod in pods if pod is not None], cluster.world, accepted)
-
-    assert (why == "") is enough

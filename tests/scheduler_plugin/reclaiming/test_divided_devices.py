@@ -1,0 +1,96 @@
+"""Devices that claims divide, as slices publish them: who goes for a part, and what is held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_plugin.reclaiming.expected_charges import NoCandidates
+from scheduler_plugin.reclaiming.held_devices import HeldDevices
+from scheduler_plugin.reclaiming.placement.accepted_devices import AcceptedDevices
+from scheduler_plugin.reclaiming.placement.device_counts import too_few_for
+from scheduler_plugin.reclaiming.targets import InProgress, Targets
+from tests.scheduler_plugin.builders import a_claim, a_request, a_result, pod_uid
+from tests.scheduler_plugin.reclaiming.devices_builders import UNSCHEDULABLE, Cluster
+from tests.scheduler_plugin.reclaiming.measure_builders import (
+    GIB,
+    GPU,
+    GPUS,
+    a_gpu_world,
+    below,
+    memory,
+    use,
+    waits,
+)
+
+
+def a_cluster(*objects: Any) -> Cluster:
+    teams = [below("a", memory()), below("b", memory("40Gi"))]
+    return Cluster(a_gpu_world(*teams, *objects), {"spec": GPUS})
+
+
+def tried(queue: str, asked: str, name: str = "w", **pod: Any) -> list[Any]:
+    """A pod that kube-scheduler found no device for."""
+    return waits(queue, asked, name, status=UNSCHEDULABLE, **pod)
+
+
+def test_one_of_the_claims_that_divide_a_device_goes_and_its_part_is_held() -> None:
+    users = [use("a", f"r{number}", "40Gi", on=f"g{number // 2}") for number in range(4)]
+    cluster = a_cluster(*users, tried("b", "40Gi"))
+
+    decision = cluster.decide()
+
+    assert isinstance(decision, Targets)
+    assert len(decision.pods) == 1
+    (claim,) = decision.victims[0].claims
+    assert decision.hold.awaits == (claim.uid,)
+    assert decision.hold.parts == ((claim.devices[0], (("memory", 40 * GIB),)),)
+
+
+def test_a_part_that_is_free_beside_other_claims_needs_no_eviction() -> None:
+    users = [use("a", "r1", "40Gi"), use("a", "r2", "80Gi", on="g1")]
+
+    assert isinstance(a_cluster(*users, tried("b", "40Gi")).decide(), InProgress)
+
+
+def test_a_device_that_has_less_than_is_asked_for_is_not_emptied_in_vain() -> None:
+    users = [use("a", "r1", "40Gi"), use("a", "r2", "40Gi")]
+    cluster = Cluster(
+        a_gpu_world(below("a", memory()), below("b", memory("200Gi")), *users, tried("b", "90Gi")),
+        {"spec": GPUS},
+    )
+
+    assert isinstance(cluster.decide(), NoCandidates)
+
+
+def test_what_is_held_of_a_divided_device_leaves_the_rest_to_others() -> None:
+    small, large = tried("a", "20Gi", "small"), tried("a", "50Gi", "large")
+    cluster = a_cluster(use("a", "r2", "80Gi", on="g1"), small, large, tried("b", "40Gi"))
+    decision = cluster.decide()
+    assert isinstance(decision, InProgress)
+    cluster.world.hold(decision.holds[0])
+    held = HeldDevices(cluster.world, cluster.inventory())
+    pods = {pod.name: pod for pod in cluster.world.facts.pods()}
+
+    assert held.kept_off(pods["small"]) == {}
+    assert list(held.kept_off(pods["large"])) == ["n"]
+    for name, amount, refused in (("small", "40Gi", False), ("large", "41Gi", True)):
+        result = a_result(driver=GPU, pool="n", device="g0", consumedCapacity={"memory": amount})
+        claim = a_claim(name, results=[result], requests=[a_request("gpu")])
+        cluster.world.put_claim(claim)
+        assert bool(held.why_taken(pods[name], [claim], "n")) is refused
+        cluster.world.put_claim(a_claim(name, requests=[a_request("gpu")]))
+
+
+@pytest.mark.parametrize(("count", "enough"), [(3, True), (4, False)])
+def test_a_gang_divides_devices_as_its_claims_say(count: int, enough: bool) -> None:
+    users = [use("a", "r1", "40Gi"), use("a", "r2", "80Gi", on="g1")]
+    heads = [tried("b", "13Gi", f"w{number}") for number in range(count)]
+    cluster = a_cluster(*users, *heads)
+    pods = [cluster.world.facts.pod(pod_uid(f"w{number}")) for number in range(count)]
+    accepted = AcceptedDevices(cluster.inventory())
+
+    why = too_few_for([pod for pod in pods if pod is not None], cluster.world, accepted)
+
+    assert (why == "") is enough
