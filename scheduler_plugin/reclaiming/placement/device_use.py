@@ -51,6 +51,10 @@ class DeviceUse:
         held = self._reserved.get(offer.device, ())
         return bool(held) and _room(offer, criteria, (), held) < 1
 
+    def is_used(self, device: DeviceId, gone: Collection[PodUid] | None) -> bool:
+        """Whether a device is held for another pod, or is allocated and stays so."""
+        return device in self._reserved or bool(self._stay(device, gone))
+
     def has_room(
         self,
         offer: Offer,
@@ -73,14 +77,18 @@ class DeviceUse:
         taken: Sequence[Taking] = (),
     ) -> float:
         """How many such requests a device has room for, as `has_room`."""
-        stay = [
+        stay = self._stay(offer.device, gone)
+        return _room(offer, criteria, stay, [*self._reserved.get(offer.device, ()), *taken])
+
+    def _stay(self, device: DeviceId, gone: Collection[PodUid] | None) -> list[Result]:
+        """The allocations of a device that stay with these pods gone."""
+        return [
             result
-            for claim in self._world.facts.claims_with(offer.device)
+            for claim in self._world.facts.claims_with(device)
             if gone is None or not self._is_left(claim, gone)
             for result in claim.results or ()
-            if result.device_id == offer.device and not result.admin_access
+            if result.device_id == device and not result.admin_access
         ]
-        return _room(offer, criteria, stay, [*self._reserved.get(offer.device, ()), *taken])
 
     def _is_left(self, claim: ClaimView, gone: Collection[PodUid]) -> bool:
         """Whether a claim ends with these pods; a claim without a reservation does not.

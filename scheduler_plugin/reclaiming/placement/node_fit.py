@@ -16,7 +16,8 @@ from scheduler_plugin.objects.held_texts import HeldParts, HeldResources, Part
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.node_requests import NOTHING, Thousandths
 from scheduler_plugin.reclaiming.placement.demands import MOST_DEVICES, DeviceRequest, PodDemand
-from scheduler_plugin.reclaiming.placement.device_parts import Taken, part_of, taken_by
+from scheduler_plugin.reclaiming.placement.device_parts import part_of, taken_by
+from scheduler_plugin.reclaiming.placement.device_room import DeviceRoom, released_with
 from scheduler_plugin.reclaiming.placement.device_use import DeviceUse
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.offers import Constraint, Offer
@@ -169,8 +170,9 @@ class NodeFit:
     ) -> tuple[tuple[DeviceId, DeviceRequest], ...] | None:
         """A device for each requested one; None where some are lacking."""
         taken = taken_by((place.devices, place.parts) for place in before)
+        room = DeviceRoom(self._use, self._inventory.devices, gone, taken)
         reachable = list(self._inventory.reachable(node)) if device_requests else []
-        wanted = [self._wanted(request, reachable, gone, taken) for request in device_requests]
+        wanted = [self._wanted(request, reachable, room) for request in device_requests]
         asking = [
             request for request, units in zip(device_requests, wanted, strict=True) for _ in units
         ]
@@ -184,18 +186,14 @@ class NodeFit:
         return None
 
     def _wanted(
-        self,
-        request: DeviceRequest,
-        reachable: Sequence[DeviceId],
-        gone: Gone,
-        taken: Taken,
+        self, request: DeviceRequest, reachable: Sequence[DeviceId], room: DeviceRoom
     ) -> list[Sequence[DeviceId]]:
         """For each requested device, the devices that may be it."""
         if request.alternative.count is not None:
-            return [self._options(request, reachable, gone, taken)] * request.alternative.count
+            return [self._options(request, reachable, room)] * request.alternative.count
         # As in kube-scheduler: all devices that match, and of shared devices those with room.
         fits = [device for device in reachable if self._inventory.accepts(request, device)]
-        free = frozenset(self._options(request, fits, gone, taken))
+        free = frozenset(self._options(request, fits, room))
         units = [
             (device,) if device in free else ()
             for device in fits
@@ -255,19 +253,13 @@ class NodeFit:
         return offer
 
     def _options(
-        self,
-        request: DeviceRequest,
-        reachable: Sequence[DeviceId],
-        gone: Gone,
-        taken: Taken,
+        self, request: DeviceRequest, reachable: Sequence[DeviceId], room: DeviceRoom
     ) -> list[DeviceId]:
         return [
             device
             for device in reachable
             if self._inventory.accepts(request, device)
-            and self._use.has_room(
-                self._offer(device), request.criteria, gone, taken.get(device, ())
-            )
+            and room.fits(self._offer(device), request.criteria)
         ]
 
     def matches(self, demand: PodDemand, device: DeviceId) -> bool:
@@ -278,6 +270,11 @@ class NodeFit:
             and not self._use.is_reserved(offer, request.criteria)
             for request in demand.device_requests
         )
+
+    def would_release(self, demand: PodDemand, device: DeviceId) -> bool:
+        """Whether a device, once free, may leave the pod a device, itself or by its counters."""
+        released = released_with(device, self._inventory.devices)
+        return any(self.matches(demand, each) for each in released)
 
 
 def _assign(

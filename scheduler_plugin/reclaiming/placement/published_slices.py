@@ -6,23 +6,27 @@ times the memory, and of 160,000 devices few are looked at. Equal texts are one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from kube.shapes.quantities import whole
+from kube.shapes.quantities import thousandths, whole
 from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.selection import Taint
 from kube.shapes.slices import NO_CAPACITY, NO_POOL, NO_SPEC, Device, Place, Slice, Spec
 from scheduler_plugin.objects.claim_objects import SLOTS_NAMES
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.devices.device_facts import DeviceFacts
+from scheduler_plugin.objects.devices.device_facts import ConsumedCounter, DeviceFacts
 from scheduler_plugin.objects.devices.devices import SliceView, slice_view
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+CounterName: TypeAlias = tuple[str, str]
+"""A counter set of a pool, and a counter of it."""
 
 
 class PublishedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -53,6 +57,11 @@ class PublishedDevice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.facts is not None and self.facts.is_divided
 
     @property
+    def counters(self) -> tuple[ConsumedCounter, ...]:
+        """What it consumes of counters of its pool while it is in use."""
+        return self.facts.counters if self.facts is not None else ()
+
+    @property
     def is_shared(self) -> bool:
         """Whether several claims may have it at the same time."""
         return self.slots is not None or self.is_divided
@@ -65,6 +74,7 @@ class PublishedSlice(NamedTuple):
         view: The part that accounting reads.
         generation: The generation of its pool.
         slice_count: The number of slices in that generation; None where the slice does not say.
+        counters: The counters that devices of the pool share, in thousandths.
     """
 
     view: SliceView
@@ -72,6 +82,7 @@ class PublishedSlice(NamedTuple):
     generation: int
     slice_count: int | None
     devices: tuple[PublishedDevice, ...]
+    counters: tuple[tuple[CounterName, int], ...] = ()
 
     @property
     def name(self) -> str:
@@ -109,7 +120,15 @@ def published_slice(obj: JsonObject | Slice) -> PublishedSlice:
         generation=pool.generation or 0,
         slice_count=pool.resource_slice_count,
         devices=_devices(spec, view),
+        counters=tuple(_counters(spec)),
     )
+
+
+def _counters(spec: Spec) -> Iterator[tuple[CounterName, int]]:
+    for each in spec.shared_counters or ():
+        for name, counter in (each.counters or {}).items():
+            if counter is not None and (amount := thousandths(counter.value)) is not None:
+                yield (intern(each.name or ""), intern(name)), amount
 
 
 def _devices(spec: Spec, view: SliceView) -> tuple[PublishedDevice, ...]:

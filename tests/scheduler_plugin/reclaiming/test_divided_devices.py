@@ -11,7 +11,15 @@ from scheduler_plugin.reclaiming.held_devices import HeldDevices
 from scheduler_plugin.reclaiming.placement.accepted_devices import AcceptedDevices
 from scheduler_plugin.reclaiming.placement.device_counts import too_few_for
 from scheduler_plugin.reclaiming.targets import InProgress, Targets
-from tests.scheduler_plugin.builders import a_claim, a_request, a_result, pod_uid
+from tests.scheduler_plugin.builders import (
+    a_claim,
+    a_pod,
+    a_request,
+    a_result,
+    an_allocated_claim,
+    pod_uid,
+)
+from tests.scheduler_plugin.reclaiming.builders import a_used_pod
 from tests.scheduler_plugin.reclaiming.devices_builders import UNSCHEDULABLE, Cluster
 from tests.scheduler_plugin.reclaiming.measure_builders import (
     GIB,
@@ -19,6 +27,7 @@ from tests.scheduler_plugin.reclaiming.measure_builders import (
     GPUS,
     a_gpu_world,
     below,
+    gpus,
     memory,
     use,
     waits,
@@ -94,3 +103,66 @@ def test_a_gang_divides_devices_as_its_claims_say(count: int, enough: bool) -> N
     why = too_few_for([pod for pod in pods if pod is not None], cluster.world, accepted)
 
     assert (why == "") is enough
+
+
+def partitions() -> dict[str, Any]:
+    """A GPU of 80Gi as a whole and as two halves, which share a counter."""
+    amounts = {"whole": "80Gi", "half-0": "40Gi", "half-1": "40Gi"}
+    devices = [
+        {
+            "name": name,
+            "attributes": {"kind": {"string": name.partition("-")[0]}},
+            "capacity": {"memory": {"value": amount}},
+            "consumesCounters": [
+                {"counterSet": "gpu-0", "counters": {"memory": {"value": amount}}}
+            ],
+        }
+        for name, amount in amounts.items()
+    ]
+    shared = [{"name": "gpu-0", "counters": {"memory": {"value": "80Gi"}}}]
+    return {**GPUS, "devices": devices, "sharedCounters": shared}
+
+
+HALF = {"cel": {"expression": f'device.attributes["{GPU}"].kind == "half"'}}
+
+
+def a_partitioned(*used: tuple[str, str]) -> Cluster:
+    """Pods of queue a have these devices, by pod; one of queue b waits for a half."""
+    objects: list[Any] = [below("a", gpus()), below("b", gpus(1))]
+    for name, device in used:
+        result = a_result(driver=GPU, pool="n", device=device)
+        requests = [a_request("gpu")]
+        objects += [
+            an_allocated_claim(name, name, queue="a", results=[result], requests=requests),
+            a_used_pod(name, "a", name),
+        ]
+    claim = a_claim("w", requests=[a_request("gpu", selectors=[HALF])])
+    pod = a_pod("w", queue="b", claims=["w"], status=UNSCHEDULABLE)
+    world = a_gpu_world(*objects, claim, pod)
+    return Cluster(world, {"spec": partitions()})
+
+
+@pytest.mark.parametrize(
+    ("used", "goes"),
+    [
+        ([("r1", "whole")], ["r1"]),
+        ([("r1", "half-0")], []),
+        ([("r1", "half-0"), ("r2", "half-1")], 1),
+    ],
+)
+def test_partitions_are_free_as_far_as_the_counters_that_they_share(
+    used: list[tuple[str, str]], goes: list[str] | int
+) -> None:
+    cluster = a_partitioned(*used)
+
+    found = cluster.taken()
+
+    assert found == goes if isinstance(goes, list) else len(found) == goes
+
+
+def test_a_pool_whose_counters_are_not_published_has_enough_of_them() -> None:
+    cluster = a_partitioned(("r1", "half-0"))
+    spec = {key: value for key, value in partitions().items() if key != "sharedCounters"}
+    cluster.slices = ({"spec": spec},)
+
+    assert isinstance(cluster.decide(), InProgress)
