@@ -105,8 +105,8 @@ def test_a_gang_divides_devices_as_its_claims_say(count: int, enough: bool) -> N
     assert (why == "") is enough
 
 
-def partitions() -> dict[str, Any]:
-    """A GPU of 80Gi as a whole and as two halves, which share a counter."""
+def partitions() -> list[dict[str, Any]]:
+    """A GPU of 80Gi as a whole and as two halves, and a slice with the counter that they share."""
     amounts = {"whole": "80Gi", "half-0": "40Gi", "half-1": "40Gi"}
     devices = [
         {
@@ -120,7 +120,9 @@ def partitions() -> dict[str, Any]:
         for name, amount in amounts.items()
     ]
     shared = [{"name": "gpu-0", "counters": {"memory": {"value": "80Gi"}}}]
-    return {**GPUS, "devices": devices, "sharedCounters": shared}
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 2}
+    counters = {**GPUS, "pool": pool, "devices": [], "sharedCounters": shared}
+    return [{"spec": {**GPUS, "pool": pool, "devices": devices}}, {"spec": counters}]
 
 
 HALF = {"cel": {"expression": f'device.attributes["{GPU}"].kind == "half"'}}
@@ -139,7 +141,7 @@ def a_partitioned(*used: tuple[str, str]) -> Cluster:
     claim = a_claim("w", requests=[a_request("gpu", selectors=[HALF])])
     pod = a_pod("w", queue="b", claims=["w"], status=UNSCHEDULABLE)
     world = a_gpu_world(*objects, claim, pod)
-    return Cluster(world, {"spec": partitions()})
+    return Cluster(world, *partitions())
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,8 @@ def test_partitions_are_free_as_far_as_the_counters_that_they_share(
 
 def test_a_pool_whose_counters_are_not_published_has_enough_of_them() -> None:
     cluster = a_partitioned(("r1", "half-0"))
-    spec = {key: value for key, value in partitions().items() if key != "sharedCounters"}
-    cluster.slices = ({"spec": spec},)
+    devices, _ = partitions()
+    devices["spec"]["pool"]["resourceSliceCount"] = 1
+    cluster.slices = (devices,)
 
     assert isinstance(cluster.decide(), InProgress)
