@@ -99,24 +99,23 @@ def worst(found: Iterable[tuple[Overrun, Share]]) -> Iterable[tuple[Overrun, Sha
 
 def usage_added(case: Case) -> Iterator[Addition]:
     for use in case.claims:
-        yield _what(use, case), use.owner, use.adds
+        yield _what(use), use.owner, use.adds
     yield str(case.pod), case.queue, case.requests
 
 
 def non_preemptible_added(case: Case) -> Iterator[Addition]:
     for use in case.claims:
-        yield _what(use, case), use.owner, use.adds_non_preemptible
+        yield _what(use), use.owner, use.adds_non_preemptible
     if case.pod.non_preemptible:
         yield str(case.pod), case.queue, case.requests
 
 
-def _what(use: ClaimUse, case: Case) -> str:
-    """The claim; at Bind with its devices, where another device would have cost less."""
+def _what(use: ClaimUse) -> str:
+    """The claim, with its devices where other devices would have cost another amount."""
     claim = use.claim
     has_choice = any(len(request.alternatives) > 1 for request in claim.requests)
-    if not case.at_bind or not claim.devices:
-        return str(claim)
-    if not has_choice and all(is_class(key) for key, _ in use.cost):
+    is_measured = any(not is_class(key) for key, _ in use.cost)
+    if not claim.devices or not (has_choice or is_measured):
         return str(claim)
     return f"{claim} with {some_of(map(str, claim.devices), DEVICES_NAMED)}"
 
