@@ -17,6 +17,11 @@ from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.placement.demands import PodDemand, demands_of
 from scheduler_plugin.reclaiming.placement.device_parts import allocated_part, times
+from scheduler_plugin.reclaiming.placement.device_room import (
+    are_free,
+    free_counters,
+    released_with,
+)
 from scheduler_plugin.reclaiming.placement.device_use import DeviceUse
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.node_fit import NodeFit, NotModelledError, Placement
@@ -52,7 +57,9 @@ class HeldDevices:
         given = [claim for claim in claims if not self._is_used(claim)]
         for hold in self._others(pod):
             for device, slots in hold.devices:
-                if self._is_taken(given, device, slots, hold):
+                if self._is_taken(given, device, slots, hold) or self._is_overlapped(
+                    given, device, hold
+                ):
                     self._forget_old()
                     self._picked.setdefault(pod.uid, {})[node] = hold
                     return _refusal(pod, hold, device)
@@ -175,6 +182,17 @@ class HeldDevices:
             return not self._leaves_part(device, facts, hold)
         has = offer.slots or 0
         return self._used(device, has, hold) + slots > has
+
+    def _is_overlapped(self, claims: Sequence[ClaimView], device: DeviceId, hold: Hold) -> bool:
+        """Whether claims have devices that leave a held one too little of shared counters."""
+        devices = self._inventory.devices
+        others = {*released_with(device, devices)} - {device}
+        if not any(each in others for claim in claims for each in claim.devices):
+            return False
+        pool = devices.pool(device.driver, device.pool)
+        free = free_counters(pool, lambda each: bool(self._stay(each.device, hold)))
+        is_free = are_free(pool.devices[device.name], free)
+        return not is_free and not self._stay(device, hold)
 
     def _leaves_part(self, device: DeviceId, facts: DeviceFacts, hold: Hold) -> bool:
         """Whether the held part of a device that claims divide is free beside their parts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 
@@ -11,11 +11,12 @@ from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.blocking_pods import remaining_users
 from scheduler_plugin.judging.verdicts import expected_case
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.held_texts import Held, names_of, read_held
+from scheduler_plugin.objects.held_texts import Held, Part, names_of, read_held
 from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.expected_charges import hold_of_case
 from scheduler_plugin.reclaiming.placement.demands import most_devices
+from scheduler_plugin.reclaiming.placement.device_parts import part_of
 from scheduler_plugin.reclaiming.placement.node_fit import Placement
 from scheduler_plugin.reclaiming.victims.effects import being_released, has_no_user_without
 from scheduler_plugin.reclaiming.victims.victims import Victim
@@ -109,11 +110,24 @@ def _read_back(hold: Hold, held: Held, pod: PodView, world: WorldView) -> Hold:
         hold,
         is_device=True,
         devices=devices,
+        parts=tuple(_largest_parts(names_of(devices), pod, world)),
         resources=tuple((name, min(n, asked[name])) for name, n in held.resources if name in asked),
         node=held.node,
         awaits=tuple(dict.fromkeys((*claims, *_with_users(names_of(devices), world)))),
         awaits_pods=pods,
     )
+
+
+def _largest_parts(
+    devices: Iterable[DeviceId], pod: PodView, world: WorldView
+) -> Iterator[tuple[DeviceId, Part]]:
+    """The largest part of each divided device that any request of a pod may be for."""
+    requests = (request for claim in world.facts.claims_of(pod) for request in claim.requests)
+    asked = [each.capacity for request in requests for each in request.alternatives]
+    for device in sorted(devices):
+        facts = world.facts.catalog.device_table.of(device)
+        if facts is not None and facts.is_divided and asked:
+            yield device, max(part_of(facts, capacity) for capacity in asked)
 
 
 class Outlook(Enum):

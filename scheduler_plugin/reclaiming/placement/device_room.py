@@ -7,13 +7,13 @@ itself: of several partitions that one pod gets together it is assumed that they
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.reclaiming.placement.device_parts import Taken
 from scheduler_plugin.reclaiming.placement.device_use import DeviceUse
-from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
+from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices, Pool
 from scheduler_plugin.reclaiming.placement.offers import DeviceCriteria, Offer
 from scheduler_plugin.reclaiming.placement.published_slices import CounterName, PublishedDevice
 
@@ -51,27 +51,33 @@ class DeviceRoom:
     def _has_counters(self, device: PublishedDevice) -> bool:
         if not device.counters or self._is_used(device):
             return True
-        free = self._free_in(device.device)
-        return all(
-            free.get((each.counter_set, each.name), each.amount) >= each.amount
-            for each in device.counters
-        )
-
-    def _free_in(self, device: DeviceId) -> Mapping[CounterName, int]:
-        """What is free of the counters of the device's pool."""
-        key = device.driver, device.pool
+        key = device.device.driver, device.device.pool
         if key not in self._free:
-            pool = self._devices.pool(*key)
-            free = dict(pool.counters)
-            for found in pool.devices.values():
-                for each in found.counters if self._is_used(found) else ():
-                    if (name := (each.counter_set, each.name)) in free:
-                        free[name] -= each.amount
-            self._free[key] = free
-        return self._free[key]
+            self._free[key] = free_counters(self._devices.pool(*key), self._is_used)
+        return are_free(device, self._free[key])
 
     def _is_used(self, device: PublishedDevice) -> bool:
         return device.device in self._taken or self._use.is_used(device.device, self._gone)
+
+
+def free_counters(
+    pool: Pool, is_used: Callable[[PublishedDevice], bool]
+) -> Mapping[CounterName, int]:
+    """What is free of the counters of a pool; negative where devices in use exceed them."""
+    free = dict(pool.counters)
+    for device in pool.devices.values():
+        for each in device.counters if is_used(device) else ():
+            if (name := (each.counter_set, each.name)) in free:
+                free[name] -= each.amount
+    return free
+
+
+def are_free(device: PublishedDevice, free: Mapping[CounterName, int]) -> bool:
+    """Whether a device fits in free counters; those that are not published have enough."""
+    return all(
+        free.get((each.counter_set, each.name), each.amount) >= each.amount
+        for each in device.counters
+    )
 
 
 def released_with(device: DeviceId, devices: OfferedDevices) -> Iterator[DeviceId]:

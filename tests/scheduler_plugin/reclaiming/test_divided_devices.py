@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.objects.names import RECLAIMING_CONDITION
 from scheduler_plugin.reclaiming.expected_charges import NoCandidates
 from scheduler_plugin.reclaiming.held_devices import HeldDevices
+from scheduler_plugin.reclaiming.held_placements import hold_of
 from scheduler_plugin.reclaiming.placement.accepted_devices import AcceptedDevices
 from scheduler_plugin.reclaiming.placement.device_counts import too_few_for
 from scheduler_plugin.reclaiming.targets import InProgress, Targets
@@ -18,6 +20,7 @@ from tests.scheduler_plugin.builders import (
     a_result,
     an_allocated_claim,
     pod_uid,
+    put,
 )
 from tests.scheduler_plugin.reclaiming.builders import a_used_pod
 from tests.scheduler_plugin.reclaiming.devices_builders import UNSCHEDULABLE, Cluster
@@ -169,3 +172,34 @@ def test_a_pool_whose_counters_are_not_published_has_enough_of_them() -> None:
     cluster.slices = (devices,)
 
     assert isinstance(cluster.decide(), InProgress)
+
+
+@pytest.mark.parametrize(("picked", "refused"), [("half-1", False), ("whole", True)])
+def test_a_device_that_needs_the_counters_of_a_held_one_is_refused(
+    picked: str, refused: bool
+) -> None:
+    cluster = a_partitioned()
+    decision = cluster.decide()
+    assert isinstance(decision, InProgress)
+    cluster.world.hold(decision.holds[0])
+    result = a_result(driver=GPU, pool="n", device=picked)
+    claim = a_claim("other", results=[result], requests=[a_request("gpu")])
+    pod = a_pod("other", queue="a", claims=["other"])
+    put(cluster.world, claim, pod)
+    held = HeldDevices(cluster.world, cluster.inventory())
+
+    assert bool(held.why_taken(pod, [claim], "n")) is refused
+
+
+def test_the_next_leader_holds_the_part_that_the_pod_asks_for() -> None:
+    told = {"type": RECLAIMING_CONDITION, "status": "True", "reason": "DeviceReclaimed"}
+    message = f'It waits. Held: {GPU}/n/g0 (1) on node "n".'
+    status = {"conditions": [{**told, "message": message}]}
+    world = a_gpu_world(below("b", memory("40Gi")), waits("b", "40Gi", status=status))
+    pod = world.facts.pod(pod_uid("w"))
+    assert pod is not None
+
+    hold = hold_of(pod, world)
+
+    assert hold is not None
+    assert [(device.name, part) for device, part in hold.parts] == [("g0", (("memory", 40 * GIB),))]
