@@ -186,4 +186,7 @@ class CandidateOrder:
     def _is_within_share(self, victim: Victim) -> bool:
         path, cost = self._world.facts.tree.path(victim.owner), charged_for(victim, self._world)
         below = [place for place in path if place not in self._path]
-        return self._queue_shares.is_within(below, cost, self._key)
+        shares = self._queue_shares
+        return shares.is_within(
+            below, cost, self._key, lambda place, key: shares.above_share(place, key) > 0
+        )

@@ -6,7 +6,7 @@ they follow from the usage and requests of all queues, and an evicted pod reques
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.figures.fair_shares import guaranteed_shares
@@ -94,7 +94,13 @@ class QueueShares:
             )
         return self._listed_paths[owner, key]
 
-    def is_within(self, below: Sequence[QueueName], cost: Charges, key: ResourceKey) -> bool:
+    def is_within(
+        self,
+        below: Sequence[QueueName],
+        cost: Charges,
+        key: ResourceKey,
+        is_above: Callable[[QueueName, ResourceKey], bool],
+    ) -> bool:
         """Whether usage is within a share in another resource than the lacking `key`.
 
         It counts where these queues do not list the key, which is a measure: they say in other
@@ -104,12 +110,13 @@ class QueueShares:
             below: The queue with the usage, and its ancestors below the common one.
             cost: The usage.
             key: The lacking resource.
+            is_above: Whether a queue is above its share of a resource.
         """
         if is_class(key) or any(self.lists(place, key) for place in below):
             return False
         return any(
             self.is_guaranteed(tuple(below), other)
-            and any(self.lists(p, other) and self.above_share(p, other) <= 0 for p in below)
+            and any(self.lists(place, other) and not is_above(place, other) for place in below)
             for other, _ in cost
         )
 

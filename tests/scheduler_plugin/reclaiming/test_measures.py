@@ -10,8 +10,8 @@ from scheduler_plugin.reclaiming.placements import LimitsOnly
 from scheduler_plugin.reclaiming.queue_order import QueueOrder
 from scheduler_plugin.reclaiming.targets import InProgress, Targets
 from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED
-from tests.scheduler_plugin.builders import NOW, pod_uid
-from tests.scheduler_plugin.reclaiming.builders import decided, taken
+from tests.scheduler_plugin.builders import NOW, claim_uid, pod_uid
+from tests.scheduler_plugin.reclaiming.builders import decided, is_still_due, taken
 from tests.scheduler_plugin.reclaiming.measure_builders import (
     TEAMS,
     a_gpu_world,
@@ -158,3 +158,18 @@ def test_what_a_target_releases_is_held_and_serves_one_head_only() -> None:
 
     assert [type(each) for each in found] == [Targets, Targets, NoCandidates]
     assert not isinstance(decided(world, "w0"), InProgress)
+
+
+def test_a_target_stays_where_its_queue_is_within_its_share_meanwhile() -> None:
+    """One of two devices goes; then the other one ends by itself."""
+    limit, mine = root(memory("80Gi", "80Gi")), below("b", memory("40Gi"))
+    users = [use("a", "r1", "40Gi"), use("a", "r2", "40Gi", on="g1")]
+    world = a_gpu_world(limit, below("a", gpus(1)), mine, *users, waits("b", "40Gi"))
+    decision = decided(world)
+    assert isinstance(decision, Targets)
+    assert is_still_due(decision, world)
+
+    (other,) = {"r1", "r2"} - {pod.name for pod in decision.pods}
+    world.delete_claim(claim_uid(other))
+
+    assert not is_still_due(decision, world)
