@@ -24,6 +24,7 @@ from scheduler_plugin.judging.verdicts import (
     deciding_case,
     expected_case,
 )
+from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import slice_view
 from scheduler_plugin.objects.measures import amount_text
 from scheduler_plugin.objects.names import QueueName, Reason
@@ -278,3 +279,35 @@ def test_usage_is_that_of_the_allocation() -> None:
     gets(world, "a", "80Gi", "10Gi", got="10Gi", queue="vision")
 
     assert [amount_text(*each) for each in usage(world, "vision")] == ["10Gi"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    claims=st.lists(alternatives, min_size=1, max_size=4),
+    pods=st.lists(st.integers(0, 3), min_size=1, max_size=8),
+    most=limits,
+)
+def test_what_is_assumed_fits_whichever_pods_share_claims(
+    claims: list[list[tuple[str, int]]], pods: list[int], most: dict[str, int]
+) -> None:
+    pairs = {name: (0, limit) for name, limit in most.items()}
+    classes = [their_class(name, f"device.driver == '{name}.example.com'") for name in CLASSES]
+    world = a_world(a_queue("vision", **pairs), *classes)
+    for number, choices in enumerate(claims):
+        world.put_claim(a_claim(f"c{number}", requests=[_request(0, choices)]))
+    used = set[int]()
+    for index, wanted in enumerate(pods):
+        number = wanted % len(claims)
+        pod = a_pod(f"p{index}", queue="vision", claims=[f"c{number}"])
+        world.put_pod(pod)
+        before = dict(world.assumptions.usage.of(QueueName("vision")))
+        fits = number in used or any(
+            most[name] < 0 or before.get(ResourceKey(name), 0) + count <= most[name]
+            for name, count in claims[number]
+        )
+        assert isinstance(verdict(world, pod), Admitted) is fits
+        if fits:
+            admit(world, pod)
+            used.add(number)
+        now = dict(world.assumptions.usage.of(QueueName("vision")))
+        assert all(most[key] < 0 or amount <= most[key] for key, amount in now.items())
