@@ -52,6 +52,13 @@ class CounterConsumption(msgspec.Struct, frozen=True, rename="camel"):
     counters: dict[str, CounterValue | None] | None = None
 
 
+class CounterSet(msgspec.Struct, frozen=True):
+    """An entry of `sharedCounters`."""
+
+    name: str | None = None
+    counters: dict[str, CounterValue | None] | None = None
+
+
 class Place(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The nodes that see a device; `node_selector` stays JSON, since it is stored as text."""
 
@@ -86,6 +93,7 @@ class Spec(Place, frozen=True, kw_only=True, rename="camel"):
     pool: Pool | None = None
     per_device_node_selection: bool | None = None
     devices: list[Device] | None = None
+    shared_counters: list[CounterSet] | None = None
 
     def place_of(self, device: Device) -> Place:
         """The nodes that see a device of this slice."""

@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.judging.ceilings import usage_added
 from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.judging.named_holders import MayName, anyone
 from scheduler_plugin.judging.rules.table import BY_REASON
-from scheduler_plugin.judging.verdicts import Refused
+from scheduler_plugin.judging.verdicts import Refused, deciding_case
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.measures import is_class
@@ -159,7 +158,7 @@ class _Request:
 
 def _why_waiting(request: _Request, pod: PodView, claims: tuple[ClaimView, ...]) -> Why:
     world, now, may_name = request.world, request.now, request.viewer.may_name
-    case = case_of(pod, claims, world, at_bind=False)
+    case = deciding_case(pod, claims, world)
     refused = waiting_refusal(pod, world)
     if refused is not None:
         reason, sentence = str(refused.reason), refused.sentence
@@ -255,7 +254,7 @@ def _tainted_devices(world: WorldView, claim: ClaimView) -> str:
 
 def _figures(world: WorldView, pod: PodView, claims: tuple[ClaimView, ...]) -> Iterator[Figure]:
     added: dict[QueueName, Charges] = {}
-    for _, owner, cost in usage_added(case_of(pod, claims, world, at_bind=False)):
+    for _, owner, cost in usage_added(deciding_case(pod, claims, world)):
         if owner != NO_QUEUE and cost:
             added[owner] = added.get(owner, NO_CHARGES).plus(cost)
     for owner, cost in added.items():

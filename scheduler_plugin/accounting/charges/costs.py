@@ -130,10 +130,13 @@ def _uses(result: Result) -> int:
 
 
 def _at_most(claim: ClaimView, catalog: Catalog) -> Charges:
-    return summed(
-        most_of(_alternative_cost(alternative, catalog) for alternative in request.alternatives)
-        for request in claim.requests
-    )
+    return summed(map(most_of, costs_by_request(claim, catalog)))
+
+
+def costs_by_request(claim: ClaimView, catalog: Catalog) -> Iterator[tuple[Charges, ...]]:
+    """The maximum cost of each alternative of each request, before the allocation."""
+    for request in claim.requests:
+        yield tuple(_alternative_cost(each, catalog) for each in request.alternatives)
 
 
 def _alternative_cost(alternative: Alternative, catalog: Catalog) -> Charges:

@@ -161,7 +161,10 @@ def _published(
 
 
 def _published_to(definition: Definition, catalog: Catalog) -> _Published | None:
-    """Nothing, if no device that an entry counts is published; else None."""
+    """Nothing, if no device that an entry counts is published; else None.
+
+    How much all devices have of a measure is not known: partitions of one device overlap.
+    """
     if definition.device_class:
         key = ResourceKey(definition.device_class)
         return None if catalog.has_configuration(key) else _published(key, catalog, {})

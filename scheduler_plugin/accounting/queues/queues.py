@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.amounts import LARGEST, ResourceKey
 from scheduler_plugin.objects.devices.definitions import Definitions
 from scheduler_plugin.objects.measures import is_class
 from scheduler_plugin.objects.names import (
@@ -71,6 +71,7 @@ class QueueTree:
         self._misread: dict[QueueName, None] = {}
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._guaranteed: dict[tuple[QueueName, ResourceKey], int | None] = {}
+        self._scales: dict[ResourceKey, int] = {}
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -87,7 +88,7 @@ class QueueTree:
     def put(self, queue: Queue) -> None:
         """Add a queue, or replace the one of its name."""
         before = self._queues.get(queue.name)
-        self._guaranteed.clear()
+        self._forget_amounts()
         if before is not None:
             self._link(before, -1)
         self._queues[queue.name] = queue
@@ -102,7 +103,11 @@ class QueueTree:
         if before is not None:
             self._link(before, -1)
             self._paths.clear()
-            self._guaranteed.clear()
+            self._forget_amounts()
+
+    def _forget_amounts(self) -> None:
+        self._guaranteed.clear()
+        self._scales.clear()
 
     def _link(self, queue: Queue, sign: int) -> None:
         self._misread.pop(queue.name, None)
@@ -245,6 +250,18 @@ class QueueTree:
         shares = (share for _, share in self.checks(place, key))
         ceilings = (ceiling.most for share in shares for ceiling in (share.quota, share.most))
         return next((most for most in ceilings if most is not None), None)
+
+    def scale(self, key: ResourceKey) -> int:
+        """The largest quota or limit of a resource in any queue.
+
+        Parts of it are comparable, whatever is counted: devices, or bytes of their memory. A
+        resource without any quota and limit is not scarce: its parts are the smallest.
+        """
+        if key not in self._scales:
+            shares = (queue.shares[key] for queue in self if key in queue.shares)
+            ceilings = (each.most for share in shares for each in (share.quota, share.limit))
+            self._scales[key] = max((most for most in ceilings if most), default=LARGEST)
+        return self._scales[key]
 
     def sharing(self, name: QueueName) -> EffectiveSharing:
         """The queue's sharing policy; each field is that of the nearest queue that sets it."""

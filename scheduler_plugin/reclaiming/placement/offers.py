@@ -16,8 +16,10 @@ import msgspec
 from kube.shapes.reading import JsonObject
 from kube.shapes.selection import Taint, Toleration
 from scheduler_plugin.objects.claims import Alternative, ClaimView, DeviceId
+from scheduler_plugin.objects.devices.device_facts import DeviceFacts
 from scheduler_plugin.objects.devices.device_looks import cel_device, seen_in
 from scheduler_plugin.objects.devices.selections import digest_of_look
+from scheduler_plugin.objects.held_texts import Part
 from scheduler_plugin.objects.node_selection import (
     EVERYWHERE,
     NodeTerms,
@@ -25,6 +27,7 @@ from scheduler_plugin.objects.node_selection import (
     on_node,
     untolerated,
 )
+from scheduler_plugin.reclaiming.placement.device_parts import may_satisfy
 from scheduler_plugin.reclaiming.placement.published_slices import PublishedDevice
 
 
@@ -60,6 +63,16 @@ class Offer:
     def slots(self) -> int | None:
         """The number of slots that requests share; None where one request gets the whole device."""
         return self.published.slots
+
+    @property
+    def facts(self) -> DeviceFacts | None:
+        """How much the device has; None for a device of Moorage."""
+        return self.published.facts
+
+    @property
+    def divided(self) -> DeviceFacts | None:
+        """How much it has if several claims may have parts of it, by capacity; else None."""
+        return self.published.facts if self.published.is_divided else None
 
     @property
     def taints(self) -> tuple[Taint, ...]:
@@ -113,6 +126,7 @@ class DeviceCriteria:
         names_slots: Whether the request names slots; only a device with slots can satisfy that.
         tolerations: The taints that the request tolerates.
         constraints: The `matchAttribute` constraints, shared with other requests of the claim.
+        capacity: How much of other capacities than slots the request asks for, in thousandths.
     """
 
     selectors: tuple[tuple[str | None, ...], ...]
@@ -120,10 +134,14 @@ class DeviceCriteria:
     names_slots: bool
     tolerations: tuple[Toleration, ...]
     constraints: tuple[Constraint, ...] = ()
+    capacity: Part = ()
 
     def may_have(self, offer: Offer) -> bool:
         """Whether a device meets the criteria, apart from the selectors."""
         if offer.slots is None and self.names_slots:
+            return False
+        facts = offer.facts
+        if self.capacity and facts is not None and not may_satisfy(facts, self.capacity):
             return False
         return offer.is_complete and not untolerated(offer.taints, self.tolerations)
 
@@ -133,8 +151,8 @@ def criteria_of(
 ) -> DeviceCriteria:
     """The criteria of one alternative of a claim's request.
 
-    What is not modelled is assumed to fit: other capacity than slots, constraints of other kinds
-    than `matchAttribute`, and constraints of requests for all devices.
+    What is not modelled is assumed to fit: constraints of other kinds than `matchAttribute`, and
+    constraints of requests for all devices.
     """
     return DeviceCriteria(
         selectors=(class_selectors, alternative.selectors),
@@ -143,6 +161,7 @@ def criteria_of(
         names_slots=alternative.names_slots and not alternative.odd_capacity,
         tolerations=alternative.tolerations,
         constraints=_agreements(claim, alternative) if claim.constraints else (),
+        capacity=alternative.capacity,
     )
 
 

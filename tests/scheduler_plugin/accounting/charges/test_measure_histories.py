@@ -124,7 +124,7 @@ class Measures(RuleBasedStateMachine):
         self.world.put_claim(replace(claim, allocated_at=str(at), charge_note=note))
 
     def result(self, device: str, number: int) -> dict[str, Any]:
-        part = {"shareID": str(number), "consumedCapacity": {"memory": "5"}}
+        part: dict[str, Any] = {"shareID": str(number), "consumedCapacity": {"memory": "5"}}
         return a_result(driver=GPU, pool="a", device=device, **(part if device == "shared" else {}))
 
     @rule(name=names)

@@ -99,6 +99,12 @@ def test_where_there_is_no_such_class_it_is_said_so() -> None:
     }
 
 
+def test_of_a_measure_it_is_not_known_how_much_there_is() -> None:
+    measured = {"name": "memory", "driver": GPU, "measure": {"capacity": "memory"}}
+
+    assert told(scene(a_queue("vision", resources=[{**measured, "quota": "80Gi"}]))) == {}
+
+
 def test_quotas_of_one_level_count_together() -> None:
     """A queue that does not list the class has its children's quotas for its own."""
     queues = (
