@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler_plugin.models import Share, queue_problems
+from scheduler_plugin.models import queue_problems
 from scheduler_plugin.objects.api import parse_queue
+from scheduler_plugin.share_models import Share
 
 PAGE = (Path(__file__).parent.parent / "docs" / "measures.md").read_text()
 QUEUES: list[Any] = [

@@ -8,8 +8,8 @@ from kube.models import flaws
 from scheduler_plugin.importing.drafts import Entry, entry_body
 from scheduler_plugin.importing.findings import Unsaid
 from scheduler_plugin.importing.foreign import UNLIMITED
-from scheduler_plugin.models import Share
 from scheduler_plugin.objects.measures import Definition
+from scheduler_plugin.share_models import Share
 
 
 def of_class(name: str) -> Definition:

@@ -15,8 +15,9 @@ from kube.kinds import QUEUES
 from kube.shapes.quantities import PER_UNIT, quantity_text
 from scheduler_plugin.importing.findings import Finding
 from scheduler_plugin.importing.foreign import UNLIMITED
-from scheduler_plugin.models import LARGEST, LONGEST_NAME
+from scheduler_plugin.models import LONGEST_NAME
 from scheduler_plugin.objects.measures import Definition
+from scheduler_plugin.share_models import LARGEST
 
 MOST = LARGEST * PER_UNIT
 DIGITS = 8

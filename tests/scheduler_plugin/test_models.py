@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from kube.shapes.quantities import thousandths
 from kube.shapes.times import parse_duration
-from scheduler_plugin.models import QueueModel, Share, queue_problems
+from scheduler_plugin.models import QueueModel, queue_problems
 from scheduler_plugin.objects.amounts import Ceiling
 from scheduler_plugin.objects.names import Queue
 from scheduler_plugin.objects.queue_objects import parse_queue
+from scheduler_plugin.share_models import Share
 from tests.scheduler_plugin.builders import a_queue_object
 from tests.schema_objects import admitted, nearly_admitted, schema_of
 

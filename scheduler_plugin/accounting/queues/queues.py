@@ -14,16 +14,14 @@ yet, or was deleted, are not lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
+from scheduler_plugin.accounting.queues.effective_sharing import EffectiveSharing
 from scheduler_plugin.objects.amounts import LARGEST, ResourceKey
 from scheduler_plugin.objects.devices.definitions import Definitions
 from scheduler_plugin.objects.measures import is_class
 from scheduler_plugin.objects.names import (
-    NAMESPACE_NAME_LABEL,
     ClaimSharing,
-    OnOwnerExit,
     Queue,
     QueueCondition,
     QueueName,
@@ -32,32 +30,7 @@ from scheduler_plugin.objects.names import (
 )
 from scheduler_plugin.objects.tables import Index, count, enter
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EffectiveSharing:
-    """`spec.claimSharing` of a queue with inherited fields; the defaults are those of a root."""
-
-    policy: SharingPolicy = SharingPolicy.ALLOW
-    queues: tuple[QueueName, ...] = ()
-    on_owner_exit: OnOwnerExit = OnOwnerExit.KEEP
-    owner_exit_grace_period: timedelta = timedelta(minutes=5)
-    evict_foreign: SharingPolicy = SharingPolicy.ALLOW
-    label_at_create: SharingPolicy = SharingPolicy.ALLOW
-
-
 _UNLISTED = Share()
-
-
-def why_not_admitted(queue: Queue, namespace: str) -> str:
-    """Why a namespace may not use a queue, and what the queue's spec must say, as a sentence."""
-    path = "spec.namespaceSelector"
-    if queue.namespaces is not None:
-        return f"Its {path} does not select that namespace."
-    this_one = f"{{matchLabels: {{{NAMESPACE_NAME_LABEL}: {namespace}}}}}"
-    return (
-        f"It has no {path}, so no namespace may use it. {path}: {{}} allows all namespaces,"
-        f" {path}: {this_one} allows this one."
-    )
 
 
 class QueueTree:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.accounting.queues.queues import EffectiveSharing, QueueTree
+from scheduler_plugin.accounting.queues.effective_sharing import EffectiveSharing
+from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
 from scheduler_plugin.objects.names import (
     OnOwnerExit,
