@@ -96,7 +96,6 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
                 "resourceVersion": ALL,
                 "annotations": {
                     CHARGED_ANNOTATION,
-                    CHARGED_ANNOTATION,
                     EVICT_FOREIGN_ANNOTATION,
                     OWNER_POD_ANNOTATION,
                     OWNER_LEFT_AT_ANNOTATION,

@@ -99,7 +99,7 @@ def _counting_nothing(setup: Setup, queues: list[Queue]) -> Iterator[Finding]:
 def _selector_flaws(setup: Setup, about: str, definition: Definition) -> Iterator[Finding]:
     invalid = setup.invalid_selectors
     if not isinstance(invalid, Unread) and definition.selector in invalid:
-        said = f"{about} has a selector that is no valid CEL, so it selects no device:"
+        said = f"{about} has a selector that is no valid CEL, so it counts all devices:"
         mend = "Correct it: it is written as in a DeviceClass."
         yield Finding(Level.WARNING, PART, f"{said} {definition.selector}", mend)
 

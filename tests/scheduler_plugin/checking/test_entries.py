@@ -172,6 +172,6 @@ async def test_a_selector_that_is_no_cel_is_told() -> None:
 
     assert found.level is Level.WARNING
     assert found.said == (
-        'Queue a: Entry "two" has a selector that is no valid CEL, so it selects no device:'
+        'Queue a: Entry "two" has a selector that is no valid CEL, so it counts all devices:'
         " device.driver =="
     )
