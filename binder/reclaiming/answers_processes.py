@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from kube.cel.api import CelProcess, TooSlowError, digest_of
-from scheduler_plugin.objects.api import DeviceId, Expressions, evaluable
+from scheduler_plugin.objects.api import DeviceId
 from scheduler_plugin.reclaiming.api import (
     Answers,
     DeviceCriteria,
+    Expressions,
     OfferedDevices,
     Unanswered,
+    evaluable,
 )
 
 IN_ONE_CALL = 500

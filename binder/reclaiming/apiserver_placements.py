@@ -13,7 +13,7 @@ from binder.reclaiming.answers_processes import SelectorEvaluator
 from binder.reclaiming.apiserver_context import ReclaimContext
 from kube.cel.api import CelProcess, NotEvaluatedError, digest_of
 from kube.reconciling.api import Done, Failed, Reconciler, Result
-from scheduler_plugin.objects.api import STRIDE, PodView, evaluable
+from scheduler_plugin.objects.api import STRIDE, PodView
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.reclaiming.api import (
     NONE_EXCLUDED,
@@ -26,6 +26,7 @@ from scheduler_plugin.reclaiming.api import (
     NoCandidates,
     NodePlacements,
     demands_of,
+    evaluable,
     gang_of,
 )
 

@@ -1,5 +1,6 @@
 """The door into scheduler_plugin/reclaiming: what other components may use of it."""
 
+from scheduler_plugin.objects.devices.selections import Expressions, evaluable
 from scheduler_plugin.reclaiming.cycles import Cycle, EvictionLimit
 from scheduler_plugin.reclaiming.due_targets import is_due
 from scheduler_plugin.reclaiming.expected_charges import NoCandidates, gang_of

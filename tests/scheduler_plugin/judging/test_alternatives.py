@@ -135,7 +135,8 @@ def test_bind_charges_what_was_got_and_refuses_what_does_not_fit() -> None:
     assert refused.reason is Reason.OVER_LIMIT
     assert refused.sentence == (
         "ResourceClaim default/a with device gpu.example.com/n/g0 does not fit: queue"
-        ' "vision" uses 0 memory, 80Gi more would pass its limit of 40Gi.'
+        ' "vision" uses 0 memory, 80Gi more would pass its limit of 40Gi. Entry memory counts'
+        " capacity memory of driver gpu.example.com."
     )
     assert isinstance(found, Admitted)
     assert cost(found.claims[0]) == "10Gi"

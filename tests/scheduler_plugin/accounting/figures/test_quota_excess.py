@@ -102,7 +102,13 @@ def test_where_there_is_no_such_class_it_is_said_so() -> None:
 def test_of_a_measure_it_is_not_known_how_much_there_is() -> None:
     measured = {"name": "memory", "driver": GPU, "measure": {"capacity": "memory"}}
 
-    assert told(scene(a_queue("vision", resources=[{**measured, "quota": "80Gi"}]))) == {}
+    found = scene(a_queue("vision", resources=[{**measured, "quota": "80Gi"}]))
+    assert "no device of driver gpu.example.com is published" in told(found)["vision"]
+
+    device = {"name": "small", "capacity": {"memory": {"value": "1Gi"}}}
+    spec = {"driver": GPU, "pool": {"name": "a"}, "nodeName": "a", "devices": [device]}
+    found.put_slice(slice_view({"metadata": {"name": "s"}, "spec": spec}))
+    assert told(found) == {}
 
 
 def test_quotas_of_one_level_count_together() -> None:
