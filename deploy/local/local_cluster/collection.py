@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -38,7 +39,9 @@ def collect(layout: Layout, ask: Ask, target: Path) -> Path:
             shutil.copy(log, target)
     for node in sorted((layout.work_dir / "nodes").glob("*")):
         logs = layout.node(node.name).private("/var/log/pods")
-        shutil.copytree(logs, target / "pods" / node.name, dirs_exist_ok=True)
+        # The kubelet removes logs of deleted pods meanwhile; all others are copied.
+        with suppress(shutil.Error):
+            shutil.copytree(logs, target / "pods" / node.name, dirs_exist_ok=True)
     if ask("get", "--raw", "/readyz", "--request-timeout=5s", check=False).returncode == 0:
         for name, question in QUESTIONS.items():
             done = ask(*question, "--request-timeout=20s", check=False)
