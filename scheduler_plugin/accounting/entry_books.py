@@ -12,7 +12,7 @@ from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues.pods_by_queue import PodsByQueue
 from scheduler_plugin.accounting.shared_counters import sharers_of
 from scheduler_plugin.objects.claims import ClaimView
-from scheduler_plugin.objects.devices.open_looks import OpenLook
+from scheduler_plugin.objects.devices.open_looks import OpenLook, SelectedLook
 from scheduler_plugin.objects.devices.selections import Expressions, digest_of_look
 from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
@@ -149,6 +149,13 @@ class EntryBooks(BooksView):
         claims = self.facts.open_looks.claims_awaiting(expressions)
         self._recount_claims(claims)
         return claims
+
+    def selected(self, expressions: Expressions, looks: Iterable[str]) -> list[SelectedLook]:
+        """The results of expressions for these looks; None where they take too long."""
+        answers = self.facts.catalog.selections.of(expressions).answers
+        return [
+            SelectedLook(expressions, look, answers.get(digest_of_look(look))) for look in looks
+        ]
 
     # Objects that decide pods' queues: an event costs as much as the pods concerned.
 

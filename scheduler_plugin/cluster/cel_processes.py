@@ -7,15 +7,16 @@ Until a result is there a device counts as selected, and a pod that asks for it 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from kube.cel.api import CelProcess, NotEvaluatedError, TooSlowError
 from kube.reconciling.api import Done, Failed, Reconciler, Result
+from scheduler_plugin.accounting.books import Books
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import ClaimChanged, WorldChange
 from scheduler_plugin.objects.devices.device_looks import cel_device
+from scheduler_plugin.objects.devices.open_looks import SelectedLook
 from scheduler_plugin.objects.devices.selections import Expressions
 from scheduler_plugin.objects.names import ClaimUid
 
@@ -59,7 +60,7 @@ class LookEvaluator:
 
 
 async def evaluate(
-    world: World, cel: CelProcess, expressions: Expressions, looks: Sequence[str]
+    books: Books, cel: CelProcess, expressions: Expressions, looks: Sequence[str]
 ) -> list[ClaimUid]:
     """Evaluate expressions for looks and enter the results; returns the claims that waited.
 
@@ -69,21 +70,23 @@ async def evaluate(
     try:
         answers = await cel.matches(expressions, [cel_device(look) for look in looks])
     except TooSlowError:
-        return world.put_too_slow(expressions)
-    return world.put_selected(expressions, dict(zip(looks, answers, strict=True)))
+        return books.put_too_slow(expressions)
+    return books.put_selected(expressions, dict(zip(looks, answers, strict=True)))
 
 
-async def evaluate_all(world: World) -> None:
-    """Evaluate everything that the charges of a world depend on.
+async def evaluate_all(books: Books) -> list[SelectedLook]:
+    """Evaluate everything that the charges of books depend on, and return the results.
 
     Raises:
         NotEvaluatedError: The process does not run.
     """
-    cel = CelProcess()
+    cel, found = CelProcess(), list[SelectedLook]()
     try:
-        while opened := world.facts.open_looks.by_expressions():
+        while opened := books.facts.open_looks.by_expressions():
             for expressions, looks in opened.items():
-                await evaluate(world, cel, expressions, looks[:IN_ONE_CALL])
-                await asyncio.sleep(0)
+                asked = looks[:IN_ONE_CALL]
+                await evaluate(books, cel, expressions, asked)
+                found += books.selected(expressions, asked)
     finally:
         await cel.close()
+    return found

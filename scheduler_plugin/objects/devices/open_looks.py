@@ -23,6 +23,14 @@ class OpenLook(NamedTuple):
     look: str
 
 
+class SelectedLook(NamedTuple):
+    """Whether expressions select devices of a look; None if they cannot be evaluated."""
+
+    expressions: Expressions
+    look: str
+    answer: bool | None
+
+
 def is_refused(groups: Iterable[Selectors], look: str, selections: Selections) -> bool:
     """Whether a result says that devices of a look are not selected."""
     digest = digest_of_look(look)
