@@ -149,10 +149,10 @@ class Books(EntryBooks):
 
     def put_taint_rule(self, rule: DeviceTaintRule) -> None:
         """Enter a DeviceTaintRule; it decides no charge."""
-        self.facts.catalog.put_taint_rule(rule)
+        self.facts.catalog.rules.put(rule)
 
     def delete_taint_rule(self, rule: DeviceTaintRule) -> None:
-        self.facts.catalog.remove_taint_rule(rule.name)
+        self.facts.catalog.rules.remove(rule.name)
 
     def put_instance(self, instance: InstanceView) -> bool:
         """Returns whether more changed than the holders of its slots, which decide no charge."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from scheduler_plugin.objects.devices.device_facts import DeviceFacts, DeviceTable
+from scheduler_plugin.objects.devices.gettable import AtMost
 from scheduler_plugin.objects.devices.open_looks import OpenLook, is_refused, open_look
 from scheduler_plugin.objects.devices.selections import Selections, Selectors
 
@@ -20,7 +21,7 @@ MOST_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gettable:
+class GettableDevices:
     """What one request can get of the devices that one entry counts.
 
     Attributes:
@@ -35,13 +36,10 @@ class Gettable:
     selectors: tuple[Selectors, ...]
     cost: Callable[[DeviceFacts], int]
 
-    def most(self) -> int:
-        """The most that one device may cost; 0 if there is none."""
-        return next((cost for cost, _ in self._looks()), 0)
-
-    def open_looks(self) -> Iterator[OpenLook]:
-        """What is to be evaluated before the most is certain."""
-        return islice(self._open_looks(), MOST_AT_ONCE)
+    def at_most(self) -> AtMost:
+        """The most that one device may cost, 0 if there is none, and what is open about it."""
+        most = next((cost for cost, _ in self._looks()), 0)
+        return AtMost(most, tuple(islice(self._open_looks(), MOST_AT_ONCE)))
 
     def _open_looks(self) -> Iterator[OpenLook]:
         for _, look in self._looks():

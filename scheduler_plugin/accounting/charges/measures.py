@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from driver.api import DRIVER_NAME
-from scheduler_plugin.accounting.charges.gettable_devices import Gettable
+from scheduler_plugin.accounting.charges.gettable_devices import GettableDevices
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.charge_notes import noted_amount, noted_amounts
 from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName, Result
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.devices.device_facts import DeviceFacts, ListedDevice
+from scheduler_plugin.objects.devices.gettable import AtMost
 from scheduler_plugin.objects.devices.open_looks import OpenLook, is_refused, open_look
 from scheduler_plugin.objects.devices.request_policies import consumed
 from scheduler_plugin.objects.measures import Definition, Measure
@@ -135,8 +136,7 @@ def asked_by_measure(
     if alternative.admin_access or catalog.is_exempt(alternative.device_class):
         return
     for definition in may_count(alternative.device_class, catalog):
-        most = _gettable(alternative, definition, catalog).most()
-        yield definition.key, count * most
+        yield definition.key, count * _most(alternative, definition, catalog).cost
 
 
 def may_count(name: ClassName, catalog: Catalog) -> Iterator[Definition]:
@@ -155,15 +155,24 @@ def _open_looks_of(alternative: Alternative, catalog: Catalog) -> Iterator[OpenL
     if alternative.admin_access or catalog.is_exempt(alternative.device_class):
         return
     for definition in may_count(alternative.device_class, catalog):
-        yield from _gettable(alternative, definition, catalog).open_looks()
+        yield from _most(alternative, definition, catalog).open_looks
 
 
-def _gettable(alternative: Alternative, definition: Definition, catalog: Catalog) -> Gettable:
+def _most(alternative: Alternative, definition: Definition, catalog: Catalog) -> AtMost:
+    request = definition, alternative.device_class, alternative.selectors, alternative.capacity
+    return catalog.gettable.at_most(
+        catalog.version, request, lambda: _gettable(alternative, definition, catalog).at_most()
+    )
+
+
+def _gettable(
+    alternative: Alternative, definition: Definition, catalog: Catalog
+) -> GettableDevices:
     view = catalog.class_named(alternative.device_class)
     demanded = view.drivers if view is not None else ()
     drivers = (definition.driver,) if definition.driver else demanded
     of_class = view.selectors if view is not None and not view.selects_driver_only else ()
-    return Gettable(
+    return GettableDevices(
         table=catalog.device_table,
         selections=catalog.selections,
         drivers=drivers or tuple(catalog.device_table.drivers()),

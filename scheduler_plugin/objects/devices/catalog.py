@@ -22,13 +22,14 @@ from cachetools import FIFOCache
 
 from driver.api import DRIVER_NAME
 from driver.shapes.instance_taints import TaintRuleIndex
-from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.definitions import Definitions
 from scheduler_plugin.objects.devices.device_counts import DeviceCounts
 from scheduler_plugin.objects.devices.device_facts import DeviceTable
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
+from scheduler_plugin.objects.devices.gettable import Gettable
+from scheduler_plugin.objects.devices.repelling_rules import RepellingRules
 from scheduler_plugin.objects.devices.resource_names import (
     LEGACY_PREFIX,
     configuration_of_pool,
@@ -58,6 +59,8 @@ class Catalog:
         self.definitions = definitions if definitions is not None else Definitions()
         self.device_table = DeviceTable()
         self.selections = Selections()
+        self.gettable = Gettable()
+        self._changes = 0
         self._classes: dict[ClassName, ClassView] = {}
         self._by_extended: Index[str, ClassName] = {}
         self._former_resources = FIFOCache[str, None](MOST_REMEMBERED)
@@ -72,24 +75,17 @@ class Catalog:
         self._configurations_by_device: dict[DeviceId, dict[ResourceKey, int]] = {}
         # By driver and pool: how many slices there are.
         self._pools: dict[tuple[str, str], int] = {}
-        self._taint_rules: dict[str, DeviceTaintRule] = {}
-        self._rule_index: TaintRuleIndex | None = None
+        self.rules = RepellingRules()
 
     @property
     def taint_rules(self) -> TaintRuleIndex:
         """The rules whose taint keeps users away."""
-        if self._rule_index is None:
-            self._rule_index = TaintRuleIndex(self._taint_rules.values())
-        return self._rule_index
+        return self.rules.index
 
-    def put_taint_rule(self, rule: DeviceTaintRule) -> None:
-        self.remove_taint_rule(rule.name)
-        if rule.repels:
-            self._taint_rules[rule.name] = rule
-
-    def remove_taint_rule(self, name: str) -> None:
-        self._taint_rules.pop(name, None)
-        self._rule_index = None
+    @property
+    def version(self) -> tuple[int, int]:
+        """Equal versions have equal classes, devices and results of selectors."""
+        return self._changes, self.selections.changes
 
     def put_class(self, view: ClassView) -> None:
         self.remove_class(view.name)
@@ -98,6 +94,7 @@ class Catalog:
             enter(self._by_extended, [view.extended_resource], view.name)
 
     def remove_class(self, name: ClassName) -> None:
+        self._changes += 1
         before = self._classes.pop(name, None)
         if before is not None and before.extended_resource:
             enter(self._by_extended, [before.extended_resource], name, -1)
@@ -149,6 +146,7 @@ class Catalog:
             self.device_table.add(listed)
 
     def remove_slice(self, name: str) -> None:
+        self._changes += 1
         before = self._slices.pop(name, None)
         if before is None:
             return

@@ -47,6 +47,8 @@ class Selections:
     def __init__(self, most: int = MOST_ANSWERS) -> None:
         self._most = most
         self._room = 0
+        self.changes = 0
+        """The number of changes; equal numbers mean equal results."""
         # The most recently used expressions are last.
         self._known: dict[Selectors, Known] = {}
 
@@ -79,6 +81,7 @@ class Selections:
         self._drop()
 
     def _entered(self, expressions: Expressions) -> Known:
+        self.changes += 1
         if expressions not in self._known:
             self._known[expressions] = Known()
             self._room += _room_of(expressions)
