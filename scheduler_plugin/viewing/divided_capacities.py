@@ -41,7 +41,7 @@ def divided_capacities(
     key: DeviceId, device: Device, consumed: Consumption
 ) -> Iterator[DividedCapacity]:
     """The capacities that claims divide; none of Moorage's devices, which have slots."""
-    facts, used = device_facts(device), consumed.get(key, {})
+    facts, used = device_facts(device, key.driver), consumed.get(key, {})
     for capacity in facts.capacities if facts.is_divided and key.driver != DRIVER_NAME else ():
         yield DividedCapacity(
             name=capacity.name,

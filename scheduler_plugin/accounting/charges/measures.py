@@ -18,7 +18,7 @@ from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.charge_notes import noted_amount, noted_amounts
 from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName, Result
 from scheduler_plugin.objects.devices.catalog import Catalog
-from scheduler_plugin.objects.devices.device_facts import DeviceFacts, ListedDevice
+from scheduler_plugin.objects.devices.device_facts import DeviceFacts, ListedDevice, names_of
 from scheduler_plugin.objects.devices.gettable import AtMost
 from scheduler_plugin.objects.devices.open_looks import OpenLook, is_refused, open_look
 from scheduler_plugin.objects.devices.request_policies import consumed
@@ -79,7 +79,7 @@ def counted(
 def needs_slice(definition: Definition, result: Result) -> bool:
     """Whether the cost of a device is not known from the allocation alone."""
     measure = definition.measure
-    is_consumed = measure.capacity in dict(result.consumed)
+    is_consumed = _consumed(result, measure.capacity) is not None
     by_slice = bool(measure.counter or (measure.capacity and not is_consumed))
     return by_slice or bool(definition.selector)
 
@@ -108,9 +108,15 @@ def _counting(result: Result, name: ClassName, catalog: Catalog) -> Iterable[Def
 
 def _amount(result: Result, measure: Measure, facts: DeviceFacts) -> int:
     if measure.capacity:
-        used = dict(result.consumed).get(measure.capacity)
+        used = _consumed(result, measure.capacity)
         return _has(facts, measure.capacity) if used is None else used
     return _counted(facts, measure) if measure.counter else result.slots or 1
+
+
+def _consumed(result: Result, capacity: str) -> int | None:
+    """What an allocation says that it consumes of a capacity; None if it does not say."""
+    names = names_of(capacity, result.driver)
+    return next((amount for name, amount in result.consumed if name in names), None)
 
 
 def _has(facts: DeviceFacts, name: str) -> int:
@@ -191,4 +197,4 @@ def _at_most(facts: DeviceFacts, measure: Measure, alternative: Alternative) -> 
         return 0
     if not facts.is_divided:
         return found.has
-    return consumed(dict(alternative.capacity).get(measure.capacity), found.has, found.policy)
+    return consumed(dict(alternative.capacity).get(found.name), found.has, found.policy)

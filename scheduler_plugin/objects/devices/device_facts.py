@@ -41,23 +41,34 @@ class DeviceFacts(NamedTuple):
         capacities: In the order of their names.
         counters: In the order of sets and names.
         is_divided: Whether several claims may have parts of it.
+        driver: The domain of names that have none.
     """
 
     capacities: tuple[DeviceCapacity, ...] = ()
     counters: tuple[ConsumedCounter, ...] = ()
     is_divided: bool = False
+    driver: str = ""
 
     def capacity(self, name: str) -> DeviceCapacity | None:
-        return next((found for found in self.capacities if found.name == name), None)
+        """A capacity by its name, with the driver's domain or without."""
+        names = names_of(name, self.driver)
+        return next((found for found in self.capacities if found.name in names), None)
 
 
-def device_facts(device: Device) -> DeviceFacts:
-    """The facts of a device in a slice; what is no quantity is left out."""
+def names_of(name: str, driver: str) -> tuple[str, str]:
+    """A name of a capacity without the driver's domain, and with it; both mean the same."""
+    local = name.removeprefix(f"{driver}/")
+    return local, f"{driver}/{local}"
+
+
+def device_facts(device: Device, driver: str) -> DeviceFacts:
+    """The facts of a driver's device in a slice; what is no quantity is left out."""
     return _shared(
         DeviceFacts(
             tuple(sorted(_capacities(device.capacity or {}))),
             tuple(sorted(_counters(device.consumes_counters or ()))),
             bool(device.allow_multiple_allocations),
+            driver,
         )
     )
 

@@ -174,7 +174,7 @@ def slice_view(obj: JsonObject | Slice) -> SliceView:
 def _listed(spec: Spec, driver: str, pool: str) -> Iterator[ListedDevice]:
     for device in spec.devices or ():
         device_id = DeviceId(driver, pool, intern(device.name or ""))
-        yield ListedDevice(device_id, device_facts(device), look_of(driver, device))
+        yield ListedDevice(device_id, device_facts(device, driver), look_of(driver, device))
 
 
 def instance_view(obj: JsonObject | InstanceObject) -> InstanceView:
