@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from scheduler_plugin.accounting.freshness import (
     awaits_claims,
     claims_to_read,
+    costs_are_known,
     owned_claims,
     owned_group_claims,
 )
@@ -125,13 +126,9 @@ class FreshReads:
     async def await_costs(self, pod: PodView) -> None:
         """Wait until it is known what the pod's claims cost, `WATCH_SECONDS` at most."""
         facts = self._cluster.world.facts
-        claims = [claim.uid for claim in facts.claims_of(pod)]
-
-        def is_known() -> bool:
-            return not any(uid in facts.open_looks for uid in claims)
-
-        if not is_known():
-            await self._cluster.wait_for(is_known, WATCH_SECONDS, claims)
+        if not costs_are_known(pod, facts):
+            claims = [claim.uid for claim in facts.claims_of(pod)]
+            await self._cluster.wait_for(lambda: costs_are_known(pod, facts), WATCH_SECONDS, claims)
 
     async def _is_or_becomes(self, condition: Callable[[], bool], about: Collection[str]) -> bool:
         began = self._monotonic()

@@ -141,7 +141,9 @@ def _first_that_fits(
         case, refused = each, _refusal(each)
         if refused is None:
             return case, None
-    return case, refused and replace(refused, sentence=f"{refused.sentence} {NONE_FITS}")
+    if refused is None or refused.reason is Reason.NOT_KNOWN_YET:
+        return case, refused
+    return case, replace(refused, sentence=f"{refused.sentence} {NONE_FITS}")
 
 
 def assume(pod: PodView, admitted: Admitted, world: DecidingWorld, now: datetime) -> None:
