@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from scheduler_plugin.accounting.books_views import BooksView
 from scheduler_plugin.accounting.charges.entries import claim_entry, pod_entry
 from scheduler_plugin.accounting.charges.ledger import Ledger
-from scheduler_plugin.accounting.charges.measures import open_looks
+from scheduler_plugin.accounting.charges.measures import open_groups
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues.pods_by_queue import PodsByQueue
 from scheduler_plugin.accounting.shared_counters import sharers_of
@@ -124,7 +124,7 @@ class EntryBooks(BooksView):
         """Note what is to be evaluated before the charges of a claim are exact."""
         catalog = self.facts.catalog
         is_counted = claim is not None and bool(catalog.definitions)
-        self.facts.open_looks.put(uid, open_looks(claim, catalog) if claim and is_counted else ())
+        self.facts.open_looks.put(uid, open_groups(claim, catalog) if claim and is_counted else ())
 
     def put_selected(
         self, expressions: Expressions, answers: Mapping[str, bool | None]

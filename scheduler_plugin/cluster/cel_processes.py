@@ -47,7 +47,7 @@ class LookEvaluator:
             self._queue.add_all(self._world.facts.open_looks.by_expressions())
 
     async def _evaluate(self, expressions: Expressions) -> Result:
-        while looks := self._world.facts.open_looks.of(expressions)[:IN_ONE_CALL]:
+        while looks := self._world.facts.open_looks.of(expressions):
             try:
                 claims = await evaluate(self._world, self._cel, expressions, looks)
             except NotEvaluatedError as error:
@@ -67,11 +67,15 @@ async def evaluate(
     Raises:
         NotEvaluatedError: The process does not run; a retry may succeed.
     """
-    try:
-        answers = await cel.matches(expressions, [cel_device(look) for look in looks])
-    except TooSlowError:
-        return books.put_too_slow(expressions)
-    return books.put_selected(expressions, dict(zip(looks, answers, strict=True)))
+    answers: dict[str, bool | None] = {}
+    for begin in range(0, len(looks), IN_ONE_CALL):
+        part = looks[begin : begin + IN_ONE_CALL]
+        try:
+            found = await cel.matches(expressions, [cel_device(look) for look in part])
+        except TooSlowError:
+            return books.put_too_slow(expressions)
+        answers |= zip(part, found, strict=True)
+    return books.put_selected(expressions, answers)
 
 
 async def evaluate_all(books: Books) -> list[SelectedLook]:
@@ -84,9 +88,8 @@ async def evaluate_all(books: Books) -> list[SelectedLook]:
     try:
         while opened := books.facts.open_looks.by_expressions():
             for expressions, looks in opened.items():
-                asked = looks[:IN_ONE_CALL]
-                await evaluate(books, cel, expressions, asked)
-                found += books.selected(expressions, asked)
+                await evaluate(books, cel, expressions, looks)
+                found += books.selected(expressions, looks)
     finally:
         await cel.close()
     return found

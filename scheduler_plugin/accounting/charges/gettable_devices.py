@@ -13,11 +13,11 @@ from itertools import islice
 
 from scheduler_plugin.objects.devices.device_facts import DeviceFacts, DeviceTable
 from scheduler_plugin.objects.devices.gettable import AtMost
-from scheduler_plugin.objects.devices.open_looks import OpenLook, is_refused, open_look
+from scheduler_plugin.objects.devices.open_looks import OpenGroup, OpenLook, is_refused, open_look
 from scheduler_plugin.objects.devices.selections import Selections, Selectors
 
-MOST_AT_ONCE = 500
-"""How many looks of a request are to be evaluated at one time."""
+MOST_AT_ONCE = 5_000
+"""How many looks of a request are to be evaluated before its claims are counted again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,8 @@ class GettableDevices:
     def at_most(self) -> AtMost:
         """The most that one device may cost, 0 if there is none, and what is open about it."""
         most = next((cost for cost, _ in self._looks()), 0)
-        return AtMost(most, tuple(islice(self._open_looks(), MOST_AT_ONCE)))
+        looks = tuple(islice(self._open_looks(), MOST_AT_ONCE))
+        return AtMost(most, OpenGroup(looks) if looks else None)
 
     def _open_looks(self) -> Iterator[OpenLook]:
         for _, look in self._looks():

@@ -3,8 +3,8 @@
 allocated       each definition that counts the device: exact, by the allocation and the slice
 not allocated   the most that a device which the claim can get may cost, times the count
 
-While a selector is not evaluated for a device, the device counts as selected, and `open_looks`
-says what is to be evaluated.
+While a selector is not evaluated for a device, the device counts as selected, and
+`open_groups` says what is to be evaluated.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from scheduler_plugin.objects.claims import Alternative, ClaimView, ClassName, R
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.devices.device_facts import DeviceFacts, ListedDevice, names_of
 from scheduler_plugin.objects.devices.gettable import AtMost
-from scheduler_plugin.objects.devices.open_looks import OpenLook, is_refused, open_look
+from scheduler_plugin.objects.devices.open_looks import OpenGroup, is_refused, open_look
 from scheduler_plugin.objects.devices.request_policies import consumed
 from scheduler_plugin.objects.measures import Definition, Measure
 
 _NO_FACTS = DeviceFacts()
 
 
-def open_looks(claim: ClaimView, catalog: Catalog) -> Iterator[OpenLook]:
+def open_groups(claim: ClaimView, catalog: Catalog) -> Iterator[OpenGroup]:
     """What is to be evaluated before the charges of a claim are exact."""
     if claim.results is None:
         for request in claim.requests:
             for alternative in request.alternatives:
-                yield from _open_looks_of(alternative, catalog)
+                yield from _open_groups_of(alternative, catalog)
         return
     classes = claim.classes_by_request
     for result in claim.results:
         if (name := classes.get(result.request)) is not None:
-            yield from _open_looks_at(result, name, catalog)
+            yield from _open_groups_at(result, name, catalog)
 
 
 # Allocated devices.
@@ -84,12 +84,13 @@ def needs_slice(definition: Definition, result: Result) -> bool:
     return by_slice or bool(definition.selector)
 
 
-def _open_looks_at(result: Result, name: ClassName, catalog: Catalog) -> Iterator[OpenLook]:
+def _open_groups_at(result: Result, name: ClassName, catalog: Catalog) -> Iterator[OpenGroup]:
     listed = catalog.device_table.of(result.device_id)
     if listed is None or result.admin_access or catalog.is_exempt(name):
         return
     for definition in _counting(result, name, catalog):
-        yield from open_look(definition.selectors, listed.look, catalog.selections)
+        if looks := tuple(open_look(definition.selectors, listed.look, catalog.selections)):
+            yield OpenGroup(looks)
 
 
 def _is_refused(definition: Definition, listed: ListedDevice | None, catalog: Catalog) -> bool:
@@ -157,11 +158,12 @@ def may_count(name: ClassName, catalog: Catalog) -> Iterator[Definition]:
         yield from catalog.definitions.of_driver(driver)
 
 
-def _open_looks_of(alternative: Alternative, catalog: Catalog) -> Iterator[OpenLook]:
+def _open_groups_of(alternative: Alternative, catalog: Catalog) -> Iterator[OpenGroup]:
     if alternative.admin_access or catalog.is_exempt(alternative.device_class):
         return
     for definition in may_count(alternative.device_class, catalog):
-        yield from _most(alternative, definition, catalog).open_looks
+        if (group := _most(alternative, definition, catalog).open_group) is not None:
+            yield group
 
 
 def _most(alternative: Alternative, definition: Definition, catalog: Catalog) -> AtMost:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from scheduler_plugin.objects.devices.open_looks import OpenLook
+from scheduler_plugin.objects.devices.open_looks import OpenGroup
 
 MOST_REMEMBERED = 10_000
 """How many different requests are remembered: more than templates of a cluster."""
@@ -22,11 +22,11 @@ class AtMost(NamedTuple):
 
     Attributes:
         cost: The most that one device may cost.
-        open_looks: What is to be evaluated before that is certain.
+        open_group: What is to be evaluated before that is certain; None for nothing.
     """
 
     cost: int
-    open_looks: tuple[OpenLook, ...]
+    open_group: OpenGroup | None
 
 
 class Gettable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from scheduler_plugin.objects.devices.selections import (
@@ -21,6 +22,13 @@ class OpenLook(NamedTuple):
 
     expressions: Expressions
     look: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenGroup:
+    """What a request or a device waits for. Claims of one template have the same object."""
+
+    looks: tuple[OpenLook, ...]
 
 
 class SelectedLook(NamedTuple):
@@ -51,11 +59,15 @@ def open_look(groups: Iterable[Selectors], look: str, selections: Selections) ->
 
 
 class OpenLooks:
-    """The claims whose cost is not known exactly, with what is to be evaluated for each."""
+    """The claims whose cost is not known exactly, with what is to be evaluated for each.
+
+    Thousands of claims of one template wait for the same thousands of looks, so these are one
+    object.
+    """
 
     def __init__(self) -> None:
-        self._of_claim: dict[ClaimUid, tuple[OpenLook, ...]] = {}
-        self._claims: Index[OpenLook, ClaimUid] = {}
+        self._of_claim: dict[ClaimUid, tuple[OpenGroup, ...]] = {}
+        self._claims: Index[OpenGroup, ClaimUid] = {}
 
     def __contains__(self, uid: ClaimUid) -> bool:
         return uid in self._of_claim
@@ -63,29 +75,31 @@ class OpenLooks:
     def __bool__(self) -> bool:
         return bool(self._of_claim)
 
-    def put(self, uid: ClaimUid, looks: Iterable[OpenLook]) -> None:
+    def put(self, uid: ClaimUid, groups: Iterable[OpenGroup]) -> None:
         """Set what is to be evaluated for a claim."""
         enter(self._claims, self._of_claim.pop(uid, ()), uid, -1)
-        if found := tuple(dict.fromkeys(looks)):
+        if found := tuple(dict.fromkeys(groups)):
             self._of_claim[uid] = found
             enter(self._claims, found, uid)
 
     def claims_of(self, looks: Iterable[OpenLook]) -> list[ClaimUid]:
         """The claims that wait for any of these."""
-        found = (uid for look in looks for uid in self._claims.get(look, ()))
-        return list(dict.fromkeys(found))
+        wanted = {*looks}
+        groups = (each for each in self._claims if not wanted.isdisjoint(each.looks))
+        return list(dict.fromkeys(uid for group in groups for uid in self._claims[group]))
 
     def claims_awaiting(self, expressions: Expressions) -> list[ClaimUid]:
         """The claims that wait for a result of these expressions."""
-        return self.claims_of([each for each in self._claims if each.expressions == expressions])
+        return self.claims_of([OpenLook(expressions, look) for look in self.of(expressions)])
 
     def of(self, expressions: Expressions) -> list[str]:
         """The looks that these expressions are to be evaluated for."""
-        return [each.look for each in self._claims if each.expressions == expressions]
+        return list(self.by_expressions().get(expressions, ()))
 
     def by_expressions(self) -> Mapping[Expressions, list[str]]:
         """All that is to be evaluated: the looks, for each of the expressions."""
-        found: dict[Expressions, list[str]] = {}
-        for expressions, look in self._claims:
-            found.setdefault(expressions, []).append(look)
-        return found
+        found: dict[Expressions, dict[str, None]] = {}
+        for group in self._claims:
+            for expressions, look in group.looks:
+                found.setdefault(expressions, {})[look] = None
+        return {expressions: list(looks) for expressions, looks in found.items()}
