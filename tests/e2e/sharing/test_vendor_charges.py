@@ -59,8 +59,9 @@ def test_what_a_device_costs_is_noted_and_charged_once_its_slice_is_gone(story: 
 
         story.wait_running("part")
         wait_used(story, mine="30Gi")
-        story.end_pods()
+        story.delete("pod", "slice")
         story.until("the note is gone", lambda: CHARGED not in notes(story, "slice"))
+        story.end_pods()
 
 
 def notes(story: Story, name: str) -> dict[str, str]:
