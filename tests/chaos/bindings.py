@@ -64,7 +64,7 @@ class History:
     """Those that are gone, too: a container keeps the device that it was given."""
     trees: list[tuple[float, Tree]] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
-    """The UIDs of claims that a pod used since they were allocated; it may have ended since."""
+    """The UIDs of claims that a pod used, or may have used, since they were allocated."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -81,10 +81,15 @@ class History:
             self._remember_users(change)
 
     def _remember_users(self, change: Change) -> None:
-        """A claim stays charged after its pods ended, for as long as it keeps its devices."""
+        """A claim stays charged after its pods ended, for as long as it keeps its devices.
+
+        Of one that has devices when it is listed it is not known whether pods used it before.
+        """
         body = change.after
-        if change.kind == "resourceclaims" and body and not (change.is_exact and results(body)):
+        if change.kind == "resourceclaims" and body and not results(body):
             self.used.discard(uid(body))
+        elif change.kind == "resourceclaims" and body and not change.is_exact:
+            self.used.add(uid(body))
         if change.kind == "pods" and body and is_placed(body):
             self.used |= {uid(each) for each in claims_of(body, self.snapshot) if results(each)}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.chaos import made
 from tests.chaos.bindings import Change, History
 from tests.chaos.objects import Object
@@ -56,6 +58,16 @@ def test_who_joins_what_ended_pods_left_charged_adds_nothing() -> None:
     assert rules(*before, *lowered, joined, RUNS) == set()
     free = made.claim("c", "red")
     assert rules(*before, *lowered, free, joined, RUNS) == {"over-limit"}
+
+
+def test_a_claim_that_had_devices_when_it_was_listed_is_judged_once_it_got_others() -> None:
+    """Its pods may have ended before, and left it charged."""
+    listed = made.claim("c", "red", made.pod("gone", "red"))
+    joined, free = made.claim("c", "red", WAITS), made.claim("c", "red")
+    for steps, found in (((listed, joined), set()), ((listed, free, joined), {"over-limit"})):
+        bodies = (made.namespace(), made.queue("red", limit=0), WAITS, *steps, RUNS)
+        row = [replace(each, is_exact=each.after is not listed) for each in made.changes(*bodies)]
+        assert {finding.rule for finding in History().judge(row)} == found
 
 
 def test_a_pod_of_a_podgroup_that_the_claim_is_reserved_for_adds_nothing() -> None:
