@@ -16,7 +16,7 @@ from pathlib import Path
 
 from moorage_demo.installation import ROOT
 
-COMMIT = "fc3a91757e6ea0594b53c03d5c94b5b62bc36a16"
+COMMIT = "a044861660033f38a33d0d11ed2bc373b87b781c"
 TAG = "earlier"
 
 CHECKOUT = "earlier"
