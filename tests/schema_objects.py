@@ -41,6 +41,8 @@ def admitted(schema: Schema) -> st.SearchStrategy[Any]:
     """Values that the schema admits."""
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
+    if "x-kubernetes-int-or-string" in schema:
+        return st.one_of(st.integers(-1, 2**40), st.sampled_from(("-1", "0", "3", "40Gi", "1500m")))
     match schema["type"]:
         case "string":
             return _texts(schema)
@@ -75,7 +77,7 @@ def _lists(schema: Schema) -> st.SearchStrategy[list[Any]]:
     keys = schema.get("x-kubernetes-list-map-keys", ())
     unique = None
     if schema.get("x-kubernetes-list-type") in ("map", "set"):
-        unique = lambda item: tuple(item[key] for key in keys) if keys else item  # noqa: E731
+        unique = lambda item: tuple(item.get(key) for key in keys) if keys else item  # noqa: E731
     return st.lists(admitted(schema["items"]), max_size=3, unique_by=unique)
 
 

@@ -92,6 +92,7 @@ CLAIM = "accounted ResourceClaim"
 
 def _queues(request: _Request) -> Shown:
     from scheduler_plugin.accounting.figures.share_figures import ShareFigures
+    from scheduler_plugin.objects.measures import amount_value
     from scheduler_plugin.viewing.queue_rows import queue_rows
 
     names, books = request.settings.names, request.books()
@@ -100,13 +101,14 @@ def _queues(request: _Request) -> Shown:
     rows = [row for row in every if not names or row.queue in names]
     figures = ShareFigures(books)
     shares = {
-        (str(name), str(key)): amount
+        (name, key): amount
         for name in {row.queue for row in rows}
         for key, amount in figures.of(name, 0.0)
     }
     plain = objects(rows)
-    for row in plain:
-        row["share"] = shares.get((row["queue"], row["device_class"]), 0)
+    for shown, row in zip(plain, rows, strict=True):
+        key = row.device_class
+        shown["share"] = amount_value(key, shares.get((row.queue, key), 0))
     is_tree = not names and request.labelled is None
     table = queue_table(rows, shares if request.wide else None, is_tree=is_tree)
     return Shown(plain, (table,), "No Queues found.")

@@ -26,6 +26,9 @@ from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.viewing.device_needs import Choice, Need, Wanted, device_needs
 from scheduler_plugin.viewing.instance_rows import InstanceRow, instance_rows
 
+MANY = 1_000_000_000
+"""As many requests as may come: how often a device is divided depends on the requests."""
+
 
 class Counts(NamedTuple):
     """The devices that may be of one kind.
@@ -165,8 +168,14 @@ class FreeDevices:
             return _counts(list(self._selected(selection)), wanted.slots)
         there = self._world.facts.catalog.published(wanted.device_class)
         in_use = min(there, self._used_whole(selection))
-        free = there - in_use
+        free = MANY if there > in_use and self._may_divide(selection) else there - in_use
         return Counts(there=there, free=free, free_in_all=free, in_use=in_use)
+
+    def _may_divide(self, selection: Selection) -> bool:
+        """Whether several claims may have parts of one of other drivers' devices."""
+        table = self._world.facts.catalog.device_table
+        drivers = selection[:1] or table.drivers()
+        return any(kind.is_divided for driver in drivers for kind in table.kinds(driver))
 
     def _selection(self, wanted: Wanted) -> Selection | None:
         """The selection of a kind's devices; None if the class does not exist."""

@@ -32,6 +32,7 @@ BINDER = "system:serviceaccount:moorage-system:scheduler-plugin"
 QUEUE = "moorage.dev/queue"
 OWNER_POD = "moorage.dev/owner-pod"
 OWNER_LEFT_AT = "moorage.dev/owner-left-at"
+CHARGED = "moorage.dev/charged"
 PREEMPTIBILITY = ("moorage.dev/preemptibility", "kai.scheduler/preemptibility")
 POD_LABELS = (QUEUE, *PREEMPTIBILITY)
 GATE = "moorage.dev/quota"
@@ -311,7 +312,7 @@ async def test_a_user_names_a_queue_on_a_new_claim(version: str, user: ApiClient
 
 
 @EACH_VERSION
-@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT])
+@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT, CHARGED])
 async def test_nobody_creates_a_claim_with_an_owner(
     key: str, version: str, user: ApiClient, binder: ApiClient
 ) -> None:
@@ -325,7 +326,7 @@ async def test_nobody_creates_a_claim_with_an_owner(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT])
+@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT, CHARGED])
 async def test_no_template_gives_claims_an_owner(key: str, version: str, user: ApiClient) -> None:
     templates = Resource("resource.k8s.io", version, "resourceclaimtemplates")
     forged = a_template(annotations={key: "forged"})
@@ -406,7 +407,7 @@ async def test_a_label_is_not_removed_by_applying_without_it(user: ApiClient) ->
 
 @EACH_VERSION
 @EACH_WAY
-@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT])
+@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT, CHARGED])
 async def test_only_the_binder_writes_about_the_owner(
     key: str, way: Way, version: str, user: ApiClient, binder: ApiClient
 ) -> None:
@@ -879,7 +880,7 @@ async def test_the_scheduler_plugin_changes_nothing_of_a_claim_but_its_owner(
 
     sentence = (
         f"{BINDER} may change nothing of a claim but the label {QUEUE} and the annotations"
-        f" {OWNER_POD}, {OWNER_LEFT_AT}."
+        f" {OWNER_POD}, {OWNER_LEFT_AT}, {CHARGED}."
     )
     assert said("ResourceClaim", body, sentence) in refused
     # It is the plugin that this is about: what is said to a user is about the owner alone.
@@ -899,8 +900,9 @@ async def test_the_scheduler_plugin_writes_an_owner_and_takes_it_away(
     owner: dict[str, Any] = {"annotations": {OWNER_POD: "p"}, "labels": {QUEUE: "a"}}
     assert await change(binder, path, **owner) == ""
     assert await change(binder, path, annotations={OWNER_LEFT_AT: "2026-01-01T00:00:00Z"}) == ""
+    assert await change(binder, path, annotations={CHARGED: "{}"}) == ""
     gone: dict[str, Any] = {
-        "annotations": {OWNER_POD: None, OWNER_LEFT_AT: None},
+        "annotations": {OWNER_POD: None, OWNER_LEFT_AT: None, CHARGED: None},
         "labels": {QUEUE: None},
     }
     assert await change(binder, path, **gone) == ""

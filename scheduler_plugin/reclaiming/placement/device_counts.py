@@ -101,12 +101,5 @@ def _free(
     for offer in offers:
         if offer is None:
             yield math.inf
-        elif offer.slots is not None or offer.device not in used:
-            yield _room(offer, request.criteria.slots, use)
-
-
-def _room(offer: Offer, slots: int, use: DeviceUse) -> int:
-    if offer.slots is None:
-        return int(use.has_room(offer, slots, None))
-    most = range(0, offer.slots, slots)
-    return sum(1 for taken in most if use.has_room(offer, slots, None, taken))
+        elif offer.published.is_shared or offer.device not in used:
+            yield use.room(offer, request.criteria, None)

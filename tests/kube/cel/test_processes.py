@@ -88,6 +88,40 @@ async def test_answers_are_in_the_order_of_the_devices(cel: CelProcess) -> None:
     assert cel.started == 1
 
 
+@pytest.mark.parametrize(
+    ("expression", "answer"),
+    [
+        ("device.capacity['x'].memory.compareTo(quantity('40Gi')) >= 0", True),
+        ("device.capacity['x'].memory.isGreaterThan(quantity('40Gi'))", False),
+        ("device.capacity['x'].memory.isLessThan(quantity('40.5Gi'))", True),
+        ("device.capacity['x'].memory.sub(quantity('39Gi')) == quantity('1Gi')", True),
+        ("quantity('1').add(quantity('500m')).asApproximateFloat() == 1.5", True),
+        ("quantity('1500m').isInteger() || quantity('3').asInteger() != 3", False),
+        ("isQuantity('3Q') || quantity('0').sign() != 0", False),
+        ("quantity('nonsense').sign() == 0", None),
+        ("quantity('1500m').asInteger() == 1", None),
+        ("device.capacity['x'].memory == '40Gi'", False),
+    ],
+)
+async def test_quantities_are_compared_as_in_kubernetes(
+    cel: CelProcess, expression: str, answer: bool | None
+) -> None:
+    device = {"capacity": {"x": {"memory": 40 * 1024**3 * 1000}}}
+
+    assert await cel.matches([expression], [device]) == [answer]
+
+
+async def test_a_device_without_the_attribute_does_not_match(cel: CelProcess) -> None:
+    """kube-scheduler ends the pod's attempt there, so no device is given either."""
+    with_model = a_device(model="H200")
+    missing = "device.attributes['moorage.dev'].model == 'H200'"
+
+    assert await cel.matches([missing], [a_device(), with_model]) == [False, True]
+    assert await cel.matches(["device.attributes['other.dev'].model == 'x'"], [a_device()]) == [
+        False
+    ]
+
+
 async def test_32_selectors_of_1000_devices_are_no_more_than_may_be(cel: CelProcess) -> None:
     selectors = [f"device.driver != 'driver-{number}.example.com'" for number in range(32)]
 
