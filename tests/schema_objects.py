@@ -22,9 +22,11 @@ TIME = "2026-01-02T03:04:05Z"
 WORDS = st.text(alphabet="abz09-._/ Ä", max_size=8)
 _MATCHES = re.compile(r"self\.matches\('([^']*)'\)")
 
+QUANTITIES = ("-1", "0", "3", "40Gi", "1500m", "+2.5e3")
+
 GARBAGE: tuple[Any, ...] = (
-    "", "a", "A!", "-1", "5", "9999h", "x" * 400, -2, -1, 0, 1, 7.5, 10**12, True, False, [], ["a"],
-    [7], {}, {"a": 1},
+    "", "a", "A!", "-1", "5", "-4Gi", "3K", "9999h", "x" * 400, -2, -1, 0, 1, 7.5, 10**12, True,
+    False, [], ["a"], [7], {}, {"a": 1},
 )  # fmt: skip
 """What is put where something else belongs; null is left out, since it means absent."""
 
@@ -42,7 +44,7 @@ def admitted(schema: Schema) -> st.SearchStrategy[Any]:
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     if "x-kubernetes-int-or-string" in schema:
-        return st.one_of(st.integers(-1, 2**40), st.sampled_from(("-1", "0", "3", "40Gi", "1500m")))
+        return st.one_of(st.integers(-1, 2**40), st.sampled_from(QUANTITIES))
     match schema["type"]:
         case "string":
             return _texts(schema)

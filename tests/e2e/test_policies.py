@@ -1015,6 +1015,18 @@ RIGHT_QUEUES: Mapping[str, JsonObject] = {
     "the limit is the quota": {"resources": [{"deviceClass": "onvif", "quota": -1, "limit": 3}]},
     "no limit": {"resources": [{"deviceClass": "onvif", "quota": 4, "limit": -1}]},
     "equal": {"resources": [{"deviceClass": "onvif", "quota": 4, "limit": 4}]},
+    "measures": {
+        "resources": [
+            {
+                "name": "gpu-memory",
+                "driver": "gpu.example.com",
+                "measure": {"capacity": "memory"},
+                "quota": "40Gi",
+                "limit": "80Gi",
+            },
+            {"deviceClass": "onvif", "name": "bits", "measure": {"capacity": "b"}, "limit": "1.5k"},
+        ]
+    },
     "nothing allowed": {"resources": [{"deviceClass": "onvif", "quota": 0, "limit": 0}]},
     "largest": {"resources": [{"deviceClass": "onvif", "quota": INT64_MAX, "limit": INT64_MAX}]},
     "selector": {
@@ -1046,11 +1058,26 @@ WRONG_QUEUES: Mapping[str, tuple[JsonObject, str]] = {
         {"resources": [{"deviceClass": "onvif", "limit": INT64_MAX + 1}]},
         "spec.resources[0].limit",
     ),
+    "quantity of devices": (
+        {"resources": [{"deviceClass": "onvif", "limit": "4"}]},
+        "spec.resources[0].limit: Invalid value: must be a whole number of devices",
+    ),
+    "no quantity": (
+        {"resources": [{"deviceClass": "onvif", "measure": {"capacity": "b"}, "quota": "4K"}]},
+        "spec.resources[0].quota in body should match",
+    ),
+    "driver without a name": (
+        {"resources": [{"driver": "gpu.example.com"}]},
+        "a driver's entry needs a name",
+    ),
     "class listed twice": (
         {"resources": [{"deviceClass": "onvif"}, {"deviceClass": "onvif"}]},
         "spec.resources[1]: Duplicate value",
     ),
-    "no class": ({"resources": [{"quota": 1}]}, "spec.resources[0].deviceClass: Required value"),
+    "no class": (
+        {"resources": [{"quota": 1}]},
+        "spec.resources[0].deviceClass: Invalid value: exactly one of deviceClass and driver must",
+    ),
     "name of a class": ({"resources": [{"deviceClass": "Onvif"}]}, "resources[0].deviceClass"),
     "policy": ({"claimSharing": {"policy": "Maybe"}}, 'supported values: "Allow", "Deny"'),
     "exit": ({"claimSharing": {"onOwnerExit": "Kill"}}, 'supported values: "Keep", "Evict"'),
@@ -1088,13 +1115,17 @@ async def test_queues_are_stored_as_they_were_written(name: str, user: ApiClient
 
 def _with_defaults(spec: JsonObject) -> JsonObject:
     """What an absent field means, the API server says."""
-    return {"priority": 100, **spec}
+    shares = [_SHARE | share for share in spec.get("resources", ())]
+    return {"priority": 100, **spec} | ({"resources": shares} if shares else {})
+
+
+_SHARE = {"name": "", "deviceClass": "", "quota": 0, "limit": -1}
 
 
 async def test_only_figures_of_shares_have_defaults(user: ApiClient) -> None:
     stored = await user.create(QUEUES, a_queue(claimSharing={}, resources=[{"deviceClass": "a"}]))
 
-    share = {"deviceClass": "a", "quota": 0, "limit": -1}
+    share = _SHARE | {"deviceClass": "a"}
     assert stored["spec"] == {"priority": 100, "claimSharing": {}, "resources": [share]}
 
 
