@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tests.chaos.charges import Amounts, Charge, charges, tree_of, usage
 from tests.chaos.findings import Finding
+from tests.chaos.measures import awaits_vendors
 from tests.chaos.objects import (
     Key,
     Object,
@@ -45,8 +46,11 @@ def guarantee_findings(snapshot: Snapshot) -> Iterator[Finding]:
 def _waits_within_quota(
     pod: Object, queue: str, own: Mapping[str, Amounts], snapshot: Snapshot
 ) -> bool:
-    """Of a pod that waits for others of its group, or for several queues, nothing is said."""
-    if not waits(pod) or group_of(pod, snapshot):
+    """Of a pod that waits for others of its group, or for several queues, nothing is said.
+
+    Nor of one that waits for a vendor's devices.
+    """
+    if not waits(pod) or group_of(pod, snapshot) or awaits_vendors(pod, snapshot):
         return False
     why, added = reasons(pod, snapshot), adds(pod, queue, snapshot)
     if not why or not why <= {"OverLimit", NO_DEVICE} or [*added] != [queue]:

@@ -15,6 +15,7 @@ from tests.chaos import node_files, watching
 from tests.chaos.bindings import History
 from tests.chaos.faults import Fault, Faults, end_back_off, is_ours
 from tests.chaos.findings import Finding
+from tests.chaos.measures import REMEMBERED
 from tests.chaos.node_rules import node_findings
 from tests.chaos.objects import (
     Object,
@@ -23,7 +24,7 @@ from tests.chaos.objects import (
     condition,
     is_going,
     is_placed,
-    results,
+    of_ours,
     shown,
 )
 from tests.chaos.rest_rules import rest_findings
@@ -32,6 +33,7 @@ from tests.chaos.slot_rules import slot_findings
 from tests.chaos.supply import asks_for_what_is_gone, is_away
 from tests.chaos.tenant import Tenant
 from tests.chaos.user_actions import Users
+from tests.chaos.vendor_faults import VendorFaults
 from tests.chaos.watching import Follower
 
 ROUND_SECONDS = 25.0
@@ -98,7 +100,9 @@ class Trial:
         return found
 
     def _acts(self, users: Users, follower: Follower) -> list[Finding]:
-        faults = Faults(self.scene.cluster, self.random, self.more)
+        drivers = VendorFaults(self.scene.vendors, self.random) if self.scene.vendors else None
+        more = (*self.more, *((drivers.kill, drivers.stop) if drivers else ()))
+        faults = Faults(self.scene.cluster, self.random, more)
         deadline = time.monotonic() + ROUND_SECONDS
         found: list[Finding] = []
         while time.monotonic() < deadline and not found:
@@ -149,6 +153,8 @@ class Trial:
         deadline = time.monotonic() + QUIET_WITHIN
         moving: list[str] = ["the API server"]
         while time.monotonic() < deadline:
+            if self.scene.vendors:
+                self.scene.vendors.revive()
             try:
                 moving = [*_on_their_way(watching.snapshot(self.scene.cluster))]
             except NO_ANSWER as error:
@@ -178,7 +184,8 @@ class Trial:
     def _look(self) -> Iterable[Finding]:
         """All that is found now. What begins or ends meanwhile is looked at again."""
         cluster = self.scene.cluster
-        snapshot = watching.snapshot(cluster)
+        found = watching.snapshot(cluster)
+        snapshot = Snapshot({**found.objects, REMEMBERED: self.history.devices})
         yield from rest_findings(snapshot)
         reports = [node_files.report(node.name, node.root) for node in cluster.nodes]
         yield from slot_findings(reports, snapshot)
@@ -207,7 +214,7 @@ def _lacks_a_device(pod: Object, snapshot: Snapshot) -> bool:
     """Whether a device of it went away, so that it does not start before it is back."""
     if asks_for_what_is_gone(pod, snapshot):
         return True
-    found = (result for claim in claims_of(pod, snapshot) for result in results(claim))
+    found = (result for claim in claims_of(pod, snapshot) for result in of_ours(claim))
     return any(is_away((result["pool"], result["device"]), snapshot) for result in found)
 
 

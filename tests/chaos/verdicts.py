@@ -15,10 +15,12 @@ from tests.chaos.charges import (
     tree_of,
     usage,
 )
+from tests.chaos.measures import first_choices
 from tests.chaos.objects import (
     GATE,
     POD_GROUP,
     QUEUE,
+    VENDORS,
     Object,
     Snapshot,
     allocation,
@@ -221,11 +223,11 @@ def adds_held(pod: Object, queue: str, snapshot: Snapshot) -> dict[str, Amounts]
 
 
 def asked(claim: Object) -> Amounts:
-    """What a claim without devices asks for, each device with one slot."""
+    """What a claim without devices asks for of ours, each device with one slot."""
     amounts: Counter[str] = Counter()
-    for request in claim["spec"]["devices"]["requests"]:
-        exactly = request.get("exactly") or request["firstAvailable"][0]
-        amounts[resource_of(exactly["deviceClassName"])] += int(exactly.get("count", 1))
+    for exactly in first_choices(claim):
+        if exactly["deviceClassName"] not in VENDORS:
+            amounts[resource_of(exactly["deviceClassName"])] += int(exactly.get("count", 1))
     return dict(amounts)
 
 
