@@ -149,12 +149,13 @@ def asked_by_measure(
 def may_count(name: ClassName, catalog: Catalog) -> Iterator[Definition]:
     """The definitions that may count a device that is requested by a class.
 
-    A class that demands no driver may select devices of any.
+    A class that demands no driver may select devices of any; one that does not exist selects none.
     """
     yield from catalog.definitions.of_class(catalog.key(name))
     view = catalog.class_named(name)
-    demanded = view.drivers if view is not None else ()
-    for driver in demanded or catalog.definitions.drivers():
+    if view is None:
+        return
+    for driver in view.drivers or catalog.definitions.drivers():
         yield from catalog.definitions.of_driver(driver)
 
 

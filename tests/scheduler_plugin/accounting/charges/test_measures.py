@@ -127,6 +127,19 @@ def test_a_request_costs_the_most_that_a_device_of_its_driver_can(
     assert told(claim_cost(claim, world.facts.catalog)) == cost
 
 
+def test_a_request_by_a_class_that_does_not_exist_costs_nothing_until_it_does(
+    world: World,
+) -> None:
+    """As that of a Configuration which was deleted: no device is selected by it."""
+    claim = asked("later")
+    world.put_claim(claim)
+    assert told(claim_cost(claim, world.facts.catalog)) == {}
+
+    world.put_class(a_class("later"))
+
+    assert told(claim_cost(claim, world.facts.catalog))["memory"] == "80Gi"
+
+
 @pytest.mark.parametrize(
     ("memory", "most"), [("7Gi", "10Gi"), ("11Gi", "15Gi"), ("15Gi", "15Gi"), ("", "20Gi")]
 )
