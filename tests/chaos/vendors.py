@@ -31,7 +31,7 @@ HAVE_MEASURES = ("1.36", "1.37")
 """Which Kubernetes lets several claims divide a device, and counts what devices have in common."""
 
 PARTITION = f'device.attributes["{GPUS}"].type == "partition"'
-SMALL = f'device.attributes["{GPUS}"].profile == "1g.10gb"'
+SMALL = f'{PARTITION} && device.attributes["{GPUS}"].profile == "1g.10gb"'
 WHOLE = f'device.attributes["{GPUS}"].type == "gpu"'
 
 MEMORY: Object = {"name": "gpu-memory", "driver": GPUS, "measure": {"capacity": "memory"}}
@@ -142,13 +142,10 @@ class Vendors:
         """A device is gone, or is back; its driver finds it when it starts anew."""
         driver = random.choice(self.drivers)
         device, there = random.choice(HARDWARE[driver.name]), self.plugged[driver.name]
-        is_there = device in there
-        self.plugged[driver.name] = sorted({*there} ^ {device})
-        vendor_devices.write_profile(
-            driver.profile, slices(driver.name, (*self.plugged[driver.name],))
-        )
+        self.plugged[driver.name] = now = sorted({*there} ^ {device})
+        vendor_devices.write_profile(driver.profile, slices(driver.name, (*now,)))
         driver.handle.restart()
-        return f"{'remove' if is_there else 'add'} {device} of {driver.name}"
+        return f"{'add' if device in now else 'remove'} {device} of {driver.name}"
 
     def revive(self) -> None:
         """Start what has ended; that which runs stays."""
