@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tests.chaos.charges import Amounts, Charge, charges, tree_of, usage
 from tests.chaos.findings import Finding
-from tests.chaos.measures import awaits_vendors
 from tests.chaos.objects import (
     Key,
     Object,
@@ -20,11 +19,13 @@ from tests.chaos.objects import (
     is_non_preemptible,
     priority_of,
     queue_of,
+    reserved_for,
     shown,
     uid,
 )
 from tests.chaos.queue_tree import Tree
-from tests.chaos.verdicts import NO_DEVICE, adds, reasons, users_of, waits
+from tests.chaos.vendor_supply import has_a_choice
+from tests.chaos.verdicts import NO_DEVICE, adds, reasons, waits
 
 
 def guarantee_findings(snapshot: Snapshot) -> Iterator[Finding]:
@@ -48,9 +49,9 @@ def _waits_within_quota(
 ) -> bool:
     """Of a pod that waits for others of its group, or for several queues, nothing is said.
 
-    Nor of one that waits for a vendor's devices.
+    Nor of one that takes one thing or another.
     """
-    if not waits(pod) or group_of(pod, snapshot) or awaits_vendors(pod, snapshot):
+    if not waits(pod) or group_of(pod, snapshot) or has_a_choice(pod, snapshot):
         return False
     why, added = reasons(pod, snapshot), adds(pod, queue, snapshot)
     if not why or not why <= {"OverLimit", NO_DEVICE} or [*added] != [queue]:
@@ -81,7 +82,7 @@ def _is_over(
 
 
 def _may_go(charge: Charge, pod: Object, snapshot: Snapshot) -> bool:
-    users = users_of(charge, snapshot)
+    users = _users_of(charge, snapshot)
     held = any(
         is_non_preemptible(user)
         or is_going(user)
@@ -90,6 +91,17 @@ def _may_go(charge: Charge, pod: Object, snapshot: Snapshot) -> bool:
         for user in users
     )
     return bool(users) and not held and not reasons(pod, _without(charge, users, snapshot))
+
+
+def _users_of(charge: Charge, snapshot: Snapshot) -> list[Object]:
+    """The pods for which something is charged."""
+    pods = snapshot.pods_by_uid()
+    if charge.uid in pods:
+        return [pods[charge.uid]]
+    for claim in snapshot.all("resourceclaims"):
+        if claim["metadata"]["uid"] == charge.uid:
+            return [pods[each] for each in reserved_for(claim, snapshot) if each in pods]
+    return []
 
 
 def _is_its_equal(user: Object, pod: Object, snapshot: Snapshot) -> bool:

@@ -42,10 +42,36 @@ def device(name: str) -> Object:
     }
 
 
-def published(*names: str) -> Object:
+def divided(name: str) -> Object:
+    """80Gi by steps of 10Gi, 20Gi unless asked for."""
+    policy = {"default": "20Gi", "validRange": {"min": "10Gi", "step": "10Gi"}}
+    memory = {"value": "80Gi", "requestPolicy": policy}
+    return {**device(name), "capacity": {"memory": memory}, "allowMultipleAllocations": True}
+
+
+def published(*names: str, fans: int = 4) -> Object:
+    return sliced(*map(device, names), fans=fans)
+
+
+def sliced(*devices: Object, fans: int = 4) -> Object:
+    """In one slice with the counters, which the API server refuses and the checker does not."""
+    counters = [{"name": "box-0", "counters": {"fans": {"value": str(fans)}}}]
     pool = {"name": "a", "generation": 1}
-    spec = {"driver": GPU, "pool": pool, "nodeName": "a", "devices": [*map(device, names)]}
-    return {"kind": "ResourceSlice", "metadata": {"name": "gpus"}, "spec": spec}
+    spec = {"driver": GPU, "pool": pool, "nodeName": "a", "devices": [*devices]}
+    body = {**spec, "sharedCounters": counters}
+    return {"kind": "ResourceSlice", "metadata": {"name": "gpus"}, "spec": body}
+
+
+def asking(name: str, memory: str = "", count: int = 1, only: str = "") -> Object:
+    """A claim without devices that asks for so much of each of some."""
+    found = made.claim(name, of_class=GPU)
+    (request,) = found["spec"]["devices"]["requests"]
+    request["exactly"]["count"] = count
+    if memory:
+        request["exactly"]["capacity"] = {"requests": {"memory": memory}}
+    if only:
+        request["exactly"]["selectors"] = [{"cel": {"expression": only}}]
+    return found
 
 
 def claim(

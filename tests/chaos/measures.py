@@ -18,9 +18,7 @@ from tests.chaos.objects import (
     Key,
     Object,
     Snapshot,
-    allocation,
     annotation,
-    claims_of,
     label,
     results,
     shown,
@@ -118,22 +116,6 @@ def noted(claim: Object) -> dict[Key, dict[str, int]]:
         }
         for where, amounts in found.items()
     }
-
-
-def awaits_vendors(pod: Object, snapshot: Snapshot) -> bool:
-    """Whether a pod waits for vendors' devices, of which the checker does not say what is free."""
-    return any(
-        each["deviceClassName"] in VENDORS
-        for claim in claims_of(pod, snapshot)
-        if not (allocation(claim) and label(claim, QUEUE))
-        for each in first_choices(claim)
-    )
-
-
-def first_choices(claim: Object) -> Iterator[Object]:
-    """What each request of a claim asks for, or would rather have."""
-    for request in claim["spec"]["devices"]["requests"]:
-        yield request.get("exactly") or request["firstAvailable"][0]
 
 
 def of_vendors(claim: Object) -> list[Object]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tests.chaos.charges import charges, tree_of, usage
 from tests.chaos.findings import Finding
 from tests.chaos.guarantee import guarantee_findings, is_guarded
-from tests.chaos.measures import awaits_vendors, is_in_doubt, note_findings
+from tests.chaos.measures import is_in_doubt, note_findings
 from tests.chaos.objects import (
     ADMITTED,
     CHARGES,
@@ -30,6 +30,7 @@ from tests.chaos.objects import (
 )
 from tests.chaos.quantities import amount
 from tests.chaos.queue_tree import Tree
+from tests.chaos.vendor_supply import has_a_choice
 from tests.chaos.verdicts import (
     borrows,
     is_gated,
@@ -145,10 +146,10 @@ def _waiting(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _why(pod: Object, snapshot: Snapshot) -> Iterator[Finding]:
     told, about = why_it_waits(pod), f"pod {shown(pod)}"
-    if awaits_vendors(pod, snapshot):
+    if has_a_choice(pod, snapshot):
         if not told:
             yield Finding(
-                "no-reason", about, "it waits for a vendor's devices, and is not told why"
+                "no-reason", about, "it waits for one of several things, and is not told why"
             )
         return
     if (

@@ -83,12 +83,6 @@ def test_a_note_is_there_while_the_slice_is_and_says_the_truth() -> None:
     assert rules(queue, EMPTY, wrong, USER) == {"note"}
 
 
-def test_a_pod_that_waits_for_a_vendors_device_has_to_be_told_why() -> None:
-    waits, claim = made.pod("w", "red", "w"), measured.claim("w", "")
-    assert rules(red(memory()), SLICE, claim, waits) == {"no-reason"}
-    assert rules(red(memory()), SLICE, claim, made.told(waits, "OverLimit")) == set()
-
-
 WAITS, RUNS = made.pod("p", "red", "c"), USER
 
 
