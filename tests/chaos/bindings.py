@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tests.chaos.charges import Charge, charges, slots_asked, tree_of, usage
 from tests.chaos.findings import Finding
-from tests.chaos.measures import REMEMBERED, devices_of
+from tests.chaos.measures import REMEMBERED, devices_of, lost_notes
 from tests.chaos.objects import (
     QUEUE,
     Key,
@@ -78,9 +78,11 @@ class History:
         for change in sorted(changes, key=lambda each: each.version):
             before = self.objects.setdefault(change.kind, {}).get(change.key)
             self._fold(change)
-            after = change.after if change.kind == "pods" and change.is_exact else None
-            if after and is_bound_by(before, after):
+            after = change.after if change.is_exact else None
+            if after and change.kind == "pods" and is_bound_by(before, after):
                 yield from self._bound(after, change.at)
+            if after and change.kind == "resourceclaims":
+                yield from lost_notes(before, after, self.snapshot)
             self._remember_users(change)
 
     def _remember_users(self, change: Change) -> None:

@@ -107,6 +107,21 @@ def _misnoted(claim: Object, result: Object, tree: Tree, snapshot: Snapshot) -> 
         yield Finding("note", about, f"it says of {place} {told}, which costs {wanted}")
 
 
+def lost_notes(before: Object | None, after: Object, snapshot: Snapshot) -> Iterator[Finding]:
+    """What a claim that keeps its devices and owner says no more, though no slice says it."""
+    if not before or not is_same_charge(before, after):
+        return
+    for place in noted(before).keys() - noted(after).keys() - devices(snapshot).keys():
+        yield Finding("note", f"claim {shown(after)}", f"it says no more what {place} costs")
+
+
+def is_same_charge(before: Object, after: Object) -> bool:
+    return bool(results(after)) and (results(before), label(before, QUEUE)) == (
+        results(after),
+        label(after, QUEUE),
+    )
+
+
 def noted(claim: Object) -> dict[Key, dict[str, int]]:
     """The note of a claim: amounts by device and name."""
     found = json.loads(annotation(claim, NOTE) or "{}")

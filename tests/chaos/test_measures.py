@@ -131,6 +131,14 @@ def test_who_has_a_part_of_a_device_later_pays_no_counters() -> None:
     assert bound(queue, both, other, OTHER, WAITS, whole) == {"over-limit"}
 
 
+@pytest.mark.parametrize(("slices", "found"), [(EMPTY, {"note"}), (SLICE, set())])
+def test_a_note_that_is_lost_after_the_slice_went_is_found(slices: Object, found: set[str]) -> None:
+    queue, lost = measured.queue("red", memory()), measured.claim("c", "red", USER)
+    assert bound(queue, SLICE, WHOLE, slices, lost) == found
+    free = measured.claim("c", "red")
+    assert bound(queue, SLICE, WHOLE, slices, free) == set()
+
+
 def test_a_vendors_claim_has_one_owner() -> None:
     claim = measured.claim("c", "", WAITS, part="20Gi")
     assert bound(measured.queue("red", memory()), SLICE, WAITS, claim) == {"one-owner"}
