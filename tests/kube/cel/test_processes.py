@@ -76,6 +76,22 @@ async def with_turns(asked: Any) -> tuple[Any, int]:
     return task.exception() or task.result(), turns
 
 
+async def test_a_child_that_was_started_early_answers_the_first_request(cel: CelProcess) -> None:
+    await cel.start()
+    (early,) = children()
+
+    assert await cel.matches([named("d0")], [a_device()]) == [True]
+    assert (children(), cel.started) == ([early], 1)
+
+
+def test_the_child_is_up_without_the_librarys_command_line() -> None:
+    """Its import takes half a second of CPU: a pod waits for the first evaluation."""
+    imported = "import sys, kube.cel.child_main; print('prompt_toolkit' in sys.modules)"
+    command = (sys.executable, "-I", "-c", imported)
+
+    assert subprocess.run(command, capture_output=True, check=True, text=True).stdout == "False\n"
+
+
 async def test_answers_are_in_the_order_of_the_devices(cel: CelProcess) -> None:
     found = await cel.matches(["device.driver == 'moorage.dev'", named("d777")], THOUSAND)
 
