@@ -2,7 +2,9 @@
 
     world ──expressions and looks that are open──► CelProcess ──results──► world ──► listeners
 
-Until a result is there a device counts as selected, and a pod that asks for it waits.
+Until a result is there a device counts as selected, and a pod that asks for it waits. The process
+takes seconds to start on a busy machine, so it is started before any pod comes: as soon as a Queue
+counts something for which selectors matter.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ from scheduler_plugin.objects.devices.open_looks import SelectedLook
 from scheduler_plugin.objects.devices.selections import Expressions
 from scheduler_plugin.objects.names import ClaimUid
 
+START: Expressions = ()
+"""The key that starts the process: there is nothing to evaluate."""
+
 IN_ONE_CALL = 500
 """The largest number of looks of one call: this process decodes them in 5 ms."""
 
@@ -33,6 +38,7 @@ class LookEvaluator:
         self._changed = changed
         self._cel = CelProcess()
         self._queue: Reconciler[Expressions] = Reconciler("entry-selectors", self._evaluate)
+        self._is_started = False
 
     async def run(self) -> NoReturn:
         """Evaluate until cancelled."""
@@ -42,21 +48,27 @@ class LookEvaluator:
             await self._cel.close()
 
     def look(self) -> None:
-        """Evaluate soon what is open now."""
+        """Evaluate soon what is open now; start the process if any may be open later."""
+        if not self._is_started and self._world.facts.catalog.definitions:
+            self._is_started = True
+            self._queue.add(START)
         if self._world.facts.open_looks:
             self._queue.add_all(self._world.facts.open_looks.by_expressions())
 
     async def _evaluate(self, expressions: Expressions) -> Result:
+        try:
+            await self._cel.start()
+            await self._evaluate_open(expressions)
+        except NotEvaluatedError as error:
+            return Failed(error)
+        return Done()
+
+    async def _evaluate_open(self, expressions: Expressions) -> None:
         while looks := self._world.facts.open_looks.of(expressions):
-            try:
-                claims = await evaluate(self._world, self._cel, expressions, looks)
-            except NotEvaluatedError as error:
-                return Failed(error)
-            for claim in claims:
+            for claim in await evaluate(self._world, self._cel, expressions, looks):
                 self._changed(ClaimChanged(claim))
             # The next devices of the same claims may have come to be open, by other expressions.
             self.look()
-        return Done()
 
 
 async def evaluate(

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from kube.cel import processes
+from kube.cel.api import CelProcess
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import ClaimChanged, WorldChange
+from scheduler_plugin.cluster import cel_processes
 from scheduler_plugin.cluster.cel_processes import LookEvaluator, evaluate_all
 from scheduler_plugin.objects.devices.devices import slice_view
 from scheduler_plugin.objects.names import Reason
@@ -99,6 +101,41 @@ async def test_a_pod_waits_for_the_evaluation_and_is_heard_of_then(world: World)
     assert ClaimChanged(claim.uid) in heard
     assert dict(admit(world, pod).claims[0].cost) != {}
     assert used(world) == {"h200": 1, "large": 1}
+
+
+class FakeCelProcess(CelProcess):
+    """Counts how often it is to start; there is no child."""
+
+    starts = 0
+
+    async def start(self) -> None:
+        self.starts += 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "starts"),
+    [
+        ({"name": "h200", "driver": GPU, "selector": H200}, 1),
+        ({"name": "memory", "driver": GPU, "measure": {"capacity": "memory"}}, 1),
+        ({"deviceClass": "gpu"}, 0),
+    ],
+    ids=["selector", "measure", "class"],
+)
+async def test_the_process_is_started_once_before_any_pod_comes(
+    monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any], starts: int
+) -> None:
+    """Without a selector in the entry, a class or a request may have one."""
+    fake = FakeCelProcess()
+    monkeypatch.setattr(cel_processes, "CelProcess", lambda: fake)
+    evaluator = LookEvaluator(a_world(a_queue("vision", resources=[entry])), lambda _: None)
+    running = asyncio.create_task(evaluator.run())
+    for _ in range(20):
+        evaluator.look()
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+    assert fake.starts == starts
 
 
 async def test_a_selector_that_takes_too_long_counts_all_devices(world: World) -> None:
