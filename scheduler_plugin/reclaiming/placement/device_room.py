@@ -8,6 +8,7 @@ itself: of several partitions that one pod gets together it is assumed that they
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import accumulate, takewhile
 
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.names import PodUid
@@ -78,6 +79,26 @@ def are_free(device: PublishedDevice, free: Mapping[CounterName, int]) -> bool:
         free.get((each.counter_set, each.name), each.amount) >= each.amount
         for each in device.counters
     )
+
+
+def most_together(devices: Collection[PublishedDevice], free: Mapping[CounterName, int]) -> int:
+    """How many of these devices of a pool can be in use together at most, by its free counters.
+
+    Each counter is looked at by itself, and the devices that consume least of it come first. So
+    fewer may fit, never more.
+    """
+    most = len(devices)
+    for name in {(each.counter_set, each.name) for one in devices for each in one.counters}:
+        if (left := free.get(name)) is not None:
+            amounts = sorted(_amount(device, name) for device in devices)
+            fitting = takewhile(max(left, 0).__ge__, accumulate(amounts))
+            most = min(most, sum(1 for _ in fitting))
+    return most
+
+
+def _amount(device: PublishedDevice, name: CounterName) -> int:
+    """What a device consumes of a counter."""
+    return sum(each.amount for each in device.counters if (each.counter_set, each.name) == name)
 
 
 def released_with(device: DeviceId, devices: OfferedDevices) -> Iterator[DeviceId]:

@@ -108,21 +108,23 @@ def test_a_gang_divides_devices_as_its_claims_say(count: int, enough: bool) -> N
     assert (why == "") is enough
 
 
-def partitions() -> list[dict[str, Any]]:
-    """A GPU of 80Gi as a whole and as two halves, and a slice with the counter that they share."""
+def partitions(count: int = 1) -> list[dict[str, Any]]:
+    """GPUs of 80Gi as a whole and as two halves, and a slice with the counters that they share."""
     amounts = {"whole": "80Gi", "half-0": "40Gi", "half-1": "40Gi"}
     devices = [
         {
-            "name": name,
+            "name": name if number == 0 else f"{name}-of-{number}",
             "attributes": {"kind": {"string": name.partition("-")[0]}},
             "capacity": {"memory": {"value": amount}},
             "consumesCounters": [
-                {"counterSet": "gpu-0", "counters": {"memory": {"value": amount}}}
+                {"counterSet": f"gpu-{number}", "counters": {"memory": {"value": amount}}}
             ],
         }
+        for number in range(count)
         for name, amount in amounts.items()
     ]
-    shared = [{"name": "gpu-0", "counters": {"memory": {"value": "80Gi"}}}]
+    memory = {"memory": {"value": "80Gi"}}
+    shared = [{"name": f"gpu-{number}", "counters": memory} for number in range(count)]
     pool = {"name": "n", "generation": 1, "resourceSliceCount": 2}
     counters = {**GPUS, "pool": pool, "devices": [], "sharedCounters": shared}
     return [{"spec": {**GPUS, "pool": pool, "devices": devices}}, {"spec": counters}]
@@ -163,6 +165,31 @@ def test_partitions_are_free_as_far_as_the_counters_that_they_share(
     found = cluster.taken()
 
     assert found == goes if isinstance(goes, list) else len(found) == goes
+
+
+@pytest.mark.parametrize(
+    ("gpus", "used", "free"),
+    [
+        (1, [], 2),
+        (1, [("r1", "half-0")], 1),
+        (1, [("r1", "whole")], 0),
+        (2, [("r1", "half-0")], 3),
+        (2, [("r1", "whole"), ("r2", "half-0-of-1")], 1),
+    ],
+)
+def test_a_gang_gets_as_many_partitions_as_may_be_in_use_together(
+    gpus: int, used: list[tuple[str, str]], free: int
+) -> None:
+    """Of each GPU three are published, and all are of the class that is asked for."""
+    cluster = a_partitioned(*used)
+    cluster.slices = tuple(partitions(gpus))
+    pods = [a_pod(f"w{n}", queue="b", claims=[f"w{n}"]) for n in range(free + 1)]
+    put(cluster.world, *pods)
+    put(cluster.world, *(a_claim(pod.name, requests=[a_request("gpu")]) for pod in pods))
+    accepted = AcceptedDevices(cluster.inventory())
+
+    assert not free or too_few_for(pods[:free], cluster.world, accepted) == ""
+    assert f", and {free} matching devices" in too_few_for(pods, cluster.world, accepted)
 
 
 def test_a_pool_whose_counters_are_not_published_has_enough_of_them() -> None:
