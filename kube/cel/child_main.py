@@ -13,15 +13,12 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from types import ModuleType
 from typing import IO, Any
+
+import cel
 
 from kube.cel.messages import FALSE, NEITHER, READY, SIZE_BYTES, TRUE
 from kube.cel.quantity_functions import FUNCTIONS
-
-# The library imports its command line, which takes ten times as long as its compiled part.
-sys.modules.setdefault("cel.cli", ModuleType("cel.cli"))
-import cel  # noqa: E402
 
 BASE_SECONDS = 0.2
 """CPU time of a request, whatever the number of its values."""

@@ -84,14 +84,6 @@ async def test_a_child_that_was_started_early_answers_the_first_request(cel: Cel
     assert (children(), cel.started) == ([early], 1)
 
 
-def test_the_child_is_up_without_the_librarys_command_line() -> None:
-    """Its import takes half a second of CPU: a pod waits for the first evaluation."""
-    imported = "import sys, kube.cel.child_main; print('prompt_toolkit' in sys.modules)"
-    command = (sys.executable, "-I", "-c", imported)
-
-    assert subprocess.run(command, capture_output=True, check=True, text=True).stdout == "False\n"
-
-
 async def test_answers_are_in_the_order_of_the_devices(cel: CelProcess) -> None:
     found = await cel.matches(["device.driver == 'moorage.dev'", named("d777")], THOUSAND)
 
