@@ -69,7 +69,9 @@ def _owners(snapshot: Snapshot) -> Iterator[Finding]:
         if not allocation(claim) and annotation(claim, OWNER_POD):
             yield Finding("left-over", about, f"it has no devices, and is still owned by {owner}")
         if results(claim) and not reserved_for(claim, snapshot):
-            yield Finding("left-over", about, "it has devices, and no pod has reserved it")
+            # Of a pod that Bind refuses, each try leaves one anew.
+            since = (allocation(claim) or {}).get("allocationTimestamp", "some time ago")
+            yield Finding("left-over", about, f"no pod has reserved its devices of {since}")
         for user in users:
             if is_non_preemptible(user) and is_placed(user) and queue_of(user, snapshot) != owner:
                 sentence = f"Pod {shown(user)} uses it, is foreign to {owner} and non-preemptible"

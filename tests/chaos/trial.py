@@ -177,8 +177,11 @@ class Trial:
                 for finding, at in since.items()
                 if now - at >= PATIENCE.get(finding.rule, PATIENCE_SECONDS)
             ]
-            if found or not since or now - began > 2 * PATIENCE_SECONDS:
-                return sorted(found or since)
+            if found or not since:
+                return sorted(found)
+            if now - began > 2 * PATIENCE_SECONDS:
+                # What was left over a moment ago is looked at again at the next rest.
+                return sorted(each for each in since if each.rule != "left-over")
             time.sleep(1)
 
     def _look(self) -> Iterable[Finding]:
