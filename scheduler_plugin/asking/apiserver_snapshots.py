@@ -54,15 +54,16 @@ class SnapshotReader:
 
     Attributes:
         progress: Called with the progress.
+        with_looks: Whether to keep what selectors read, though no Queue needs it yet.
     """
 
     client: ApiReader
     settings: AccountingSettings
     pod_groups: Sequence[Resource]
     progress: Progress
+    with_looks: bool = False
     _notes: list[str] = field(default_factory=list)
     _driver_nodes: set[str] = field(default_factory=set)
-    _with_looks: bool = False
 
     async def read(self, now: datetime) -> Snapshot:
         """Read all kinds.
@@ -77,7 +78,7 @@ class SnapshotReader:
             if found is None and resource is QUEUES:
                 raise NoQueuesError("this cluster has no Queues: Moorage is not installed.")
             objects[resource.plural] = found or ()
-            self._with_looks = needs_looks(objects[QUEUES.plural])
+            self.with_looks = self.with_looks or needs_looks(objects[QUEUES.plural])
         for resource in BESIDE:
             objects[resource.plural] = await self._listed_if_allowed(resource) or ()
         objects["devicetaintrules"] = await self._taint_rules()
@@ -90,13 +91,14 @@ class SnapshotReader:
             serves_groups=any(found is not None for found in groups),
             driver_nodes=tuple(sorted(self._driver_nodes)),
             notes=tuple(self._notes),
+            with_looks=self.with_looks,
         )
-        if not self._with_looks:
+        if not self.with_looks:
             return snapshot
         # Few clusters need it, and it imports more than all the rest.
         from scheduler_plugin.asking.cel_processes import with_selected
 
-        return await with_selected(snapshot)
+        return with_selected(snapshot)
 
     async def _taint_rules(self) -> tuple[JsonObject, ...]:
         """The DeviceTaintRules of the first version that is served, or that may not be read."""
@@ -151,7 +153,7 @@ class SnapshotReader:
                 resource.plural,
                 objects,
                 self.settings.queue_label,
-                with_looks=self._with_looks,
+                with_looks=self.with_looks,
             )
             self.progress(resource.plural, len(found))
         return tuple(found)

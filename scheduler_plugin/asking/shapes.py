@@ -57,10 +57,14 @@ _NODES = ("nodeName", "allNodes", "nodeSelector")
 _REPORT = dict.fromkeys(("name", "handler", "since", "registered", "propertiesRead"), ALL)
 
 
+_SELECTING = frozenset({"driver", "selector", "measure"})
+"""Fields of an entry that is not for a class alone."""
+
+
 def needs_looks(queues: Iterable[JsonObject]) -> bool:
-    """Whether an entry of a Queue has a selector."""
+    """Whether the charges of any entry may depend on selectors: its own, a class's, a request's."""
     entries = (e for queue in queues for e in (queue.get("spec") or {}).get("resources") or ())
-    return any(entry.get("selector") for entry in entries)
+    return any(not _SELECTING.isdisjoint(entry) for entry in entries)
 
 
 def _devices(asked: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -89,12 +89,28 @@ class QueueChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """All that would change."""
+    """All that would change.
+
+    Attributes:
+        notes: What is not known, as sentences.
+    """
 
     pods: tuple[SimulatedPod, ...] = ()
     waiting: tuple[WaitingChange, ...] = ()
     queues: tuple[QueueChange, ...] = ()
     devices: tuple[LostDevice, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def with_changes(snapshot: Snapshot, changes: Changes, now: datetime) -> Snapshot:
+    """The snapshot with the changes.
+
+    Raises:
+        NoChangeError: If the changes are not valid.
+    """
+    queued = with_queues(snapshot, changes.queues)
+    fewer, _ = without_devices(queued, world_of(snapshot), changes.without_devices)
+    return with_pods(fewer, changes, now)
 
 
 def simulate(snapshot: Snapshot, changes: Changes, now: datetime) -> Simulation:

@@ -38,7 +38,8 @@ class Snapshot:
         serves_groups: Whether the cluster serves a kind of PodGroups, or may serve one.
         driver_nodes: The nodes on which pods of the driver run.
         notes: What could not be read, as sentences.
-        selected: The results of selectors, if Queues have entries with any.
+        selected: The results of selectors, if the charges of any Queue depend on them.
+        with_looks: Whether it has what selectors read of devices and requests.
     """
 
     taken_at: str
@@ -48,6 +49,7 @@ class Snapshot:
     driver_nodes: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=(), compare=False)
     selected: tuple[SelectedLook, ...] = ()
+    with_looks: bool = field(default=False, compare=False)
 
     def of(self, kind: str) -> tuple[JsonObject, ...]:
         """The objects of a kind."""
@@ -144,6 +146,7 @@ def _read(found: Mapping[str, Any]) -> Snapshot:
         notes=tuple(map(str, found["notes"])),
         # Earlier snapshots do not have it.
         selected=msgspec.convert(found.get("selected", ()), tuple[SelectedLook, ...]),
+        with_looks=looks,
     )
     for obj in (obj for objects in snapshot.objects.values() for obj in objects):
         key_of(obj)

@@ -224,7 +224,7 @@ def simulation_text(found: Simulation) -> list[Part]:
         )
         said.append(table(("WAITING POD", "NOW", "THEN", "BECAUSE", "EVICTED"), lines))
     said += [_queue_changes(found.queues)] if found.queues else []
-    return said or ["Nothing would change."]
+    return [*(said or ["Nothing would change."]), *found.notes]
 
 
 def _queue_changes(changes: Sequence[QueueChange]) -> Table:

@@ -31,7 +31,7 @@ H200 = {"name": "h200", "driver": GPU, "selector": f"{OF_MODEL}'H200'", "limit":
 GPUS = {"name": "gpus", "driver": GPU}
 
 
-def objects(entry: dict[str, Any] = H200) -> dict[str, list[dict[str, Any]]]:
+def objects(*entries: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     devices = [
         {"name": name, "attributes": {"model": {"string": model}}}
         for name, model in (("g0", "H200"), ("g1", "A100"))
@@ -51,7 +51,7 @@ def objects(entry: dict[str, Any] = H200) -> dict[str, list[dict[str, Any]]]:
     claims.append(a_claim_object("asked", requests=[a_request("gpu", selectors=selectors)]))
     of_driver = [{"cel": {"expression": f"device.driver == '{GPU}'"}}]
     return {
-        "queues": [a_queue_object("vision", resources=[entry, GPUS])],
+        "queues": [a_queue_object("vision", resources=[*(entries or (H200, GPUS))])],
         "resourceslices": [{"metadata": {"name": "s"}, "spec": spec}],
         "resourceclaims": claims,
         "deviceclasses": [a_class_object("gpu", spec={"selectors": of_driver})],
@@ -71,6 +71,7 @@ def a_snapshot(found: dict[str, list[dict[str, Any]]], *, with_looks: bool) -> S
             kind: tuple(kept(kind, each, QUEUE_LABEL, with_looks=with_looks))
             for kind, each in found.items()
         },
+        with_looks=with_looks,
     )
 
 
@@ -84,8 +85,8 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "WAIT_SECONDS", 600.0)
 
 
-async def test_a_view_of_a_snapshot_charges_what_its_selectors_select() -> None:
-    snapshot = await with_selected(a_snapshot(objects(), with_looks=True))
+def test_a_view_of_a_snapshot_charges_what_its_selectors_select() -> None:
+    snapshot = with_selected(a_snapshot(objects(), with_looks=True))
     read = read_document(json.loads(json.dumps(document(snapshot, "0.2.0"))))
 
     assert used(books_of(snapshot)) == used(world_of(read)) == {"h200": 1, "gpus": 2}
@@ -93,7 +94,7 @@ async def test_a_view_of_a_snapshot_charges_what_its_selectors_select() -> None:
     assert not world_of(read).facts.open_looks
 
 
-async def test_where_selectors_cannot_be_evaluated_a_note_says_that_each_device_counts(
+def test_where_selectors_cannot_be_evaluated_a_note_says_that_each_device_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def fails(_: object) -> list[Any]:
@@ -101,15 +102,15 @@ async def test_where_selectors_cannot_be_evaluated_a_note_says_that_each_device_
 
     monkeypatch.setattr(cel_processes, "evaluate_all", fails)
 
-    snapshot = await with_selected(a_snapshot(objects(), with_looks=True))
+    snapshot = with_selected(a_snapshot(objects(), with_looks=True))
 
     (note,) = snapshot.notes
     assert "no process" in note
     assert used(world_of(snapshot)) == {"h200": 2, "gpus": 2}
 
 
-async def test_what_is_changed_in_a_simulation_is_looked_at_as_well() -> None:
-    snapshot = await with_selected(a_snapshot(objects(), with_looks=True))
+def test_what_is_changed_in_a_simulation_is_looked_at_as_well() -> None:
+    snapshot = with_selected(a_snapshot(objects(), with_looks=True))
     selectors: Any = [{"cel": {"expression": f"{OF_MODEL}'B200'"}}]
     claim = a_claim_object("asked", requests=[a_request("gpu", selectors=selectors)])
 
