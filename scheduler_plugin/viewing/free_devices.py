@@ -3,8 +3,10 @@
     pod ──► what it needs of each class ──► devices that may be of the class, less those in use
 
 It is a necessary condition: no CEL is evaluated, and the nodes of other drivers' devices are not
-known. There may be fewer free devices than this module finds, never more. So a shortage is certain;
-without one, kube-scheduler decides.
+known. A device that claims divide has room for any number of requests: how much each one asks for
+is not counted. Partitions count as if all of them could be in use together: the counters that they
+share are not looked at. There may be fewer free devices than this module finds, never more. So a
+shortage is certain; without one, kube-scheduler decides.
 """
 
 from __future__ import annotations

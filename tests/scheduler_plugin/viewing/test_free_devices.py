@@ -26,6 +26,7 @@ from tests.scheduler_plugin.builders import (
     a_slice,
     a_world,
     an_allocated_claim,
+    claim_uid,
     put,
     their_class,
 )
@@ -172,6 +173,18 @@ def test_a_device_that_claims_divide_is_not_short_for_one_of_them() -> None:
     world.put_claim(a_claim("own", requests=[a_request("gpu"), a_request("gpu", name="more")]))
 
     assert of_p(world).reason == "Admitted"
+
+
+@pytest.mark.parametrize(("divided", "fits"), [(True, True), (False, False)])
+def test_a_gang_fits_on_one_device_that_claims_divide(divided: bool, fits: bool) -> None:
+    world = gpus("160Gi", divided=divided)
+    world.delete_claim(claim_uid("cam"))
+    world.put_claim(a_claim("other", requests=[a_request("gpu")]))
+    gang = [pod_p(world), a_pod("q", queue="vision", claims=("other",))]
+
+    for pod in gang:
+        assert free_now(world).take([pod]) is None
+    assert (free_now(world).take(gang) is None) is fits
 
 
 def test_a_wait_is_no_remedy_where_nothing_is_taken_back() -> None:
