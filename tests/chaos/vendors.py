@@ -87,15 +87,19 @@ REQUESTS: dict[str, list[Object]] = {
         {
             "name": "device",
             "firstAvailable": [
-                _request("whole", GPUS, only=WHOLE, memory="80Gi"),
                 _request("slice", GPUS, only=PARTITION),
+                _request("whole", GPUS, only=WHOLE, memory="80Gi"),
             ],
         }
     ],
     "nic-part": [_exactly(_request("device", NICS, bandwidth="9500M"))],
     "nic-pair": [_exactly(_request("device", NICS, count=2, bandwidth="20G"))],
 }
-"""What claims ask of vendors, by the names of templates."""
+"""What claims ask of vendors, by the names of templates.
+
+The small alternative comes first: one that Bind refuses leaves its devices to nobody for two
+minutes, for which a rest would have to wait.
+"""
 
 
 def amount(name: str, steps: int) -> int | str:
