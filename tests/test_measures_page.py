@@ -11,8 +11,19 @@ import yaml
 
 from scheduler_plugin.models import queue_problems
 from scheduler_plugin.objects.api import parse_queue
+from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.share_models import Share
+from tests.scheduler_plugin.builders import (
+    a_claim,
+    a_pod,
+    a_request,
+    a_result,
+    a_world,
+    refusal,
+    their_class,
+)
 
+GPU = "gpu.example.com"
 PAGE = (Path(__file__).parent.parent / "docs" / "measures.md").read_text()
 QUEUES: list[Any] = [
     yaml.safe_load(block)
@@ -33,3 +44,23 @@ def test_the_page_says_what_each_field_of_an_entry_means() -> None:
     fields = {field.alias for field in Share.model_fields.values()} - {"overQuotaWeight"}
     assert fields - {"measure"} | {"measure.capacity", "measure.counter"} <= rows
     assert len(QUEUES) == 4
+
+
+def a_part(name: str, namespace: str, device: str, memory: str) -> ClaimView:
+    """A claim of vision that has a part of a GPU."""
+    part: dict[str, Any] = {"consumedCapacity": {"memory": memory}, "shareID": name}
+    result = a_result(driver=GPU, pool="node-a", device=device, **part)
+    asked = {"requests": [a_request(GPU)], "results": [result], "pods": [name]}
+    return a_claim(name, namespace=namespace, queue="vision", **asked)
+
+
+def test_the_refusal_of_the_page_is_that_of_bind() -> None:
+    (vision,) = [parse_queue(each) for each in QUEUES if each["metadata"]["name"] == "vision"]
+    used, wanted = a_part("used", "lab", "gpu-2", "140Gi"), a_part("train", "lab", "gpu-3", "40Gi")
+    pod = a_pod("train", namespace="lab", queue="vision", claims=["train"])
+    gpus = their_class(GPU, f"device.driver == '{GPU}'")
+    world = a_world(vision, gpus, used, wanted, pod, namespaces=["lab"])
+
+    found = refusal(world, pod, at_bind=True).sentence
+
+    assert found.replace(" Entry", "\nEntry") in PAGE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kube.shapes.times import timestamp
-from kube.words import number_of, some_of
+from kube.words import number_of
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.cases import Case
 from scheduler_plugin.judging.ceilings import (
@@ -49,7 +49,7 @@ class OverLimit(Rule):
             if share.stays_in_quota:
                 quota = overrun.text(share.quota)
                 passed = f"quota of {quota}, beyond which it never goes (overQuotaWeight: 0)"
-            yield f"{overrun} would pass its {passed}.{_counted(overrun, share, case)}"
+            yield f"{overrun} would pass its {passed}.{_counted(overrun, share)}"
 
     def why_satisfied(self, case: Case) -> str:
         return (
@@ -79,7 +79,7 @@ class NonPreemptibleOverQuota(Rule):
     def refusals(self, case: Case) -> Iterator[str]:
         for overrun, share in non_preemptible_overruns(case):
             quota = overrun.text(share.quota)
-            counted = _counted(overrun, share, case)
+            counted = _counted(overrun, share)
             yield f"{overrun} would pass its quota of {quota} for non-preemptible pods.{counted}"
 
     def why_satisfied(self, case: Case) -> str:
@@ -136,14 +136,11 @@ class BorrowingBackoff(Rule):
         yield "Wait: it borrows again after that. Or raise its queue's quota."
 
 
-def _counted(overrun: Overrun, share: Share, case: Case) -> str:
-    """What an entry counts, and of which devices, as a sentence after a blank; "" for a class."""
+def _counted(overrun: Overrun, share: Share) -> str:
+    """What an entry counts, as a sentence after a blank; "" for a class."""
     if share.definition is None:
         return ""
-    claims = (use.claim for use in case.claims if str(use.claim) == overrun.what)
-    devices = [device.name for claim in claims for device in claim.devices]
-    has = f", and the claim has {some_of(devices)}" if devices else ""
-    return f" Entry {overrun.key} counts {share.definition}{has}."
+    return f" Entry {overrun.key} counts {share.definition}."
 
 
 def _figures(case: Case) -> Iterator[str]:
