@@ -20,7 +20,9 @@ from scheduler_plugin.reclaiming.placement.device_room import free_counters, mos
 from scheduler_plugin.reclaiming.placement.device_use import DeviceUse
 from scheduler_plugin.reclaiming.placement.offered_devices import Pool
 from scheduler_plugin.reclaiming.placement.offers import Offer
-from scheduler_plugin.reclaiming.placement.published_slices import PublishedDevice
+
+MOST_BY_COUNTERS = 1_000
+"""How many devices of pools with counters one call looks at; of the others each may be used."""
 
 
 def too_few_for(pods: Sequence[PodView], world: WorldView, accepted: AcceptedDevices) -> str:
@@ -105,10 +107,15 @@ def _free(
         is_open = offer.published.is_shared or offer.device not in used
         return use.room(offer, request.criteria, None) if is_open else 0
 
+    left = MOST_BY_COUNTERS
     for pool, offers in groupby(accepted.of(request), accepted.pool_of):
         if pool is None:
             yield math.inf
             return
+        if not pool.counters or left <= 0:
+            yield from map(room, filter(None, offers))
+            continue
+        left -= len(pool.devices)
         for together, most in _partitions(pool, filter(None, offers), use):
             rooms = map(room, together)
             yield from rooms if most is None else sorted(rooms, reverse=True)[:most]
@@ -121,19 +128,14 @@ def _partitions(
 
     A device in use has its counters already. Devices of different counter sets are looked at apart.
     """
-    if not pool.counters:
-        yield offers, None
-        return
-
-    def is_used(device: PublishedDevice) -> bool:
-        return use.is_used(device.device, None)
-
+    used = {each.device for each in pool.devices.values() if use.is_used(each.device, None)}
     apart, sharing = list[Offer](), dict[frozenset[str], list[Offer]]()
     for offer in offers:
         sets = frozenset(each.counter_set for each in offer.published.counters)
-        is_apart = not sets or is_used(offer.published)
+        is_apart = not sets or offer.device in used
         (apart if is_apart else sharing.setdefault(sets, [])).append(offer)
     yield apart, None
-    free = free_counters(pool, is_used)
+    free = free_counters(pool, lambda device: device.device in used)
     for found in sharing.values():
-        yield found, most_together([offer.published for offer in found], free)
+        if most := most_together([offer.published for offer in found], free):
+            yield found, most

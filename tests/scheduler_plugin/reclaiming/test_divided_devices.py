@@ -10,6 +10,7 @@ from scheduler_plugin.objects.names import RECLAIMING_CONDITION
 from scheduler_plugin.reclaiming.expected_charges import NoCandidates
 from scheduler_plugin.reclaiming.held_devices import HeldDevices
 from scheduler_plugin.reclaiming.held_placements import hold_of
+from scheduler_plugin.reclaiming.placement import device_counts
 from scheduler_plugin.reclaiming.placement.accepted_devices import AcceptedDevices
 from scheduler_plugin.reclaiming.placement.device_counts import too_few_for
 from scheduler_plugin.reclaiming.targets import InProgress, Targets
@@ -190,6 +191,18 @@ def test_a_gang_gets_as_many_partitions_as_may_be_in_use_together(
 
     assert not free or too_few_for(pods[:free], cluster.world, accepted) == ""
     assert f", and {free} matching devices" in too_few_for(pods, cluster.world, accepted)
+
+
+def test_counters_of_more_devices_than_one_look_takes_are_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(device_counts, "MOST_BY_COUNTERS", 0)
+    cluster = a_partitioned()
+    pods = [a_pod(f"w{n}", queue="b", claims=[f"w{n}"]) for n in range(3)]
+    put(cluster.world, *pods)
+    put(cluster.world, *(a_claim(pod.name, requests=[a_request("gpu")]) for pod in pods))
+
+    assert too_few_for(pods, cluster.world, AcceptedDevices(cluster.inventory())) == ""
 
 
 def test_a_pool_whose_counters_are_not_published_has_enough_of_them() -> None:
