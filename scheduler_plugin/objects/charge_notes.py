@@ -3,7 +3,8 @@
     {"gpu.example.com/node-a/gpu-0": {"gpu-memory": "80Gi", "h200": "1"}}
 
 A slice may go while its devices are in use. Then the annotation says what they cost: for each
-device, by the names of the entries of the owner's tree. It is written again when a device changes.
+device, by the names of the entries of the owner and its ancestors. It is written again when a
+device changes.
 """
 
 from __future__ import annotations
