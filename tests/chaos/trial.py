@@ -27,6 +27,7 @@ from tests.chaos.objects import (
     of_ours,
     shown,
 )
+from tests.chaos.patience import SECONDS, Patience
 from tests.chaos.rest_rules import rest_findings
 from tests.chaos.scene import NAMESPACES, Scene
 from tests.chaos.slot_rules import slot_findings
@@ -34,25 +35,13 @@ from tests.chaos.supply import asks_for_what_is_gone, is_away
 from tests.chaos.tenant import Tenant
 from tests.chaos.user_actions import Users
 from tests.chaos.vendor_faults import VendorFaults
-from tests.chaos.watching import Follower
+from tests.chaos.watching import Follower, holder
 
 ROUND_SECONDS = 25.0
 QUIET_SECONDS = 5.0
 QUIET_WITHIN = 150.0
 """Longer than any grace after which something of ours goes on by itself."""
-PATIENCE_SECONDS = 75.0
-"""For so long a finding at rest has to stay: longer than a hold, and than what is forgotten."""
-SLOT_PATIENCE_SECONDS = 12.0
-"""The same of slots: 2 s, once the longest pause is over that a driver makes between two tries."""
-LEFT_OVER_SECONDS = 140.0
-"""The same of what is left over: a leader clears it two minutes after it saw it first."""
 FAULTS_AT_ONCE = 2
-PATIENCE = {
-    "anothers-device": 0.0,
-    "left-over": LEFT_OVER_SECONDS,
-    **dict.fromkeys(("slot-of-nobody", "held-twice", "not-held"), SLOT_PATIENCE_SECONDS),
-}
-"""What may not be for so long either, by its rule."""
 NO_ANSWER = (*watching.NO_ANSWER, ApiError, LocalClusterError)
 
 T = TypeVar("T")
@@ -168,26 +157,23 @@ class Trial:
     def _settled(self) -> list[Finding]:
         """What is still found after some patience."""
         began = time.monotonic()
-        since: dict[Finding, float] = {}
+        patience = Patience()
         while True:
             now = time.monotonic()
-            since = {each: since.get(each, now) for each in set(self._look())}
-            found = [
-                finding
-                for finding, at in since.items()
-                if now - at >= PATIENCE.get(finding.rule, PATIENCE_SECONDS)
-            ]
-            if found or not since:
-                return sorted(found)
-            if now - began > 2 * PATIENCE_SECONDS:
-                # What was left over a moment ago is looked at again at the next rest.
-                return sorted(each for each in since if each.rule != "left-over")
+            found = patience.look(*self._look(), now)
+            if found or not patience.since:
+                return found
+            if now - began > 2 * SECONDS:
+                return patience.overdue()
             time.sleep(1)
 
-    def _look(self) -> Iterable[Finding]:
-        """All that is found now. What begins or ends meanwhile is looked at again."""
+    def _look(self) -> tuple[list[Finding], str]:
+        """All that is found now, and who leads. What begins or ends meanwhile is seen later."""
+        found = watching.snapshot(self.scene.cluster)
+        return [*self._findings(found)], holder(found)
+
+    def _findings(self, found: Snapshot) -> Iterable[Finding]:
         cluster = self.scene.cluster
-        found = watching.snapshot(cluster)
         snapshot = Snapshot({**found.objects, REMEMBERED: self.history.devices})
         yield from rest_findings(snapshot)
         reports = [node_files.report(node.name, node.root) for node in cluster.nodes]
