@@ -71,6 +71,21 @@ class Model(BaseModel):
         return schema
 
 
+class CompleteModel(Model):
+    """A part that counts something else if a field of it is ignored: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = super().__get_pydantic_json_schema__(core_schema, handler)
+        # The API server drops unknown fields; a definition must not say so.
+        handler.resolve_ref_schema(schema).pop("additionalProperties", None)
+        return schema
+
+
 def extra(**keywords: object) -> Any:
     """A field's schema extensions of Kubernetes: `list_type` is `x-kubernetes-list-type`."""
     return Field(json_schema_extra=extensions(**keywords))

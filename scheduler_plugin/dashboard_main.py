@@ -62,8 +62,8 @@ class Dashboard:
                 lease=settings.lease_path, port=settings.plugin_port, secret=settings.secret_path
             ),
         )
-        reviews, why_not_ready = Reviews(client), cluster.why_not_ready
-        self.views = Views(cluster.world, self._snapshots, reviews, self._leader, why_not_ready)
+        reviews, why_not_known = Reviews(client), cluster.why_not_known
+        self.views = Views(cluster.world, self._snapshots, reviews, self._leader, why_not_known)
 
     async def run(self) -> NoReturn:
         """Follow the cluster, and make snapshots for viewers, until cancelled."""

@@ -14,7 +14,6 @@ from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -36,13 +35,13 @@ from kube.models import (
     rule,
 )
 from kube.shapes.times import parse_duration
+from scheduler_plugin.share_models import Amount, Share
 
 LONGEST_NAME = 63
 """The maximum length of a Queue's name, which is the value of a label."""
 
 Word = Literal["Allow", "Deny"]
 QueueName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=OBJECT_NAME)]
-Ceiling = Annotated[int, Field(ge=-1, json_schema_extra={"format": "int64"})]
 
 
 def _short_enough(text: str) -> str:
@@ -85,43 +84,6 @@ class ClaimSharing(Model):
     Allow."""
 
 
-class Share(Model):
-    """Quota and limit of one class of devices."""
-
-    model_config = ConfigDict(
-        json_schema_extra=extensions(
-            validations=[
-                rule(
-                    "self.limit == -1 || self.quota <= self.limit",
-                    "the limit must be -1 (unlimited), or at least the quota"
-                    " (a quota of -1 is the limit)",
-                    ".limit",
-                )
-            ]
-        )
-    )
-    device_class: Annotated[str, Field(min_length=1, max_length=253, pattern=OBJECT_NAME)]
-    """The name of the DeviceClass, or of the Configuration whose devices it is about."""
-    quota: Ceiling = 0
-    """Uses that are guaranteed, and the ceiling of use by pods that are not preemptible. -1 stands
-    for the limit."""
-    limit: Ceiling = -1
-    """The ceiling of all use. -1 is unlimited."""
-    over_quota_weight: (
-        Annotated[int, Field(ge=0, le=1_000_000, json_schema_extra={"format": "int32"})] | None
-    ) = None
-    """The queue's weight among its siblings for devices beyond all quotas: with 2 it gets twice as
-    much as with 1. With 0 it never exceeds its quota. Absent, it is 1."""
-
-    @field_validator("limit")
-    @classmethod
-    def _covers_the_quota(cls, limit: int, info: ValidationInfo) -> int:
-        quota = info.data.get("quota", -1)
-        if limit != -1 and quota > limit:
-            raise ValueError(f"The limit {limit} is below the quota {quota}.")
-        return limit
-
-
 class QueueSpec(Model):
     """What the queue may use, and which queues may use its claims."""
 
@@ -149,7 +111,7 @@ class QueueSpec(Model):
     resources: Annotated[
         list[Share] | None,
         Field(max_length=1000),
-        extra(list_type="map", list_map_keys=["deviceClass"]),
+        extra(list_type="map", list_map_keys=["deviceClass", "name"]),
     ] = None
     """Quotas and limits. A class that is not listed has quota 0 and no limit here; limits of
     ancestors count nevertheless."""
@@ -159,10 +121,10 @@ class QueueSpec(Model):
     def _once_each(cls, shares: list[Share] | None) -> list[Share] | None:
         seen: set[str] = set()
         for number, share in enumerate(shares or ()):
-            if share.device_class in seen:
-                message = f"{share.device_class} is listed twice."
-                raise flaw(message, f"[{number}].deviceClass")
-            seen.add(share.device_class)
+            if share.shown_name in seen:
+                at = "name" if share.name else "deviceClass"
+                raise flaw(f"{share.shown_name} is listed twice.", f"[{number}].{at}")
+            seen.add(share.shown_name)
         return shares
 
 
@@ -183,21 +145,21 @@ class QueueStatus(Model):
 
     observed_generation: Counter | None = None
     """The generation of the spec that the status is about."""
-    usage: dict[str, Counter] | None = None
+    usage: dict[str, Amount] | None = None
     """What the queue and its descendants are charged, by class. A claim counts once, however many
     pods use it."""
-    usage_non_preemptible: dict[str, Counter] | None = None
+    usage_non_preemptible: dict[str, Amount] | None = None
     """The part of the usage by pods that are not preemptible."""
-    requested: dict[str, Counter] | None = None
+    requested: dict[str, Amount] | None = None
     """The usage and what waiting pods ask for, together."""
-    share: dict[str, Counter] | None = None
+    share: dict[str, Amount] | None = None
     """The fair share of the queue and its descendants, up to what they ask for: quota first, then
     the rest by priority and overQuotaWeight. Only limits end it; the number of devices is not
     considered. It is some seconds old."""
-    reclaimable: dict[str, Counter] | None = None
+    reclaimable: dict[str, Amount] | None = None
     """The part of the usage that is beyond the quota and used by preemptible pods: what queues
     under their quota may reclaim."""
-    held: dict[str, Counter] | None = None
+    held: dict[str, Amount] | None = None
     """What is held for pending pods that others were evicted for, by class; absent if there is
     nothing."""
     claims: ClaimCounts | None = None
@@ -208,7 +170,8 @@ class QueueStatus(Model):
     waiting: Counter | None = None
     """Pods of the queue and its descendants that ask for devices and have no node yet."""
     conditions: Conditions = None
-    """The state in detail. Accepted: the spec is in force. ParentMissing: the queue counts as a
+    """The state in detail. Accepted: the spec is in force; False if an entry is of another version.
+    ParentMissing: the queue counts as a
     root. ParentCycle: the ceilings of the cycle hold for all queues in it or below it.
     Unattributed: pods that were bound without a verdict name this queue, and are charged to no
     queue. QuotaUnmet: pods wait within the quota, and no pod can be evicted for them; the message

@@ -5,6 +5,8 @@
 
 # No annotations from __future__: msgspec would evaluate each text in every process.
 
+from typing import Any
+
 import msgspec
 
 from kube.shapes.metadata import Condition, NamedMetadata
@@ -29,12 +31,32 @@ class SharingFields(msgspec.Struct, frozen=True, rename="camel"):
     label_at_create: str | None = None
 
 
-class ShareFields(msgspec.Struct, frozen=True, rename="camel"):
-    """An entry of `spec.resources`."""
+class CounterFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`counter` of a measure."""
 
-    device_class: str
-    quota: int | None = None
-    limit: int | None = None
+    set: str
+    name: str
+
+
+class MeasureFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`measure` of an entry."""
+
+    capacity: str | None = None
+    counter: CounterFields | None = None
+
+
+class ShareFields(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
+):
+    """An entry of `spec.resources`; with a field of a later version it counts something else."""
+
+    name: str | None = None
+    device_class: str | None = None
+    driver: str | None = None
+    selector: str | None = None
+    measure: MeasureFields | None = None
+    quota: int | str | None = None
+    limit: int | str | None = None
     over_quota_weight: int | None = None
 
 
@@ -47,7 +69,7 @@ class QueueSpec(msgspec.Struct, frozen=True, rename="camel"):
     preempt_min_runtime: str | None = None
     reclaim_min_runtime: str | None = None
     claim_sharing: SharingFields | None = None
-    resources: list[ShareFields] | None = None
+    resources: list[dict[str, Any]] | None = None
 
 
 class QueueStatus(msgspec.Struct, frozen=True):
@@ -69,3 +91,4 @@ class QueueFields(msgspec.Struct, frozen=True):
 
 
 NO_QUEUE_SPEC, NO_SHARING = QueueSpec(), SharingFields()
+NO_COUNTER = CounterFields("", "")

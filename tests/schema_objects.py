@@ -22,9 +22,11 @@ TIME = "2026-01-02T03:04:05Z"
 WORDS = st.text(alphabet="abz09-._/ Ä", max_size=8)
 _MATCHES = re.compile(r"self\.matches\('([^']*)'\)")
 
+QUANTITIES = ("-1", "0", "3", "40Gi", "1500m", "+2.5e3")
+
 GARBAGE: tuple[Any, ...] = (
-    "", "a", "A!", "-1", "5", "9999h", "x" * 400, -2, -1, 0, 1, 7.5, 10**12, True, False, [], ["a"],
-    [7], {}, {"a": 1},
+    "", "a", "A!", "-1", "5", "-4Gi", "3K", "9999h", "x" * 400, -2, -1, 0, 1, 7.5, 10**12, True,
+    False, [], ["a"], [7], {}, {"a": 1},
 )  # fmt: skip
 """What is put where something else belongs; null is left out, since it means absent."""
 
@@ -41,6 +43,8 @@ def admitted(schema: Schema) -> st.SearchStrategy[Any]:
     """Values that the schema admits."""
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
+    if "x-kubernetes-int-or-string" in schema:
+        return st.one_of(st.integers(-1, 2**40), st.sampled_from(QUANTITIES))
     match schema["type"]:
         case "string":
             return _texts(schema)
@@ -75,7 +79,7 @@ def _lists(schema: Schema) -> st.SearchStrategy[list[Any]]:
     keys = schema.get("x-kubernetes-list-map-keys", ())
     unique = None
     if schema.get("x-kubernetes-list-type") in ("map", "set"):
-        unique = lambda item: tuple(item[key] for key in keys) if keys else item  # noqa: E731
+        unique = lambda item: tuple(item.get(key) for key in keys) if keys else item  # noqa: E731
     return st.lists(admitted(schema["items"]), max_size=3, unique_by=unique)
 
 

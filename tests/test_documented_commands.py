@@ -90,6 +90,9 @@ ELSEWHERE: Mapping[tuple[str, str], str] = {
     ("docs/handlers-udev.md", "kubectl get akric camera"): REFUSED,
     ("docs/kai.md", "sed -i"): OTHER_LABEL,
     ("docs/kai.md", "kubectl delete -f deploy/policies"): "KAI is in no cluster of these tests.",
+    ("docs/import.md", "kubectl moorage import"): "tests/scheduler_plugin/kubectl/test_importing.py"
+    "::test_the_page_prints_what_the_command_prints",
+    ("docs/import.md", "kubectl get"): "Neither KAI nor Kueue is in a cluster of these tests.",
     ("docs/kubectl.md", "kubectl moorage simulate"): f"{E2E}sharing/test_kubectl.py::"
     "test_what_is_simulated_is_what_happens_then",
     ("docs/metrics.md", "kubectl get --raw"): f"{E2E}driver/test_pods.py::"

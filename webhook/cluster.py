@@ -96,7 +96,7 @@ class Cluster:
         tree = QueueTree()
         self.rule_context = RuleContext(
             tree=tree,
-            catalog=Catalog(tree.lists),
+            catalog=Catalog(tree.lists, tree.definitions),
             exists=self._exists,
             settings=settings,
             pods=about_pods,

@@ -10,9 +10,9 @@ from binder.bindings.claim_writes import (
     NO_OWNER,
     ClaimState,
     OwnerMarks,
+    annotation_patch,
     claim_state,
     cleared_status,
-    exit_time_patch,
     has_users_label,
     is_as_judged,
     marks_patch,
@@ -31,7 +31,7 @@ from kube.calls.api import (
 from kube.kinds import CLAIMS
 from kube.objects import JsonObject
 from kube.resources import ObjectPath
-from scheduler_plugin.cleanup.api import ClaimCleared, OwnerExitTime
+from scheduler_plugin.cleanup.api import ChargeNote, ClaimCleared, OwnerExitTime
 from scheduler_plugin.objects.api import (
     BindFailed,
     ClaimOwner,
@@ -106,14 +106,11 @@ class ClaimWriter:
         """
         await self._patch(path, NO_OWNER, Preconditions(uid, version))
 
-    async def write_exit_time(self, exit_time: OwnerExitTime) -> None:
-        """Write or remove the time of the owner exit.
-
-        Raises as `remove_owner` does.
-        """
-        path = CLAIMS.at(exit_time.name, exit_time.namespace)
-        preconditions = Preconditions(exit_time.uid, exit_time.resource_version)
-        await self._send(path, exit_time_patch(exit_time.value), preconditions)
+    async def annotate(self, written: OwnerExitTime | ChargeNote, annotation: str) -> None:
+        """Write an annotation, or remove it; raises as `remove_owner` does."""
+        path = CLAIMS.at(written.name, written.namespace)
+        preconditions = Preconditions(written.uid, written.resource_version)
+        await self._send(path, annotation_patch(annotation, written.value), preconditions)
 
     async def clear(self, cleared: ClaimCleared, is_due: Callable[[], bool]) -> None:
         """Remove finished consumers from a claim, and the allocation with the last of them.

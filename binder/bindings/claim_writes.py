@@ -16,7 +16,11 @@ from kube.shapes.metadata import NO_METADATA, metadata_of
 from kube.shapes.reading import JsonObject, own_text, read_as
 from scheduler_plugin.cleanup.api import ClaimCleared
 from scheduler_plugin.objects.api import ClaimOwner
-from scheduler_plugin.objects.names import OWNER_LEFT_AT_ANNOTATION, OWNER_POD_ANNOTATION
+from scheduler_plugin.objects.names import (
+    CHARGED_ANNOTATION,
+    OWNER_LEFT_AT_ANNOTATION,
+    OWNER_POD_ANNOTATION,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +73,22 @@ def has_users_label(claim: ClaimOwner) -> bool:
 
 
 def marks_patch(marks: OwnerMarks, queue_label: str) -> dict[str, Any]:
-    """A merge patch of the marks. It removes the exit time, which is that of the former owner."""
+    """A merge patch of the marks. What else is noted on the claim is of the former owner."""
     return {
         "metadata": {
             "labels": {queue_label: marks.label or None},
             "annotations": {
                 OWNER_POD_ANNOTATION: marks.pod or None,
                 OWNER_LEFT_AT_ANNOTATION: None,
+                CHARGED_ANNOTATION: None,
             },
         }
     }
 
 
-def exit_time_patch(value: str | None) -> dict[str, Any]:
-    """A merge patch of the time of the owner exit; None removes it."""
-    return {"metadata": {"annotations": {OWNER_LEFT_AT_ANNOTATION: value}}}
+def annotation_patch(name: str, value: str | None) -> dict[str, Any]:
+    """A merge patch of one annotation; None removes it."""
+    return {"metadata": {"annotations": {name: value}}}
 
 
 def claim_state(obj: JsonObject | Claim, queue_label: str) -> ClaimState:

@@ -15,6 +15,7 @@ from kube.events.api import Event
 from kube.kinds import CLAIMS
 from scheduler_plugin.cleanup.api import (
     Attribution,
+    ChargeNote,
     ClaimCleanup,
     ClaimCleared,
     EndedOwner,
@@ -23,6 +24,7 @@ from scheduler_plugin.cleanup.api import (
     PodToEvict,
     Step,
 )
+from scheduler_plugin.objects.names import CHARGED_ANNOTATION, OWNER_LEFT_AT_ANNOTATION
 
 logger = logging.getLogger(__name__)
 
@@ -61,8 +63,10 @@ class Steps:
             case ClaimCleared():
                 await self.claims.clear(step, lambda: self.cleanup.is_stale(step, self.clock()))
                 self._record(apiserver_events.cleared(step))
+            case ChargeNote():
+                await self.claims.annotate(step, CHARGED_ANNOTATION)
             case OwnerExitTime():
-                await self.claims.write_exit_time(step)
+                await self.claims.annotate(step, OWNER_LEFT_AT_ANNOTATION)
                 if step.sentence:
                     self._record(apiserver_events.owner_exited(step))
             case EvictForeign():

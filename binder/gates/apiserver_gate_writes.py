@@ -65,7 +65,8 @@ class GateWrites:
 
     def why_not(self) -> str:
         """Why no write may begin now; "" where one may."""
-        return self.fence.why_not(self.write_seconds)
+        unfenced = self.fence.why_not(self.write_seconds)
+        return unfenced or self.cluster.world.facts.tree.why_misread()
 
     async def remove_gate(self, removal: GateRemoval) -> None:
         """Remove the gate. Returns once the pod has no gate of Moorage's, or is gone.

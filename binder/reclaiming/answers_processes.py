@@ -106,14 +106,14 @@ class SelectorEvaluator:
     ) -> frozenset[str]:
         return frozenset(
             digest_of(expressions)
-            for expressions in evaluable(criteria)
+            for expressions in evaluable(criteria.selectors)
             if expressions in skipped or self._answers.is_too_slow(expressions)
         )
 
 
 def _reported_of(criteria: DeviceCriteria, reported: Collection[str]) -> frozenset[Expressions]:
     return frozenset(
-        each for each in evaluable(criteria) if reported and digest_of(each) in reported
+        each for each in evaluable(criteria.selectors) if reported and digest_of(each) in reported
     )
 
 

@@ -33,5 +33,9 @@ class ReclaimContext:
         apiserver_events.report(event, self.record)
 
     def why_not(self) -> str:
-        """Why no write may begin now; "" where one may."""
-        return self.writes.fence.why_not(self.writes.write_seconds)
+        """Why no write may begin now; "" where one may.
+
+        While the plugin is not ready for a Queue, no pod would be bound to what an eviction frees.
+        """
+        unfenced = self.writes.fence.why_not(self.writes.write_seconds)
+        return unfenced or self.world.facts.tree.why_misread()

@@ -144,7 +144,7 @@ class PlacementSource:
 
 def _selection(request: DeviceRequest, pod: PodView) -> Selection | None:
     """The selectors to evaluate for a pod's request; None where it has none."""
-    digests = [digest_of(expressions) for expressions in evaluable(request.criteria)]
+    digests = [digest_of(expressions) for expressions in evaluable(request.criteria.selectors)]
     if not digests:
         return None
     return Selection(request.criteria, request.drivers, pod.too_slow.intersection(digests))

@@ -18,6 +18,7 @@ from typing import IO, Any
 import cel
 
 from kube.cel.messages import FALSE, NEITHER, READY, SIZE_BYTES, TRUE
+from kube.cel.quantity_functions import FUNCTIONS
 
 BASE_SECONDS = 0.2
 """CPU time of a request, whatever the number of its values."""
@@ -52,22 +53,33 @@ def evaluated(expressions: Sequence[str], values: Sequence[Mapping[str, Any]]) -
 
     Args:
         expressions: CEL, in which a value is called `device`.
-        values: Values of JSON types; bytes stand for a value that CEL has no type for.
+        values: Values of JSON types, quantities as numbers of thousandths; bytes stand for a value
+            that CEL has no type for.
     """
-    programs = _programs(tuple(expressions))
-    return bytes(_evaluated(programs, value) for value in values)
+    programs, context = _programs(tuple(expressions)), _context()
+    return bytes(_evaluated(programs, context, value) for value in values)
 
 
-def _evaluated(programs: Sequence[Any], value: Mapping[str, Any]) -> int:
+def _evaluated(programs: Sequence[Any], context: Any, value: Mapping[str, Any]) -> int:
     try:
-        context = cel.Context({"device": value})
+        context.add_variable("device", value)
         for program in programs:
             found = program.execute(context) if program is not None else None
             if found is not True:
                 return FALSE if found is False else NEITHER
+    except KeyError:
+        # kube-scheduler gives no device to a request that reads what the device does not have.
+        return FALSE
     except BaseException:  # noqa: BLE001  The expression is a user's, and may upset the library.
         return NEITHER
     return TRUE
+
+
+def _context() -> Any:
+    context = cel.Context({})
+    for name, function in FUNCTIONS.items():
+        context.add_function(name, function)
+    return context
 
 
 @lru_cache(maxsize=1)

@@ -48,7 +48,7 @@ def digest_of(expressions: Sequence[str]) -> str:
 
 
 class CelProcess:
-    """Evaluates expressions of users. The child is started at the first request."""
+    """Evaluates expressions of users. The child is started at the first request, or before it."""
 
     def __init__(self) -> None:
         self._child: Process | None = None
@@ -82,6 +82,14 @@ class CelProcess:
                 return await self._answers(expressions, devices)
             except _EndedError as error:
                 self._judge(digest, error.code)
+
+    async def start(self) -> None:
+        """Start the child before the first request, which then does not wait for the library.
+
+        Raises:
+            NotEvaluatedError: The child could not be started.
+        """
+        await self.matches((), ())
 
     async def close(self) -> None:
         """End the child."""

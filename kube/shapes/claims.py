@@ -86,6 +86,7 @@ class Allocation(msgspec.Struct, frozen=True, rename="camel"):
 
     devices: Results | None = None
     node_selector: NodeSelector | None = None
+    allocation_timestamp: str | None = None
 
 
 class ConsumerReference(msgspec.Struct, frozen=True, rename="camel"):

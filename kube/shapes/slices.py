@@ -16,10 +16,47 @@ class DeviceTaint(Taint, frozen=True, rename="camel"):
     time_added: str | None = None
 
 
-class Capacity(msgspec.Struct, frozen=True):
+class ValidRange(msgspec.Struct, frozen=True):
+    """`validRange` of a request policy."""
+
+    min: Any = None
+    max: Any = None
+    step: Any = None
+
+
+class RequestPolicy(msgspec.Struct, frozen=True, rename="camel"):
+    """How requests of a capacity are rounded."""
+
+    default: Any = None
+    valid_values: list[Any] | None = None
+    valid_range: ValidRange | None = None
+
+
+class Capacity(msgspec.Struct, frozen=True, rename="camel"):
     """A value of a device's `capacity`."""
 
     value: Any = None
+    request_policy: RequestPolicy | None = None
+
+
+class CounterValue(msgspec.Struct, frozen=True):
+    """A value of a counter."""
+
+    value: Any = None
+
+
+class CounterConsumption(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of a device's `consumesCounters`."""
+
+    counter_set: str | None = None
+    counters: dict[str, CounterValue | None] | None = None
+
+
+class CounterSet(msgspec.Struct, frozen=True):
+    """An entry of `sharedCounters`."""
+
+    name: str | None = None
+    counters: dict[str, CounterValue | None] | None = None
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -37,6 +74,7 @@ class Device(Place, frozen=True, kw_only=True, rename="camel"):
     attributes: dict[str, dict[str, Any] | None] | None = None
     capacity: dict[str, Capacity | None] | None = None
     allow_multiple_allocations: bool | None = None
+    consumes_counters: list[CounterConsumption] | None = None
     taints: list[DeviceTaint] | None = None
 
 
@@ -55,6 +93,7 @@ class Spec(Place, frozen=True, kw_only=True, rename="camel"):
     pool: Pool | None = None
     per_device_node_selection: bool | None = None
     devices: list[Device] | None = None
+    shared_counters: list[CounterSet] | None = None
 
     def place_of(self, device: Device) -> Place:
         """The nodes that see a device of this slice."""

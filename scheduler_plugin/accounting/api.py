@@ -5,7 +5,8 @@ from scheduler_plugin.accounting.figures.queue_status import QueueObject, queue_
 from scheduler_plugin.accounting.figures.queue_statuses import QueueStatuses
 from scheduler_plugin.accounting.figures.quota_excess import uses_by_configuration
 from scheduler_plugin.accounting.holds import Hold
-from scheduler_plugin.accounting.queues.queues import QueueTree, why_not_admitted
+from scheduler_plugin.accounting.queues.effective_sharing import why_not_admitted
+from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import (
     ClaimChanged,

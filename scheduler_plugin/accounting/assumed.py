@@ -171,6 +171,11 @@ class AssumptionsView:
         entry = self._tables.entries.get(claim)
         return entry is not None and entry.first.uid != pod
 
+    def cost_for_another(self, claim: ClaimUid, pod: PodUid) -> Charges | None:
+        """What is assumed that the claim costs another assumed pod; None if no other pays."""
+        entry = self._tables.entries.get(claim)
+        return entry.cost if entry is not None and entry.first.uid != pod else None
+
     def is_non_preemptible(self, claim: ClaimUid, queue: QueueName, *, apart_from: PodUid) -> bool:
         """Whether another assumed pod of the queue uses the claim non-preemptibly."""
         entry = self._tables.entries.get(claim)

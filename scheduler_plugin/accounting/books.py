@@ -18,6 +18,7 @@ from scheduler_plugin.accounting.entry_books import EntryBooks
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.catalog import instances_of
+from scheduler_plugin.objects.devices.device_facts import DeviceFacts, ListedDevice
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
 from scheduler_plugin.objects.devices.resource_names import (
     LEGACY_PREFIX,
@@ -37,7 +38,10 @@ class Books(EntryBooks):
         if before == queue:
             return
         self.ledger.touch((queue.name,))
-        with self._listing({*queue.shares, *(before.shares if before else ())}):
+        with (
+            self._defining(),
+            self._listing({*queue.shares, *(before.shares if before else ())}),
+        ):
             if before is not None and before.parent == queue.parent:
                 self.facts.tree.put(queue)
             else:
@@ -49,7 +53,7 @@ class Books(EntryBooks):
     def delete_queue(self, name: QueueName) -> None:
         before = self.facts.tree.get(name)
         if before is not None:
-            with self._listing(before.shares), self._moving(name):
+            with self._defining(), self._listing(before.shares), self._moving(name):
                 self.facts.tree.remove(name)
             self._recount_pods((*self.waiting.of(name), *self.facts.admitted_by(name)))
 
@@ -80,6 +84,16 @@ class Books(EntryBooks):
                 self._recount_classes(
                     n for n, was in listed.items() if tree.lists(ResourceKey(n)) != was
                 )
+
+    @contextmanager
+    def _defining(self) -> Iterator[None]:
+        """Recount all claims if other definitions count from then on, which is seldom so."""
+        before = frozenset(self.facts.tree.definitions)
+        try:
+            yield
+        finally:
+            if frozenset(self.facts.tree.definitions) != before:
+                self._recount_claims([claim.uid for claim in self.facts.claims()])
 
     # The catalog: an event costs as much as uses the class or the resource.
 
@@ -135,10 +149,10 @@ class Books(EntryBooks):
 
     def put_taint_rule(self, rule: DeviceTaintRule) -> None:
         """Enter a DeviceTaintRule; it decides no charge."""
-        self.facts.catalog.put_taint_rule(rule)
+        self.facts.catalog.rules.put(rule)
 
     def delete_taint_rule(self, rule: DeviceTaintRule) -> None:
-        self.facts.catalog.remove_taint_rule(rule.name)
+        self.facts.catalog.rules.remove(rule.name)
 
     def put_instance(self, instance: InstanceView) -> bool:
         """Returns whether more changed than the holders of its slots, which decide no charge."""
@@ -166,25 +180,42 @@ class Books(EntryBooks):
         changed = instances_of(found) ^ instances_of(view)
         with self._keying(name for _, name in changed):
             self.facts.catalog.put_slice(view)
-        self._recount_devices(found, view)
-        return self._published(before)
+        return self._recount_listed(before, found, view)
 
     def delete_slice(self, name: str) -> bool:
         """Returns whether the cost of claims for all devices of a class changed."""
         before = self._asked_whole()
         found = self.facts.catalog.slice_named(name)
-        with self._keying(instance for _, instance in instances_of(found)):
+        instances = (instance for _, instance in instances_of(found))
+        with self._keying(instances):
             self.facts.catalog.remove_slice(name)
-        self._recount_devices(found)
-        return self._published(before)
+        return self._recount_listed(before, found)
+
+    def _recount_listed(self, before: dict[ClassName, int], *views: SliceView | None) -> bool:
+        """Recount after a slice changed; returns whether the cost of requests may have changed."""
+        self._recount_devices(*views)
+        is_measured = self._recount_requests(*views)
+        return self._published(before) or is_measured
 
     def _recount_devices(self, *views: SliceView | None) -> None:
         """Recount the claims that have a device which these views list differently."""
-        changed = set[tuple[DeviceId, ResourceKey]]()
-        for view in views:
-            changed ^= set(view.configurations) if view is not None else set()
-        for device in sorted({device for device, _ in changed}):
+        changed = set[tuple[DeviceId, ResourceKey] | ListedDevice]()
+        for view in filter(None, views):
+            changed ^= set(view.configurations)
+            changed ^= {*view.devices} if self.facts.tree.definitions else set()
+        for device in sorted({device for device, *_ in changed}):
             self._recount_claims([claim.uid for claim in self.facts.claims_with(device)])
+
+    def _recount_requests(self, *views: SliceView | None) -> bool:
+        """Recount claims without devices if these views list other kinds of devices."""
+        if not self.facts.tree.definitions:
+            return False
+        changed = set[tuple[DeviceFacts, str]]()
+        for view in filter(None, views):
+            changed ^= {(listed.facts, listed.look) for listed in view.devices}
+        if changed:
+            self._recount_claims([c.uid for c in self.facts.claims() if not c.is_allocated])
+        return bool(changed)
 
     def _asked_whole(self) -> dict[ClassName, int]:
         devices = self.facts.catalog.devices

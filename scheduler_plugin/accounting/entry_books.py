@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from scheduler_plugin.accounting.books_views import BooksView
 from scheduler_plugin.accounting.charges.entries import claim_entry, pod_entry
 from scheduler_plugin.accounting.charges.ledger import Ledger
+from scheduler_plugin.accounting.charges.measures import open_groups
 from scheduler_plugin.accounting.facts import Facts
 from scheduler_plugin.accounting.queues.pods_by_queue import PodsByQueue
+from scheduler_plugin.accounting.shared_counters import sharers_of
 from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.devices.open_looks import OpenLook, SelectedLook
+from scheduler_plugin.objects.devices.selections import Expressions, digest_of_look
 from scheduler_plugin.objects.names import AccountingSettings, ClaimUid, PodUid
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView
 
@@ -76,14 +80,14 @@ class EntryBooks(BooksView):
         if before is None:
             self._recount_pods(self.facts.pods_covered_by(claim))
         if before != claim:
-            self._recount_claims((claim.uid,))
+            self._recount_claims((claim.uid, *sharers_of(self.facts, before, claim)))
 
     def delete_claim(self, uid: ClaimUid) -> None:
         claim = self.facts.claim(uid)
         if claim is not None:
             self.facts.remove_claim(claim)
             self.facts.note_gone_claim(claim.key)
-            self._recount_claims((uid,))
+            self._recount_claims((uid, *sharers_of(self.facts, claim)))
             self._recount_pods(self.facts.pods_covered_by(claim))
 
     def note_gone_claim(self, namespace: str, name: str) -> None:
@@ -113,7 +117,45 @@ class EntryBooks(BooksView):
     def _recount_claim(self, uid: ClaimUid) -> bool:
         """Post the entry of a claim again; returns whether it changed."""
         claim = self.facts.claim(uid)
+        self._look_at_devices(uid, claim)
         return self.ledger.post_claim(uid, claim_entry(claim, self.facts) if claim else None)
+
+    def _look_at_devices(self, uid: ClaimUid, claim: ClaimView | None) -> None:
+        """Note what is to be evaluated before the charges of a claim are exact."""
+        catalog = self.facts.catalog
+        is_counted = claim is not None and bool(catalog.definitions)
+        self.facts.open_looks.put(uid, open_groups(claim, catalog) if claim and is_counted else ())
+
+    def put_selected(
+        self, expressions: Expressions, answers: Mapping[str, bool | None]
+    ) -> list[ClaimUid]:
+        """Enter whether expressions select devices, by look; None if they cannot be evaluated.
+
+        Returns the claims that waited for it.
+        """
+        found = {digest_of_look(look): answer for look, answer in answers.items()}
+        self.facts.catalog.selections.put(expressions, found)
+        looks = [OpenLook(expressions, look) for look in answers]
+        claims = self.facts.open_looks.claims_of(looks)
+        self._recount_claims(claims)
+        return claims
+
+    def put_too_slow(self, expressions: Expressions) -> list[ClaimUid]:
+        """Enter that expressions take too long: they count as if they selected all devices.
+
+        Returns the claims that waited for them.
+        """
+        self.facts.catalog.selections.put_too_slow(expressions)
+        claims = self.facts.open_looks.claims_awaiting(expressions)
+        self._recount_claims(claims)
+        return claims
+
+    def selected(self, expressions: Expressions, looks: Iterable[str]) -> list[SelectedLook]:
+        """The results of expressions for these looks; None where they take too long."""
+        answers = self.facts.catalog.selections.of(expressions).answers
+        return [
+            SelectedLook(expressions, look, answers.get(digest_of_look(look))) for look in looks
+        ]
 
     # Objects that decide pods' queues: an event costs as much as the pods concerned.
 

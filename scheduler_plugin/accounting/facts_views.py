@@ -14,6 +14,7 @@ from scheduler_plugin.accounting.queues.pod_queues import PodQueues
 from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.objects.claims import ClaimView, ClassName, DeviceId, GroupConsumer
 from scheduler_plugin.objects.devices.catalog import Catalog
+from scheduler_plugin.objects.devices.open_looks import OpenLooks
 from scheduler_plugin.objects.names import NO_QUEUE, AccountingSettings, ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import NamespaceView, PodGroupView, PodView, oldest
 from scheduler_plugin.objects.tables import Index
@@ -32,8 +33,8 @@ class FactsView:
         self.settings = settings
         self.may_have_node = may_have_node
         self.tree = QueueTree()
-        self.catalog = Catalog(self.tree.lists)
-        self.pod_queues = PodQueues(settings)
+        self.catalog = Catalog(self.tree.lists, self.tree.definitions)
+        self.pod_queues, self.open_looks = PodQueues(settings), OpenLooks()
         self._pods: dict[PodUid, PodView] = {}
         self._pod_uids: dict[tuple[str, str], PodUid] = {}
         self._claims: dict[ClaimUid, ClaimView] = {}

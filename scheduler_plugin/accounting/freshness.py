@@ -47,6 +47,11 @@ def _may_be_accounted(resource: str, catalog: Catalog) -> bool:
     return catalog.may_be_ours(name) or catalog.accounted_key(name) is not None
 
 
+def costs_are_known(pod: PodView, facts: FactsView) -> bool:
+    """Whether all selectors that decide what the pod's claims cost are evaluated."""
+    return not any(claim.uid in facts.open_looks for claim in facts.claims_of(pod))
+
+
 def claims_to_read(pod: PodView, facts: FactsView) -> tuple[str, ...]:
     """Names of the pod's claims that are unknown, or not yet known to be reserved for the pod."""
     return tuple(name for name in pod.claim_names if not _is_fresh(pod, name, facts))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from scheduler_plugin.accounting.overlays import Overlay
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.objects.amounts import Charges
-from scheduler_plugin.objects.held_texts import Held, HeldDevices, HeldResources
+from scheduler_plugin.objects.held_texts import Held, HeldDevices, HeldParts, HeldResources
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 
 
@@ -35,6 +35,8 @@ class Hold:
         awaits: The claims whose users must end first.
         node: The node; "" if the devices are usable from several nodes.
         awaits_pods: The pods that must end first.
+        parts: The parts of the devices that several claims divide; such a device without one is
+            held as a whole.
     """
 
     pod: PodUid
@@ -48,6 +50,7 @@ class Hold:
     awaits: tuple[ClaimUid, ...] = ()
     node: str = ""
     awaits_pods: tuple[PodUid, ...] = ()
+    parts: HeldParts = ()
 
     @property
     def is_of_any(self) -> bool:

@@ -23,6 +23,7 @@ from kube.kubectl_client import ApiReader, ForbiddenError, GoneError, JsonObject
 from kube.shapes.pods import NO_SPEC, Pod
 from kube.shapes.reading import UnreadableError, read_as
 from kube.shapes.times import timestamp
+from scheduler_plugin.asking.shapes import needs_looks
 from scheduler_plugin.asking.snapshots import Snapshot, kept
 from scheduler_plugin.asking.view_errors import NotThereError
 from scheduler_plugin.objects.names import AccountingSettings
@@ -53,12 +54,14 @@ class SnapshotReader:
 
     Attributes:
         progress: Called with the progress.
+        with_looks: Whether to keep what selectors read, though no Queue needs it yet.
     """
 
     client: ApiReader
     settings: AccountingSettings
     pod_groups: Sequence[Resource]
     progress: Progress
+    with_looks: bool = False
     _notes: list[str] = field(default_factory=list)
     _driver_nodes: set[str] = field(default_factory=set)
 
@@ -75,19 +78,27 @@ class SnapshotReader:
             if found is None and resource is QUEUES:
                 raise NoQueuesError("this cluster has no Queues: Moorage is not installed.")
             objects[resource.plural] = found or ()
+            self.with_looks = self.with_looks or needs_looks(objects[QUEUES.plural])
         for resource in BESIDE:
             objects[resource.plural] = await self._listed_if_allowed(resource) or ()
         objects["devicetaintrules"] = await self._taint_rules()
         groups = [await self._pod_groups(resource) for resource in self.pod_groups]
         objects["podgroups"] = tuple(group for found in groups for group in found or ())
-        return Snapshot(
+        snapshot = Snapshot(
             taken_at=timestamp(now),
             settings=self.settings,
             objects=objects,
             serves_groups=any(found is not None for found in groups),
             driver_nodes=tuple(sorted(self._driver_nodes)),
             notes=tuple(self._notes),
+            with_looks=self.with_looks,
         )
+        if not self.with_looks:
+            return snapshot
+        # Few clusters need it, and it imports more than all the rest.
+        from scheduler_plugin.asking.cel_processes import with_selected
+
+        return with_selected(snapshot)
 
     async def _taint_rules(self) -> tuple[JsonObject, ...]:
         """The DeviceTaintRules of the first version that is served, or that may not be read."""
@@ -138,7 +149,12 @@ class SnapshotReader:
         self.progress(resource.plural, 0)
         async for page in self.client.pages(resource.select()):
             objects = self._matter(page.items) if resource is PODS else page.items
-            found.extend(kept(resource.plural, objects, self.settings.queue_label))
+            found += kept(
+                resource.plural,
+                objects,
+                self.settings.queue_label,
+                with_looks=self.with_looks,
+            )
             self.progress(resource.plural, len(found))
         return tuple(found)
 

@@ -24,15 +24,31 @@ from scheduler_plugin.objects.queue_objects import parse_queue
 T = TypeVar("T")
 
 
-def books_of(snapshot: Snapshot) -> Books:
-    """The books of a snapshot; an object that cannot be parsed counts as absent."""
+def books_of(snapshot: Snapshot, *, is_open: bool = False) -> Books:
+    """The books of a snapshot; an object that cannot be parsed counts as absent.
+
+    Args:
+        snapshot: The snapshot.
+        is_open: Whether selectors are to be evaluated whose results the snapshot does not have.
+    """
     books = Books(snapshot.settings)
     fill(books, snapshot)
+    if not is_open:
+        close(books)
     return books
 
 
+def close(books: Books) -> None:
+    """Count every device that a selector was not evaluated for: no result is to come."""
+    while opened := books.facts.open_looks.by_expressions():
+        for expressions, looks in opened.items():
+            books.put_selected(expressions, dict.fromkeys(looks))
+
+
 def fill(books: Books, snapshot: Snapshot) -> None:
-    """Enter all objects of a snapshot into empty books."""
+    """Enter all objects of a snapshot, and the results of selectors, into empty books."""
+    for expressions, look, answer in snapshot.selected:
+        books.put_selected(expressions, {look: answer})
     settings = snapshot.settings
     books.serve_groups(served=snapshot.serves_groups)
     _feed(snapshot.of("deviceclasses"), class_view, books.put_class)

@@ -6,12 +6,13 @@ A view imports its modules when it is called, since imports are most of the time
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kube.shapes.reading import JsonObject, UnreadableError, read_as
+from scheduler_plugin.asking.shapes import needs_looks
 from scheduler_plugin.asking.shown import Key, Shown
 from scheduler_plugin.asking.snapshot_times import taken_at
 from scheduler_plugin.asking.snapshots import Snapshot, key_of
@@ -29,6 +30,7 @@ from scheduler_plugin.objects.names import QueueName
 
 if TYPE_CHECKING:
     from scheduler_plugin.accounting.books import Books
+    from scheduler_plugin.asking.simulated_changes import Changes
 
 
 def view(
@@ -92,6 +94,7 @@ CLAIM = "accounted ResourceClaim"
 
 def _queues(request: _Request) -> Shown:
     from scheduler_plugin.accounting.figures.share_figures import ShareFigures
+    from scheduler_plugin.objects.measures import amount_value
     from scheduler_plugin.viewing.queue_rows import queue_rows
 
     names, books = request.settings.names, request.books()
@@ -100,13 +103,14 @@ def _queues(request: _Request) -> Shown:
     rows = [row for row in every if not names or row.queue in names]
     figures = ShareFigures(books)
     shares = {
-        (str(name), str(key)): amount
+        (name, key): amount
         for name in {row.queue for row in rows}
         for key, amount in figures.of(name, 0.0)
     }
     plain = objects(rows)
-    for row in plain:
-        row["share"] = shares.get((row["queue"], row["device_class"]), 0)
+    for shown, row in zip(plain, rows, strict=True):
+        key = row.device_class
+        shown["share"] = amount_value(key, shares.get((row.queue, key), 0))
     is_tree = not names and request.labelled is None
     table = queue_table(rows, shares if request.wide else None, is_tree=is_tree)
     return Shown(plain, (table,), "No Queues found.")
@@ -182,10 +186,26 @@ def _simulated(request: _Request) -> Shown:
         namespace=settings.namespace,
     )
     try:
-        found = simulate(request.snapshot, changes, request.now)
+        known = _with_results(request, changes)
+        found = simulate(known, changes, request.now)
     except NoChangeError as error:
         raise CannotAnswerError(str(error)) from None
+    notes = tuple(said for said in known.notes if said not in request.snapshot.notes)
+    found = replace(found, notes=notes)
     return Shown(objects((found,))[0], simulation_text(found))
+
+
+def _with_results(request: _Request, changes: Changes) -> Snapshot:
+    """The snapshot with the results of selectors that matter once it is changed."""
+    from scheduler_plugin.asking.simulated_changes import with_queues
+    from scheduler_plugin.asking.simulations import with_changes
+
+    snapshot = request.snapshot
+    if not needs_looks(with_queues(snapshot, changes.queues).of("queues")):
+        return snapshot
+    from scheduler_plugin.asking.cel_processes import with_selected
+
+    return with_selected(snapshot, with_changes(snapshot, changes, request.now))
 
 
 def _why(request: _Request) -> Shown:

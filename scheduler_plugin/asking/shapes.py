@@ -2,12 +2,13 @@
 
 A shape names fields: a mapping names the fields of an object, a list of one shape those of each
 entry, and a set the keys of labels and annotations. ALL keeps a part unchanged. So environment,
-commands, tokens, selectors and discovery details never leave the cluster.
+commands, tokens and discovery details never leave the cluster. Attributes of devices and CEL
+selectors of requests do so only if an entry of a Queue has a selector, which needs them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
 
 from driver.api import (
@@ -21,6 +22,7 @@ from kube.shapes.reading import JsonObject
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,
     ADMITTED_CONDITION,
+    CHARGED_ANNOTATION,
     EVICT_FOREIGN_ANNOTATION,
     MAX_PODS_ANNOTATION,
     MIRROR_ANNOTATION,
@@ -46,7 +48,7 @@ _EXACT = dict.fromkeys(
     ("name", "deviceClassName", "allocationMode", "count", "adminAccess", "tolerations"), ALL
 )
 _ASKED = {**_EXACT, "capacity": {"requests": ALL}}
-_DEVICES = {"devices": {"requests": [{"name": ALL, "exactly": _ASKED, "firstAvailable": [_ASKED]}]}}
+_OWN_ATTRIBUTES = {ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE}
 _RESULT = dict.fromkeys(
     ("request", "driver", "pool", "device", "shareID", "consumedCapacity", "adminAccess"), ALL
 )
@@ -55,8 +57,28 @@ _NODES = ("nodeName", "allNodes", "nodeSelector")
 _REPORT = dict.fromkeys(("name", "handler", "since", "registered", "propertiesRead"), ALL)
 
 
-def shapes(queue_label: str) -> Mapping[str, Any]:
-    """The shape of each kind by its plural; `queue_label` is the key of the queue label."""
+_SELECTING = frozenset({"driver", "selector", "measure"})
+"""Fields of an entry that is not for a class alone."""
+
+
+def needs_looks(queues: Iterable[JsonObject]) -> bool:
+    """Whether the charges of any entry may depend on selectors: its own, a class's, a request's."""
+    entries = (e for queue in queues for e in (queue.get("spec") or {}).get("resources") or ())
+    return any(not _SELECTING.isdisjoint(entry) for entry in entries)
+
+
+def _devices(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"devices": {"requests": [{"name": ALL, "exactly": asked, "firstAvailable": [asked]}]}}
+
+
+def shapes(queue_label: str, *, with_looks: bool = False) -> Mapping[str, Any]:
+    """The shape of each kind by its plural.
+
+    Args:
+        queue_label: The key of the queue label.
+        with_looks: Whether to keep what decides which devices selectors select.
+    """
+    devices = _devices({**_ASKED, "selectors": ALL} if with_looks else _ASKED)
     identity = {"namespace": ALL, "name": ALL, "uid": ALL, "creationTimestamp": ALL}
     queue = {"labels": {queue_label}}
     return {
@@ -94,12 +116,13 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
                 **queue,
                 "resourceVersion": ALL,
                 "annotations": {
+                    CHARGED_ANNOTATION,
                     EVICT_FOREIGN_ANNOTATION,
                     OWNER_POD_ANNOTATION,
                     OWNER_LEFT_AT_ANNOTATION,
                 },
             },
-            "spec": _DEVICES,
+            "spec": devices,
             "status": {
                 "allocation": {"devices": {"results": [_RESULT]}},
                 "reservedFor": ALL,
@@ -107,7 +130,7 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
         },
         "resourceclaimtemplates": {
             "metadata": identity,
-            "spec": {"metadata": queue, "spec": _DEVICES},
+            "spec": {"metadata": queue, "spec": devices},
         },
         "deviceclasses": {
             "metadata": {
@@ -125,9 +148,9 @@ def shapes(queue_label: str) -> Mapping[str, Any]:
                     {
                         **dict.fromkeys(_NODES, ALL),
                         "name": ALL,
-                        "attributes": {ATTRIBUTE_CONFIGURATION, ATTRIBUTE_INSTANCE},
-                        "capacity": ALL,
-                        "taints": ALL,
+                        "attributes": ALL if with_looks else _OWN_ATTRIBUTES,
+                        **dict.fromkeys(("capacity", "consumesCounters", "taints"), ALL),
+                        "allowMultipleAllocations": ALL,
                     }
                 ],
             },

@@ -12,8 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from scheduler_plugin.accounting.queues.name_conflicts import name_conflicts
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.asking.simulated_changes import Changes, pod_names, with_pods, with_queues
+from scheduler_plugin.asking.simulated_changes import (
+    Changes,
+    NoChangeError,
+    pod_names,
+    with_pods,
+    with_queues,
+)
 from scheduler_plugin.asking.simulated_losses import LostDevice, without_devices
 from scheduler_plugin.asking.snapshots import Snapshot
 from scheduler_plugin.asking.worlds import world_of
@@ -24,6 +31,7 @@ from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.targets import Targets
 from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
+from scheduler_plugin.viewing.measured_rows import figure_text
 from scheduler_plugin.viewing.queue_rows import QueueRow, queue_rows
 from scheduler_plugin.viewing.why import ADMITTED, NEEDS_NOTHING, decision, without_refusal
 from scheduler_plugin.waiting.admissions import WaitReason
@@ -31,10 +39,10 @@ from scheduler_plugin.waiting.admissions import WaitReason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charged:
-    """The amount of one class that one queue would be charged in addition for a pod."""
+    """What one queue would be charged in addition for a pod; see `measured_rows`."""
 
     queue: QueueName
-    device_class: str
+    device_class: ResourceKey
     added: int
     what: str
 
@@ -81,12 +89,28 @@ class QueueChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """All that would change."""
+    """All that would change.
+
+    Attributes:
+        notes: What is not known, as sentences.
+    """
 
     pods: tuple[SimulatedPod, ...] = ()
     waiting: tuple[WaitingChange, ...] = ()
     queues: tuple[QueueChange, ...] = ()
     devices: tuple[LostDevice, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def with_changes(snapshot: Snapshot, changes: Changes, now: datetime) -> Snapshot:
+    """The snapshot with the changes.
+
+    Raises:
+        NoChangeError: If the changes are not valid.
+    """
+    queued = with_queues(snapshot, changes.queues)
+    fewer, _ = without_devices(queued, world_of(snapshot), changes.without_devices)
+    return with_pods(fewer, changes, now)
 
 
 def simulate(snapshot: Snapshot, changes: Changes, now: datetime) -> Simulation:
@@ -97,6 +121,7 @@ def simulate(snapshot: Snapshot, changes: Changes, now: datetime) -> Simulation:
     """
     before = world_of(snapshot)
     queued = with_queues(snapshot, changes.queues)
+    _check_names(before, queued)
     fewer, lost = without_devices(queued, before, changes.without_devices)
     requested = with_pods(fewer, changes, now)
     after, names = world_of(requested), pod_names(changes)
@@ -127,12 +152,19 @@ def _simulated(pod: PodView, world: World, free: FreeDevices, now: datetime) -> 
         return SimulatedPod(pod=name, reason=WaitReason.NO_DEVICE_FREE, sentence=sentence)
     charged: list[Charged] = []
     for other, admitted in found.admitted:
-        charged.extend(_charged(other, admitted))
+        charged.extend(_charged(other, admitted, world))
         assume(other, admitted, world, now)
     sentence = "All queue rules pass; kube-scheduler chooses a node."
     if len(found.admitted) > 1:
         sentence = f"{len(found.admitted)} pods of its group are admitted together. {sentence}"
     return SimulatedPod(pod=name, reason=ADMITTED, sentence=sentence, charged=tuple(charged))
+
+
+def _check_names(before: World, queued: Snapshot) -> None:
+    """Raise NoChangeError if a name would count two things that it does not count now."""
+    were = set(name_conflicts(before.facts.tree))
+    if new := [said for said in name_conflicts(world_of(queued).facts.tree) if said not in were]:
+        raise NoChangeError(" ".join(new))
 
 
 def _refused(pod: PodView, found: Refused, world: World, now: datetime) -> SimulatedPod:
@@ -145,12 +177,11 @@ def _refused(pod: PodView, found: Refused, world: World, now: datetime) -> Simul
     )
 
 
-def _charged(pod: PodView, admitted: Admitted) -> Iterator[Charged]:
-    for use in admitted.claims:
-        for key, amount in use.adds:
-            yield Charged(queue=use.owner, device_class=key, added=amount, what=str(use.claim))
-    for key, amount in admitted.requests:
-        yield Charged(queue=admitted.queue, device_class=key, added=amount, what=str(pod))
+def _charged(pod: PodView, admitted: Admitted, world: World) -> Iterator[Charged]:
+    additions = [(use.owner, use.adds, str(use.claim)) for use in admitted.claims]
+    for queue, adds, what in (*additions, (admitted.queue, admitted.requests, str(pod))):
+        for key in world.facts.tree.shown_keys(queue, [key for key, _ in adds]):
+            yield Charged(queue=queue, device_class=key, added=adds[key], what=what)
 
 
 def _named(pod: PodView) -> str:
@@ -195,12 +226,12 @@ def _queue_changes(before: World, after: World) -> Iterator[QueueChange]:
 
 
 def _counting(world: World, row: QueueRow) -> QueueRow:
-    more = world.assumptions.usage.amount(row.queue, ResourceKey(row.device_class))
+    more = world.assumptions.usage.amount(row.queue, row.device_class)
     return replace(row, usage=row.usage + more) if row.device_class else row
 
 
 def _over(row: QueueRow | None) -> str:
     if row is None or row.queue == NO_QUEUE or row.limit is None or row.usage <= row.limit:
         return ""
-    more = row.usage - row.limit
+    more = figure_text(row.device_class, row.usage - row.limit)
     return f"Usage is {more} above the limit: running pods stay, and no pod is added."

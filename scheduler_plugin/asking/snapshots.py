@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from kube.shapes.reading import JsonObject
-from scheduler_plugin.asking.shapes import pruned, shapes, without_messages
+from scheduler_plugin.asking.shapes import needs_looks, pruned, shapes, without_messages
+from scheduler_plugin.objects.devices.open_looks import SelectedLook
 from scheduler_plugin.objects.names import AccountingSettings
 
 KIND = "MoorageSnapshot"
@@ -37,6 +38,8 @@ class Snapshot:
         serves_groups: Whether the cluster serves a kind of PodGroups, or may serve one.
         driver_nodes: The nodes on which pods of the driver run.
         notes: What could not be read, as sentences.
+        selected: The results of selectors, if the charges of any Queue depend on them.
+        with_looks: Whether it has what selectors read of devices and requests.
     """
 
     taken_at: str
@@ -45,21 +48,26 @@ class Snapshot:
     serves_groups: bool = False
     driver_nodes: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=(), compare=False)
+    selected: tuple[SelectedLook, ...] = ()
+    with_looks: bool = field(default=False, compare=False)
 
     def of(self, kind: str) -> tuple[JsonObject, ...]:
         """The objects of a kind."""
         return self.objects.get(kind, ())
 
 
-def kept(kind: str, objects: Iterable[JsonObject], queue_label: str) -> Iterator[JsonObject]:
-    """The parts of objects of one kind that a snapshot keeps."""
-    shape = shapes(queue_label)[kind]
+def kept(
+    kind: str, objects: Iterable[JsonObject], queue_label: str, *, with_looks: bool = False
+) -> Iterator[JsonObject]:
+    """The parts of objects of one kind that a snapshot keeps; see `shapes`."""
+    shape = shapes(queue_label, with_looks=with_looks)[kind]
     return (pruned(obj, shape) for obj in objects)
 
 
 def changed(snapshot: Snapshot, kind: str, *objects: JsonObject) -> Snapshot:
     """The snapshot with these objects in place of the objects of their names."""
-    shown = tuple(kept(kind, objects, snapshot.settings.queue_label))
+    looks = needs_looks(snapshot.of("queues"))
+    shown = tuple(kept(kind, objects, snapshot.settings.queue_label, with_looks=looks))
     names = {key_of(obj) for obj in shown}
     others = (obj for obj in snapshot.of(kind) if key_of(obj) not in names)
     return with_objects(snapshot, kind, (*others, *shown))
@@ -91,6 +99,7 @@ def document(snapshot: Snapshot, version: str) -> JsonObject:
         "servesGroups": snapshot.serves_groups,
         "driverNodes": list(snapshot.driver_nodes),
         "notes": list(snapshot.notes),
+        "selected": [list(each) for each in snapshot.selected],
         "objects": objects,
     }
 
@@ -117,16 +126,27 @@ def read_document(found: object) -> Snapshot:
 
 def _read(found: Mapping[str, Any]) -> Snapshot:
     settings = msgspec.convert(found["settings"], AccountingSettings)
+    looks = needs_looks(found["objects"].get("queues", ()))
     snapshot = Snapshot(
         taken_at=str(found["takenAt"]),
         settings=settings,
         objects={
-            kind: tuple(kept(kind, found["objects"].get(kind, ()), settings.queue_label))
+            kind: tuple(
+                kept(
+                    kind,
+                    found["objects"].get(kind, ()),
+                    settings.queue_label,
+                    with_looks=looks,
+                )
+            )
             for kind in shapes(settings.queue_label)
         },
         serves_groups=bool(found["servesGroups"]),
         driver_nodes=tuple(map(str, found["driverNodes"])),
         notes=tuple(map(str, found["notes"])),
+        # Earlier snapshots do not have it.
+        selected=msgspec.convert(found.get("selected", ()), tuple[SelectedLook, ...]),
+        with_looks=looks,
     )
     for obj in (obj for objects in snapshot.objects.values() for obj in objects):
         key_of(obj)

@@ -23,9 +23,12 @@ from scheduler_plugin.asking.columns import (
     styled,
     table,
 )
+from scheduler_plugin.viewing.measured_rows import figure_text, value_fields
 
 if TYPE_CHECKING:  # Each command imports what it shows, and nothing that another one shows.
     from scheduler_plugin.asking.simulations import QueueChange, Simulation
+    from scheduler_plugin.objects.amounts import ResourceKey
+    from scheduler_plugin.objects.names import QueueName
     from scheduler_plugin.viewing.device_rows import DeviceRow, DeviceUser
     from scheduler_plugin.viewing.handler_rows import HandlerRow
     from scheduler_plugin.viewing.queue_rows import ChargeRow, QueueRow
@@ -42,28 +45,31 @@ SINCE = "since "
 
 def objects(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """The rows as objects for JSON and YAML."""
-    return [asdict(row) for row in rows]
+    return [asdict(row, dict_factory=value_fields) for row in rows]
 
 
 def queue_table(
     rows: Sequence[QueueRow],
-    shares: Mapping[tuple[str, str], int] | None = None,
+    shares: Mapping[tuple[QueueName, ResourceKey], int] | None = None,
     *,
     is_tree: bool = True,
 ) -> Table:
     """The tree of queues; a bar shows usage of each class against the limit, else the quota.
 
-    `shares` are fair shares by queue and class; with them the table has a column SHARE.
+    `shares` are fair shares by queue and entry; with them the table has a column SHARE.
     """
     heads = ("QUEUE", "CLASS", "USAGE", "UTILIZATION", "QUOTA", "LIMIT", "WAITING")
-    more = ("NON-PREEMPTIBLE",) if shares is None else ("NON-PREEMPTIBLE", "SHARE")
+    last = ("NON-PREEMPTIBLE",) if shares is None else ("NON-PREEMPTIBLE", "SHARE")
     lines: list[tuple[Cell, ...]] = []
     for row in rows:
         name = f"{'  ' * row.depth if is_tree else ''}{row.queue}"
-        cells = (name, row.device_class, row.usage, _bar(row), row.quota, row.limit)
-        share = () if shares is None else (shares.get((row.queue, row.device_class), 0),)
-        lines.append((*cells, row.requested - row.usage, row.non_preemptible, *share))
-    return table((*heads, *more), lines)
+        key = row.device_class
+        usage, quota, limit = (figure_text(key, n) for n in (row.usage, row.quota, row.limit))
+        waiting, kept = row.requested - row.usage, row.non_preemptible
+        more = (waiting, kept, *(() if shares is None else (shares.get((row.queue, key), 0),)))
+        cells = (name, str(key), usage, _bar(row), quota, limit)
+        lines.append((*cells, *(figure_text(key, amount) for amount in more)))
+    return table((*heads, *last), lines)
 
 
 def _bar(row: QueueRow) -> Styled:
@@ -107,13 +113,19 @@ def device_table(rows: Sequence[DeviceRow], now: datetime, *, wide: bool = False
             row.path,
             _several(row.nodes, wide=wide),
             _state(row, now),
-            f"{row.used}/{row.slots}",
+            _slots(row),
             _several([_user(user) for user in row.users], wide=wide),
         )
         pods = dict.fromkeys(pod for user in row.users for pod in user.pods)
         more = (row.driver, row.pool, row.instance, ", ".join(pods)) if wide else ()
         lines.append((*cells, *more))
     return table((*heads, "DRIVER", "POOL", "INSTANCE", "PODS") if wide else heads, lines)
+
+
+def _slots(row: DeviceRow) -> str:
+    """The slots in use; or, of a device that claims divide, its capacities."""
+    divided = [f"{found.name} {found.used}/{found.has}" for found in row.capacities]
+    return ", ".join(divided) or f"{row.used}/{row.slots}"
 
 
 def _state(row: DeviceRow, now: datetime) -> str:
@@ -198,7 +210,9 @@ def simulation_text(found: Simulation) -> list[Part]:
     for pod in found.pods:
         said += [styled(f"{pod.pod}: {pod.reason}", BOLD), pod.sentence]
         said += [
-            f"  charged to {c.queue}: {c.added} {c.device_class}, for {c.what}" for c in pod.charged
+            f"  charged to {c.queue}: {figure_text(c.device_class, c.added)} {c.device_class},"
+            f" for {c.what}"
+            for c in pod.charged
         ]
         said += [f"  evicted: {name}" for name in pod.evicted]
     for lost in found.devices:
@@ -210,7 +224,7 @@ def simulation_text(found: Simulation) -> list[Part]:
         )
         said.append(table(("WAITING POD", "NOW", "THEN", "BECAUSE", "EVICTED"), lines))
     said += [_queue_changes(found.queues)] if found.queues else []
-    return said or ["Nothing would change."]
+    return [*(said or ["Nothing would change."]), *found.notes]
 
 
 def _queue_changes(changes: Sequence[QueueChange]) -> Table:
@@ -219,21 +233,23 @@ def _queue_changes(changes: Sequence[QueueChange]) -> Table:
         row = change.after or change.before
         assert row is not None, "one of the rows exists"
         figures = (_arrow(change, name) for name in ("usage", "quota", "limit"))
-        lines.append((row.queue, row.device_class, *figures, change.problem))
+        lines.append((row.queue, str(row.device_class), *figures, change.problem))
     return table(("QUEUE", "CLASS", "USAGE", "QUOTA", "LIMIT", "PROBLEM"), lines)
 
 
 def _arrow(change: QueueChange, figure: str) -> str:
     rows = (change.before, change.after)
-    was, now = (NOTHING if row is None else _figure(getattr(row, figure)) for row in rows)
+    was, now = (
+        NOTHING if row is None else figure_text(row.device_class, getattr(row, figure))
+        for row in rows
+    )
     return was if was == now else f"{was} -> {now}"
 
 
-def _figure(value: int | None) -> str:
-    """The text of a figure; None is unlimited."""
-    return "none" if value is None else str(value)
-
-
 def _figures(figures: Sequence[Figure]) -> Table:
-    lines = ((f.queue, f.device_class, f.usage, f.added, f.quota, f.limit) for f in figures)
+    lines: list[tuple[Cell, ...]] = []
+    for f in figures:
+        amounts = (f.usage, f.added, f.quota, f.limit)
+        key = f.device_class
+        lines.append((f.queue, str(key), *(figure_text(key, amount) for amount in amounts)))
     return table(("QUEUE", "CLASS", "USAGE", "ADDED", "QUOTA", "LIMIT"), lines)

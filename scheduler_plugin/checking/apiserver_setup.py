@@ -27,6 +27,8 @@ from kube.resources import ObjectPath, Resource, Selection
 from kube.shapes.claims import WORKLOAD_GROUP
 from kube.wall_clock import wall_clock
 from scheduler_plugin.checking.apiserver_rivals import read_rivals
+from scheduler_plugin.checking.entries import selectors_of
+from scheduler_plugin.checking.selector_processes import invalid_selectors
 from scheduler_plugin.checking.setups import Objects, Permission, Setup, Unread
 from scheduler_plugin.checking.workloads import PART_OF, PERMISSIONS
 from scheduler_plugin.extender.scheduler_configuration import scheduler_configuration
@@ -73,6 +75,7 @@ async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
     )
     found = dict(zip(selections, listed, strict=True))
     rivals = await read_rivals(client, settings, found["pods"])
+    selectors = await invalid_selectors(selectors_of(found["queues"]))
     return Setup(
         namespace=settings.namespace,
         git_version=server.git_version,
@@ -90,6 +93,7 @@ async def read_setup(client: ApiClient, settings: CheckSettings) -> Setup:
         expected=scheduler_configuration(settings.expected),
         account=settings.account,
         denied=denied,
+        invalid_selectors=selectors,
         **found,
     )
 

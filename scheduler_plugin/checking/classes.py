@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from driver.api import DRIVER_NAME
-from kube.shapes.reading import JsonObject, read_as
-from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, name_of, named, unread
+from kube.shapes.reading import JsonObject
+from scheduler_plugin.checking.entries import readable_queues
+from scheduler_plugin.checking.setups import Finding, Level, Setup, Unread, named, unread
 from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.catalog import Catalog
 from scheduler_plugin.objects.devices.devices import ClassView, class_view, slice_view
-from scheduler_plugin.objects.devices.driver_guards import unguarded
-from scheduler_plugin.objects.names import QUEUE_LABEL
-from scheduler_plugin.shapes import NO_QUEUE_SPEC, QueueFields
+from scheduler_plugin.objects.devices.driver_guards import unguarded, unguarded_driver
+from scheduler_plugin.objects.names import QUEUE_LABEL, Queue
 
 PART = "classes"
 _WORD = re.compile(r"""['"]([^'"]+)['"]""")
@@ -55,14 +55,24 @@ def judge_drivers(setup: Setup) -> Iterator[Finding]:
     if isinstance(found, Unread) or not guarded:
         return
     sentences = {
-        unguarded(each.view, (driver for driver, _ in each.held), guarded): each for each in found
+        unguarded(each.view, (driver for driver, _ in each.held), guarded): each.queue
+        for each in found
     }
-    for said, each in sentences.items():
+    sentences |= {said: queue for queue, said in _by_driver(setup, guarded)}
+    for said, queue in sentences.items():
         if said:
-            yield Finding(Level.WARNING, "drivers", f"Queue {each.queue}: {said}", _GUARD)
-    if found and not any(sentences):
+            yield Finding(Level.WARNING, "drivers", f"Queue {queue}: {said}", _GUARD)
+    if sentences and not any(sentences):
         said = f"Other schedulers cannot allocate devices of {', '.join(guarded)}."
         yield Finding(Level.OK, "drivers", said)
+
+
+def _by_driver(setup: Setup, guarded: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The queue of each entry by driver, and why its driver is not guarded; "" if it is."""
+    for queue in readable_queues(setup.queues):
+        for key, share in queue.shares.items():
+            if share.definition is not None and share.definition.driver:
+                yield queue.name, unguarded_driver(str(key), share.definition.driver, guarded)
 
 
 _GUARD = (
@@ -85,28 +95,28 @@ def listed_classes(setup: Setup) -> list[Listed] | Unread:
     """The existing DeviceClasses that Queues list, with the devices of their claims."""
     kinds = (setup.queues, setup.classes, setup.slices, setup.claims)
     match kinds:
-        case (tuple(queues), tuple(classes), tuple(slices), tuple(claims)):
+        case (tuple(), tuple(classes), tuple(slices), tuple(claims)):
             catalog = Catalog(lambda _: True)
             for body in classes:
                 catalog.put_class(class_view(body))
             for body in slices:
                 catalog.put_slice(slice_view(body))
-            return list(_listed(queues, catalog, _held(claims, catalog)))
+            return list(_listed(readable_queues(setup.queues), catalog, _held(claims, catalog)))
         case _:
             return next(kind for kind in kinds if isinstance(kind, Unread))
 
 
 def _listed(
-    queues: Sequence[JsonObject],
+    queues: Iterable[Queue],
     catalog: Catalog,
     held: Mapping[ClassName, set[tuple[str, str]]],
 ) -> Iterator[Listed]:
-    for body in queues:
-        for entry in (read_as(QueueFields, body).spec or NO_QUEUE_SPEC).resources or ():
-            name = ClassName(entry.device_class)
+    for queue in queues:
+        for key in queue.shares:
+            name = ClassName(queue.class_of(key))
             view = catalog.class_named(name)
             if view is not None and view.accounted is not False:
-                yield Listed(name_of(body), view, frozenset(held.get(name, ())))
+                yield Listed(queue.name, view, frozenset(held.get(name, ())))
 
 
 def _held(

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from scheduler_plugin.checking.classes import judge_classes, judge_drivers
 from scheduler_plugin.checking.definitions import judge_definitions
+from scheduler_plugin.checking.entries import judge_entries
 from scheduler_plugin.checking.guards import judge_policies, judge_webhook
 from scheduler_plugin.checking.rivals import judge_rivals
 from scheduler_plugin.checking.schedulers import (
@@ -38,6 +39,7 @@ RULES = (
     judge_configuration,
     judge_clocks,
     judge_queues,
+    judge_entries,
     judge_classes,
     judge_drivers,
 )

@@ -105,6 +105,7 @@ class Setup:
         endpoints: EndpointSlices of the webhook's Service.
         pods: The release's pods, in all its namespaces.
         daemon_sets: The release's DaemonSets, in all its namespaces.
+        invalid_selectors: The selectors of Queues' entries that are no valid CEL.
         classes: DeviceClasses; `slices` and `claims` are the other kinds of DRA.
     """
 
@@ -136,6 +137,7 @@ class Setup:
     denied: tuple[Permission, ...] | Unread = field(default=())
     decided_pods: tuple[DecidedPod, ...] | Unread = ()
     serves_composite_groups: bool = False
+    invalid_selectors: frozenset[str] | Unread = frozenset()
 
 
 def unread(part: str, found: Unread) -> Finding:

@@ -1,5 +1,6 @@
 """The door into scheduler_plugin/cleanup: what other components may use of it."""
 
+from scheduler_plugin.cleanup.charge_notes import ChargeNote
 from scheduler_plugin.cleanup.charged_queues import (
     ChargedQueues,
     FinalizerWrite,

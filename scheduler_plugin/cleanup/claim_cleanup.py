@@ -4,6 +4,7 @@
     2 an orphan is attributed                                `stale_claims`
     3 finished consumers, unused allocations are cleared     `stale_claims`
     4 owner exit                                             `owner_exits`
+    5 the note of what devices cost is written               `charge_notes`
 
 One step is returned at a time, since each changes the input of the next. If a step is not due yet,
 the time to look again is returned. Otherwise only changes of the claim, its pods, decisions in
@@ -16,6 +17,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cleanup.charge_notes import ChargeNote, changed_note
 from scheduler_plugin.cleanup.owner_exits import (
     EvictForeign,
     OwnerExitTime,
@@ -34,7 +36,9 @@ from scheduler_plugin.cleanup.stale_claims import (
 )
 from scheduler_plugin.objects.names import ClaimUid
 
-Step: TypeAlias = EndedOwner | Attribution | ClaimCleared | OwnerExitTime | EvictForeign
+Step: TypeAlias = (
+    EndedOwner | Attribution | ClaimCleared | ChargeNote | OwnerExitTime | EvictForeign
+)
 
 
 class ClaimCleanup:
@@ -58,7 +62,11 @@ class ClaimCleanup:
             return step
         if isinstance(stale, ClaimCleared):
             return stale
-        return _earlier(owner_exit(uid, self.world, now), stale)
+        left = owner_exit(uid, self.world, now)
+        if left is None or isinstance(left, RequeueAt):
+            # The note comes last: where it cannot be written, nothing else waits for it.
+            return changed_note(uid, self.world) or _earlier(left, stale)
+        return left
 
     def is_stale(self, cleared: ClaimCleared, now: datetime) -> bool:
         """Whether all that is to be cleared is still stale."""
@@ -75,9 +83,7 @@ class ClaimCleanup:
         return may_continue(eviction, self.world)
 
 
-def _earlier(
-    step: OwnerExitTime | EvictForeign | RequeueAt | None, at: datetime | None
-) -> OwnerExitTime | EvictForeign | RequeueAt | None:
-    if at is None or (step is not None and not isinstance(step, RequeueAt)):
-        return step
-    return RequeueAt(min(at, step.at) if step is not None else at)
+def _earlier(requeue: RequeueAt | None, at: datetime | None) -> RequeueAt | None:
+    if at is None:
+        return requeue
+    return RequeueAt(min(at, requeue.at) if requeue is not None else at)

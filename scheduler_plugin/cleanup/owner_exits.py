@@ -22,7 +22,7 @@ from itertools import chain
 from typing import Self, TypeAlias
 
 from kube.shapes.times import read_time, timestamp
-from scheduler_plugin.accounting.queues.queues import EffectiveSharing
+from scheduler_plugin.accounting.queues.effective_sharing import EffectiveSharing
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.gangs import active_members
 from scheduler_plugin.objects.claims import ClaimView

@@ -24,6 +24,7 @@ from kube.resources import Resource
 from kube.stores.api import WatchSettings
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.accounting.world_changes import WorldChange
+from scheduler_plugin.cluster.cel_processes import LookEvaluator
 from scheduler_plugin.cluster.kinds import Kinds
 from scheduler_plugin.cluster.tables import Tables
 from scheduler_plugin.cluster.waiters import Waiters
@@ -32,6 +33,7 @@ from scheduler_plugin.objects.names import AccountingSettings
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.projections import is_relevant
+from scheduler_plugin.reclaiming.placement.answers import Answers
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 
 logger = logging.getLogger(__name__)
@@ -57,19 +59,27 @@ class ClusterWorld:
         """Without `follows_nodes` a user without the right to list nodes may run it."""
         self.settings = settings
         self.world = World(settings)
-        self.inventory = Inventory()
+        self.inventory = Inventory(answers=Answers(self.world.facts.catalog.selections))
         self._client = client
         nodes = self.inventory.nodes if follows_nodes else None
         tables = Tables(self.world, nodes, self.inventory.devices)
         self.kinds = Kinds(client, watch or WatchSettings(), tables, self._changed, pod_groups)
         self._unknown = list(self.kinds)
         self._listeners: tuple[Listener, ...] = ()
+        self._evaluator = LookEvaluator(self.world, self._changed)
         self.waiters = Waiters()
         self._began_at = 0.0
         self._fed = asyncio.Event()
 
     def why_not_ready(self) -> str:
-        """Why verdicts cannot be made yet, as a sentence; "" if they can."""
+        """Why verdicts cannot be made, as a sentence; "" if they can.
+
+        A Queue with an entry that is not understood has a ceiling that no verdict would respect.
+        """
+        return self.why_not_known() or self.world.facts.tree.why_misread()
+
+    def why_not_known(self) -> str:
+        """Why the objects are not known yet, as a sentence; "" if they are."""
         # Every call of kube-scheduler comes here; a kind that is known stays known.
         self._unknown = [kind for kind in self._unknown if not kind.store.synced.is_set()]
         for kind in self._unknown:
@@ -167,12 +177,14 @@ class ClusterWorld:
         """Follow the API server until cancelled; failures are logged and retried forever."""
         self._began_at = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._evaluator.run())
             for kind in self.kinds:
                 tasks.create_task(kind.run())
             for kind in self.kinds:
                 await kind.settled.wait()
                 kind.feed()
             self._fed.set()
+            self._evaluator.look()
             claims, pods = len(self.kinds.claims.store), len(self.kinds.pods.store)
             nodes = sum(1 for _ in self.inventory.nodes)
             logger.info("in sync claims=%d pods=%d nodes=%d", claims, pods, nodes)
@@ -204,6 +216,7 @@ class ClusterWorld:
         return all(answers)
 
     def _changed(self, change: WorldChange) -> None:
+        self._evaluator.look()
         for listener in self._listeners:
             try:
                 listener(change)

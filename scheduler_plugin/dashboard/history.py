@@ -1,14 +1,18 @@
 """Usage and requests of queues in the last hours: a bounded number of rings of samples.
 
-A sample of a queue and a class is two numbers of four bytes. A figure that was always zero has no
-ring. So the memory is at most MOST_SERIES * KEPT * 8 bytes, 12 MB, and little if few queues are in
-use. An unknown value in a ring is a gap, not a zero.
+A sample of a queue and a class is two numbers of four bytes, and of eight bytes for an entry by
+measure. A figure that was always zero has no ring. So the memory is at most MOST_SERIES * KEPT * 16
+bytes, 23 MB, and little if few queues are in use. An unknown value in a ring is a gap, not a zero.
 """
 
 from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
+from typing import Literal
+
+from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.measures import amount_number, is_measured
 
 STEP_SECONDS = 20.0
 KEPT = 720
@@ -16,15 +20,16 @@ KEPT = 720
 
 MOST_SERIES = 2_000
 GAP = -1
-_LARGEST = 2**31 - 1
+_LARGEST = {"i": 2**31 - 1, "q": 2**63 - 1}
+"""The largest number by the type of an array's numbers."""
 
 Key = tuple[str, str]
-"""Queue and class."""
+"""Queue, and the key of an entry or class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Figures of one queue and class.
+    """Figures of one queue and entry: devices, or units of a measure.
 
     Attributes:
         times: Seconds since 1970, the oldest first.
@@ -33,24 +38,26 @@ class Past:
     """
 
     times: tuple[float, ...] = ()
-    usage: tuple[int | None, ...] = ()
-    requested: tuple[int | None, ...] = ()
+    usage: tuple[float | None, ...] = ()
+    requested: tuple[float | None, ...] = ()
 
 
 class _Ring:
     __slots__ = ("last", "requested", "usage")
 
-    def __init__(self, length: int, number: int) -> None:
-        self.usage = array("i", [GAP]) * length
-        self.requested = array("i", [GAP]) * length
+    def __init__(self, length: int, number: int, key: ResourceKey) -> None:
+        kind: Literal["i", "q"] = "q" if is_measured(key) else "i"
+        self.usage = array(kind, [GAP]) * length
+        self.requested = array(kind, [GAP]) * length
         self.last = number - 1
 
     def put(self, number: int, usage: int, requested: int) -> None:
         length = len(self.usage)
         for missed in range(max(self.last + 1, number - length + 1), number):
             self.usage[missed % length] = self.requested[missed % length] = GAP
-        self.usage[number % length] = min(usage, _LARGEST)
-        self.requested[number % length] = min(requested, _LARGEST)
+        largest = _LARGEST[self.usage.typecode]
+        self.usage[number % length] = min(usage, largest)
+        self.requested[number % length] = min(requested, largest)
         self.last = number
 
 
@@ -81,7 +88,7 @@ class History:
         if ring is None:
             if not (usage or requested) or len(self._rings) >= self._most:
                 return
-            ring = self._rings[key] = _Ring(self._kept, self._number)
+            ring = self._rings[key] = _Ring(self._kept, self._number, ResourceKey(key[1]))
         ring.put(self._number, usage, requested)
 
     def of(self, key: Key) -> Past:
@@ -93,10 +100,10 @@ class History:
         numbers = [n % self._kept for n in range(first, ring.last + 1)]
         return Past(
             times=tuple(self._times[n] for n in numbers),
-            usage=tuple(_known(ring.usage[n]) for n in numbers),
-            requested=tuple(_known(ring.requested[n]) for n in numbers),
+            usage=tuple(_known(key, ring.usage[n]) for n in numbers),
+            requested=tuple(_known(key, ring.requested[n]) for n in numbers),
         )
 
 
-def _known(figure: int) -> int | None:
-    return None if figure == GAP else figure
+def _known(key: Key, figure: int) -> float | None:
+    return None if figure == GAP else amount_number(ResourceKey(key[1]), figure)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import msgspec
 from fastapi import HTTPException
 
 from kube.kinds import CLAIMS, PODS, QUEUES
+from kube.shapes.quantities import unit_of
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.dashboard.apiserver_reviews import Reviews, Viewer
 from scheduler_plugin.dashboard.cluster_snapshots import Snapshots
@@ -22,7 +23,10 @@ from scheduler_plugin.dashboard.parts import (
     access_beside,
 )
 from scheduler_plugin.dashboard.snapshots import RowQuery, Snapshot
+from scheduler_plugin.objects.measures import is_measured
 from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.viewing.measured_rows import number_fields
+from scheduler_plugin.viewing.queue_rows import QueueRow, key_named
 from scheduler_plugin.viewing.sharing_rows import claim_row, sharers
 from scheduler_plugin.viewing.why import Viewer as Viewing
 from scheduler_plugin.viewing.why import Why, why
@@ -125,8 +129,9 @@ class Views:
             known, problem = PodAnswer(place=""), str(error)
         # The leader may know of a binding or an eviction that no object has yet.
         differs = known.reason not in ("", found.reason)
+        figures = [number_fields(figure) for figure in found.figures]
         return {
-            "why": found,
+            "why": {**asdict(found), "figures": figures},
             "place": known.place,
             "held": known.held,
             "leader": known.message if differs else "",
@@ -148,18 +153,28 @@ class Views:
         return found
 
     async def past(self, user: Viewer, queue: str, device_class: str) -> dict[str, Any]:
-        """The samples of a queue, with its current quota and limit."""
+        """The samples of a queue, with its current quota and limit.
+
+        The page draws them in `unit`, which stands for `size` devices or units of the measure.
+        """
         await self._must(user, Access(QUEUES))
         self._needs_world()
         tree = self.world.facts.tree
         found = tree.get(QueueName(queue))
         if found is None:
             raise HTTPException(404, f"There is no Queue {queue}.")
-        share = {str(key): value for key, value in found.shares.items()}.get(device_class)
+        key = key_named(self.world, found.name, device_class)
+        row = QueueRow(queue=found.name, depth=0, device_class=key)
+        if (share := found.shares.get(key)) is not None:
+            row = replace(row, quota=share.quota.most, limit=share.limit.most)
+        numbers, usage = number_fields(row), self.world.ledger.usage.amount(found.name, key)
+        unit, size = unit_of(row.limit or row.quota or usage) if is_measured(key) else ("", 1)
         return {
-            "past": self.snapshots.history.of((queue, device_class)),
-            "quota": share.quota.most if share else 0,
-            "limit": share.limit.most if share else None,
+            "past": self.snapshots.history.of((queue, key)),
+            "quota": numbers["quota"],
+            "limit": numbers["limit"],
+            "unit": unit,
+            "size": size,
         }
 
     async def _must(self, user: Viewer, wanted: Access) -> None:

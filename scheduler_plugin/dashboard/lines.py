@@ -14,11 +14,12 @@ import msgspec
 
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.dashboard.snapshots import Line
-from scheduler_plugin.objects.amounts import Charges, ResourceKey
+from scheduler_plugin.objects.amounts import Charges
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
 from scheduler_plugin.viewing.free_devices import FreeDevices, free_devices
 from scheduler_plugin.viewing.instance_rows import InstanceRow, instance_rows
+from scheduler_plugin.viewing.measured_rows import number_fields
 from scheduler_plugin.viewing.pod_rows import pod_row
 from scheduler_plugin.viewing.queue_rows import queue_rows
 from scheduler_plugin.viewing.sharing_rows import claim_row, sharer_counts
@@ -34,15 +35,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 def queue_lines(world: WorldView, shares: Callable[[QueueName], Charges]) -> Lines:
-    """The tree, a line for each class of each queue; a filter matches queues above it, too."""
+    """The tree, a line for each entry of each queue; a filter matches queues above it, too."""
     shown = QueueName("")
     for row in queue_rows(world):
-        share = shares(row.queue)[ResourceKey(row.device_class)]
+        share = shares(row.queue)[row.device_class]
         path = " ".join(world.facts.tree.path(row.queue))
-        beside = {"share": share, "is_first": row.queue != shown}
-        body = _encode(row)[:-1] + b"," + _encode(beside)[1:]
+        body = {**number_fields(row, share=share), "is_first": row.queue != shown}
         shown = row.queue
-        yield Line(body, f"{path} {row.device_class}".lower())
+        yield Line(_encode(body), f"{path} {row.device_class}".lower())
 
 
 def claim_lines(world: WorldView) -> Lines:

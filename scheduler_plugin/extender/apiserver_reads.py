@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from scheduler_plugin.accounting.freshness import (
     awaits_claims,
     claims_to_read,
+    costs_are_known,
     owned_claims,
     owned_group_claims,
 )
@@ -121,6 +122,13 @@ class FreshReads:
         facts = self._cluster.world.facts
         # Changes of namespaces and PodGroups have no UID, so every change is looked at.
         await self._is_or_becomes(lambda: not facts.awaits(pod), ())
+
+    async def await_costs(self, pod: PodView) -> None:
+        """Wait until it is known what the pod's claims cost, `WATCH_SECONDS` at most."""
+        facts = self._cluster.world.facts
+        if not costs_are_known(pod, facts):
+            claims = [claim.uid for claim in facts.claims_of(pod)]
+            await self._cluster.wait_for(lambda: costs_are_known(pod, facts), WATCH_SECONDS, claims)
 
     async def _is_or_becomes(self, condition: Callable[[], bool], about: Collection[str]) -> bool:
         began = self._monotonic()

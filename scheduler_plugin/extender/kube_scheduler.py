@@ -12,6 +12,7 @@ from datetime import datetime
 
 from kube.calls.api import ApiError
 from kube.shapes.reading import JsonObject, UnreadableError
+from scheduler_plugin.accounting.freshness import costs_are_known
 from scheduler_plugin.cluster.apiserver_lookups import ClaimLookups
 from scheduler_plugin.cluster.stores import ClusterWorld
 from scheduler_plugin.extender.kube_scheduler_binds import Binds
@@ -149,9 +150,10 @@ class Extender:
         def unknown() -> list[tuple[str, str]]:
             return [key for key in keys if facts.claim_named(*key) is None]
 
-        await self._cluster.wait_for(
-            lambda: not unknown() and not facts.awaits(view), KNOWN_SECONDS, ()
-        )
+        def is_known() -> bool:
+            return not (unknown() or facts.awaits(view)) and costs_are_known(view, facts)
+
+        await self._cluster.wait_for(is_known, KNOWN_SECONDS, ())
         answer = self.filter(pod)
         if _is_early(answer):
             self.lookups.add(unknown())

@@ -145,6 +145,7 @@ class Binds:
         for _ in range(ATTEMPTS):
             if why := await self._reads.freshen(pod):
                 return why
+            await self._reads.await_costs(pod)
             match await self._decide(pod, node, written):
                 case str() as why:
                     return why

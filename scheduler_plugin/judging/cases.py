@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from scheduler_plugin.accounting.charges.alternatives import has_alternatives, least_cost
 from scheduler_plugin.accounting.charges.costs import (
     asked_cost,
     claim_cost,
@@ -14,12 +15,15 @@ from scheduler_plugin.accounting.charges.costs import (
 from scheduler_plugin.accounting.charges.entries import ClaimEntry
 from scheduler_plugin.accounting.charges.owners import Owner, awaited_pod, owner_of
 from scheduler_plugin.accounting.queues.totals import Totals
+from scheduler_plugin.accounting.shared_counters import paid_by_others
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.missing_claims import terminating_claims, unknown_entries
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodClaim, PodView
+
+NO_COSTS: Mapping[str, Charges] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,7 @@ class ClaimUse:
     Attributes:
         owner: The queue that is charged, or would be.
         owner_pod: The pod whose queue it is; None if the claim's label says it.
-        cost: Exact if the claim is allocated, else the maximum.
+        cost: Exact if the claim is allocated, else the maximum of the assumed alternatives.
         adds: What the pod adds to the owner's usage; nothing if the claim is charged for another
             pod.
         adds_non_preemptible: What it adds to the owner's non-preemptible usage.
@@ -92,15 +96,25 @@ class Case:
         return str(self.claims[0].claim) if self.claims else f"A request of {self.pod}"
 
 
-def case_of(pod: PodView, claims: Sequence[ClaimView], world: WorldView, *, at_bind: bool) -> Case:
-    """The case of a pod; see `verdicts.judge` for the arguments."""
+def case_of(
+    pod: PodView,
+    claims: Sequence[ClaimView],
+    world: WorldView,
+    *,
+    at_bind: bool,
+    costs: Mapping[str, Charges] = NO_COSTS,
+) -> Case:
+    """The case of a pod; see `verdicts.judge` for the arguments.
+
+    `costs` are what claims with alternatives cost, by name; others cost the least that they can.
+    """
     unknown = tuple(unknown_entries(pod, {claim.name for claim in claims}))
     terminating = tuple(terminating_claims(pod, claims))
     pod = world.facts.without_lost_claim(pod)
     queue = _queue_of(pod, claims, world)
     catalog = world.facts.catalog
     accounted = [claim for claim in claims if is_accounted(claim, catalog)]
-    pod_uses = _ClaimUses(pod, queue, world, at_bind)
+    pod_uses = _ClaimUses(pod, queue, world, at_bind, costs)
     uses = tuple(pod_uses.use_of(claim) for claim in accounted)
     counted_usage, counted_non_preemptible = _counted(pod, uses, world)
     return Case(
@@ -150,6 +164,7 @@ class _ClaimUses:
     queue: QueueName
     world: WorldView
     at_bind: bool
+    costs: Mapping[str, Charges]
 
     def use_of(self, claim: ClaimView) -> ClaimUse:
         entry = self.world.ledger.claim(claim.uid)
@@ -167,7 +182,7 @@ class _ClaimUses:
         assumed = self._assumed_owner(claim)
         found = owner_of(claim, self.world.facts, assumed)
         owner = found.queue if found else self.queue
-        cost = claim_cost(claim, self.world.facts.catalog)
+        cost = self._cost(claim)
         # An orphan is in use whatever the verdict is; its owner is charged with the next write.
         counts_anyway = found is not None and found.is_orphans
         joins = not self.at_bind and assumptions.is_paid_by_another(claim.uid, self.pod.uid)
@@ -180,6 +195,15 @@ class _ClaimUses:
             adds_non_preemptible=cost if self._is_first(claim, owner) else NO_CHARGES,
             awaited=None if assumed is not None else awaited_pod(claim, self.world.facts),
         )
+
+    def _cost(self, claim: ClaimView) -> Charges:
+        if not has_alternatives(claim):
+            facts = self.world.facts
+            return claim_cost(claim, facts.catalog, paid_by_others(claim, facts))
+        if (chosen := self.costs.get(claim.name)) is not None:
+            return chosen
+        assumed = self.world.assumptions.cost_for_another(claim.uid, self.pod.uid)
+        return least_cost(claim, self.world.facts.catalog) if assumed is None else assumed
 
     def _assumed_owner(self, claim: ClaimView) -> Owner | None:
         """The owner that a decision in flight decides; None if there is none.

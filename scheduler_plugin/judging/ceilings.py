@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from kube.words import some_of
 from scheduler_plugin.accounting.queues.totals import Totals, TotalsView
-from scheduler_plugin.judging.cases import Case
+from scheduler_plugin.judging.cases import Case, ClaimUse
 from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey
+from scheduler_plugin.objects.measures import amount_text, ceiling_text, is_class
 from scheduler_plugin.objects.names import QueueName, Share
+
+DEVICES_NAMED = 3
+"""The maximum number of devices that a sentence names."""
 
 Addition = tuple[str, QueueName, Charges]
 """A claim or the pod, the queue that is charged, and what is added to it."""
@@ -35,7 +40,14 @@ class Overrun:
         queue = f'queue "{self.place}"'
         if self.place != self.owner:
             queue += f', which is above queue "{self.owner}",'
-        return f"{self.what} does not fit: {queue} uses {self.used} {self.key}, {self.more} more"
+        used, more = self.text(self.used), self.text(self.more)
+        return f"{self.what} does not fit: {queue} uses {used} {self.key}, {more} more"
+
+    def text(self, amount: int | Ceiling) -> str:
+        """An amount or a ceiling of its resource: devices, or a quantity."""
+        if isinstance(amount, Ceiling):
+            return ceiling_text(self.key, amount)
+        return amount_text(self.key, amount)
 
 
 def overruns(
@@ -87,15 +99,25 @@ def worst(found: Iterable[tuple[Overrun, Share]]) -> Iterable[tuple[Overrun, Sha
 
 def usage_added(case: Case) -> Iterator[Addition]:
     for use in case.claims:
-        yield str(use.claim), use.owner, use.adds
+        yield _what(use), use.owner, use.adds
     yield str(case.pod), case.queue, case.requests
 
 
 def non_preemptible_added(case: Case) -> Iterator[Addition]:
     for use in case.claims:
-        yield str(use.claim), use.owner, use.adds_non_preemptible
+        yield _what(use), use.owner, use.adds_non_preemptible
     if case.pod.non_preemptible:
         yield str(case.pod), case.queue, case.requests
+
+
+def _what(use: ClaimUse) -> str:
+    """The claim, with its devices where other devices would have cost another amount."""
+    claim = use.claim
+    has_choice = any(len(request.alternatives) > 1 for request in claim.requests)
+    is_measured = any(not is_class(key) for key, _ in use.cost)
+    if not claim.devices or not (has_choice or is_measured):
+        return str(claim)
+    return f"{claim} with {some_of(map(str, claim.devices), DEVICES_NAMED)}"
 
 
 def added_at(

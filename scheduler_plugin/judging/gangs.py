@@ -17,6 +17,7 @@ from functools import partial
 from kube.shapes.times import timestamp
 from scheduler_plugin.accounting.facts_views import FactsView
 from scheduler_plugin.accounting.world_views import Trial, WorldView
+from scheduler_plugin.judging.alternatives import have_alternatives
 from scheduler_plugin.judging.missing_claims import missing_claims
 from scheduler_plugin.judging.rules.pod_groups import as_a_whole
 from scheduler_plugin.judging.rules.table import POD_GROUP_INCOMPLETE
@@ -111,9 +112,27 @@ def waiting_refusal(pod: PodView, world: WorldView) -> Refused | None:
 
 
 def _try_pods(pods: list[PodView], trial: Trial) -> GangAdmitted | GangRefused:
+    """The verdict on these pods together.
+
+    Each pod with alternatives is tried with the first that fits, and if some pod does not fit then,
+    all with the least that their alternatives may cost: a gang that could fit is never refused.
+    """
+    if not any(have_alternatives(trial.facts.claims_of(pod)) for pod in pods):
+        return _try_each(pods, trial)
+    found = _try_each(pods, trial.trial())
+    if isinstance(found, GangRefused):
+        return _try_each(pods, trial, at_least=True)
+    for pod, verdict in found.admitted:
+        assume(pod, verdict, trial, TRIAL_TIME)
+    return found
+
+
+def _try_each(
+    pods: list[PodView], trial: Trial, *, at_least: bool = False
+) -> GangAdmitted | GangRefused:
     admitted = []
     for pod in pods:
-        verdict = judge(pod, trial.facts.claims_of(pod), trial)
+        verdict = judge(pod, trial.facts.claims_of(pod), trial, at_least=at_least)
         if isinstance(verdict, Refused):
             return GangRefused(_of_group(verdict, pods), pod, verdict, tuple(pods))
         assume(pod, verdict, trial, TRIAL_TIME)

@@ -10,14 +10,15 @@ node: kube-scheduler gets the same bytes for each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from scheduler_plugin.accounting.assumed import AssumedClaim, AssumedPod
 from scheduler_plugin.accounting.world_views import DecidingWorld, WorldView
+from scheduler_plugin.judging.alternatives import cases_of, have_alternatives
 from scheduler_plugin.judging.cases import Case, ClaimUse, case_of
 from scheduler_plugin.judging.rules.table import RULES
-from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, summed
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, most_of, summed
 from scheduler_plugin.objects.bindings import BindRequest, claim_owner
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName, Reason
@@ -53,6 +54,8 @@ class Refused:
 
 Verdict = Admitted | Refused
 
+NONE_FITS = "None of the other alternatives of its requests fits either."
+
 
 def judge(
     pod: PodView,
@@ -60,8 +63,12 @@ def judge(
     world: WorldView,
     *,
     at_bind: bool = False,
+    at_least: bool = False,
 ) -> Verdict:
     """Judge a pod; a pod that is bound already is admitted.
+
+    A pod whose claims have alternatives is admitted if any combination of them fits: at Bind it is
+    known which one was allocated.
 
     Args:
         pod: The pod, as kube-scheduler or the API server has it.
@@ -70,6 +77,7 @@ def judge(
             removes them.
         at_bind: Whether allocations are final. Extended resources without a claim are then those of
             device plugins; only Akri's names are charged for them.
+        at_least: Whether claims with alternatives count as the least that these may cost.
     """
     if pod.is_bound:
         return Admitted(queue=world.facts.queue_of(pod))
@@ -77,9 +85,34 @@ def judge(
     if not case.may_be_charged:
         return Admitted()
     refused = _refusal(case)
+    if refused is None and not at_least:
+        case, refused = _first_that_fits(case, pod, claims)
     if refused is not None:
         return refused
     return Admitted(queue=case.queue, claims=case.claims, requests=case.requests)
+
+
+def deciding_case(pod: PodView, claims: Sequence[ClaimView], world: WorldView) -> Case:
+    """The case that the verdict on a pending pod is about."""
+    case = case_of(pod, claims, world, at_bind=False)
+    return case if _refusal(case) else _first_that_fits(case, pod, claims)[0]
+
+
+def expected_case(pod: PodView, claims: Sequence[ClaimView], world: WorldView) -> Case:
+    """The case with the most that a pod may be charged by the alternatives that fit.
+
+    It is the case with the least that they may cost if none fits, or if they are too many.
+    """
+    case = case_of(pod, claims, world, at_bind=False)
+    if not have_alternatives(claims):
+        return case
+    fitting = [each for each in cases_of(pod, claims, world) if _refusal(each) is None]
+    names = [use.claim.name for use in case.claims]
+    costs = {
+        name: most_of(each.claims[number].cost for each in fitting)
+        for number, name in enumerate(names if fitting else ())
+    }
+    return case_of(pod, claims, world, at_bind=False, costs=costs)
 
 
 def missing_refusal(pod: PodView, claims: Sequence[ClaimView], world: WorldView) -> Refused | None:
@@ -94,6 +127,23 @@ def _refusal(case: Case) -> Refused | None:
         for sentence in rule.refusals(case):
             return Refused(rule.reason, sentence)
     return None
+
+
+def _first_that_fits(
+    case: Case, pod: PodView, claims: Sequence[ClaimView]
+) -> tuple[Case, Refused | None]:
+    """The first case that is not refused; without one the last, and why it is refused.
+
+    Where the claims have no alternatives or too many combinations of them, it is the given case.
+    """
+    refused = None
+    for each in cases_of(pod, claims, case.world) if have_alternatives(claims) else ():
+        case, refused = each, _refusal(each)
+        if refused is None:
+            return case, None
+    if refused is None or refused.reason is Reason.NOT_KNOWN_YET:
+        return case, refused
+    return case, replace(refused, sentence=f"{refused.sentence} {NONE_FITS}")
 
 
 def assume(pod: PodView, admitted: Admitted, world: DecidingWorld, now: datetime) -> None:

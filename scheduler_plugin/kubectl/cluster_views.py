@@ -48,7 +48,8 @@ async def show_view(client: ApiReader, settings: ViewSettings) -> None:
     else:
         release = await read_release(client, reading)
         labelled = await _labelled(client, settings)
-        show(view(settings, await read(client, release), labelled), reading)
+        snapshot = await read(client, release, with_looks=bool(settings.queues))
+        show(view(settings, snapshot, labelled), reading)
 
 
 def _in_namespace(settings: ViewSettings, client: ApiReader) -> ViewSettings:

@@ -7,6 +7,7 @@ kubectl moorage devices                nodes, state and users of each device
 kubectl moorage handlers               discovery handlers by Configuration and node
 kubectl moorage why POD                the verdict on a pod, and what would have to change
 kubectl moorage simulate               the decisions after a change
+kubectl moorage import FILE...         Queues that say what queues of KAI and Kueue do
 kubectl moorage snapshot FILE          all that decisions depend on, as a file without secrets
 kubectl moorage version                versions of this command, the release and the cluster
 
@@ -26,11 +27,15 @@ import typer
 from kube.command_settings import command_of, commands, refuse, settings_of
 from scheduler_plugin.asking.view_settings import Reading, ViewSettings
 from scheduler_plugin.kubectl.flag_order import command_first
+from scheduler_plugin.kubectl.import_settings import ImportSettings, device_class_of
 from scheduler_plugin.kubectl.options import (
     RELEASE,
     AllNamespaces,
     Context,
+    DeviceClasses,
     File,
+    ForeignFiles,
+    GPUClass,
     IgnoredAllNamespaces,
     IgnoredNamespace,
     Kubeconfig,
@@ -42,6 +47,7 @@ from scheduler_plugin.kubectl.options import (
     Queues,
     Release,
     Selector,
+    Strict,
 )
 
 app = commands(
@@ -201,6 +207,17 @@ def simulate(
     )
 
 
+@app.command("import", help="Print Queues that say what queues of KAI and Kueue do.")
+def import_(
+    files: ForeignFiles,
+    gpu_class: GPUClass = "",
+    device_class: DeviceClasses = None,
+    strict: Strict = False,
+) -> ImportSettings:
+    named = [device_class_of(text) for text in device_class or ()]
+    return ImportSettings(tuple(files), gpu_class, dict(named), strict)
+
+
 @app.command(help="Write all that decisions depend on to a file; - prints it.")
 def snapshot(
     file: Annotated[str, typer.Argument(metavar="FILE")],
@@ -249,10 +266,17 @@ def version(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns 1 if a named object does not exist, 2 if it cannot be read."""
+    """Run a command; returns 1 if a named object does not exist, 2 if it cannot be read.
+
+    `import` has a status of its own for what cannot be said, see `kubectl.importing`.
+    """
     words = command_first(command_of(app), sys.argv[1:] if argv is None else argv)
-    settings: ViewSettings = settings_of(app, words, os.environ)
+    settings: ViewSettings | ImportSettings = settings_of(app, words, os.environ)
     # Imported here, since `--help` and wrong flags do not need it.
+    if isinstance(settings, ImportSettings):
+        from scheduler_plugin.kubectl.importing import run_import
+
+        return run_import(settings)
     from scheduler_plugin.asking.view_errors import CannotAnswerError, NotThereError
     from scheduler_plugin.kubectl.main import run_view
 

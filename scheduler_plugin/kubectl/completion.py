@@ -50,7 +50,7 @@ def completions(argv: Sequence[str], names: Names) -> tuple[list[str], int]:
     if chosen is None:
         found = [f"{name}\t{each.help}" for name, each in command.commands.items()]
         return _beginning(found, last), NO_FILES
-    if before[0] == "snapshot":
+    if before[0] in ("snapshot", "import"):
         return [], FILES
     kind = _POSITIONAL.get(before[0])
     return _beginning(names(kind, _namespace(before)) if kind else (), last), NO_FILES

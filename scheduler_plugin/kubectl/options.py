@@ -106,5 +106,33 @@ Queues = Annotated[
         help="Simulate the new or changed Queues of this file (default: none).",
     ),
 ]
+ForeignFiles = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", exists=True, dir_okay=False, allow_dash=True),
+]
+GPUClass = Annotated[
+    str,
+    typer.Option(
+        metavar="CLASS",
+        help="Set the DeviceClass of whole GPUs: of KAI's spec.resources.gpu, and of the resource"
+        " nvidia.com/gpu (default: they are reported).",
+    ),
+]
+DeviceClasses = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RESOURCE=CLASS",
+        help="Set the DeviceClass of a resource, such as example.com/gpu=gpu.example.com (default:"
+        " that of the DeviceClasses in the files, else it is reported).",
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Print no Queues, and exit with 3, if something cannot be said (default: print what"
+        " can be, and exit with 0).",
+    ),
+]
 
 RELEASE = "moorage-system"

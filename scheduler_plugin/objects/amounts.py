@@ -90,6 +90,15 @@ def most_of(parts: Iterable[Charges]) -> Charges:
     return charges(amounts)
 
 
+def least_of(parts: Iterable[Charges]) -> Charges:
+    """The smallest amount of each resource in any part."""
+    amounts: dict[ResourceKey, int] | None = None
+    for part in map(dict, parts):
+        found = part if amounts is None else amounts
+        amounts = {key: min(found[key], part[key]) for key in found.keys() & part.keys()}
+    return charges(amounts or {})
+
+
 def for_status(amount: int) -> int:
     """An amount limited to the largest number of the API."""
     return min(amount, LARGEST)

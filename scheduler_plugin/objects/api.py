@@ -22,8 +22,9 @@ from scheduler_plugin.objects.devices.devices import (
     class_view,
     instance_view,
 )
-from scheduler_plugin.objects.devices.driver_guards import unguarded
+from scheduler_plugin.objects.devices.driver_guards import unguarded, unguarded_driver
 from scheduler_plugin.objects.held_texts import held_text, missed_text, read_missed
+from scheduler_plugin.objects.measures import amount_text, ceiling_text
 from scheduler_plugin.objects.pod_objects import namespace_view, pod_view
 from scheduler_plugin.objects.pods import NamespaceView, PodClaim, PodView
 from scheduler_plugin.objects.queue_objects import parse_queue

@@ -20,6 +20,7 @@ from kube.shapes.claims import (
 )
 from kube.shapes.classes import Selector
 from kube.shapes.metadata import NO_METADATA, Metadata
+from kube.shapes.quantities import thousandths, whole
 from kube.shapes.reading import JsonObject, UnreadableError, own_text, read_as
 from scheduler_plugin.objects.claims import (
     Alternative,
@@ -32,6 +33,7 @@ from scheduler_plugin.objects.claims import (
     Result,
 )
 from scheduler_plugin.objects.names import (
+    CHARGED_ANNOTATION,
     EVICT_FOREIGN_ANNOTATION,
     GROUP,
     OWNER_LEFT_AT_ANNOTATION,
@@ -41,7 +43,7 @@ from scheduler_plugin.objects.names import (
     QueueName,
 )
 from scheduler_plugin.objects.node_selection import NodeTerms, selected_nodes
-from scheduler_plugin.objects.requests import read_quantity, whole
+from scheduler_plugin.objects.requests import read_quantity
 
 SLOTS = "slots"
 """The capacity of Moorage's devices that can be used concurrently."""
@@ -74,6 +76,8 @@ def claim_view(obj: JsonObject | Claim, *, queue_label: str) -> ClaimView:
         is_deleting=metadata.deletion_timestamp is not None,
         constraints=_constraints(claim.spec),
         nodes=_nodes(status),
+        charge_note=annotations.get(CHARGED_ANNOTATION, ""),
+        allocated_at=(status.allocation.allocation_timestamp or "") if status.allocation else "",
     )
 
 
@@ -141,6 +145,7 @@ def _alternative(exact: ExactRequest, path: str, name: str) -> Alternative:
         tolerations=tuple(exact.tolerations) if exact.tolerations else (),
         names_slots=asked is not None,
         odd_capacity=_odd(capacity) if capacity else (),
+        capacity=_thousandths(capacity) if capacity else (),
     )
 
 
@@ -156,6 +161,18 @@ def expressions(selectors: Iterable[Selector]) -> tuple[str | None, ...]:
 def _slots(amounts: Mapping[str, object]) -> tuple[str, object] | None:
     """The name and the value of the capacity for slots; None if it is not given."""
     return next(((name, amounts[name]) for name in SLOTS_NAMES if name in amounts), None)
+
+
+def _thousandths(amounts: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    """Amounts of capacities other than slots; what is no quantity is left out."""
+    found = ((name, thousandths(value)) for name, value in amounts.items())
+    return tuple(
+        sorted(
+            (intern(name), amount)
+            for name, amount in found
+            if amount is not None and name not in SLOTS_NAMES
+        )
+    )
 
 
 def _odd(capacity: Iterable[str]) -> tuple[str, ...]:
@@ -199,6 +216,7 @@ def _result(given: AllocationResult) -> Result:
         pool=intern(given.pool or ""),
         device=intern(given.device or ""),
         is_part=given.share_id is not None,
+        consumed=_thousandths(used) if used and given.driver != DRIVER_NAME else (),
     )
 
 

@@ -32,6 +32,7 @@ class Alternative:
         count: The number of devices; None for allocationMode All.
         slots: Slots of each device; at least 1.
         problem: Why its number of slots is invalid, as a sentence; "" if it is valid.
+        capacity: How much of other capacities it requests of each device, in thousandths.
 
     The other attributes do not decide about charges and are not compared, so that pods with the
     same requests are treated alike, whichever devices of a class they select.
@@ -48,6 +49,7 @@ class Alternative:
     slots: int = 1
     admin_access: bool = False
     problem: str = ""
+    capacity: tuple[tuple[str, int], ...] = ()
     selectors: tuple[str | None, ...] = field(default=(), compare=False)
     tolerations: tuple[Toleration, ...] = field(default=(), compare=False)
     names_slots: bool = field(default=False, compare=False)
@@ -89,6 +91,7 @@ class Result:
             count slots.
         pool: The driver's pool that contains the device.
         is_part: Whether other claims may have parts of the same device at the same time.
+        consumed: How much it consumes of the capacities of another driver's device, in thousandths.
     """
 
     request: str
@@ -98,6 +101,7 @@ class Result:
     pool: str = ""
     device: str = ""
     is_part: bool = False
+    consumed: tuple[tuple[str, int], ...] = ()
 
     @property
     def device_id(self) -> DeviceId:
@@ -113,7 +117,9 @@ class ClaimView:
         label: The queue label; "" for none. `owners` decides who owns the claim.
         owner_pod: The pod for which the binder wrote the label; "" if a user wrote it.
         owner_left_at: The annotation with the exit time of the owner; "" for none.
+        charge_note: The annotation that says what its devices cost; "" for none.
         results: The allocated devices; None while the claim is not allocated.
+        allocated_at: When it was allocated, as the API writes it; "" where Kubernetes does not say.
         nodes: The nodes that can use its devices, from its allocation; None if it says none.
         reserved_for: UIDs of the consumers that are pods, the earliest first; then the users that
             `group_users` names.
@@ -143,6 +149,8 @@ class ClaimView:
     is_deleting: bool = False
     constraints: tuple[ClaimConstraint, ...] = field(default=(), compare=False)
     nodes: NodeTerms | None = None
+    allocated_at: str = ""
+    charge_note: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -163,9 +171,20 @@ class ClaimView:
         return frozenset(a.device_class for r in self.requests for a in r.alternatives)
 
     @property
+    def classes_by_request(self) -> dict[str, ClassName]:
+        """The class of each request, by the name that a result has for it."""
+        return {a.name: a.device_class for r in self.requests for a in r.alternatives}
+
+    @property
     def devices(self) -> tuple[DeviceId, ...]:
         """Its devices, each once, without those with administrative access."""
         own = (r.device_id for r in self.results or () if not r.admin_access)
+        return tuple(dict.fromkeys(own))
+
+    @property
+    def parts(self) -> tuple[DeviceId, ...]:
+        """The devices of which other claims may have parts, too, each once."""
+        own = (r.device_id for r in self.results or () if r.is_part and not r.admin_access)
         return tuple(dict.fromkeys(own))
 
     @property

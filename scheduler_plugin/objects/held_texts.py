@@ -18,6 +18,12 @@ from scheduler_plugin.objects.claims import DeviceId
 HeldDevices: TypeAlias = tuple[tuple[DeviceId, int], ...]
 """Devices, each with a number of slots; 1 for a device that is used as a whole."""
 
+Part: TypeAlias = tuple[tuple[str, int], ...]
+"""A part of a device that several claims divide: of each capacity, in thousandths."""
+
+HeldParts: TypeAlias = tuple[tuple[DeviceId, Part], ...]
+"""The parts of held devices that several claims divide. No message states them."""
+
 HeldResources: TypeAlias = tuple[tuple[str, int], ...]
 """Resources of a device plugin, each with a number of slots."""
 

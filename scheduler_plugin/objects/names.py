@@ -11,6 +11,7 @@ from typing import NewType
 from driver.api import DRIVER_NAME
 from kube.kinds import QUEUES
 from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
+from scheduler_plugin.objects.measures import Definition
 from scheduler_plugin.objects.selectors import LabelSelector
 
 GROUP, VERSION = QUEUES.group, QUEUES.version
@@ -36,6 +37,9 @@ OWNER_POD_ANNOTATION = f"{GROUP}/owner-pod"
 
 OWNER_LEFT_AT_ANNOTATION = f"{GROUP}/owner-left-at"
 """Annotation of a claim that only foreign pods use: the exit time of the owner, in RFC 3339."""
+
+CHARGED_ANNOTATION = f"{GROUP}/charged"
+"""Annotation of a claim: what its devices cost by their slices, see `charge_notes`."""
 
 EVICT_FOREIGN_ANNOTATION = f"{GROUP}/evict-foreign"
 MAX_PODS_ANNOTATION = f"{GROUP}/max-pods-per-claim"
@@ -191,11 +195,13 @@ class Share:
         limit: The ceiling of all use.
         weight: The queue's weight among its siblings for what exceeds all quotas; with 0 it never
             exceeds its quota.
+        definition: What it counts; None for the devices of a class.
     """
 
     quota: Ceiling = NOTHING
     limit: Ceiling = UNLIMITED
     weight: int = 1
+    definition: Definition | None = None
 
     @property
     def stays_in_quota(self) -> bool:
@@ -222,6 +228,8 @@ class Queue:
             None is inherited.
         reclaim_min_runtime: How long its pods run before pods of other queues may; None is
             inherited.
+        misread: The entries that this version does not understand, each with its path and why; they
+            are not among the shares.
     """
 
     name: QueueName
@@ -236,6 +244,12 @@ class Queue:
     reclaim_min_runtime: timedelta | None = None
     sharing: ClaimSharing = field(default_factory=ClaimSharing)
     shares: Mapping[ResourceKey, Share] = field(default_factory=dict)
+    misread: tuple[str, ...] = ()
+
+    def class_of(self, key: ResourceKey) -> ResourceKey:
+        """The class whose devices an entry counts; "" for an entry of a driver."""
+        definition = self.shares[key].definition
+        return key if definition is None else ResourceKey(definition.device_class)
 
     def admits(self, labels: Mapping[str, str]) -> bool:
         """Whether a namespace with these labels may use it."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from driver.api import effective_requests
 from kube.shapes.pods import Container, Resources
-from scheduler_plugin.objects.requests import thousandths
+from kube.shapes.quantities import thousandths
 
 PODS = "pods"
 """The resource "pods"; each pod takes one."""

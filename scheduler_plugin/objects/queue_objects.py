@@ -2,15 +2,22 @@
 
 Its definition refuses every error within one Queue, see `models`. Errors that depend on other
 objects, such as cycles, are not checked here.
+
+A later version may have written an entry with fields that this one does not know. Such an entry
+counts something else than its other fields say, so it is not read at all, and is reported.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
-from kube.shapes.reading import JsonObject, read_as
+from kube.shapes.quantities import thousandths
+from kube.shapes.reading import JsonObject, UnreadableError, read_as
 from kube.shapes.times import parse_duration
-from scheduler_plugin.objects.amounts import NO_CEILING, UNLIMITED, ResourceKey, ceiling
+from scheduler_plugin.objects.amounts import NO_CEILING, UNLIMITED, Ceiling, ResourceKey, ceiling
+from scheduler_plugin.objects.measures import DEVICES, Definition, Measure
 from scheduler_plugin.objects.names import (
     CHARGES_FINALIZER,
     DEFAULT_PRIORITY,
@@ -23,8 +30,10 @@ from scheduler_plugin.objects.names import (
 )
 from scheduler_plugin.objects.selectors import selector_of
 from scheduler_plugin.shapes import (
+    NO_COUNTER,
     NO_QUEUE_SPEC,
     NO_SHARING,
+    MeasureFields,
     QueueFields,
     ShareFields,
     SharingFields,
@@ -38,6 +47,7 @@ def parse_queue(obj: JsonObject | QueueFields) -> Queue:
     """
     found = read_as(QueueFields, obj)
     metadata, spec = found.metadata, found.spec or NO_QUEUE_SPEC
+    shares, misread = _shares(spec.resources or ())
     return Queue(
         name=QueueName(metadata.name),
         uid=metadata.uid or "",
@@ -50,7 +60,8 @@ def parse_queue(obj: JsonObject | QueueFields) -> Queue:
         preempt_min_runtime=_duration(spec.preempt_min_runtime),
         reclaim_min_runtime=_duration(spec.reclaim_min_runtime),
         sharing=_sharing(spec.claim_sharing or NO_SHARING),
-        shares=dict(_share(fields) for fields in spec.resources or ()),
+        shares=shares,
+        misread=misread,
     )
 
 
@@ -70,14 +81,72 @@ def _policy(value: str | None) -> SharingPolicy | None:
     return None if value is None else SharingPolicy(value)
 
 
-def _share(fields: ShareFields) -> tuple[ResourceKey, Share]:
-    quota = ceiling(_given(fields.quota, 0))
-    limit = ceiling(_given(fields.limit, NO_CEILING))
+def _shares(entries: Sequence[Any]) -> tuple[dict[ResourceKey, Share], tuple[str, ...]]:
+    """The shares by key, and the entries that are not understood, each with its path and why."""
+    shares: dict[ResourceKey, Share] = {}
+    misread = []
+    for number, entry in enumerate(entries):
+        try:
+            key, share = _share(entry)
+        except UnreadableError as error:
+            path = f"spec.resources[{number}].{error.path}".removesuffix(".")
+            misread.append(f"{path}: {error.message}")
+        else:
+            shares[key] = share
+    return shares, tuple(misread)
+
+
+def _share(entry: object) -> tuple[ResourceKey, Share]:
+    """Raises UnreadableError."""
+    fields = read_as(ShareFields, entry)
+    definition = _definition(fields)
+    quota = _ceiling("quota", fields.quota, 0, definition.measure)
+    limit = _ceiling("limit", fields.limit, NO_CEILING, definition.measure)
     # A quota of -1 guarantees all that the queue may use.
     share = Share(
-        limit if quota == UNLIMITED else quota, limit, _given(fields.over_quota_weight, 1)
+        limit if quota == UNLIMITED else quota,
+        limit,
+        _given(fields.over_quota_weight, 1),
+        None if definition.is_class else definition,
     )
-    return ResourceKey(fields.device_class), share
+    return definition.key, share
+
+
+def _definition(fields: ShareFields) -> Definition:
+    """Raises UnreadableError."""
+    device_class, driver = fields.device_class or "", fields.driver or ""
+    if bool(device_class) == bool(driver):
+        raise UnreadableError("deviceClass", "Exactly one of deviceClass and driver must be set.")
+    return Definition(
+        name=fields.name or device_class,
+        device_class=device_class,
+        driver=driver,
+        selector=fields.selector or "",
+        measure=DEVICES if fields.measure is None else _measure(fields.measure),
+    )
+
+
+def _measure(fields: MeasureFields) -> Measure:
+    """Raises UnreadableError; where a definition drops an unknown field, `{}` is left of it."""
+    counter = fields.counter or NO_COUNTER
+    found = Measure(fields.capacity or "", counter.set, counter.name)
+    if bool(found.capacity) == bool(found.counter):
+        raise UnreadableError("measure", "Exactly one of capacity and counter must be set.")
+    return found
+
+
+def _ceiling(field: str, value: int | str | None, default: int, measure: Measure) -> Ceiling:
+    """Raises UnreadableError."""
+    found = default if value is None else value
+    if str(found) == str(NO_CEILING):
+        return UNLIMITED
+    if measure.is_of_devices and isinstance(found, int):
+        return ceiling(found)
+    amount = None if measure.is_of_devices else thousandths(found)
+    if amount is None:
+        what = "a number of devices" if measure.is_of_devices else "a quantity"
+        raise UnreadableError(field, f"{found!r} is not {what}.")
+    return Ceiling(amount)
 
 
 def _given(value: int | None, default: int) -> int:

@@ -23,6 +23,14 @@ def enter(index: Index[K, U], keys: Iterable[K], member: U, sign: int = 1) -> No
                 del index[key]
 
 
+def uncount(table: dict[K, dict[U, int]], at: K, member: U) -> None:
+    """Subtract one from a member's count under a key."""
+    found = table[at]
+    count(found, member, -1)
+    if not found:
+        del table[at]
+
+
 def count(table: dict[K, int], key: K, by: int) -> None:
     """Add to the count of a key; counts below 1 are removed."""
     remaining = table.get(key, 0) + by

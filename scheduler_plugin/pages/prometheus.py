@@ -2,8 +2,10 @@
 
 Counters count where things happen. Gauges are read at each scrape, so that none can be outdated.
 
-There is a row for each queue and class that the queue lists, uses or requests: their number depends
-on the administrator's Queues. Rows beyond `MOST_ROWS` are left out, and a metric has their number.
+There is a row for each queue and entry or class that the queue lists, uses or requests: their
+number depends on the administrator's Queues. The label `device_class` is the name of the entry;
+amounts of a measure are in its unit. Rows beyond `MOST_ROWS` are left out, and a metric has their
+number.
 A large cluster is read and written in steps, so that kube-scheduler is answered in between;
 `http_figures` makes one page for all clients.
 """
@@ -24,10 +26,12 @@ from kube.events.api import Event
 from scheduler_plugin.accounting.figures.queue_status import reclaimable
 from scheduler_plugin.accounting.figures.share_figures import ShareFigures
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.objects.amounts import Ceiling, ResourceKey
-from scheduler_plugin.objects.names import Queue, QueueName
+from scheduler_plugin.objects.amounts import Charges, ResourceKey
+from scheduler_plugin.objects.measures import amount_number, is_class
+from scheduler_plugin.objects.names import Queue, QueueName, Share
 
 MOST_ROWS = 10_000
+_UNLISTED = Share()
 IN_ONE_STEP = 25
 """How many queues, rows, claims and users one step reads and writes before other tasks run: one or
 two milliseconds."""
@@ -127,8 +131,8 @@ class Figures:
         return b"".join((*map(generate_latest, self._counted), *page.parts()))
 
     def _process(self, page: _Page) -> None:
-        for key, amount in self._world.ledger.unattributed():
-            page.add("unattributed", (key,), amount)
+        for key, amount in _each_name_once(self._world.ledger.unattributed()):
+            page.add("unattributed", (str(key),), amount_number(key, amount))
         page.add("serving", (), not self._why_not_ready())
         for kind, (failures, cause) in self._watch_failures().items():
             page.add("watch_failures", (kind, cause), failures)
@@ -157,7 +161,8 @@ class Figures:
 
     def _keys(self, queue: Queue) -> list[ResourceKey]:
         usage = self._world.ledger.of(queue.name)
-        return sorted({*queue.shares, *(key for key, _ in (*usage.usage, *usage.requested))})
+        known = {*queue.shares, *(key for key, _ in (*usage.usage, *usage.requested))}
+        return self._world.facts.tree.shown_keys(queue.name, known)
 
     async def _queue(self, page: _Page, queue: Queue, keys: tuple[ResourceKey, ...]) -> None:
         name = queue.name
@@ -168,15 +173,19 @@ class Figures:
         page.add("queue_claims", (name,), usage.owned)
         page.add("queue_claims_shared_out", (name,), usage.shared_out)
         for key in keys:
-            share, row = queue.shares.get(key), (name, key)
-            page.add("queue_usage", row, usage.usage[key])
-            page.add("queue_usage_non_preemptible", row, usage.non_preemptible[key])
-            page.add("queue_requested", row, usage.requested[key])
-            page.add("queue_quota", row, _number(share.quota) if share else 0)
-            page.add("queue_limit", row, _number(share.limit) if share else float("inf"))
-            page.add("queue_share", row, shares[key])
-            page.add("queue_reclaimable", row, above_quota[key])
-            page.add("queue_held", row, held[key])
+            share = queue.shares.get(key, _UNLISTED)
+            amounts = {
+                "queue_usage": usage.usage[key],
+                "queue_usage_non_preemptible": usage.non_preemptible[key],
+                "queue_requested": usage.requested[key],
+                "queue_quota": share.quota.most,
+                "queue_limit": share.limit.most,
+                "queue_share": shares[key],
+                "queue_reclaimable": above_quota[key],
+                "queue_held": held[key],
+            }
+            for metric, amount in amounts.items():
+                page.add(metric, (name, str(key)), _number(key, amount))
             await page.advance()
 
     async def _foreign(self, page: _Page) -> Counts[QueueName]:
@@ -241,8 +250,14 @@ def _family(name: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"{PREFIX}{name}", meaning, labels=labels)
 
 
-def _number(ceiling: Ceiling) -> float:
-    return float("inf") if ceiling.most is None else ceiling.most
+def _number(key: ResourceKey, amount: int | None) -> float:
+    return float("inf") if amount is None else amount_number(key, amount)
+
+
+def _each_name_once(found: Charges) -> Iterator[tuple[ResourceKey, int]]:
+    """The amounts without those of names that count different things in several trees."""
+    names = Counts(str(key) for key, _ in found)
+    return ((key, amount) for key, amount in found if names[str(key)] == 1 or is_class(key))
 
 
 def counting_evictions(record: Callable[[Event], None]) -> Callable[[Event], None]:

@@ -22,6 +22,7 @@ from scheduler_plugin.reclaiming.victims.victims import (
     Preemptor,
     Protection,
     Victim,
+    charged_for,
     held_by_claim,
     held_by_pod,
     in_order,
@@ -178,4 +179,14 @@ class CandidateOrder:
         found = with_whole_gangs(victim, gone, self._preemptor.excluded.evicted, self._world)
         if isinstance(found, Protection):
             return found
+        if self._is_within_share(victim):
+            return Protection.WITHIN_SHARE
         return protection(found, self._preemptor, self._world, self._now) or found
+
+    def _is_within_share(self, victim: Victim) -> bool:
+        path, cost = self._world.facts.tree.path(victim.owner), charged_for(victim, self._world)
+        below = [place for place in path if place not in self._path]
+        shares = self._queue_shares
+        return shares.is_within(
+            below, cost, self._key, lambda place, key: shares.above_share(place, key) > 0
+        )

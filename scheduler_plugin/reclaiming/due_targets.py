@@ -11,7 +11,7 @@ from datetime import datetime
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.objects.amounts import Charges
+from scheduler_plugin.objects.amounts import Charges, ResourceKey
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.reclaiming.heads import Head, head_of
 from scheduler_plugin.reclaiming.queue_shares import QueueShares
@@ -22,6 +22,7 @@ from scheduler_plugin.reclaiming.victims.victims import (
     Preemptor,
     Protection,
     Victim,
+    charged_for,
     held_by_claim,
     held_by_pod,
     with_whole_gangs,
@@ -82,12 +83,18 @@ def _is_above(victim: Victim, head: Head, world: WorldView, queue_shares: QueueS
         return True
     usage, terminating = world.ledger.usage, world.ledger.terminating
     below = [p for p in world.facts.tree.path(victim.owner) if p not in path]
+    cost = charged_for(victim, world)
+
+    def is_above(place: QueueName, key: ResourceKey) -> bool:
+        has = usage.amount(place, key) - terminating.amount(place, key)
+        return has > queue_shares.share(place, key)
+
     return any(
         all(
-            usage.amount(place, key) - terminating.amount(place, key)
-            > queue_shares.share(place, key)
+            is_above(place, key)
             for place in below
             if place == victim.owner or queue_shares.lists(place, key)
         )
+        and not queue_shares.is_within(below, cost, key, is_above)
         for key, _ in head.adds
     )

@@ -20,7 +20,7 @@ from scheduler_plugin.judging.gangs import (
     waiting_candidate,
 )
 from scheduler_plugin.judging.rules.table import MAY_BORROW, NON_PREEMPTIBLE_FITS
-from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
+from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, expected_case, judge
 from scheduler_plugin.objects.amounts import ResourceKey, summed
 from scheduler_plugin.objects.names import PodUid, QueueName, Reason
 from scheduler_plugin.objects.pods import PodView, why_not_ours
@@ -111,15 +111,19 @@ def tried_cases(
 ) -> list[tuple[Case, bool]] | NoCandidates:
     """The case of each pod with the pods before it bound, and whether it lacks room.
 
+    A pod with alternatives counts with the most that those which fit may cost, so that its share
+    has room for whichever it gets. The pods of a gang count with the least, as in their verdict.
     `NoCandidates` where one of them waits for another reason.
     """
     found, trial = [], world.trial()
     for pod in pods:
         claims = trial.facts.claims_of(pod)
-        verdict = judge(pod, claims, trial)
+        verdict = judge(pod, claims, trial, at_least=len(pods) > 1)
         if isinstance(verdict, Refused) and verdict.reason is not Reason.OVER_LIMIT:
             return NoCandidates(verdict.sentence)
         case = case_of(pod, claims, trial, at_bind=False)
+        if len(pods) == 1:
+            case = expected_case(pod, claims, trial)
         refusals = chain(NON_PREEMPTIBLE_FITS.refusals(case), MAY_BORROW.refusals(case))
         if why := next(refusals, ""):  # More room would not help.
             return NoCandidates(why)

@@ -11,10 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.objects.claims import ClaimView, DeviceId
+from scheduler_plugin.objects.claims import ClaimView, DeviceId, Result
+from scheduler_plugin.objects.devices.device_facts import DeviceFacts
 from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.placement.demands import PodDemand, demands_of
+from scheduler_plugin.reclaiming.placement.device_parts import allocated_part, times
+from scheduler_plugin.reclaiming.placement.device_room import (
+    are_free,
+    free_counters,
+    released_with,
+)
 from scheduler_plugin.reclaiming.placement.device_use import DeviceUse
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.node_fit import NodeFit, NotModelledError, Placement
@@ -50,7 +57,9 @@ class HeldDevices:
         given = [claim for claim in claims if not self._is_used(claim)]
         for hold in self._others(pod):
             for device, slots in hold.devices:
-                if self._is_taken(given, device, slots, hold):
+                if self._is_taken(given, device, slots, hold) or self._is_overlapped(
+                    given, device, hold
+                ):
                     self._forget_old()
                     self._picked.setdefault(pod.uid, {})[node] = hold
                     return _refusal(pod, hold, device)
@@ -167,25 +176,51 @@ class HeldDevices:
         if not any(not result.admin_access for result in results):
             return False
         offer = self._inventory.devices.offer(device)
-        if offer is None or offer.slots is None:
+        if offer is None or not offer.published.is_shared:
             return True
-        return self._used(device, offer.slots, hold) + slots > offer.slots
+        if (facts := offer.divided) is not None:
+            return not self._leaves_part(device, facts, hold)
+        has = offer.slots or 0
+        return self._used(device, has, hold) + slots > has
+
+    def _is_overlapped(self, claims: Sequence[ClaimView], device: DeviceId, hold: Hold) -> bool:
+        """Whether claims have devices that leave a held one too little of shared counters."""
+        devices = self._inventory.devices
+        others = {*released_with(device, devices)} - {device}
+        if not any(each in others for claim in claims for each in claim.devices):
+            return False
+        pool = devices.pool(device.driver, device.pool)
+        free = free_counters(pool, lambda each: bool(self._stay(each.device, hold)))
+        is_free = are_free(pool.devices[device.name], free)
+        return not is_free and not self._stay(device, hold)
+
+    def _leaves_part(self, device: DeviceId, facts: DeviceFacts, hold: Hold) -> bool:
+        """Whether the held part of a device that claims divide is free beside their parts."""
+        held = dict(hold.parts).get(device)
+        used = [allocated_part(facts, result.consumed) for result in self._stay(device, hold)]
+        return held is not None and times(facts, held, used) >= 1
 
     def _used(self, device: DeviceId, all_slots: int, hold: Hold) -> int:
         """The used slots of a device, without claims whose users release them for the hold."""
-        return sum(
-            all_slots if result.slots is None else result.slots
+        stay = self._stay(device, hold)
+        return sum(all_slots if each.slots is None else each.slots for each in stay)
+
+    def _stay(self, device: DeviceId, hold: Hold) -> list[Result]:
+        """The allocations of a device, without claims whose users release them for the hold."""
+        return [
+            result
             for claim in self._world.facts.claims_with(device)
             if claim.uid not in hold.awaits
             for result in claim.results or ()
             if result.device_id == device and not result.admin_access
-        )
+        ]
 
 
 def _place(hold: Hold, node: str) -> Placement:
     """The hold as a placement on a node that can use it."""
     own = hold.resources if hold.node == node else ()
-    return Placement(hold.pod, node, hold.devices, own, {name: 1000 * n for name, n in own})
+    asked = {name: 1000 * n for name, n in own}
+    return Placement(hold.pod, node, hold.devices, own, asked, hold.parts)
 
 
 def _refusal(pod: PodView, hold: Hold, device: DeviceId | None = None) -> str:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 
+from driver.api import DRIVER_NAME
 from scheduler_plugin.accounting.holds import Hold
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.blocking_pods import remaining_users
-from scheduler_plugin.judging.cases import case_of
+from scheduler_plugin.judging.verdicts import expected_case
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.held_texts import Held, names_of, read_held
+from scheduler_plugin.objects.held_texts import Held, Part, names_of, read_held
 from scheduler_plugin.objects.names import ClaimUid, PodUid
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.expected_charges import hold_of_case
 from scheduler_plugin.reclaiming.placement.demands import most_devices
+from scheduler_plugin.reclaiming.placement.device_parts import part_of
 from scheduler_plugin.reclaiming.placement.node_fit import Placement
 from scheduler_plugin.reclaiming.victims.effects import being_released, has_no_user_without
 from scheduler_plugin.reclaiming.victims.victims import Victim
@@ -50,6 +52,7 @@ def _with_placement(
         hold,
         is_device=bool(place.devices or place.own),
         devices=place.devices,
+        parts=place.parts,
         resources=place.own,
         node=place.node,
         awaits=tuple(awaited),
@@ -61,7 +64,8 @@ def _with_users(devices: Collection[DeviceId], world: WorldView) -> Iterable[Cla
     """The claims that have one of these devices exclusively now, or are about to release it."""
     for device in devices:
         for claim in world.facts.claims_with(device):
-            has_all = any(r.device_id == device and r.slots is None for r in claim.results or ())
+            results = (r for r in claim.results or () if r.device_id == device)
+            has_all = any(r.slots is None and not r.is_part for r in results)
             if has_all or has_no_user_without(claim, (), world):
                 yield claim.uid
 
@@ -80,7 +84,7 @@ def hold_of(pod: PodView, world: WorldView) -> Hold | None:
     """
     if why_not_ours(pod, world.facts.settings):
         return None
-    found = hold_of_case(case_of(pod, world.facts.claims_of(pod), world, at_bind=False))
+    found = hold_of_case(expected_case(pod, world.facts.claims_of(pod), world))
     if found is None:
         return None
     held = read_held(pod.held)
@@ -107,11 +111,24 @@ def _read_back(hold: Hold, held: Held, pod: PodView, world: WorldView) -> Hold:
         hold,
         is_device=True,
         devices=devices,
+        parts=tuple(_largest_parts(names_of(devices), pod, world)),
         resources=tuple((name, min(n, asked[name])) for name, n in held.resources if name in asked),
         node=held.node,
         awaits=tuple(dict.fromkeys((*claims, *_with_users(names_of(devices), world)))),
         awaits_pods=pods,
     )
+
+
+def _largest_parts(
+    devices: Iterable[DeviceId], pod: PodView, world: WorldView
+) -> Iterator[tuple[DeviceId, Part]]:
+    """The largest part of each divided device that any request of a pod may be for."""
+    requests = (request for claim in world.facts.claims_of(pod) for request in claim.requests)
+    asked = [each.capacity for request in requests for each in request.alternatives]
+    for device in sorted(device for device in devices if device.driver != DRIVER_NAME):
+        listed = world.facts.catalog.device_table.of(device)
+        if listed is not None and listed.facts.is_divided and asked:
+            yield device, max(part_of(listed.facts, capacity) for capacity in asked)
 
 
 class Outlook(Enum):

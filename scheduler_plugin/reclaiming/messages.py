@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.measures import amount_text
 from scheduler_plugin.reclaiming.expected_charges import NoCandidates, Shortfall
 from scheduler_plugin.reclaiming.heads import Head
 from scheduler_plugin.reclaiming.placement.node_fit import Placement
@@ -58,7 +59,8 @@ def _claim_to(head: Head, victims: Collection[Victim]) -> str:
     """Why the head may have what these targets use."""
     if all(victim.owner == head.queue for victim in victims):
         return f"has priority {head.priority} in that queue"
-    keys = _keys(key for key, _ in head.adds)
+    tree = head.cases[0].world.facts.tree
+    keys = _keys(tree.shown_keys(head.queue, [key for key, _ in head.adds]))
     return f"is within the share of {keys} that is guaranteed to its queue"
 
 
@@ -94,7 +96,8 @@ def _lacks(unserved: Unserved) -> str:
     short = unserved.shortfall
     if short is None:
         return f"no matching device is free ({_keys(unserved.short_of)})"
-    return f'queue "{short.place}" has no room below its limit for {short.amount} {short.key} more'
+    needed = f"{amount_text(short.key, short.amount)} {short.key}"
+    return f'queue "{short.place}" has no room below its limit for {needed} more'
 
 
 def _who_stays(unserved: Unserved, otherwise: str) -> str:
@@ -111,4 +114,4 @@ def _more(unserved: Unserved) -> str:
 
 
 def _keys(keys: Iterable[ResourceKey]) -> str:
-    return ", ".join(dict.fromkeys(keys))
+    return ", ".join(dict.fromkeys(map(str, keys)))

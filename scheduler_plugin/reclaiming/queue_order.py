@@ -15,8 +15,11 @@ from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.queue_shares import QueueShares
 
-Rank: TypeAlias = tuple[int, SortKey]
-"""The negative amount below the queue's share, and the sort key of its head."""
+Rank: TypeAlias = tuple[float, SortKey]
+"""The negative amount below the queue's share, and the sort key of its head.
+
+Of several resources the parts of the largest quota or limit are added, see `QueueTree.scale`.
+"""
 
 
 class QueueOrder:
@@ -51,8 +54,9 @@ class QueueOrder:
         turn, pod = self._queued[queue][-1]
         return -sum(self._below(queue, pod)), turn
 
-    def _below(self, queue: QueueName, pod: PodView) -> Iterator[int]:
+    def _below(self, queue: QueueName, pod: PodView) -> Iterator[float]:
         """The free part of the queue's share, for each resource that the pod requests."""
         for key, _ in asked(pod, self._facts):
             has = self._queue_shares.has(queue, key) + self._queue_shares.assumed(queue, key)
-            yield max(0, self._queue_shares.share(queue, key) - has)
+            below = max(0, self._queue_shares.share(queue, key) - has)
+            yield below / self._facts.tree.scale(key)

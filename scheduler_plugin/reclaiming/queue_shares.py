@@ -6,13 +6,14 @@ they follow from the usage and requests of all queues, and an evicted pod reques
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from scheduler_plugin.accounting.figures.fair_shares import guaranteed_shares
 from scheduler_plugin.accounting.queues.totals import Totals
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import Charges, ResourceKey
+from scheduler_plugin.objects.measures import is_class
 from scheduler_plugin.objects.names import DEFAULT_PRIORITY, QueueName
 from scheduler_plugin.objects.steps import Steps, run_to_end
 from scheduler_plugin.reclaiming.heads import Head
@@ -93,6 +94,32 @@ class QueueShares:
             )
         return self._listed_paths[owner, key]
 
+    def is_within(
+        self,
+        below: Sequence[QueueName],
+        cost: Charges,
+        key: ResourceKey,
+        is_above: Callable[[QueueName, ResourceKey], bool],
+    ) -> bool:
+        """Whether usage is within a share in another resource than the lacking `key`.
+
+        It counts where these queues do not list the key, which is a measure: they say in other
+        resources what they are guaranteed of the same devices.
+
+        Args:
+            below: The queue with the usage, and its ancestors below the common one.
+            cost: The usage.
+            key: The lacking resource.
+            is_above: Whether a queue is above its share of a resource.
+        """
+        if is_class(key) or any(self.lists(place, key) for place in below):
+            return False
+        return any(
+            self.is_guaranteed(tuple(below), other)
+            and any(self.lists(place, other) and not is_above(place, other) for place in below)
+            for other, _ in cost
+        )
+
     def _look(self, key: ResourceKey) -> Steps[Mapping[QueueName, int]]:
         ledger = self._world.ledger
         asked = dict(ledger.usage.own_of(key))
@@ -148,6 +175,7 @@ class QueueShares:
         return any(self._tree.guaranteed(place, key) != 0 for place in places)
 
     def _allows(self, place: QueueName, key: ResourceKey, more: int, *, own: QueueName) -> bool:
-        if place != own and not self.lists(place, key):
+        # A measure is compared in the queues that list it; a class in the own queue, too.
+        if not self.lists(place, key) and not (place == own and is_class(key)):
             return True
         return self.has(place, key) + self.assumed(place, key) + more <= self.share(place, key)

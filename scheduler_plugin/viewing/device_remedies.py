@@ -8,6 +8,7 @@ from kube.words import number_of, some_of
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.named_holders import MayName, named
 from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.objects.measures import is_class
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.viewing.free_devices import Counts, FreeDevices, Holder, Shortage
@@ -57,9 +58,20 @@ def _may_be_reclaimed(
     pod: PodView, short: Shortage, holders: Sequence[Holder], world: WorldView
 ) -> bool:
     """Whether the pod's queue is below its quota, and a queue with devices is above its own."""
-    key = world.facts.catalog.key(short.wanted.device_class)
-    above = (_above_quota(holder.queue, key, world) > 0 for holder in holders)
-    return _above_quota(world.facts.queue_of(pod), key, world) < 0 and any(above)
+    queue = world.facts.queue_of(pod)
+    return any(
+        _above_quota(queue, key, world) < 0
+        and any(_above_quota(holder.queue, key, world) > 0 for holder in holders)
+        for key in _keys(pod, short, world)
+    )
+
+
+def _keys(pod: PodView, short: Shortage, world: WorldView) -> Iterator[ResourceKey]:
+    """The class that is short, and the entries that count what the pod's claims ask for."""
+    yield world.facts.catalog.key(short.wanted.device_class)
+    for claim in world.facts.claims_of(pod):
+        if (entry := world.ledger.claim(claim.uid)) is not None and not claim.is_allocated:
+            yield from (key for key, _ in entry.cost if not is_class(key))
 
 
 def _above_quota(queue: QueueName, key: ResourceKey, world: WorldView) -> int:

@@ -19,6 +19,7 @@ from driver.shapes.instance_taints import TaintRuleIndex
 from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.claims import Claim
 from kube.shapes.metadata import NO_METADATA
+from kube.shapes.quantities import whole
 from kube.shapes.reading import JsonObject, read_as
 from kube.shapes.slices import (
     NO_CAPACITY,
@@ -39,7 +40,12 @@ from scheduler_plugin.objects.devices.devices import instance_view, origin_of
 from scheduler_plugin.objects.devices.resource_names import LEGACY_PREFIX
 from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
 from scheduler_plugin.objects.node_selection import node_terms
-from scheduler_plugin.objects.requests import whole
+from scheduler_plugin.viewing.divided_capacities import (
+    Consumption,
+    DividedCapacity,
+    consumption,
+    divided_capacities,
+)
 
 READY, OFFLINE, TAINTED = "Ready", "Offline", "Tainted"
 EVERYWHERE = "*"
@@ -75,6 +81,7 @@ class DeviceRow:
         detail: Since when it is offline, or its taints.
         slots: The number of its slots.
         used: How many slots are in use.
+        capacities: The capacities that claims divide, of a device of another driver.
     """
 
     name: str
@@ -89,6 +96,7 @@ class DeviceRow:
     slots: int
     used: int
     users: tuple[DeviceUser, ...]
+    capacities: tuple[DividedCapacity, ...] = ()
 
 
 def device_rows(
@@ -99,7 +107,7 @@ def device_rows(
 ) -> list[DeviceRow]:
     """All devices, sorted by Configuration and name."""
     users, rules = _claim_users(claims, books), books.facts.catalog.taint_rules
-    published = list(_published(slices, users, rules))
+    published = list(_published(slices, users, rules, consumption(books)))
     with_slices = {row.instance for row in published}
     held = [row for obj in instances if (row := _of_instance(obj, with_slices, books))]
     return sorted(
@@ -133,6 +141,7 @@ def _published(
     slices: Iterable[JsonObject],
     users: Mapping[DeviceId, list[DeviceUser]],
     rules: TaintRuleIndex,
+    consumed: Consumption,
 ) -> Iterator[DeviceRow]:
     """One row for each device, also if several slices list its nodes."""
     for key, device, nodes in _merged(slices):
@@ -152,6 +161,7 @@ def _published(
             slots=_slots(device.capacity or {}),
             used=sum(user.slots for user in found),
             users=found,
+            capacities=tuple(divided_capacities(key, device, consumed)),
         )
 
 

@@ -9,10 +9,11 @@ from driver.api import ATTRIBUTE_INSTANCE, DRIVER_NAME, OFFLINE_TAINT
 from driver.shapes.instance_taints import TaintRuleIndex
 from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.claims import DeviceId
+from scheduler_plugin.objects.devices.device_looks import seen_in
 from scheduler_plugin.objects.devices.devices import InstanceView
 from scheduler_plugin.reclaiming.placement.offered_devices import OfferedDevices
 from scheduler_plugin.reclaiming.placement.offers import Offer
-from scheduler_plugin.reclaiming.placement.published_slices import PublishedDevice, seen_in
+from scheduler_plugin.reclaiming.placement.published_slices import PublishedDevice
 from scheduler_plugin.viewing.device_rows import OFFLINE, READY, TAINTED
 
 WITHHELD = "Withheld"

@@ -3,8 +3,10 @@
     pod ──► what it needs of each class ──► devices that may be of the class, less those in use
 
 It is a necessary condition: no CEL is evaluated, and the nodes of other drivers' devices are not
-known. There may be fewer free devices than this module finds, never more. So a shortage is certain;
-without one, kube-scheduler decides.
+known. A device that claims divide has room for any number of requests: how much each one asks for
+is not counted. Partitions count as if all of them could be in use together: the counters that they
+share are not looked at. There may be fewer free devices than this module finds, never more. So a
+shortage is certain; without one, kube-scheduler decides.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ from scheduler_plugin.objects.names import NO_QUEUE, ClaimUid, QueueName
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.viewing.device_needs import Choice, Need, Wanted, device_needs
 from scheduler_plugin.viewing.instance_rows import InstanceRow, instance_rows
+
+MANY = 1_000_000_000
+"""As many requests as may come: how often a device is divided depends on the requests."""
 
 
 class Counts(NamedTuple):
@@ -165,8 +170,14 @@ class FreeDevices:
             return _counts(list(self._selected(selection)), wanted.slots)
         there = self._world.facts.catalog.published(wanted.device_class)
         in_use = min(there, self._used_whole(selection))
-        free = there - in_use
+        free = MANY if there > in_use and self._may_divide(selection) else there - in_use
         return Counts(there=there, free=free, free_in_all=free, in_use=in_use)
+
+    def _may_divide(self, selection: Selection) -> bool:
+        """Whether several claims may have parts of one of other drivers' devices."""
+        table = self._world.facts.catalog.device_table
+        drivers = selection[:1] or table.drivers()
+        return any(kind.is_divided for driver in drivers for kind in table.kinds(driver))
 
     def _selection(self, wanted: Wanted) -> Selection | None:
         """The selection of a kind's devices; None if the class does not exist."""

@@ -6,16 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scheduler_plugin.accounting.books_views import BooksView
-from scheduler_plugin.objects.amounts import Charges, ResourceKey
+from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, Queue, QueueName
+from scheduler_plugin.viewing.measured_rows import Cost, cost_in, cost_of_claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """A queue and one device class that it lists, uses or requests; "" if there is none.
+    """A queue and one entry or class that it lists, uses or requests; see `measured_rows`.
 
     Attributes:
+        device_class: The key of the entry or class; "" if there is none.
         depth: How many queues are above it.
         quota: The quota; None is unlimited, as with `limit`.
         requested: Usage plus the requests of waiting pods.
@@ -23,7 +25,7 @@ class QueueRow:
 
     queue: QueueName
     depth: int
-    device_class: str = ""
+    device_class: ResourceKey = NO_KEY
     usage: int = 0
     non_preemptible: int = 0
     requested: int = 0
@@ -38,7 +40,7 @@ class ChargeRow:
     Attributes:
         kind: `ResourceClaim`, or `Pod` for its own requests of devices.
         payer: The queue that is charged; "" for none.
-        cost: The amount of each class that the payer is charged.
+        cost: The amount of each entry and class that the payer is charged.
         users: Pods that use it, as namespace/name.
     """
 
@@ -46,7 +48,7 @@ class ChargeRow:
     namespace: str
     name: str
     payer: QueueName
-    cost: tuple[tuple[str, int], ...]
+    cost: Cost
     users: tuple[str, ...]
 
 
@@ -73,12 +75,26 @@ def _subtree(
         yield from _subtree(books, below, queue.name, depth + 1)
 
 
+def _keys_of(books: BooksView, queue: Queue) -> list[ResourceKey]:
+    """What a queue lists, uses or requests, each name once."""
+    found = books.ledger.of(queue.name)
+    known = {*queue.shares, *(key for key, _ in (*found.usage, *found.requested))}
+    return books.facts.tree.shown_keys(queue.name, known)
+
+
+def key_named(books: BooksView, queue: QueueName, name: str) -> ResourceKey:
+    """The key that a name stands for in a queue; a name of no entry is that of a class."""
+    found = books.facts.tree.get(queue)
+    keys = _keys_of(books, found) if found is not None else ()
+    return next((key for key in keys if str(key) == name), ResourceKey(name))
+
+
 def _rows_of(books: BooksView, queue: Queue, depth: int) -> Iterator[QueueRow]:
     found = books.ledger.of(queue.name)
-    keys = {*queue.shares, *(key for key, _ in (*found.usage, *found.requested))}
+    keys = _keys_of(books, queue)
     if not keys:
         yield QueueRow(queue=queue.name, depth=depth)
-    for key in sorted(keys):
+    for key in keys:
         share = queue.shares.get(key)
         yield QueueRow(
             queue=queue.name,
@@ -99,7 +115,8 @@ def charge_rows(books: BooksView, queue: QueueName) -> Iterator[ChargeRow]:
         pod, entry = books.facts.pod(uid), books.ledger.pod(uid)
         if pod and entry and entry.cost:
             users = (f"{pod.namespace}/{pod.name}",)
-            yield _row("Pod", (pod.namespace, pod.name), queue, entry.cost, users)
+            cost = cost_in(books, queue, entry.cost)
+            yield _row("Pod", (pod.namespace, pod.name), queue, cost, users)
     yield from _used_for_free(books, queue)
 
 
@@ -110,7 +127,9 @@ def _used_for_free(books: BooksView, queue: QueueName) -> Iterator[ChargeRow]:
             ours = [p for p in books.facts.consumers(claim) if books.facts.queue_of(p) == queue]
             users = tuple(f"{pod.namespace}/{pod.name}" for pod in ours)
             if users:
-                yield _row("ResourceClaim", claim.key, entry.owner, entry.cost, users)
+                yield _row(
+                    "ResourceClaim", claim.key, entry.owner, cost_of_claim(books, entry), users
+                )
 
 
 def claim_rows(books: BooksView) -> Iterator[ChargeRow]:
@@ -118,7 +137,7 @@ def claim_rows(books: BooksView) -> Iterator[ChargeRow]:
     for claim in _sorted(books):
         if entry := books.ledger.claim(claim.uid):
             users = tuple(f"{p.namespace}/{p.name}" for p in books.facts.consumers(claim))
-            yield _row("ResourceClaim", claim.key, entry.owner, entry.cost, users)
+            yield _row("ResourceClaim", claim.key, entry.owner, cost_of_claim(books, entry), users)
 
 
 def _sorted(books: BooksView) -> list[ClaimView]:
@@ -126,7 +145,6 @@ def _sorted(books: BooksView) -> list[ClaimView]:
 
 
 def _row(
-    kind: str, key: tuple[str, str], payer: QueueName, cost: Charges, users: tuple[str, ...]
+    kind: str, key: tuple[str, str], payer: QueueName, cost: Cost, users: tuple[str, ...]
 ) -> ChargeRow:
-    pairs: tuple[tuple[ResourceKey, int], ...] = tuple(cost)
-    return ChargeRow(kind=kind, namespace=key[0], name=key[1], payer=payer, cost=pairs, users=users)
+    return ChargeRow(kind=kind, namespace=key[0], name=key[1], payer=payer, cost=cost, users=users)

@@ -9,6 +9,7 @@ from scheduler_plugin.accounting.group_claims import all_groups
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import QueueName
+from scheduler_plugin.viewing.measured_rows import Cost, cost_of_claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class ClaimRow:
 
     Attributes:
         owner: The queue that is charged; "" for none.
-        cost: The amount of each class; the largest possible amount before the allocation.
+        cost: The amount of each entry and class; the largest possible amount before the allocation.
         devices: The names that their drivers gave them.
         consumers: How many pods use it, or reserve it.
         groups: The PodGroups that it is reserved for, in place of their pods.
@@ -27,7 +28,7 @@ class ClaimRow:
     name: str
     owner: QueueName
     is_allocated: bool
-    cost: tuple[tuple[str, int], ...]
+    cost: Cost
     devices: tuple[str, ...]
     consumers: int
     groups: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ def claim_row(world: WorldView, claim: ClaimView) -> ClaimRow | None:
         name=claim.name,
         owner=entry.owner,
         is_allocated=claim.is_allocated,
-        cost=tuple((str(key), amount) for key, amount in entry.cost),
+        cost=cost_of_claim(world, entry),
         devices=tuple(result.device for result in claim.results or ()),
         consumers=len(claim.reserved_for) + claim.other_consumers,
         groups=tuple(group.name for group in all_groups(claim)),

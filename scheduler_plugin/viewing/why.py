@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_plugin.accounting.world_views import WorldView
-from scheduler_plugin.judging.cases import case_of
 from scheduler_plugin.judging.ceilings import usage_added
 from scheduler_plugin.judging.gangs import waiting_refusal
 from scheduler_plugin.judging.named_holders import MayName, anyone
 from scheduler_plugin.judging.rules.table import BY_REASON
-from scheduler_plugin.judging.verdicts import Refused
-from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
+from scheduler_plugin.judging.verdicts import Refused, deciding_case
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges, ResourceKey
 from scheduler_plugin.objects.claims import ClaimView
+from scheduler_plugin.objects.measures import is_class
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
 from scheduler_plugin.objects.pods import PodView, why_not_ours
 from scheduler_plugin.reclaiming.cycles import Cycle
@@ -23,6 +23,7 @@ from scheduler_plugin.reclaiming.expected_charges import NoCandidates
 from scheduler_plugin.reclaiming.placements import LimitsOnly
 from scheduler_plugin.reclaiming.targets import Decision, Targets
 from scheduler_plugin.reclaiming.victims.victims import NONE_EXCLUDED
+from scheduler_plugin.viewing.claim_costs import cost_sentence
 from scheduler_plugin.viewing.device_remedies import device_remedies
 from scheduler_plugin.viewing.free_devices import FreeDevices, free_now
 from scheduler_plugin.viewing.instance_rows import instance_of
@@ -42,10 +43,10 @@ NO_NODE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A queue that would be charged, or one above it, and the amount of one class that is added."""
+    """A queue that would be charged, or one above it, and what is added; see `measured_rows`."""
 
     queue: QueueName
-    device_class: str
+    device_class: ResourceKey
     usage: int
     added: int
     quota: int | None
@@ -157,7 +158,7 @@ class _Request:
 
 def _why_waiting(request: _Request, pod: PodView, claims: tuple[ClaimView, ...]) -> Why:
     world, now, may_name = request.world, request.now, request.viewer.may_name
-    case = case_of(pod, claims, world, at_bind=False)
+    case = deciding_case(pod, claims, world)
     refused = waiting_refusal(pod, world)
     if refused is not None:
         reason, sentence = str(refused.reason), refused.sentence
@@ -230,7 +231,7 @@ def _paid(world: WorldView, claim: ClaimView) -> str:
     state = "allocated" if claim.is_allocated else "not allocated"
     payer = f"charged to {entry.owner}" if entry.owner else "charged to no queue"
     troubles = f"{_absent_devices(world, claim)}{_tainted_devices(world, claim)}"
-    return f"{claim} is {state} and {payer}.{troubles}"
+    return f"{claim} is {state} and {payer}.{cost_sentence(world, claim, entry)}{troubles}"
 
 
 def _absent_devices(world: WorldView, claim: ClaimView) -> str:
@@ -253,19 +254,20 @@ def _tainted_devices(world: WorldView, claim: ClaimView) -> str:
 
 def _figures(world: WorldView, pod: PodView, claims: tuple[ClaimView, ...]) -> Iterator[Figure]:
     added: dict[QueueName, Charges] = {}
-    for _, owner, cost in usage_added(case_of(pod, claims, world, at_bind=False)):
+    for _, owner, cost in usage_added(deciding_case(pod, claims, world)):
         if owner != NO_QUEUE and cost:
             added[owner] = added.get(owner, NO_CHARGES).plus(cost)
     for owner, cost in added.items():
-        for key, amount in cost:
+        for key in world.facts.tree.shown_keys(owner, [key for key, _ in cost]):
             for name in world.facts.tree.path(owner):
-                queue = world.facts.tree.get(name)
-                share = queue.shares.get(key) if queue else None
+                share = world.facts.tree.share(name, key)
+                if share is None and not is_class(key):
+                    continue
                 yield Figure(
                     queue=name,
                     device_class=key,
                     usage=world.ledger.of(name).usage[key],
-                    added=amount,
+                    added=cost[key],
                     quota=share.quota.most if share else 0,
                     limit=share.limit.most if share else None,
                 )

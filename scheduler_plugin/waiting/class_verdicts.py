@@ -8,13 +8,15 @@ from typing import TypeAlias
 
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.judging.gangs import AsCandidate, GangAdmitted, GangRefused, try_gang
-from scheduler_plugin.judging.pod_order import asked_together
+from scheduler_plugin.judging.pod_order import needed_together
 from scheduler_plugin.judging.verdicts import Admitted, Refused, assume, judge
 from scheduler_plugin.objects.names import PodUid, Reason
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.admissions import WaitReason
 from scheduler_plugin.waiting.blocked_classes import BlockedClasses
 from scheduler_plugin.waiting.classes.inadmissible import (
+    CEILINGS,
+    LimitingQuota,
     gang_need,
     gang_shortfall,
     limiting_quota_of,
@@ -67,10 +69,13 @@ class ClassVerdicts:
     def _alone(self, pod_class: EquivalenceClass, pod: PodView, now: datetime) -> AdmittedPods:
         verdict = judge(pod, self._world.facts.claims_of(pod), self._world)
         if isinstance(verdict, Refused):
-            if verdict.reason is Reason.BORROWING_BACKOFF:
+            limiting_quota = limiting_quota_of(pod, verdict, self._world)
+            if verdict.reason is Reason.BORROWING_BACKOFF or _fits_none(verdict, limiting_quota):
                 self._polled.add(pod_class.class_key)
-            self._blocked.block(pod_class, verdict, limiting_quota_of(pod, verdict, self._world))
-            self._blocked.update_aging(pod_class, pod, pod_class.requests, now)
+            self._blocked.block(pod_class, verdict, limiting_quota)
+            self._blocked.update_aging(
+                pod_class, pod, needed_together((pod,), self._world.facts), now
+            )
             return ()
         is_held = pod.uid in self._world.assumptions.holds
         if not is_held and self._blocked.leaves_room(pod_class, (verdict,), now):
@@ -85,7 +90,7 @@ class ClassVerdicts:
         if isinstance(found, GangRefused):
             self._blocked.block(pod_class, found.refused, gang_need(lacks, self._world))
             self._blocked.update_aging(
-                pod_class, pod, asked_together(found.pods, self._world.facts), now
+                pod_class, pod, needed_together(found.pods, self._world.facts), now
             )
             return ()
         if not self._is_held(found) and self._is_blocked(pod_class, found, now):
@@ -106,3 +111,8 @@ class ClassVerdicts:
             self._blocked.wait(pod_class, WaitReason.NO_DEVICE_FREE, why)
             return True
         return self._blocked.leaves_room(pod_class, (verdict for _, verdict in found.admitted), now)
+
+
+def _fits_none(refused: Refused, limiting_quota: tuple[LimitingQuota, int] | None) -> bool:
+    """Whether alternatives do not fit at different ceilings: no single one says when one fits."""
+    return limiting_quota is None and refused.reason in CEILINGS

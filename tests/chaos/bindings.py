@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from tests.chaos.charges import Charge, charges, slots_asked, tree_of, usage
 from tests.chaos.findings import Finding
+from tests.chaos.measures import REMEMBERED, devices_of, lost_notes
 from tests.chaos.objects import (
     QUEUE,
     Key,
@@ -60,6 +61,8 @@ class History:
     """Folds changes, and judges each binding by what was there just before it."""
 
     objects: dict[str, dict[Key, Object]] = field(default_factory=dict)
+    devices: dict[Key, Object] = field(default_factory=dict)
+    """Those of vendors that were published at any time."""
     instances: dict[Key, Object] = field(default_factory=dict)
     """Those that are gone, too: a container keeps the device that it was given."""
     trees: list[tuple[float, Tree]] = field(default_factory=list)
@@ -68,16 +71,18 @@ class History:
 
     @property
     def snapshot(self) -> Snapshot:
-        return Snapshot(self.objects)
+        return Snapshot({**self.objects, REMEMBERED: self.devices})
 
     def judge(self, changes: Iterable[Change]) -> Iterator[Finding]:
         """Findings of changes that come after all that were folded before."""
         for change in sorted(changes, key=lambda each: each.version):
             before = self.objects.setdefault(change.kind, {}).get(change.key)
             self._fold(change)
-            after = change.after if change.kind == "pods" and change.is_exact else None
-            if after and is_bound_by(before, after):
+            after = change.after if change.is_exact else None
+            if after and change.kind == "pods" and is_bound_by(before, after):
                 yield from self._bound(after, change.at)
+            if after and change.kind == "resourceclaims":
+                yield from lost_notes(before, after, self.snapshot)
             self._remember_users(change)
 
     def _remember_users(self, change: Change) -> None:
@@ -101,6 +106,8 @@ class History:
             known[change.key] = change.after
         if change.kind == "instances" and change.after:
             self.instances[change.key] = change.after
+        if change.kind == "resourceslices" and change.after:
+            self.devices |= devices_of(change.after)
         if change.kind == "queues":
             self.trees.append((change.at, tree_of(self.snapshot)))
 

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tests.chaos.measures import measured_cost
 from tests.chaos.objects import (
     DRIVER,
     EXTENDED_CLASS,
@@ -17,9 +18,9 @@ from tests.chaos.objects import (
     is_non_preemptible,
     is_placed,
     label,
+    of_ours,
     queue_of,
     reserved_for,
-    results,
     shown,
     uid,
 )
@@ -55,11 +56,12 @@ def tree_of(snapshot: Snapshot) -> Tree:
 def cost(claim: Object, snapshot: Snapshot) -> Amounts:
     """What an allocated claim costs: each device once, or as many slots as it takes.
 
-    A device counts as its Configuration, which its slice says, whatever class it was asked by.
+    A device counts as its Configuration, which its slice says, whatever class it was asked by;
+    one of a vendor as entries of Queues say.
     """
     shown = configurations_shown(snapshot)
-    amounts: Counter[str] = Counter()
-    for result in results(claim):
+    amounts = measured_cost(claim, tree_of(snapshot), snapshot)
+    for result in of_ours(claim):
         if not result.get("adminAccess"):
             slots = (result.get("consumedCapacity") or {}).get("slots", 1)
             place = (result["pool"], result["device"])

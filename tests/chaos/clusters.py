@@ -10,7 +10,10 @@ from pathlib import Path
 from local_cluster.api import Cluster, ClusterSettings
 from moorage_demo import installation, release
 from tests.chaos.faults import small_disks
-from tests.chaos.scene import HAVE_WORKLOADS, POD_GROUPS, WORKLOAD_GATES, WORKLOADS_VERSION
+from tests.chaos.kai_groups import POD_GROUPS
+from tests.chaos.objects import DRIVER, VENDORS
+from tests.chaos.scene import HAVE_WORKLOADS, WORKLOAD_GATES, WORKLOADS_VERSION
+from tests.chaos.vendors import HAVE_MEASURES
 
 
 @contextmanager
@@ -27,6 +30,8 @@ def chaos_cluster(
         settings = replace(settings, feature_gates=WORKLOAD_GATES, runtime_config=served)
         # Without them the chart's kube-scheduler reserves the claim for each pod.
         options = tuple(f"--set=scheduler.featureGates.{gate}=true" for gate in WORKLOAD_GATES)
+    if kubernetes in HAVE_MEASURES:
+        options += (f"--set=accounting.drivers={{{','.join((DRIVER, *VENDORS))}}}",)
     cluster = Cluster.up(settings)
     try:
         small_disks(cluster)

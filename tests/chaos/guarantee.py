@@ -19,11 +19,13 @@ from tests.chaos.objects import (
     is_non_preemptible,
     priority_of,
     queue_of,
+    reserved_for,
     shown,
     uid,
 )
 from tests.chaos.queue_tree import Tree
-from tests.chaos.verdicts import NO_DEVICE, adds, reasons, users_of, waits
+from tests.chaos.vendor_supply import has_a_choice
+from tests.chaos.verdicts import NO_DEVICE, adds, reasons, waits
 
 
 def guarantee_findings(snapshot: Snapshot) -> Iterator[Finding]:
@@ -45,8 +47,11 @@ def guarantee_findings(snapshot: Snapshot) -> Iterator[Finding]:
 def _waits_within_quota(
     pod: Object, queue: str, own: Mapping[str, Amounts], snapshot: Snapshot
 ) -> bool:
-    """Of a pod that waits for others of its group, or for several queues, nothing is said."""
-    if not waits(pod) or group_of(pod, snapshot):
+    """Of a pod that waits for others of its group, or for several queues, nothing is said.
+
+    Nor of one that takes one thing or another.
+    """
+    if not waits(pod) or group_of(pod, snapshot) or has_a_choice(pod, snapshot):
         return False
     why, added = reasons(pod, snapshot), adds(pod, queue, snapshot)
     if not why or not why <= {"OverLimit", NO_DEVICE} or [*added] != [queue]:
@@ -77,7 +82,7 @@ def _is_over(
 
 
 def _may_go(charge: Charge, pod: Object, snapshot: Snapshot) -> bool:
-    users = users_of(charge, snapshot)
+    users = _users_of(charge, snapshot)
     held = any(
         is_non_preemptible(user)
         or is_going(user)
@@ -86,6 +91,17 @@ def _may_go(charge: Charge, pod: Object, snapshot: Snapshot) -> bool:
         for user in users
     )
     return bool(users) and not held and not reasons(pod, _without(charge, users, snapshot))
+
+
+def _users_of(charge: Charge, snapshot: Snapshot) -> list[Object]:
+    """The pods for which something is charged."""
+    pods = snapshot.pods_by_uid()
+    if charge.uid in pods:
+        return [pods[charge.uid]]
+    for claim in snapshot.all("resourceclaims"):
+        if claim["metadata"]["uid"] == charge.uid:
+            return [pods[each] for each in reserved_for(claim, snapshot) if each in pods]
+    return []
 
 
 def _is_its_equal(user: Object, pod: Object, snapshot: Snapshot) -> bool:

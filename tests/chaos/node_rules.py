@@ -16,7 +16,7 @@ from tests.chaos.objects import (
     is_going,
     is_placed,
     node_of,
-    results,
+    of_ours,
     shown,
     uid,
 )
@@ -86,7 +86,7 @@ def instances_of(pod: Object, container: str, report: NodeReport, snapshot: Snap
     return slots | {
         instance_of(result["device"], snapshot)
         for claim, requests in _claims(pod, container, snapshot)
-        for result in results(claim)
+        for result in of_ours(claim)
         if not requests or result["request"].partition("/")[0] in requests
     }
 
@@ -159,7 +159,7 @@ def _files(report: NodeReport, snapshot: Snapshot) -> Iterator[Finding]:
         for pod in snapshot.all("pods")
         if is_placed(pod) and node_of(pod) == report.node
         for claim in claims_of(pod, snapshot)
-        if results(claim)
+        if of_ours(claim)
     }
     there = {m[1]: name for name in report.cdi_files if (m := CDI_FILE.fullmatch(name))}
     for claim in sorted({*there} - {*used}):
@@ -168,6 +168,6 @@ def _files(report: NodeReport, snapshot: Snapshot) -> Iterator[Finding]:
     for pod in snapshot.all("pods"):
         if uid(pod) in running and is_placed(pod) and not is_going(pod):
             for claim in claims_of(pod, snapshot):
-                if results(claim) and uid(claim) not in there:
+                if of_ours(claim) and uid(claim) not in there:
                     sentence = f"ResourceClaim {shown(claim)} has no CDI file on {report.node}"
                     yield Finding("no-record", f"pod {shown(pod)}", sentence)

@@ -12,6 +12,8 @@ Key = tuple[str, str]
 """Namespace, or an empty word, and name."""
 
 DRIVER = "moorage.dev"
+VENDORS = ("gpu.example.com", "nic.example.com")
+"""Other drivers, whose devices Queues of the trials count."""
 PREFIX = "akri.sh/"
 QUEUE = "moorage.dev/queue"
 OWNER_POD = "moorage.dev/owner-pod"
@@ -127,9 +129,14 @@ def allocation(claim: Object) -> Object | None:
 
 
 def results(claim: Object) -> list[Object]:
-    """The devices of ours that a claim has."""
+    """The devices that a claim has and queues are charged for."""
     devices = (allocation(claim) or {}).get("devices", {})
-    return [r for r in devices.get("results") or () if r["driver"] == DRIVER]
+    return [r for r in devices.get("results") or () if r["driver"] in (DRIVER, *VENDORS)]
+
+
+def of_ours(claim: Object) -> list[Object]:
+    """Those of Moorage's own driver."""
+    return [result for result in results(claim) if result["driver"] == DRIVER]
 
 
 def reserved_for(claim: Object, snapshot: Snapshot) -> list[str]:

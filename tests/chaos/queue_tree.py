@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.chaos.entries import Entry, name_of
 from tests.chaos.objects import Object
+from tests.chaos.quantities import amount
 
 NONE = -1
 """No limit, or a quota that ends where the limit does."""
@@ -40,13 +42,14 @@ class Tree:
     def quota(self, name: str, resource: str) -> float:
         """What is guaranteed to a queue, and the most that its non-preemptible pods may use.
 
-        A queue that lists the resource nowhere has none, and one above the lister checks none.
+        A queue that does not list a class has none of it, and one above the lister checks none.
+        What is no class has no ceiling where it is not listed.
         """
         entry = self._entry(name, resource)
         if entry is None:
-            return 0
+            return math.inf if self.is_measured(resource) else 0
         quota = entry.get("quota", 0)
-        return _amount(entry.get("limit", NONE)) if quota == NONE else quota
+        return _amount(entry.get("limit", NONE) if quota == NONE else quota)
 
     def lists(self, name: str, resource: str) -> bool:
         return self._entry(name, resource) is not None
@@ -68,10 +71,21 @@ class Tree:
             _meets(labels, requirement) for requirement in selector.get("matchExpressions") or ()
         )
 
-    def resources(self) -> Iterator[str]:
-        """Everything that some queue lists."""
-        for name in self.queues:
-            yield from (entry["deviceClass"] for entry in self._spec(name).get("resources") or ())
+    def entries(self, names: Iterable[str] | None = None) -> set[Entry]:
+        """What queues list: all of them, or some."""
+        found = self.queues if names is None else names
+        return {
+            Entry.of(body) for name in found for body in self._spec(name).get("resources") or ()
+        }
+
+    def is_measured(self, resource: str) -> bool:
+        """Whether it is more than a class, to some queue."""
+        return any(each.name == resource and not each.is_class for each in self.entries())
+
+    def shows(self, name: str, resource: str) -> bool:
+        """Whether a queue's status tells of it: of what is no class, if it is of its tree."""
+        family = {*self.path(name), *(each for each in self.queues if name in self.path(each))}
+        return not self.is_measured(resource) or any(self.lists(each, resource) for each in family)
 
     def _inherited(self, name: str, field: str, default: Any) -> Any:
         for each in self.path(name):
@@ -82,14 +96,15 @@ class Tree:
 
     def _entry(self, name: str, resource: str) -> Object | None:
         entries = self._spec(name).get("resources") or ()
-        return next((e for e in entries if e["deviceClass"] == resource), None)
+        return next((e for e in entries if name_of(e) == resource), None)
 
     def _spec(self, name: str) -> Object:
         spec: Object = self.queues[name].get("spec") or {}
         return spec
 
 
-def _amount(number: int) -> float:
+def _amount(told: int | str) -> float:
+    number = amount(told)
     return math.inf if number == NONE else number
 
 

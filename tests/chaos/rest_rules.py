@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tests.chaos.charges import charges, tree_of, usage
 from tests.chaos.findings import Finding
 from tests.chaos.guarantee import guarantee_findings, is_guarded
+from tests.chaos.measures import is_in_doubt, note_findings
 from tests.chaos.objects import (
     ADMITTED,
     CHARGES,
@@ -27,6 +28,9 @@ from tests.chaos.objects import (
     results,
     shown,
 )
+from tests.chaos.quantities import amount
+from tests.chaos.queue_tree import Tree
+from tests.chaos.vendor_supply import has_a_choice
 from tests.chaos.verdicts import (
     borrows,
     is_gated,
@@ -47,6 +51,7 @@ def rest_findings(snapshot: Snapshot) -> Iterator[Finding]:
     """Everything that must not be at rest."""
     yield from _owners(snapshot)
     yield from _books(snapshot)
+    yield from note_findings(tree_of(snapshot), snapshot)
     yield from _left_overs(snapshot)
     yield from _gone_configurations(snapshot)
     yield from _waiting(snapshot)
@@ -64,7 +69,9 @@ def _owners(snapshot: Snapshot) -> Iterator[Finding]:
         if not allocation(claim) and annotation(claim, OWNER_POD):
             yield Finding("left-over", about, f"it has no devices, and is still owned by {owner}")
         if results(claim) and not reserved_for(claim, snapshot):
-            yield Finding("left-over", about, "it has devices, and no pod has reserved it")
+            # Of a pod that Bind refuses, each try leaves one anew.
+            since = (allocation(claim) or {}).get("allocationTimestamp", "some time ago")
+            yield Finding("left-over", about, f"no pod has reserved its devices of {since}")
         for user in users:
             if is_non_preemptible(user) and is_placed(user) and queue_of(user, snapshot) != owner:
                 sentence = f"Pod {shown(user)} uses it, is foreign to {owner} and non-preemptible"
@@ -75,16 +82,29 @@ def _books(snapshot: Snapshot) -> Iterator[Finding]:
     tree, found = tree_of(snapshot), list(charges(snapshot))
     own = usage(found, tree)
     own_held = usage((charge for charge in found if charge.is_non_preemptible), tree)
+    doubtful = _doubtful(tree, snapshot)
     for name, queue in sorted(tree.queues.items()):
         status = queue.get("status") or {}
-        for field, counted in (("usage", own), ("usageNonPreemptible", own_held)):
-            told = {word: n for word, n in (status.get(field) or {}).items() if n}
-            if told != counted.get(name, {}):
-                sentence = f"status.{field} is {told}, counted are {counted.get(name, {})}"
+        for field, sums in (("usage", own), ("usageNonPreemptible", own_held)):
+            amounts = {word: amount(n) for word, n in (status.get(field) or {}).items()}
+            told = {word: n for word, n in amounts.items() if n}
+            counted = {w: n for w, n in sums.get(name, {}).items() if n and tree.shows(name, w)}
+            if told != counted and name not in doubtful:
+                sentence = f"status.{field} is {told}, counted are {counted}"
                 yield Finding("books", f"queue {name}", sentence)
     charged = {charge.queue for charge in found}
     for name in sorted(charged - {*tree.queues}):
         yield Finding("books", f"queue {name}", "something is charged to it, and it is not there")
+
+
+def _doubtful(tree: Tree, snapshot: Snapshot) -> set[str]:
+    """Queues that are charged for a device of which it is not known what it costs."""
+    return {
+        queue
+        for claim in snapshot.all("resourceclaims")
+        if is_in_doubt(claim, tree, snapshot)
+        for queue in tree.path(label(claim, QUEUE))
+    }
 
 
 def _left_overs(snapshot: Snapshot) -> Iterator[Finding]:
@@ -127,14 +147,20 @@ def _waiting(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _why(pod: Object, snapshot: Snapshot) -> Iterator[Finding]:
-    own, told = reasons(pod, snapshot), why_it_waits(pod)
-    about = f"pod {shown(pod)}"
+    told, about = why_it_waits(pod), f"pod {shown(pod)}"
+    if has_a_choice(pod, snapshot):
+        if not told:
+            yield Finding(
+                "no-reason", about, "it waits for one of several things, and is not told why"
+            )
+        return
     if (
         told in OTHER_WORDS
         or lacks_its_workload(pod, snapshot)
         or (BACKOFF in told and borrows(pod, snapshot))
     ):
         return
+    own = reasons(pod, snapshot)
     if not own:
         yield Finding(
             "fits-and-waits", about, f"nothing keeps it; what it is told: {told or 'nothing'}"

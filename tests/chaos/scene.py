@@ -18,6 +18,7 @@ from tests.chaos.objects import (
     QUEUE,
     Object,
 )
+from tests.chaos.vendors import ENTRIES, HAVE_MEASURES, REQUESTS, Vendors, vendors
 
 NAMESPACES = ("chaos-a", "chaos-b")
 HOME = "default"
@@ -52,31 +53,6 @@ HAVE_WORKLOADS = ("1.37",)
 WORKLOADS_VERSION = "scheduling.k8s.io/v1beta1"
 WORKLOAD_GATES = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True}
 
-POD_GROUPS: Object = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "podgroups.scheduling.run.ai"},
-    "spec": {
-        "group": "scheduling.run.ai",
-        "scope": "Namespaced",
-        "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
-        "versions": [
-            {
-                "name": "v2alpha2",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "x-kubernetes-preserve-unknown-fields": True,
-                    }
-                },
-            }
-        ],
-    },
-}
-"""KAI's PodGroups, as far as Moorage reads them."""
-
 
 @dataclass
 class Scene:
@@ -86,15 +62,30 @@ class Scene:
         cluster: It has Moorage.
         folder: Of the files behind the disks.
         disks: Those that are plugged.
-        has_claims: Whether the cluster has DRA.
+        vendors: Their drivers, where queues measure what vendors' devices have.
     """
 
     cluster: Cluster
     folder: Path
     disks: list[LoopDevice] = field(default_factory=list)
+    vendors: Vendors | None = None
+
+    @property
+    def asked_for(self) -> tuple[str, ...]:
+        """What claims ask for."""
+        return (*ASKED_FOR, *(REQUESTS if self.vendors else ()))
+
+    def queues(self) -> dict[str, Object]:
+        """The specs of all queues, by name."""
+        more: dict[str, list[Object]] = ENTRIES if self.vendors else {}
+        return {
+            name: {**spec, "resources": [*spec["resources"], *more.get(name, ())]}
+            for name, spec in QUEUES.items()
+        }
 
     @property
     def has_claims(self) -> bool:
+        """Whether the cluster has DRA."""
         return self.cluster.settings.kubernetes != "1.33"
 
     @property
@@ -128,20 +119,28 @@ class Scene:
 
 
 @contextmanager
-def scene(cluster: Cluster, folder: Path) -> Iterator[Scene]:
-    """The users' objects, applied; disks are unplugged at the end."""
+def scene(cluster: Cluster, folder: Path, *, measures: bool = True) -> Iterator[Scene]:
+    """The users' objects, applied; disks are unplugged at the end.
+
+    Args:
+        cluster: It has Moorage.
+        folder: For the files behind disks.
+        measures: Whether queues measure vendors' devices, where this Kubernetes has such.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     found = Scene(cluster, folder)
     with ExitStack() as stack:
         stack.callback(found.unplug_all)
         for _ in range(2):
             found.plug()
+        if measures and cluster.settings.kubernetes in HAVE_MEASURES:
+            found.vendors = stack.enter_context(vendors(cluster))
         cluster.apply([*_objects(found)])
         yield found
 
 
 def _objects(found: Scene) -> Iterator[Object]:
-    for name, spec in QUEUES.items():
+    for name, spec in found.queues().items():
         yield queue(name, spec)
     for name, spec in found.configurations().items():
         yield configuration(name, spec)
@@ -155,7 +154,7 @@ def _objects(found: Scene) -> Iterator[Object]:
             "metadata": {"name": name, "labels": labels},
         }
         if found.has_claims:
-            yield from (template(name, each) for each in ASKED_FOR)
+            yield from (template(name, each) for each in found.asked_for)
 
 
 def class_of_others(name: str, selects: str) -> Object:
@@ -207,16 +206,7 @@ def template(namespace: str, of_class: str) -> Object:
 
 def _devices(of_class: str) -> Object:
     request = {"name": "device", "exactly": {"deviceClassName": of_class}}
-    return {"devices": {"requests": [request]}}
-
-
-def group(namespace: str, name: str, least: int, owner: str) -> Object:
-    return {
-        "apiVersion": "scheduling.run.ai/v2alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"queue": owner, "minMember": least},
-    }
+    return {"devices": {"requests": REQUESTS.get(of_class, [request])}}
 
 
 def workloads_path(namespace: str = "") -> str:

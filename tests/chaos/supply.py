@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tests.chaos.charges import slots_asked
-from tests.chaos.objects import DRIVER, Object, Snapshot, results
+from tests.chaos.objects import DRIVER, Object, Snapshot, of_ours
 
 Place = tuple[str, str]
 """Pool and device."""
@@ -110,7 +110,7 @@ def _nodes(seen_by: Object) -> frozenset[str] | None:
 def _taken(snapshot: Snapshot) -> Counter[Place]:
     taken: Counter[Place] = Counter()
     for claim in snapshot.all("resourceclaims"):
-        for result in results(claim):
+        for result in of_ours(claim):
             if not result.get("adminAccess"):
                 slots = int((result.get("consumedCapacity") or {}).get("slots", 1))
                 taken[result["pool"], result["device"]] += slots

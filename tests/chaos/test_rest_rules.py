@@ -8,7 +8,6 @@ from tests.chaos import made
 from tests.chaos.objects import (
     ADMITTED,
     GATE,
-    OWNER_POD,
     POD_GROUP,
     PREEMPTIBILITY,
     Object,
@@ -84,18 +83,6 @@ def test_a_pod_whose_podgroup_is_gone_is_kube_schedulers() -> None:
     assert rules(made.queue("red"), made.claim("c"), TRAIN, pod) != set()
 
 
-def test_an_owner_that_outlives_the_allocation_is_found() -> None:
-    claim = made.claim("c", "red")
-    claim["metadata"]["annotations"] = {OWNER_POD: "gone"}
-    assert rules(made.queue("red"), claim) == {"left-over"}
-
-
-def test_an_allocation_that_nobody_reserved_is_found() -> None:
-    claim = made.claim("c", "red", USER)
-    claim["status"]["reservedFor"] = []
-    assert rules(made.queue("red", usage={"echo": 1}), claim) == {"left-over"}
-
-
 def test_a_foreign_non_preemptible_pod_is_found() -> None:
     other = made.pod("q", "blue", "c", on="a", priority=100)
     queues = (made.queue("red", usage={"echo": 1}), made.queue("blue"))
@@ -111,19 +98,6 @@ def test_a_queue_that_is_charged_and_may_be_deleted_is_found() -> None:
 
 def test_a_queue_that_is_gone_and_charged_is_found() -> None:
     assert rules(made.claim("c", "red", USER), USER) == {"books"}
-
-
-def test_a_queue_that_a_finalizer_keeps_for_nothing_is_found() -> None:
-    queue = made.queue("red", usage={"echo": 1})
-    queue["status"] = {}
-    queue["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert rules(queue) == {"left-over"}
-
-
-def test_devices_of_a_configuration_that_is_gone_are_found() -> None:
-    slices = made.published("echo-x")
-    found = {finding.rule for finding in rest_findings(made.snapshot(slices))}
-    assert found == {"left-over"}
 
 
 WAITS = made.told(made.pod("w", "red", "w"), "0/1 nodes are available")

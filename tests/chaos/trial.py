@@ -15,6 +15,7 @@ from tests.chaos import node_files, watching
 from tests.chaos.bindings import History
 from tests.chaos.faults import Fault, Faults, end_back_off, is_ours
 from tests.chaos.findings import Finding
+from tests.chaos.measures import REMEMBERED
 from tests.chaos.node_rules import node_findings
 from tests.chaos.objects import (
     Object,
@@ -23,34 +24,24 @@ from tests.chaos.objects import (
     condition,
     is_going,
     is_placed,
-    results,
+    of_ours,
     shown,
 )
+from tests.chaos.patience import SECONDS, Patience
 from tests.chaos.rest_rules import rest_findings
 from tests.chaos.scene import NAMESPACES, Scene
 from tests.chaos.slot_rules import slot_findings
 from tests.chaos.supply import asks_for_what_is_gone, is_away
 from tests.chaos.tenant import Tenant
 from tests.chaos.user_actions import Users
-from tests.chaos.watching import Follower
+from tests.chaos.vendor_faults import VendorFaults
+from tests.chaos.watching import Follower, holder
 
 ROUND_SECONDS = 25.0
 QUIET_SECONDS = 5.0
 QUIET_WITHIN = 150.0
 """Longer than any grace after which something of ours goes on by itself."""
-PATIENCE_SECONDS = 75.0
-"""For so long a finding at rest has to stay: longer than a hold, and than what is forgotten."""
-SLOT_PATIENCE_SECONDS = 12.0
-"""The same of slots: 2 s, once the longest pause is over that a driver makes between two tries."""
-LEFT_OVER_SECONDS = 140.0
-"""The same of what is left over: a leader clears it two minutes after it saw it first."""
 FAULTS_AT_ONCE = 2
-PATIENCE = {
-    "anothers-device": 0.0,
-    "left-over": LEFT_OVER_SECONDS,
-    **dict.fromkeys(("slot-of-nobody", "held-twice", "not-held"), SLOT_PATIENCE_SECONDS),
-}
-"""What may not be for so long either, by its rule."""
 NO_ANSWER = (*watching.NO_ANSWER, ApiError, LocalClusterError)
 
 T = TypeVar("T")
@@ -98,7 +89,9 @@ class Trial:
         return found
 
     def _acts(self, users: Users, follower: Follower) -> list[Finding]:
-        faults = Faults(self.scene.cluster, self.random, self.more)
+        drivers = VendorFaults(self.scene.vendors, self.random) if self.scene.vendors else None
+        more = (*self.more, *((drivers.kill, drivers.stop) if drivers else ()))
+        faults = Faults(self.scene.cluster, self.random, more)
         deadline = time.monotonic() + ROUND_SECONDS
         found: list[Finding] = []
         while time.monotonic() < deadline and not found:
@@ -149,6 +142,8 @@ class Trial:
         deadline = time.monotonic() + QUIET_WITHIN
         moving: list[str] = ["the API server"]
         while time.monotonic() < deadline:
+            if self.scene.vendors:
+                self.scene.vendors.revive()
             try:
                 moving = [*_on_their_way(watching.snapshot(self.scene.cluster))]
             except NO_ANSWER as error:
@@ -162,23 +157,24 @@ class Trial:
     def _settled(self) -> list[Finding]:
         """What is still found after some patience."""
         began = time.monotonic()
-        since: dict[Finding, float] = {}
+        patience = Patience()
         while True:
             now = time.monotonic()
-            since = {each: since.get(each, now) for each in set(self._look())}
-            found = [
-                finding
-                for finding, at in since.items()
-                if now - at >= PATIENCE.get(finding.rule, PATIENCE_SECONDS)
-            ]
-            if found or not since or now - began > 2 * PATIENCE_SECONDS:
-                return sorted(found or since)
+            found = patience.look(*self._look(), now)
+            if found or not patience.since:
+                return found
+            if now - began > 2 * SECONDS:
+                return patience.overdue()
             time.sleep(1)
 
-    def _look(self) -> Iterable[Finding]:
-        """All that is found now. What begins or ends meanwhile is looked at again."""
+    def _look(self) -> tuple[list[Finding], str]:
+        """All that is found now, and who leads. What begins or ends meanwhile is seen later."""
+        found = watching.snapshot(self.scene.cluster)
+        return [*self._findings(found)], holder(found)
+
+    def _findings(self, found: Snapshot) -> Iterable[Finding]:
         cluster = self.scene.cluster
-        snapshot = watching.snapshot(cluster)
+        snapshot = Snapshot({**found.objects, REMEMBERED: self.history.devices})
         yield from rest_findings(snapshot)
         reports = [node_files.report(node.name, node.root) for node in cluster.nodes]
         yield from slot_findings(reports, snapshot)
@@ -207,7 +203,7 @@ def _lacks_a_device(pod: Object, snapshot: Snapshot) -> bool:
     """Whether a device of it went away, so that it does not start before it is back."""
     if asks_for_what_is_gone(pod, snapshot):
         return True
-    found = (result for claim in claims_of(pod, snapshot) for result in results(claim))
+    found = (result for claim in claims_of(pod, snapshot) for result in of_ours(claim))
     return any(is_away((result["pool"], result["device"]), snapshot) for result in found)
 
 

@@ -10,9 +10,10 @@ from random import Random
 
 from local_cluster.api import ApiError
 from local_cluster.apiserver import ApiServer
-from tests.chaos import scene
+from tests.chaos import kai_groups, scene, vendors
+from tests.chaos.entries import name_of
 from tests.chaos.objects import PREFIX, QUEUE, Object
-from tests.chaos.scene import ASKED_FOR, CLASSES, LEAVES, NAMESPACES, Scene
+from tests.chaos.scene import CLASSES, LEAVES, NAMESPACES, Scene
 
 MOST_PODS = 14
 REFUSED = ": refused: "
@@ -57,6 +58,7 @@ class Users:
         ]
         of_workloads: list[Action] = [(2, self.make_workload), (1, self.delete_workload)]
         found += of_claims if self._claims else []
+        found += [(1, self.change_hardware)] if self.scene.vendors else []
         return found + (of_workloads if self.scene.has_workloads else [])
 
     @property
@@ -90,7 +92,7 @@ class Users:
             case "claim":
                 return {"resourceClaimName": self.random.choice(claims)}
             case "template":
-                return {"resourceClaimTemplateName": self.random.choice(ASKED_FOR)}
+                return {"resourceClaimTemplateName": self.random.choice(self.scene.asked_for)}
             case _:
                 return resource
 
@@ -98,7 +100,7 @@ class Users:
         """Sometimes with one pod too few."""
         namespace, name = self.random.choice(NAMESPACES), f"group-{next(self.numbers)}"
         least, seconds = self.random.choice((2, 3)), self.random.choice((8, 1000))
-        body = scene.group(namespace, name, least, self.random.choice(LEAVES))
+        body = kai_groups.group(namespace, name, least, self.random.choice(LEAVES))
         said = [self._create(GROUPS.format(namespace), body)]
         source = (
             {"resourceClaimTemplateName": "echo"} if self._claims else {"resource": "akri.sh/echo"}
@@ -144,7 +146,8 @@ class Users:
 
     def make_claim(self) -> str:
         namespace = self.random.choice(NAMESPACES)
-        of_class, owner = self.random.choice(ASKED_FOR), self.random.choice(("", "", *LEAVES))
+        of_class = self.random.choice(self.scene.asked_for)
+        owner = self.random.choice(("", "", *LEAVES))
         body = scene.claim(namespace, f"claim-{next(self.numbers)}", of_class, owner)
         return self._create(CLAIMS.format(namespace), body)
 
@@ -163,10 +166,12 @@ class Users:
 
     def change_queue(self) -> str:
         name = self.random.choice((*LEAVES, "org"))
-        spec = json.loads(json.dumps(scene.QUEUES[name]))
+        spec = json.loads(json.dumps(self.scene.queues()[name]))
         for entry in spec["resources"]:
-            entry["quota"] = self.random.choice((0, 1, 2, 3))
-            entry["limit"] = self.random.choice((-1, entry["quota"], entry["quota"] + 2))
+            quota = self.random.choice((0, 1, 2, 3))
+            limit = self.random.choice((-1, quota, quota + 2))
+            entry["quota"] = vendors.amount(name_of(entry), quota)
+            entry["limit"] = vendors.amount(name_of(entry), limit)
             entry["overQuotaWeight"] = self.random.choice((0, 1, 1, 2))
         policy = self.random.choice(("Allow", "Allow", "Deny"))
         spec["claimSharing"] = {"policy": policy, "queues": self.random.choice(([], ["red"]))}
@@ -177,7 +182,7 @@ class Users:
         said = "no queue"
         for name in self.random.sample(LEAVES, len(LEAVES)):
             if name not in self._names(QUEUES):
-                return self._create(QUEUES, scene.queue(name, scene.QUEUES[name]))
+                return self._create(QUEUES, scene.queue(name, self.scene.queues()[name]))
             said = self._delete(QUEUES, name)
             if REFUSED not in said:
                 break
@@ -206,6 +211,10 @@ class Users:
         self.scene.plug()
         return f"plug {self.scene.disks[-1].name}"
 
+    def change_hardware(self) -> str:
+        assert self.scene.vendors
+        return self.scene.vendors.change_hardware(self.random)
+
     def guard_pods(self) -> str:
         namespace = self.random.choice(NAMESPACES)
         path = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
@@ -221,7 +230,7 @@ class Users:
 
     def restore(self) -> None:
         """Queues and Configurations that are gone come again, so that a round has work."""
-        for name, spec in scene.QUEUES.items():
+        for name, spec in self.scene.queues().items():
             if name not in self._names(QUEUES):
                 self._create(QUEUES, scene.queue(name, spec))
         for name, spec in self.scene.configurations().items():

@@ -10,6 +10,7 @@ from tests.chaos.charges import (
     Charge,
     by_resource,
     charges,
+    cost,
     resource_of,
     slots_asked,
     tree_of,
@@ -19,6 +20,7 @@ from tests.chaos.objects import (
     GATE,
     POD_GROUP,
     QUEUE,
+    VENDORS,
     Object,
     Snapshot,
     allocation,
@@ -33,12 +35,12 @@ from tests.chaos.objects import (
     members_of,
     node_of,
     queue_of,
-    reserved_for,
     shown,
     uid,
 )
 from tests.chaos.queue_tree import Tree
 from tests.chaos.supply import free_devices, ready_nodes
+from tests.chaos.vendor_supply import are_free, asked_of_vendors, first_choices, most_asked
 from tests.chaos.workloads import has_another_queue
 
 NO_DEVICE = "NoDeviceFree"
@@ -202,7 +204,8 @@ def adds(pod: Object, queue: str, snapshot: Snapshot) -> dict[str, Amounts]:
     found: dict[str, Counter[str]] = {}
     for claim in claims_of(pod, snapshot):
         if not (allocation(claim) and label(claim, QUEUE)):
-            found.setdefault(label(claim, QUEUE) or queue, Counter()).update(asked(claim))
+            amounts = cost(claim, snapshot) if allocation(claim) else asked(claim, snapshot)
+            found.setdefault(label(claim, QUEUE) or queue, Counter()).update(amounts)
     slots = by_resource(slots_asked(pod), snapshot)
     if slots:
         found.setdefault(queue, Counter()).update(slots)
@@ -220,12 +223,20 @@ def adds_held(pod: Object, queue: str, snapshot: Snapshot) -> dict[str, Amounts]
     return {owner: dict(amounts) for owner, amounts in found.items()}
 
 
-def asked(claim: Object) -> Amounts:
-    """What a claim without devices asks for, each device with one slot."""
+def asked(claim: Object, snapshot: Snapshot) -> Amounts:
+    """What a claim without devices asks for, and may be charged at most."""
+    amounts = Counter(asked_of_ours(claim))
+    for request in asked_of_vendors(claim):
+        amounts.update(most_asked(request, tree_of(snapshot), snapshot))
+    return dict(amounts)
+
+
+def asked_of_ours(claim: Object) -> Amounts:
+    """What a claim asks of Moorage's devices, each with one slot."""
     amounts: Counter[str] = Counter()
-    for request in claim["spec"]["devices"]["requests"]:
-        exactly = request.get("exactly") or request["firstAvailable"][0]
-        amounts[resource_of(exactly["deviceClassName"])] += int(exactly.get("count", 1))
+    for exactly in first_choices(claim):
+        if exactly["deviceClassName"] not in VENDORS:
+            amounts[resource_of(exactly["deviceClassName"])] += int(exactly.get("count", 1))
     return dict(amounts)
 
 
@@ -238,14 +249,17 @@ def _fits_some_node(pod: Object, snapshot: Snapshot) -> bool:
     wanted = (pod["spec"].get("nodeSelector") or {}).get("kubernetes.io/hostname")
     if wanted:
         nodes &= {wanted}
+    of_vendors: list[Object] = []
     for claim in claims_of(pod, snapshot):
         if allocation(claim):
             nodes &= _nodes_of_users(claim, snapshot) or nodes
         else:
-            needed.update(asked(claim))
+            needed.update(asked_of_ours(claim))
+            of_vendors += asked_of_vendors(claim)
     free = list(free_devices(snapshot))
     return any(
-        all(
+        are_free(of_vendors, node, snapshot)
+        and all(
             sum(f.resource == r and (f.nodes is None or node in f.nodes) for f in free) >= amount
             for r, amount in needed.items()
         )
@@ -262,7 +276,9 @@ def _is_enough_for_all(pod: Object, snapshot: Snapshot) -> bool:
     free: Counter[str] = Counter()
     for device in free_devices(snapshot):
         free[device.resource] += device.slots
-    return all(free[resource] >= amount for resource, amount in needed.items())
+    tree = tree_of(snapshot)
+    ours = ((each, amount) for each, amount in needed.items() if not tree.is_measured(each))
+    return all(free[resource] >= amount for resource, amount in ours)
 
 
 def _nodes_of_users(claim: Object, snapshot: Snapshot) -> set[str]:
@@ -274,14 +290,3 @@ def _nodes_of_users(claim: Object, snapshot: Snapshot) -> set[str]:
         for e in (*(term.get("matchFields") or ()), *(term.get("matchExpressions") or ()))
         for value in e.get("values") or ()
     }
-
-
-def users_of(charge: Charge, snapshot: Snapshot) -> list[Object]:
-    """The pods for which something is charged."""
-    pods = snapshot.pods_by_uid()
-    if charge.uid in pods:
-        return [pods[charge.uid]]
-    for claim in snapshot.all("resourceclaims"):
-        if claim["metadata"]["uid"] == charge.uid:
-            return [pods[each] for each in reserved_for(claim, snapshot) if each in pods]
-    return []

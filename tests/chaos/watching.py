@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from local_cluster.api import ApiError, Cluster
 from local_cluster.apiserver import ApiServer
+from moorage_demo.installation import NAMESPACE
 from tests.chaos.bindings import Change
 from tests.chaos.objects import WORKLOADS, Key, Object, Snapshot, key
 from tests.chaos.scene import HAVE_WORKLOADS, workloads_path
@@ -23,6 +24,7 @@ CORE = {
     "instances": "/apis/akri.sh/v0/instances",
     "poddisruptionbudgets": "/apis/policy/v1/poddisruptionbudgets",
     "podgroups": "/apis/scheduling.run.ai/v2alpha2/podgroups",
+    "leases": f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases",
 }
 DRA = {
     "resourceclaims": "/apis/resource.k8s.io/v1/resourceclaims",
@@ -52,6 +54,12 @@ def snapshot(cluster: Cluster) -> Snapshot:
     """Everything now. Raises OSError where the API server does not answer."""
     with cluster.api() as api:
         return Snapshot({kind: _listed(api, path)[0] for kind, path in paths(cluster).items()})
+
+
+def holder(snapshot: Snapshot) -> str:
+    """The process that leads the scheduler side; "" for none."""
+    names = {lease["metadata"]["name"]: lease for lease in snapshot.all("leases")}
+    return str(names.get("moorage-scheduler", {}).get("spec", {}).get("holderIdentity", ""))
 
 
 def _listed(api: ApiServer, path: str) -> tuple[dict[Key, Object], int]:

@@ -8,6 +8,11 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.objects.names import (
+    CHARGED_ANNOTATION,
+    OWNER_LEFT_AT_ANNOTATION,
+    OWNER_POD_ANNOTATION,
+)
 from tests.deploy.documents import DEPLOY, MANIFESTS, documents_in
 
 FILES = documents_in(DEPLOY / "policies")
@@ -135,7 +140,8 @@ def test_owner_annotations_are_the_same_on_claims_and_in_templates() -> None:
         )
     )
 
-    assert claims == templates == plugin == "['moorage.dev/owner-pod', 'moorage.dev/owner-left-at']"
+    written = [OWNER_POD_ANNOTATION, OWNER_LEFT_AT_ANNOTATION, CHARGED_ANNOTATION]
+    assert claims == templates == plugin == str(written)
 
 
 def test_the_scheduler_plugin_is_the_binder() -> None:

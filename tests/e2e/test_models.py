@@ -1,7 +1,8 @@
 """The models and the API server: what one admits and what it refuses, so does the other.
 
 That holds for what one object shows: the definitions are generated from the models, but for the
-rules in CEL, which the models say in Python.
+rules in CEL, which the models say in Python. Texts are compared by the models alone:
+a quota of 80Gi above a limit of 40Gi is refused by the webhook.
 """
 
 from __future__ import annotations

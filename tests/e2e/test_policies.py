@@ -32,6 +32,7 @@ BINDER = "system:serviceaccount:moorage-system:scheduler-plugin"
 QUEUE = "moorage.dev/queue"
 OWNER_POD = "moorage.dev/owner-pod"
 OWNER_LEFT_AT = "moorage.dev/owner-left-at"
+CHARGED = "moorage.dev/charged"
 PREEMPTIBILITY = ("moorage.dev/preemptibility", "kai.scheduler/preemptibility")
 POD_LABELS = (QUEUE, *PREEMPTIBILITY)
 GATE = "moorage.dev/quota"
@@ -311,7 +312,7 @@ async def test_a_user_names_a_queue_on_a_new_claim(version: str, user: ApiClient
 
 
 @EACH_VERSION
-@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT])
+@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT, CHARGED])
 async def test_nobody_creates_a_claim_with_an_owner(
     key: str, version: str, user: ApiClient, binder: ApiClient
 ) -> None:
@@ -325,7 +326,7 @@ async def test_nobody_creates_a_claim_with_an_owner(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT])
+@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT, CHARGED])
 async def test_no_template_gives_claims_an_owner(key: str, version: str, user: ApiClient) -> None:
     templates = Resource("resource.k8s.io", version, "resourceclaimtemplates")
     forged = a_template(annotations={key: "forged"})
@@ -406,7 +407,7 @@ async def test_a_label_is_not_removed_by_applying_without_it(user: ApiClient) ->
 
 @EACH_VERSION
 @EACH_WAY
-@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT])
+@pytest.mark.parametrize("key", [OWNER_POD, OWNER_LEFT_AT, CHARGED])
 async def test_only_the_binder_writes_about_the_owner(
     key: str, way: Way, version: str, user: ApiClient, binder: ApiClient
 ) -> None:
@@ -879,7 +880,7 @@ async def test_the_scheduler_plugin_changes_nothing_of_a_claim_but_its_owner(
 
     sentence = (
         f"{BINDER} may change nothing of a claim but the label {QUEUE} and the annotations"
-        f" {OWNER_POD}, {OWNER_LEFT_AT}."
+        f" {OWNER_POD}, {OWNER_LEFT_AT}, {CHARGED}."
     )
     assert said("ResourceClaim", body, sentence) in refused
     # It is the plugin that this is about: what is said to a user is about the owner alone.
@@ -899,8 +900,9 @@ async def test_the_scheduler_plugin_writes_an_owner_and_takes_it_away(
     owner: dict[str, Any] = {"annotations": {OWNER_POD: "p"}, "labels": {QUEUE: "a"}}
     assert await change(binder, path, **owner) == ""
     assert await change(binder, path, annotations={OWNER_LEFT_AT: "2026-01-01T00:00:00Z"}) == ""
+    assert await change(binder, path, annotations={CHARGED: "{}"}) == ""
     gone: dict[str, Any] = {
-        "annotations": {OWNER_POD: None, OWNER_LEFT_AT: None},
+        "annotations": {OWNER_POD: None, OWNER_LEFT_AT: None, CHARGED: None},
         "labels": {QUEUE: None},
     }
     assert await change(binder, path, **gone) == ""
@@ -1013,6 +1015,18 @@ RIGHT_QUEUES: Mapping[str, JsonObject] = {
     "the limit is the quota": {"resources": [{"deviceClass": "onvif", "quota": -1, "limit": 3}]},
     "no limit": {"resources": [{"deviceClass": "onvif", "quota": 4, "limit": -1}]},
     "equal": {"resources": [{"deviceClass": "onvif", "quota": 4, "limit": 4}]},
+    "measures": {
+        "resources": [
+            {
+                "name": "gpu-memory",
+                "driver": "gpu.example.com",
+                "measure": {"capacity": "memory"},
+                "quota": "40Gi",
+                "limit": "80Gi",
+            },
+            {"deviceClass": "onvif", "name": "bits", "measure": {"capacity": "b"}, "limit": "1.5k"},
+        ]
+    },
     "nothing allowed": {"resources": [{"deviceClass": "onvif", "quota": 0, "limit": 0}]},
     "largest": {"resources": [{"deviceClass": "onvif", "quota": INT64_MAX, "limit": INT64_MAX}]},
     "selector": {
@@ -1044,11 +1058,26 @@ WRONG_QUEUES: Mapping[str, tuple[JsonObject, str]] = {
         {"resources": [{"deviceClass": "onvif", "limit": INT64_MAX + 1}]},
         "spec.resources[0].limit",
     ),
+    "quantity of devices": (
+        {"resources": [{"deviceClass": "onvif", "limit": "4"}]},
+        "spec.resources[0].limit: Invalid value: must be a whole number of devices",
+    ),
+    "no quantity": (
+        {"resources": [{"deviceClass": "onvif", "measure": {"capacity": "b"}, "quota": "4K"}]},
+        "spec.resources[0].quota in body should match",
+    ),
+    "driver without a name": (
+        {"resources": [{"driver": "gpu.example.com"}]},
+        "a driver's entry needs a name",
+    ),
     "class listed twice": (
         {"resources": [{"deviceClass": "onvif"}, {"deviceClass": "onvif"}]},
         "spec.resources[1]: Duplicate value",
     ),
-    "no class": ({"resources": [{"quota": 1}]}, "spec.resources[0].deviceClass: Required value"),
+    "no class": (
+        {"resources": [{"quota": 1}]},
+        "spec.resources[0].deviceClass: Invalid value: exactly one of deviceClass and driver must",
+    ),
     "name of a class": ({"resources": [{"deviceClass": "Onvif"}]}, "resources[0].deviceClass"),
     "policy": ({"claimSharing": {"policy": "Maybe"}}, 'supported values: "Allow", "Deny"'),
     "exit": ({"claimSharing": {"onOwnerExit": "Kill"}}, 'supported values: "Keep", "Evict"'),
@@ -1086,13 +1115,17 @@ async def test_queues_are_stored_as_they_were_written(name: str, user: ApiClient
 
 def _with_defaults(spec: JsonObject) -> JsonObject:
     """What an absent field means, the API server says."""
-    return {"priority": 100, **spec}
+    shares = [_SHARE | share for share in spec.get("resources", ())]
+    return {"priority": 100, **spec} | ({"resources": shares} if shares else {})
+
+
+_SHARE = {"name": "", "deviceClass": "", "quota": 0, "limit": -1}
 
 
 async def test_only_figures_of_shares_have_defaults(user: ApiClient) -> None:
     stored = await user.create(QUEUES, a_queue(claimSharing={}, resources=[{"deviceClass": "a"}]))
 
-    share = {"deviceClass": "a", "quota": 0, "limit": -1}
+    share = _SHARE | {"deviceClass": "a"}
     assert stored["spec"] == {"priority": 100, "claimSharing": {}, "resources": [share]}
 
 

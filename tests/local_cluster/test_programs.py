@@ -20,6 +20,7 @@ ALL = (
     programs.CNI,
     programs.HELM,
     programs.KUBEADM,
+    programs.VENDOR_DEVICES,
     programs.DISCOVERY_PEER,
     programs.OPCUA_MACHINES,
 )

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kube.shapes.quantities import thousandths
 from kube.shapes.times import parse_duration
-from scheduler_plugin.models import QueueModel, Share, queue_problems
+from scheduler_plugin.models import QueueModel, queue_problems
 from scheduler_plugin.objects.amounts import Ceiling
 from scheduler_plugin.objects.names import Queue
 from scheduler_plugin.objects.queue_objects import parse_queue
+from scheduler_plugin.share_models import Share
 from tests.scheduler_plugin.builders import a_queue_object
 from tests.schema_objects import admitted, nearly_admitted, schema_of
 
@@ -23,6 +25,11 @@ NAMES = st.sampled_from(["vision", "a", "A!", "a" * 63, "a" * 64])
 GRACE = "spec.claimSharing.ownerExitGracePeriod"
 WEIGHT = "spec.resources[0].overQuotaWeight"
 SECOND = "spec.resources[1].deviceClass"
+MEMORY: dict[str, Any] = {
+    "name": "gpu-memory",
+    "driver": "gpu.example.com",
+    "measure": {"capacity": "memory"},
+}
 EXPRESSION = "spec.namespaceSelector.matchExpressions[0]"
 
 
@@ -53,6 +60,18 @@ EXPRESSION = "spec.namespaceSelector.matchExpressions[0]"
         ({"resources": [{"deviceClass": "a", "limit": 1.5}]}, "spec.resources[0].limit"),
         ({"resources": [{"deviceClass": "a"}, {"deviceClass": "a"}]}, SECOND),
         ({"resources": [{"quota": 1}]}, "spec.resources[0].deviceClass"),
+        ({"resources": [{**MEMORY, "deviceClass": "gpu"}]}, "spec.resources[0].deviceClass"),
+        ({"resources": [{**MEMORY, "name": ""}]}, "spec.resources[0].name"),
+        ({"resources": [MEMORY, MEMORY]}, "spec.resources[1].name"),
+        ({"resources": [MEMORY, {"deviceClass": "gpu-memory"}]}, SECOND),
+        ({"resources": [{**MEMORY, "quota": "4GB"}]}, "spec.resources[0].quota"),
+        ({"resources": [{**MEMORY, "quota": "-4Gi"}]}, "spec.resources[0].quota"),
+        ({"resources": [{**MEMORY, "quota": "16Ei"}]}, "spec.resources[0].quota"),
+        ({"resources": [{**MEMORY, "quota": "2Gi", "limit": "1Gi"}]}, "spec.resources[0].limit"),
+        ({"resources": [{**MEMORY, "measure": {}}]}, "spec.resources[0].measure"),
+        ({"resources": [{**MEMORY, "selector": ""}]}, "spec.resources[0].selector"),
+        ({"resources": [{"deviceClass": "a", "quota": "2"}]}, "spec.resources[0].quota"),
+        ({"resources": [{"deviceClass": "a", "limit": 2**63}]}, "spec.resources[0].limit"),
         ({"namespaceSelector": 1}, "spec.namespaceSelector"),
         ({"namespaceSelector": {"matchLabels": {"a": 1}}}, "spec.namespaceSelector.matchLabels[a]"),
         (
@@ -78,12 +97,33 @@ def test_what_is_no_duration_is_said_in_words(text: str) -> None:
 
 
 def test_all_problems_are_found_at_once() -> None:
-    spec: dict[str, Any] = {"claimSharing": {"policy": "x"}, "resources": [{"quota": "1"}]}
+    spec: dict[str, Any] = {
+        "claimSharing": {"policy": "x"},
+        "resources": [{"quota": []}, {"deviceClass": "A!"}],
+    }
 
     assert [problem.path for problem in queue_problems(a_queue_object(**spec))] == [
         "spec.claimSharing.policy",
-        "spec.resources[0].deviceClass",
         "spec.resources[0].quota",
+        "spec.resources[1].deviceClass",
+    ]
+
+
+def test_fields_of_entries_that_no_version_knows_yet_are_refused() -> None:
+    """Ignored, they would leave an entry that counts something else."""
+    measure = {"counter": {"set": "a", "name": "b", "sum": 1}}
+    spec: dict[str, Any] = {
+        "resources": [
+            {"deviceClass": "gpu", "per": "node"},
+            {"name": "m", "driver": "d", "measure": measure},
+            {"name": "n", "driver": "d", "measure": {"capacity": "c", "scale": 2}},
+        ]
+    }
+
+    assert [problem.path for problem in queue_problems(a_queue_object(**spec))] == [
+        "spec.resources[0].per",
+        "spec.resources[1].measure.counter.sum",
+        "spec.resources[2].measure.scale",
     ]
 
 
@@ -121,10 +161,10 @@ def assert_same(queue: Queue, model: QueueModel) -> None:
     ):
         assert seconds == (text and parse_duration(text))
     shares = {
-        key: (_number(s.quota), _number(s.limit), s.weight) for key, s in queue.shares.items()
+        str(key): (_number(s.quota), _number(s.limit), s.weight) for key, s in queue.shares.items()
     }
     assert shares == {
-        s.device_class: (_quota(s), s.limit, _weight(s)) for s in spec.resources or ()
+        s.shown_name: (_quota(s), _amount(s, s.limit), _weight(s)) for s in spec.resources or ()
     }
     selector = spec.namespace_selector
     assert (queue.namespaces is None) == (selector is None)
@@ -144,6 +184,12 @@ def _weight(share: Share) -> int:
     return 1 if share.over_quota_weight is None else share.over_quota_weight
 
 
-def _quota(share: Share) -> int:
+def _quota(share: Share) -> int | None:
     """All that a queue may use is guaranteed where the quota has no end."""
-    return share.limit if share.quota == -1 else share.quota
+    return _amount(share, share.limit if str(share.quota) == "-1" else share.quota)
+
+
+def _amount(share: Share, value: int | str) -> int | None:
+    if str(value) == "-1":
+        return -1
+    return thousandths(value) if share.measure else int(value)

@@ -18,12 +18,16 @@ from scheduler_plugin.objects.api import (
     ClaimView,
     ClassName,
     ResourceKey,
+    amount_text,
+    ceiling_text,
     parse_queue,
     unguarded,
+    unguarded_driver,
 )
 from scheduler_plugin.objects.names import CHARGES_FINALIZER, Queue, QueueName
 from webhook.findings import NOTHING_FOUND, Findings, listed, refused
 from webhook.reviews import Review, part
+from webhook.rules.entry_names import other_definitions
 from webhook.rules.rule_context import RuleContext
 
 
@@ -46,6 +50,8 @@ def judge_written(review: Review, context: RuleContext) -> Findings:
     if problems:
         return refused([*problems, *cycle])
     queue = parse_queue(body)
+    if not cycle and (odd := tuple(other_definitions(queue, context.tree))):
+        return refused(odd)
     if cycle and review.old is not None and parent_of(review.old) == queue.parent:
         # The queue was in the cycle before: a change of its quota does not make it worse.
         return Findings(warnings=(*map(str, cycle), *_warnings(queue, context)))
@@ -122,8 +128,10 @@ def _warnings(queue: Queue, context: RuleContext) -> Iterator[str]:
     yield from _about_sharers(queue, tree)
     for number, key in enumerate(queue.shares):
         path = f"spec.resources[{number}]"
-        yield from (f"{path}.deviceClass: {text}" for text in _about_class(key, context))
-        yield from (f"{path}.deviceClass: {text}" for text in _about_drivers(key, context))
+        name = queue.class_of(key)
+        for text in (*_about_class(name, context), *_about_drivers(name, context)) if name else ():
+            yield f"{path}.deviceClass: {text}"
+        yield from (f"{path}.driver: {text}" for text in _about_driver(queue, key, context))
         yield from (f"{path}.quota: {text}" for text in _about_quotas(queue, key, tree))
         yield from (f"{path}.quota: {text}" for text in _about_devices(queue, key, context, uses))
 
@@ -153,6 +161,14 @@ def _about_drivers(key: ResourceKey, context: RuleContext) -> Iterator[str]:
     view = context.catalog.class_named(ClassName(key))
     found = view and unguarded(view, (), context.settings.accounted_drivers)
     if found:
+        yield found
+
+
+def _about_driver(queue: Queue, key: ResourceKey, context: RuleContext) -> Iterator[str]:
+    definition = queue.shares[key].definition
+    driver = definition.driver if definition is not None else ""
+    guarded = context.settings.accounted_drivers
+    if driver and (found := unguarded_driver(str(key), driver, guarded)):
         yield found
 
 
@@ -194,12 +210,12 @@ def _excess(
     if len(given) < len(quotas):
         yield (
             f'A child of queue "{parent}" has an unlimited quota of {key}, but the queue itself'
-            f" has {quota}."
+            f" has {ceiling_text(key, quota)}."
         )
     elif not quota.allows(sum(given)):
         yield (
-            f'The children of queue "{parent}" have quotas of {sum(given)} {key} in total,'
-            f" more than its own {quota}."
+            f'The children of queue "{parent}" have quotas of {amount_text(key, sum(given))} {key}'
+            f" in total, more than its own {ceiling_text(key, quota)}."
         )
 
 

@@ -101,6 +101,14 @@ HELM = _upstream("helm", "helm.sh/helm/v4", "cmd/helm")
 KUBEADM = _upstream("kubeadm", KUBERNETES, "cmd/kubeadm")
 """Makes kubeconfigs on control planes of its own, as pages say; no part of a cluster."""
 
+VENDOR_DEVICES = Program(
+    "vendor-devices",
+    NEWEST_MODULE,
+    "k8s.io/dynamic-resource-allocation",
+    ("./vendor-devices",),
+)
+"""Another vendor's DRA driver, for tests and demos; no part of a cluster."""
+
 DISCOVERY_PEER = Program("discovery-peer", "discovery-peer", "google.golang.org/grpc", (".",))
 """The other end of Akri's discovery contract, for tests; no part of a cluster."""
 

@@ -15,6 +15,7 @@ from scheduler_plugin.accounting.charges.costs import (
 )
 from scheduler_plugin.accounting.charges.owners import is_orphan, labelled_owner
 from scheduler_plugin.accounting.facts_views import FactsView
+from scheduler_plugin.accounting.shared_counters import paid_by_others
 from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView
 from scheduler_plugin.objects.names import NO_QUEUE, QueueName
@@ -94,7 +95,7 @@ def claim_entry(claim: ClaimView, facts: FactsView) -> ClaimEntry | None:
     if not is_accounted(claim, facts.catalog):
         return None
     owner = labelled_owner(claim, facts)
-    cost = claim_cost(claim, facts.catalog)
+    cost = claim_cost(claim, facts.catalog, paid_by_others(claim, facts))
     if owner is None or not claim.is_allocated:
         if is_orphan(claim, facts):
             return ClaimEntry(NO_QUEUE, cost, orphan=True, orphan_of=_users(claim, facts))

@@ -1,6 +1,6 @@
 """The status of a Queue: figures from the ledger, and conditions.
 
-    Accepted              always, since the definition refuses what cannot be read
+    Accepted              the spec is in force; False if an entry is of another version
     ParentMissing         the parent does not exist
     ParentCycle           the queue's ancestors form a cycle
     Unattributed          pods name the queue that are charged to no queue
@@ -10,8 +10,8 @@
     NearLimit             at least nine tenths of a limit are used
     Unguarded             other schedulers may allocate what the queue lists, uncharged
 
-A condition is True or absent. `requested` is the usage and what pending pods ask for. `summary`
-repeats other fields for the columns of `kubectl get`.
+Any other condition is True or absent. `requested` is the usage and what pending pods ask for.
+`summary` repeats other fields for the columns of `kubectl get`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from scheduler_plugin.objects.amounts import (
     Charges,
     ResourceKey,
     charges,
-    for_status,
 )
 from scheduler_plugin.objects.claims import ClassName
-from scheduler_plugin.objects.devices.driver_guards import unguarded
+from scheduler_plugin.objects.devices.driver_guards import unguarded, unguarded_driver
+from scheduler_plugin.objects.measures import amount_text, amount_value, ceiling_text
 from scheduler_plugin.objects.names import Queue, QueueCondition, QueueName
 from scheduler_plugin.objects.queue_objects import parse_queue
 
@@ -44,6 +44,7 @@ PODS_NAMED = 3
 """The maximum number of pods that a condition names."""
 
 _LONGEST_MESSAGE = 32768
+_TRUE = "True"
 _FIGURES = (
     *("usage", "usageNonPreemptible", "requested"),
     *("share", "reclaimable", "held", "claims", "summary", "waiting"),
@@ -52,7 +53,6 @@ LATE_FIELDS = frozenset({"summary", "waiting"})
 """Fields that definitions of earlier versions lack: Helm does not upgrade definitions."""
 
 _REASONS = {
-    QueueCondition.ACCEPTED: "Valid",
     QueueCondition.PARENT_MISSING: "ParentNotFound",
     QueueCondition.PARENT_CYCLE: "Cycle",
     QueueCondition.UNATTRIBUTED: "NotJudged",
@@ -113,26 +113,36 @@ def queue_status(
     if world.facts.tree.get(queue.name) != queue:
         return None
     before, generation = _conditions_by_type(found.status), queue.generation
+    odd: list[tuple[QueueCondition, str]]
     odd = [*world.facts.tree.conditions(queue.name), *_unattributed(queue.name, world)]
     if queue.name in world.unmet:
         odd.append((QueueCondition.QUOTA_UNMET, world.unmet[queue.name]))
     odd += _excess_condition(inputs.excess, before)
     odd += _usage_conditions(queue, dict(world.ledger.of(queue.name).usage))
     odd += _unguarded(queue, world)
+    said = [_accepted(queue), *((kind, _TRUE, _REASONS[kind], message) for kind, message in odd)]
     conditions = [
         {
             "type": str(kind),
-            "status": "True",
+            "status": status,
             "observedGeneration": generation,
-            "lastTransitionTime": _since(before.get(kind, {})) or timestamp(now),
-            "reason": _REASONS[kind],
+            "lastTransitionTime": _since(before.get(kind, {}), status) or timestamp(now),
+            "reason": reason,
             "message": message[:_LONGEST_MESSAGE],
         }
-        for kind, message in ((QueueCondition.ACCEPTED, "The spec is in force."), *odd)
+        for kind, status, reason, message in said
     ]
     figures = _figures(queue, world, inputs)
     status = {"observedGeneration": generation, **figures, "conditions": conditions}
     return None if _is_stored(status, found.status) else status
+
+
+def _accepted(queue: Queue) -> tuple[QueueCondition, str, str, str]:
+    if not queue.misread:
+        return QueueCondition.ACCEPTED, _TRUE, "Valid", "The spec is in force."
+    what = " ".join(queue.misread)
+    then = "No pod is bound until the plugin has the version that wrote it, or it is removed."
+    return QueueCondition.ACCEPTED, "False", "OtherVersion", f"{what} {then}"
 
 
 def _unattributed(name: QueueName, world: WorldView) -> Iterator[tuple[QueueCondition, str]]:
@@ -159,11 +169,13 @@ def _unguarded(queue: Queue, world: WorldView) -> Iterator[tuple[QueueCondition,
     """The condition about listed classes of drivers that no policy guards."""
     facts = world.facts
     guarded, sentences = facts.settings.accounted_drivers, []
-    for key in sorted(queue.shares):
-        view = facts.catalog.class_named(ClassName(key))
+    for key, share in sorted(queue.shares.items()):
+        view = facts.catalog.class_named(ClassName(queue.class_of(key)))
         if view is not None:
             sentences.append(unguarded(view, facts.drivers_allocated_through(view.name), guarded))
-    if found := " ".join(filter(None, sentences)):
+        if share.definition is not None and (driver := share.definition.driver):
+            sentences.append(unguarded_driver(str(key), driver, guarded))
+    if found := " ".join(dict.fromkeys(filter(None, sentences))):
         yield QueueCondition.UNGUARDED, found
 
 
@@ -172,13 +184,17 @@ def _usage_conditions(
 ) -> Iterator[tuple[QueueCondition, str]]:
     """The conditions about usage beyond quotas, and close to limits."""
     listed = [(key, share, used.get(key, 0)) for key, share in sorted(queue.shares.items())]
-    over = [f"{n} {key} (quota {s.quota})" for key, s, n in listed if not s.quota.allows(n)]
-    near = [f"{n} {key} (limit {s.most})" for key, s, n in listed if _is_near(n, s.most)]
+    over = [_used("quota", k, n, s.quota) for k, s, n in listed if not s.quota.allows(n)]
+    near = [_used("limit", k, n, s.most) for k, s, n in listed if _is_near(n, s.most)]
     if over:
         what = "the usage beyond the quota may be reclaimed for queues below their quota"
         yield QueueCondition.OVER_QUOTA, f"It uses {', '.join(over)}: {what}."
     if near:
         yield QueueCondition.NEAR_LIMIT, f"It uses {', '.join(near)}: pods that need more wait."
+
+
+def _used(what: str, key: ResourceKey, amount: int, ceiling: Ceiling) -> str:
+    return f"{amount_text(key, amount)} {key} ({what} {ceiling_text(key, ceiling)})"
 
 
 def _is_near(used: int, limit: Ceiling) -> bool:
@@ -191,24 +207,35 @@ def _figures(queue: Queue, world: WorldView, inputs: StatusInputs) -> dict[str, 
     If an apply empties a map, the API server makes it null, which the definition refuses.
     """
     usage = world.ledger.of(queue.name)
-    keys = queue.shares.keys()
+    keys = world.facts.tree.shown_keys(queue.name, queue.shares)
+    found = {
+        "usage": (usage.usage, keys),
+        "usageNonPreemptible": (usage.non_preemptible, keys),
+        "requested": (usage.requested, keys),
+        "share": (inputs.share, ()),
+        "reclaimable": (reclaimable(queue, world), ()),
+        "held": (world.held(queue.name), ()),
+    }
     amounts = {
-        "usage": _amounts(usage.usage, keys),
-        "usageNonPreemptible": _amounts(usage.non_preemptible, keys),
-        "requested": _amounts(usage.requested, keys),
-        "share": _amounts(inputs.share, ()),
-        "reclaimable": _amounts(reclaimable(queue, world), ()),
-        "held": _amounts(world.held(queue.name), ()),
+        name: _amounts(shown(charged, queue.name, world), listed)
+        for name, (charged, listed) in found.items()
     }
     claims = {"owned": usage.owned, "sharedOut": usage.shared_out}
     if usage.orphans:
         claims["orphans"] = usage.orphans
-    shown: dict[str, Any] = {**amounts, "summary": summary(amounts["usage"], queue)}
-    figures = {name: found for name, found in shown.items() if found}
+    told = summary(shown(usage.usage, queue.name, world), queue)
+    every: dict[str, Any] = {**amounts, "summary": told}
+    figures = {name: found for name, found in every.items() if found}
     if inputs.waiting is not None:
         figures["waiting"] = inputs.waiting
     kept = {name: found for name, found in figures.items() if name not in inputs.without}
     return {**kept, "claims": claims}
+
+
+def shown(found: Charges, name: QueueName, world: WorldView) -> Charges:
+    """The amounts that mean something in a queue, see `QueueTree.shown_keys`."""
+    keys = world.facts.tree.shown_keys(name, [key for key, _ in found])
+    return Charges(tuple((key, found[key]) for key in keys))
 
 
 def reclaimable(queue: Queue, world: WorldView) -> Charges:
@@ -223,15 +250,15 @@ def reclaimable(queue: Queue, world: WorldView) -> Charges:
     return charges(found)
 
 
-def _amounts(found: Charges, listed: Iterable[ResourceKey]) -> dict[str, int]:
-    """Amounts by class; classes that the queue lists are included with 0."""
+def _amounts(found: Charges, listed: Iterable[ResourceKey]) -> dict[str, int | str]:
+    """Amounts by name; entries that the queue lists are included with 0."""
     amounts = {**dict.fromkeys(listed, 0), **dict(found)}
-    return {key: for_status(amounts[key]) for key in sorted(amounts)}
+    return {str(key): amount_value(key, amounts[key]) for key in sorted(amounts)}
 
 
-def _since(before: Mapping[str, Any]) -> str:
-    """The time of the condition's last transition; "" if it is not True now."""
-    return before.get("lastTransitionTime", "") if before.get("status") == "True" else ""
+def _since(before: Mapping[str, Any], status: str = _TRUE) -> str:
+    """The time of the condition's last transition; "" if it does not have the status now."""
+    return before.get("lastTransitionTime", "") if before.get("status") == status else ""
 
 
 def _conditions_by_type(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

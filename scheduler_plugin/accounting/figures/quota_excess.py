@@ -14,12 +14,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from driver.api import DRIVER_NAME
 from kube.words import some_of
 from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.catalog import Catalog
+from scheduler_plugin.objects.measures import Definition, amount_text
 from scheduler_plugin.objects.names import NO_QUEUE, Queue, QueueName
 from scheduler_plugin.objects.steps import Steps, run_to_end
 
@@ -107,7 +109,12 @@ def _excesses(
             yield None
             # A queue that does not list a class has the sum of its children's quotas.
             above = [q for q in level if q.name in parents and key not in q.shares]
-            there = _published(key, catalog, uses)
+            definition = listing[0].shares[key].definition
+            there = (
+                _published(key, catalog, uses)
+                if definition is None
+                else _published_to(definition, catalog)
+            )
             if there is not None:
                 yield from _excesses_of([*listing, *above], key, there, tree)
 
@@ -153,6 +160,19 @@ def _published(
     return None
 
 
+def _published_to(definition: Definition, catalog: Catalog) -> _Published | None:
+    """Nothing, if no device that an entry counts is published; else None.
+
+    How much all devices have of a measure is not known: partitions of one device overlap.
+    """
+    if definition.device_class:
+        key = ResourceKey(definition.device_class)
+        return None if catalog.has_configuration(key) else _published(key, catalog, {})
+    if definition.driver == DRIVER_NAME or any(catalog.device_table.kinds(definition.driver)):
+        return None
+    return _Published(0, f"no device of driver {definition.driver} is published")
+
+
 def _excesses_of(
     level: list[Queue], key: ResourceKey, there: _Published, tree: QueueTree
 ) -> Iterator[tuple[tuple[QueueName, ResourceKey], str]]:
@@ -161,9 +181,11 @@ def _excesses_of(
     for queue in level:
         own = given[queue.name] if key in queue.shares else 0
         if own > there.uses:
-            yield (queue.name, key), f"Its quota of {key} is {own}, and {there.words}."
+            said = f"Its quota of {key} is {amount_text(key, own)}"
+            yield (queue.name, key), f"{said}, and {there.words}."
         elif own and total > there.uses:
-            said = f"The quotas of {key} of queues {_listed(names)} are {total} in all"
+            sum_of_all = f"{amount_text(key, total)} in all"
+            said = f"The quotas of {key} of queues {_listed(names)} are {sum_of_all}"
             yield (queue.name, key), f"{said}, and {there.words}."
 
 

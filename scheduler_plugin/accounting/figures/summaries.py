@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from scheduler_plugin.objects.amounts import Ceiling, for_status
+from scheduler_plugin.objects.amounts import Ceiling, Charges, ResourceKey
+from scheduler_plugin.objects.measures import amount_value
 from scheduler_plugin.objects.names import Queue, Share
 
 LONGEST = 60
@@ -13,18 +12,18 @@ LONGEST = 60
 _UNLISTED = Share()
 
 
-def summary(usage: Mapping[str, int], queue: Queue) -> str:
+def summary(usage: Charges, queue: Queue) -> str:
     """Usage, quota and limit of each class, such as `camera 3/4/8, gpu 0/2/-`; "" without any.
 
     A dash means unlimited. Classes in use come first; names of classes are never shortened.
 
     Args:
-        usage: The usage by class.
+        usage: The usage.
         queue: The Queue with quotas and limits.
     """
-    shares = {str(key): share for key, share in queue.shares.items()}
-    names = sorted({*usage, *shares}, key=lambda name: (not usage.get(name), name))
-    entries = [_entry(name, usage.get(name, 0), shares.get(name, _UNLISTED)) for name in names]
+    used = dict(usage)
+    keys = sorted({*used, *queue.shares}, key=lambda key: (not used.get(key), key))
+    entries = [_entry(key, used.get(key, 0), queue.shares.get(key, _UNLISTED)) for key in keys]
     shown = len(entries)
     while shown > 1 and len(", ".join(entries[:shown])) > LONGEST:
         shown -= 1
@@ -32,9 +31,10 @@ def summary(usage: Mapping[str, int], queue: Queue) -> str:
     return ", ".join((*entries[:shown], *more))
 
 
-def _entry(name: str, used: int, share: Share) -> str:
-    return f"{name} {used}/{_ceiling(share.quota)}/{_ceiling(share.limit)}"
+def _entry(key: ResourceKey, used: int, share: Share) -> str:
+    ceilings = f"{_ceiling(key, share.quota)}/{_ceiling(key, share.limit)}"
+    return f"{key} {amount_value(key, used)}/{ceilings}"
 
 
-def _ceiling(ceiling: Ceiling) -> str:
-    return "-" if ceiling.most is None else str(for_status(ceiling.most))
+def _ceiling(key: ResourceKey, ceiling: Ceiling) -> int | str:
+    return "-" if ceiling.most is None else amount_value(key, ceiling.most)

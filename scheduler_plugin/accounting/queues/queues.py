@@ -13,15 +13,15 @@ yet, or was deleted, are not lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
 
-from scheduler_plugin.objects.amounts import ResourceKey
+from scheduler_plugin.accounting.queues.effective_sharing import EffectiveSharing
+from scheduler_plugin.objects.amounts import LARGEST, ResourceKey
+from scheduler_plugin.objects.devices.definitions import Definitions
+from scheduler_plugin.objects.measures import is_class
 from scheduler_plugin.objects.names import (
-    NAMESPACE_NAME_LABEL,
     ClaimSharing,
-    OnOwnerExit,
     Queue,
     QueueCondition,
     QueueName,
@@ -30,32 +30,7 @@ from scheduler_plugin.objects.names import (
 )
 from scheduler_plugin.objects.tables import Index, count, enter
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EffectiveSharing:
-    """`spec.claimSharing` of a queue with inherited fields; the defaults are those of a root."""
-
-    policy: SharingPolicy = SharingPolicy.ALLOW
-    queues: tuple[QueueName, ...] = ()
-    on_owner_exit: OnOwnerExit = OnOwnerExit.KEEP
-    owner_exit_grace_period: timedelta = timedelta(minutes=5)
-    evict_foreign: SharingPolicy = SharingPolicy.ALLOW
-    label_at_create: SharingPolicy = SharingPolicy.ALLOW
-
-
 _UNLISTED = Share()
-
-
-def why_not_admitted(queue: Queue, namespace: str) -> str:
-    """Why a namespace may not use a queue, and what the queue's spec must say, as a sentence."""
-    path = "spec.namespaceSelector"
-    if queue.namespaces is not None:
-        return f"Its {path} does not select that namespace."
-    this_one = f"{{matchLabels: {{{NAMESPACE_NAME_LABEL}: {namespace}}}}}"
-    return (
-        f"It has no {path}, so no namespace may use it. {path}: {{}} allows all namespaces,"
-        f" {path}: {this_one} allows this one."
-    )
 
 
 class QueueTree:
@@ -64,9 +39,12 @@ class QueueTree:
     def __init__(self) -> None:
         self._queues: dict[QueueName, Queue] = {}
         self._children: Index[QueueName, QueueName] = {}
+        self.definitions = Definitions()
         self._listed: dict[ResourceKey, int] = {}
+        self._misread: dict[QueueName, None] = {}
         self._paths: dict[QueueName, tuple[QueueName, ...]] = {}
         self._guaranteed: dict[tuple[QueueName, ResourceKey], int | None] = {}
+        self._scales: dict[ResourceKey, int] = {}
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -83,11 +61,13 @@ class QueueTree:
     def put(self, queue: Queue) -> None:
         """Add a queue, or replace the one of its name."""
         before = self._queues.get(queue.name)
-        self._guaranteed.clear()
+        self._forget_amounts()
         if before is not None:
             self._link(before, -1)
         self._queues[queue.name] = queue
         self._link(queue, 1)
+        if queue.misread:
+            self._misread[queue.name] = None
         if before is None or before.parent != queue.parent:
             self._paths.clear()
 
@@ -96,13 +76,28 @@ class QueueTree:
         if before is not None:
             self._link(before, -1)
             self._paths.clear()
-            self._guaranteed.clear()
+            self._forget_amounts()
+
+    def _forget_amounts(self) -> None:
+        self._guaranteed.clear()
+        self._scales.clear()
 
     def _link(self, queue: Queue, sign: int) -> None:
+        self._misread.pop(queue.name, None)
         if queue.parent:
             enter(self._children, [queue.parent], queue.name, sign)
-        for key in queue.shares:
+        for key, share in queue.shares.items():
             count(self._listed, key, sign)
+            if share.definition is not None:
+                self.definitions.add(share.definition, sign)
+
+    def why_misread(self) -> str:
+        """The first entry that this version does not understand, as a sentence; "" for none."""
+        for name in self._misread:
+            return (
+                f'Queue "{name}" has an entry of another version: {self._queues[name].misread[0]}'
+            )
+        return ""
 
     def lists(self, key: ResourceKey) -> bool:
         """Whether any queue lists the resource."""
@@ -125,6 +120,33 @@ class QueueTree:
             seen.add(queue.parent)
             yield queue.parent
             queue = self._queues[queue.parent]
+
+    def shown_keys(self, name: QueueName, keys: Collection[ResourceKey]) -> list[ResourceKey]:
+        """The keys that mean something in a queue, sorted, and each name once.
+
+        A device is charged by the entries of all trees that count it; those of another tree mean
+        nothing here. Should two entries of one tree have a name, the nearest one is shown.
+        """
+        path = self.path(name)
+        places = {key: self._place(path, key) for key in keys}
+        if None in places.values():
+            below = {key for queue in self._known(self.below(name)) for key in queue.shares}
+            places |= {key: len(path) + 1 for key in below if places.get(key, 0) is None}
+        found: dict[str, ResourceKey] = {}
+        for _, key in sorted((place, key) for key, place in places.items() if place is not None):
+            found.setdefault(str(key), key)
+        return sorted(found.values())
+
+    def _place(self, path: Sequence[QueueName], key: ResourceKey) -> int | None:
+        """How far above the first queue of a path an entry of the key is; None if there is none.
+
+        A class is counted everywhere, as an entry above all others.
+        """
+        listing = (n for n, place in enumerate(path) if self.share(place, key) is not None)
+        return next(listing, len(path) if is_class(key) else None)
+
+    def _known(self, names: Iterable[QueueName]) -> Iterator[Queue]:
+        return (self._queues[name] for name in names if name in self._queues)
 
     def children(self, name: QueueName) -> tuple[QueueName, ...]:
         return tuple(sorted(self._children.get(name, ())))
@@ -163,12 +185,12 @@ class QueueTree:
     def checks(self, name: QueueName, key: ResourceKey) -> Iterator[tuple[QueueName, Share]]:
         """The ceilings that charges to a queue must respect, the nearest first.
 
-        A queue that does not list a resource has a quota of 0 and no limit. An ancestor that does
-        not list the resource is not checked.
+        A queue that does not list a class has a quota of 0 and no limit. An ancestor that does not
+        list it is not checked, and no queue is that does not list an entry of another kind.
         """
         for place in self.path(name):
             share = self.share(place, key)
-            if share is not None or place == name:
+            if share is not None or (place == name and is_class(key)):
                 yield place, share or _UNLISTED
 
     def guaranteed(self, name: QueueName, key: ResourceKey) -> int | None:
@@ -201,6 +223,18 @@ class QueueTree:
         shares = (share for _, share in self.checks(place, key))
         ceilings = (ceiling.most for share in shares for ceiling in (share.quota, share.most))
         return next((most for most in ceilings if most is not None), None)
+
+    def scale(self, key: ResourceKey) -> int:
+        """The largest quota or limit of a resource in any queue.
+
+        Parts of it are comparable, whatever is counted: devices, or bytes of their memory. A
+        resource without any quota and limit is not scarce: its parts are the smallest.
+        """
+        if key not in self._scales:
+            shares = (queue.shares[key] for queue in self if key in queue.shares)
+            ceilings = (each.most for share in shares for each in (share.quota, share.limit))
+            self._scales[key] = max((most for most in ceilings if most), default=LARGEST)
+        return self._scales[key]
 
     def sharing(self, name: QueueName) -> EffectiveSharing:
         """The queue's sharing policy; each field is that of the nearest queue that sets it."""

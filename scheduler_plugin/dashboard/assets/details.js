@@ -1,9 +1,9 @@
 // The details of the opened row, beside the list.
 
 import { get, query } from "./api.js";
-import { ceiling, element } from "./dom.js";
+import { element } from "./dom.js";
 import { plot } from "./plot.js";
-import { WITHHELD, bar, deviceState, figures, nodes } from "./views.js";
+import { WITHHELD, amount, bar, deviceState, figures, nodes, waiting } from "./views.js";
 
 const heading = (small, big) => [element("p", { class: "small" }, small), element("h2", {}, big)];
 const fact = (name, ...value) => element("div", { class: "fact" }, element("dt", {}, name), element("dd", {}, ...value));
@@ -20,12 +20,12 @@ async function queue(row, signal) {
     element("p", { class: "small" }, row.device_class),
     bar(row.usage, row.quota, row.limit),
     facts(
-      fact("Usage", String(row.usage)),
-      fact("Quota", ceiling(row.quota)),
-      fact("Limit", ceiling(row.limit)),
-      fact("Waiting", String(row.requested - row.usage)),
-      fact("Fair share", String(row.share)),
-      fact("Non-preemptible", String(row.non_preemptible)),
+      fact("Usage", amount(row, "usage")),
+      fact("Quota", amount(row, "quota")),
+      fact("Limit", amount(row, "limit")),
+      fact("Waiting", waiting(row)),
+      fact("Fair share", amount(row, "share")),
+      fact("Non-preemptible", amount(row, "non_preemptible")),
     ),
     element("h3", {}, "The last hours"),
     drawn,
@@ -61,7 +61,7 @@ async function pod(row, signal) {
   const told = why.figures.map((f) => [
     element("h3", {}, `${f.queue}, ${f.device_class}`),
     bar(f.usage, f.quota, f.limit),
-    element("p", { class: "small" }, `uses ${f.usage}, this pod adds ${f.added}; ${figures(f)}`),
+    element("p", { class: "small" }, `uses ${amount(f, "usage")}, this pod adds ${amount(f, "added")}; ${figures(f)}`),
   ]);
   const remedies = why.remedies ?? [];
   return [

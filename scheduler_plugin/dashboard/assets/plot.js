@@ -11,20 +11,22 @@ export function plot(root, said, row) {
   const now = Date.now() / 1000;
   const before = said.past.times[0] > now - LEAST_SECONDS ? [now - LEAST_SECONDS] : [];
   const times = [...before, ...said.past.times, now];
-  const sampled = (past, current) => [...before.map(() => null), ...past, current];
-  const flat = (most) => times.map(() => most);
+  const scaled = (value) => (value === null ? null : value / said.size);
+  const sampled = (past, current) => [...before.map(() => null), ...[...past, current].map(scaled)];
+  const flat = (most) => times.map(() => scaled(most));
+  const label = (name) => (said.unit ? `${name}, ${said.unit}` : name);
   const data = [times, sampled(said.past.usage, row.usage), sampled(said.past.requested, row.requested)];
   const series = [
     {},
-    { label: "usage", stroke: colour("--within"), fill: colour("--within-soft"), width: 2 },
-    { label: "requested", stroke: colour("--wait"), width: 1.5, dash: [4, 3] },
+    { label: label("usage"), stroke: colour("--within"), fill: colour("--within-soft"), width: 2 },
+    { label: label("requested"), stroke: colour("--wait"), width: 1.5, dash: [4, 3] },
   ];
   if (said.quota !== null) {
-    series.push({ label: "quota", stroke: colour("--muted"), width: 1, points: { show: false } });
+    series.push({ label: label("quota"), stroke: colour("--muted"), width: 1, points: { show: false } });
     data.push(flat(said.quota));
   }
   if (said.limit !== null) {
-    series.push({ label: "limit", stroke: colour("--limit"), width: 1, points: { show: false } });
+    series.push({ label: label("limit"), stroke: colour("--limit"), width: 1, points: { show: false } });
     data.push(flat(said.limit));
   }
   if (times.length < 2) {
@@ -32,6 +34,8 @@ export function plot(root, said, row) {
     return;
   }
   const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+  // Devices are whole; a measure has any value.
+  const whole = row.texts ? { size: 44 } : { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000] };
   const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
   series[0].value = (_, seconds) => (seconds == null ? "–" : clock(seconds));
   const stepped = uPlot.paths.stepped({ align: 1 });
@@ -46,7 +50,7 @@ export function plot(root, said, row) {
         width,
         height: 190,
         series,
-        axes: [{ ...axis, space: 60, values: (_, moments) => moments.map(clock) }, { ...axis, size: 34, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000] }],
+        axes: [{ ...axis, space: 60, values: (_, moments) => moments.map(clock) }, { ...axis, size: 34, ...whole }],
         scales: { y: { range: (_, __, high) => [0, Math.max(1, high) * 1.1] } },
         legend: { live: true },
         hooks: { ready: [updateLegend], setCursor: [updateLegend] },

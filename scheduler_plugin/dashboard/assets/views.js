@@ -30,9 +30,13 @@ export function bar(usage, quota, limit) {
   return drawn;
 }
 
+/* An amount as text: of a measure the quantity that came with the row, else the number. */
+export const amount = (row, name) => row.texts?.[name] ?? ceiling(row[name]);
+export const waiting = (row) => row.texts?.waiting ?? String(row.requested - row.usage);
+
 export const figures = (row) => {
-  const parts = [`quota ${ceiling(row.quota)}`];
-  if (row.limit !== null) parts.push(`limit ${row.limit}`);
+  const parts = [`quota ${amount(row, "quota")}`];
+  if (row.limit !== null) parts.push(`limit ${amount(row, "limit")}`);
   return parts.join(", ");
 };
 
@@ -41,14 +45,14 @@ function queueCells(row) {
   name.style.setProperty("--depth", row.depth);
   name.classList.toggle("again", !row.is_first);
   if (!row.device_class) return [name, cell("class", muted("no class")), cell("usage"), cell("waiting"), cell("share")];
-  const waits = row.requested - row.usage;
-  const usage = element("span", { class: "figures" }, element("b", {}, String(row.usage)), " ", muted(figures(row)));
+  const waits = row.requested > row.usage;
+  const usage = element("span", { class: "figures" }, element("b", {}, amount(row, "usage")), " ", muted(figures(row)));
   return [
     name,
     cell("class", row.device_class),
     cell("usage", bar(row.usage, row.quota, row.limit), usage),
-    cell("waiting", waits ? chip(`${waits} waiting`, "wait") : muted("–")),
-    cell("share", muted(`share ${row.share}`)),
+    cell("waiting", waits ? chip(`${waiting(row)} waiting`, "wait") : muted("–")),
+    cell("share", muted(`share ${amount(row, "share")}`)),
   ];
 }
 

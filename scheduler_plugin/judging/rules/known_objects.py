@@ -19,7 +19,8 @@ class NotKnownYet(Rule):
         "A claim of the pod, its namespace, or the PodGroup that it names is not known yet, or the"
         " claim of a template is not made yet. The pod waits for it: an unknown claim could cost"
         " anything, and an unknown object could name another queue. If it decides the owner of a"
-        " claim, all pods of the claim wait."
+        " claim, all pods of the claim wait. Or the CEL selectors that decide what a claim costs"
+        " are not evaluated yet."
     )
     is_final = True
 
@@ -32,6 +33,7 @@ class NotKnownYet(Rule):
                 yield f"{_claim(entry, case)}, which {case.pod} names, is not known yet."
         if not _lacks_for_good(case):
             yield from _unknown_queues(case)
+            yield from _unknown_costs(case)
 
     def why_satisfied(self, case: Case) -> str:
         names = [str(use.claim) for use in case.claims]
@@ -117,6 +119,15 @@ def _lacks_for_good(case: Case) -> bool:
     return bool(case.terminating) or any(
         entry.claim and _is_gone(entry, case) for entry in case.unknown
     )
+
+
+def _unknown_costs(case: Case) -> Iterator[str]:
+    for use in case.claims:
+        if use.adds and use.claim.uid in case.world.facts.open_looks:
+            yield (
+                f"{use.claim} costs what its devices have, and the selectors that decide it are not"
+                " evaluated yet."
+            )
 
 
 def _unknown_queues(case: Case) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler_plugin.accounting.queues.queues import why_not_admitted
+from scheduler_plugin.accounting.queues.effective_sharing import why_not_admitted
 from scheduler_plugin.judging.cases import Case, ClaimUse
 from scheduler_plugin.judging.named_holders import MayName
 from scheduler_plugin.judging.rules.rule import Rule

@@ -17,22 +17,27 @@ which extended resources had a class: a claim may just have been made of it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 from cachetools import FIFOCache
 
-from driver.api import DRIVER_NAME, LOCAL_POOLS, SHARED_POOLS
+from driver.api import DRIVER_NAME
 from driver.shapes.instance_taints import TaintRuleIndex
-from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName, DeviceId
+from scheduler_plugin.objects.devices.definitions import Definitions
 from scheduler_plugin.objects.devices.device_counts import DeviceCounts
+from scheduler_plugin.objects.devices.device_facts import DeviceTable
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView, SliceView
-from scheduler_plugin.objects.devices.resource_names import LEGACY_PREFIX, is_legacy
+from scheduler_plugin.objects.devices.gettable import Gettable
+from scheduler_plugin.objects.devices.repelling_rules import RepellingRules
+from scheduler_plugin.objects.devices.resource_names import (
+    LEGACY_PREFIX,
+    configuration_of_pool,
+    is_legacy,
+)
+from scheduler_plugin.objects.devices.selections import Selections
 from scheduler_plugin.objects.requests import IMPLICIT_PREFIX
-from scheduler_plugin.objects.tables import Index, count, enter
-
-K = TypeVar("K")
+from scheduler_plugin.objects.tables import Index, count, enter, uncount
 
 MOST_OF_A_NAME = 63
 """Characters of a Configuration's name in a label, and so in the key; devices have the whole name.
@@ -46,9 +51,16 @@ MOST_REMEMBERED = 1_000
 class Catalog:
     """All classes, Configurations, Instances, slices and DeviceTaintRules."""
 
-    def __init__(self, lists: Callable[[ResourceKey], bool]) -> None:
-        """`lists` says whether any queue lists a key."""
+    def __init__(
+        self, lists: Callable[[ResourceKey], bool], definitions: Definitions | None = None
+    ) -> None:
+        """`lists` says whether any queue lists a key; `definitions` are what else queues count."""
         self._lists = lists
+        self.definitions = definitions if definitions is not None else Definitions()
+        self.device_table = DeviceTable()
+        self.selections = Selections()
+        self.gettable = Gettable()
+        self._changes = 0
         self._classes: dict[ClassName, ClassView] = {}
         self._by_extended: Index[str, ClassName] = {}
         self._former_resources = FIFOCache[str, None](MOST_REMEMBERED)
@@ -63,24 +75,17 @@ class Catalog:
         self._configurations_by_device: dict[DeviceId, dict[ResourceKey, int]] = {}
         # By driver and pool: how many slices there are.
         self._pools: dict[tuple[str, str], int] = {}
-        self._taint_rules: dict[str, DeviceTaintRule] = {}
-        self._rule_index: TaintRuleIndex | None = None
+        self.rules = RepellingRules()
 
     @property
     def taint_rules(self) -> TaintRuleIndex:
         """The rules whose taint keeps users away."""
-        if self._rule_index is None:
-            self._rule_index = TaintRuleIndex(self._taint_rules.values())
-        return self._rule_index
+        return self.rules.index
 
-    def put_taint_rule(self, rule: DeviceTaintRule) -> None:
-        self.remove_taint_rule(rule.name)
-        if rule.repels:
-            self._taint_rules[rule.name] = rule
-
-    def remove_taint_rule(self, name: str) -> None:
-        self._taint_rules.pop(name, None)
-        self._rule_index = None
+    @property
+    def version(self) -> tuple[int, int]:
+        """Equal versions have equal classes, devices and results of selectors."""
+        return self._changes, self.selections.changes
 
     def put_class(self, view: ClassView) -> None:
         self.remove_class(view.name)
@@ -89,6 +94,7 @@ class Catalog:
             enter(self._by_extended, [view.extended_resource], view.name)
 
     def remove_class(self, name: ClassName) -> None:
+        self._changes += 1
         before = self._classes.pop(name, None)
         if before is not None and before.extended_resource:
             enter(self._by_extended, [before.extended_resource], name, -1)
@@ -136,17 +142,22 @@ class Catalog:
             count(self._configurations_by_instance.setdefault(instance, {}), configuration, 1)
         for device, configuration in view.configurations:
             count(self._configurations_by_device.setdefault(device, {}), configuration, 1)
+        for listed in view.devices:
+            self.device_table.add(listed)
 
     def remove_slice(self, name: str) -> None:
+        self._changes += 1
         before = self._slices.pop(name, None)
         if before is None:
             return
         self._counts.add(before, -1)
         count(self._pools, (before.driver, before.pool), -1)
         for configuration, instance in instances_of(before):
-            _uncount(self._configurations_by_instance, instance, configuration)
+            uncount(self._configurations_by_instance, instance, configuration)
         for device, configuration in before.configurations:
-            _uncount(self._configurations_by_device, device, configuration)
+            uncount(self._configurations_by_device, device, configuration)
+        for listed in before.devices:
+            self.device_table.remove(listed)
 
     def configuration_of(self, device: DeviceId) -> ResourceKey | None:
         """The Configuration of a device of Moorage; None if it is unknown, and for other devices.
@@ -157,7 +168,7 @@ class Catalog:
         if device.driver != DRIVER_NAME:
             return None
         shown = min(self._configurations_by_device.get(device, ()), default=None)
-        if found := shown or _of_pool(device.pool):
+        if found := shown or configuration_of_pool(device.pool):
             return found
         instance = self._instances.get(device.name)
         return instance.configuration if instance is not None else None
@@ -220,6 +231,10 @@ class Catalog:
             view = self._classes.get(ClassName(key))
         return view is not None and view.accounted is False
 
+    def is_exempt(self, name: ClassName) -> bool:
+        """Whether a label says that devices of a class are not accounted."""
+        return self._is_exempt(self._classes.get(name), self.key(name))
+
     def may_have_slots(self, name: ClassName) -> bool:
         """Whether a class may select devices of Moorage; slots of other drivers are not counted."""
         view = self._classes.get(name)
@@ -275,22 +290,6 @@ class Catalog:
         """How many published devices may be of a class, on all nodes."""
         view = self._classes.get(name)
         return self._counts.total(view) if view is not None else 0
-
-
-def _of_pool(pool: str) -> ResourceKey | None:
-    """The Configuration at the end of a pool's name; None for the pool of a whole node."""
-    if pool.startswith(SHARED_POOLS):
-        return ResourceKey(pool.removeprefix(SHARED_POOLS))
-    if pool.startswith(LOCAL_POOLS):
-        return ResourceKey(pool.removeprefix(LOCAL_POOLS).partition("/")[2])
-    return None
-
-
-def _uncount(table: dict[K, dict[ResourceKey, int]], at: K, key: ResourceKey) -> None:
-    found = table[at]
-    count(found, key, -1)
-    if not found:
-        del table[at]
 
 
 def instances_of(view: SliceView | None) -> set[tuple[ResourceKey, str]]:

@@ -21,6 +21,7 @@ _UNCLEAR = re.compile(r"""["'\\?]|\|\||//""")
 """Texts of other forms, alternatives, comments: with them, no part must hold by itself."""
 
 _DRIVER = "device.driver"
+_DRIVER_ONLY = re.compile(rf"\s*device\.driver\s*==\s*({_TEXT.pattern})\s*")
 _OURS = f'["{DRIVER_NAME}"]'
 _CONFIGURATION = f"device.attributes{_OURS}.{ATTRIBUTE_CONFIGURATION}"
 _FIELD_OF_OURS = re.compile(rf"device\.(attributes|capacity){re.escape(_OURS)}\.\w+(?![\w(])")
@@ -38,6 +39,11 @@ def demanded_drivers(expressions: Iterable[str | None]) -> tuple[str, ...]:
         elif _FIELD_OF_OURS.match(path):
             found[DRIVER_NAME] = None
     return tuple(found)
+
+
+def selects_driver_only(expressions: Iterable[str | None]) -> bool:
+    """Whether a class selects all devices of a driver, so that nothing is to be evaluated."""
+    return all(_DRIVER_ONLY.fullmatch(each or "") for each in expressions)
 
 
 def demanded_configuration(expressions: Iterable[str | None]) -> str:

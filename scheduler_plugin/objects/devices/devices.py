@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from sys import intern
 
@@ -19,7 +19,7 @@ from driver.shapes.instances import NO_INSTANCE_SPEC, InstanceObject
 from kube.shapes.classes import NO_SPEC as NO_CLASS_SPEC
 from kube.shapes.classes import DeviceClass
 from kube.shapes.reading import JsonObject, read_as
-from kube.shapes.slices import NO_POOL, NO_SPEC, Device, Slice
+from kube.shapes.slices import NO_POOL, NO_SPEC, Device, Slice, Spec
 from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.amounts import NO_KEY, ResourceKey
 from scheduler_plugin.objects.claim_objects import expressions
@@ -27,7 +27,10 @@ from scheduler_plugin.objects.claims import ClassName, DeviceId
 from scheduler_plugin.objects.devices.class_selectors import (
     demanded_configuration,
     demanded_drivers,
+    selects_driver_only,
 )
+from scheduler_plugin.objects.devices.device_facts import ListedDevice, device_facts
+from scheduler_plugin.objects.devices.device_looks import look_of
 from scheduler_plugin.objects.names import ACCOUNTED_LABEL, MAX_PODS_ANNOTATION
 
 
@@ -63,6 +66,11 @@ class ClassView:
         return bool(self.configuration) or self.drivers == (DRIVER_NAME,)
 
     @property
+    def selects_driver_only(self) -> bool:
+        """Whether it selects all devices of a driver."""
+        return selects_driver_only(self.selectors)
+
+    @property
     def may_be_ours(self) -> bool:
         """Whether it may select devices of Moorage's driver, without evaluating CEL."""
         return self.is_ours or not self.drivers
@@ -82,6 +90,7 @@ class SliceView:
         pool: The pool of the devices.
         counts: Number of devices by Configuration and Instance; "" for devices of other drivers.
         configurations: The Configuration of each device of Moorage's driver.
+        devices: How much each device has, and what CEL sees of it.
     """
 
     name: str
@@ -90,6 +99,7 @@ class SliceView:
     pool: str = ""
     counts: tuple[tuple[tuple[str, str], int], ...] = ()
     configurations: tuple[tuple[DeviceId, ResourceKey], ...] = ()
+    devices: tuple[ListedDevice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +167,14 @@ def slice_view(obj: JsonObject | Slice) -> SliceView:
             for name, (configuration, _) in origins
             if configuration
         ),
+        devices=tuple(_listed(spec, driver, pool)),
     )
+
+
+def _listed(spec: Spec, driver: str, pool: str) -> Iterator[ListedDevice]:
+    for device in spec.devices or ():
+        device_id = DeviceId(driver, pool, intern(device.name or ""))
+        yield ListedDevice(device_id, device_facts(device, driver), look_of(driver, device))
 
 
 def instance_view(obj: JsonObject | InstanceObject) -> InstanceView:

@@ -46,3 +46,19 @@ def unguarded(view: ClassView, held: Iterable[str], guarded: Sequence[str]) -> s
         f'DeviceClass "{view.name}" is {what}: other schedulers may allocate its devices'
         f" uncharged{unless}. Set {value}."
     )
+
+
+def unguarded_driver(name: str, driver: str, guarded: Sequence[str]) -> str:
+    """That no policy guards the driver of an entry, and the value to set; "" if one does.
+
+    Args:
+        name: The entry's name.
+        driver: The driver.
+        guarded: The drivers of the policy.
+    """
+    if driver in guarded:
+        return ""
+    return (
+        f'Entry "{name}" counts devices of driver {driver}: other schedulers may allocate them'
+        f" uncharged. Set accounting.drivers: [{', '.join([*guarded, driver])}]."
+    )

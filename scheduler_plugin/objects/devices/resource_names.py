@@ -1,8 +1,9 @@
-"""Names of extended resources: those of Akri, and those of classes."""
+"""Names of extended resources, those of Akri and those of classes, and of pools."""
 
 from __future__ import annotations
 
-from driver.api import AKRI_GROUP
+from driver.api import AKRI_GROUP, LOCAL_POOLS, SHARED_POOLS
+from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.claims import ClassName
 from scheduler_plugin.objects.devices.devices import ClassView, InstanceView
 from scheduler_plugin.objects.requests import IMPLICIT_PREFIX
@@ -14,6 +15,15 @@ def resources_of_class(name: ClassName, *views: ClassView | None) -> set[str]:
     """The extended resources of a class, by these views of it."""
     named = {view.extended_resource for view in views if view is not None}
     return {f"{IMPLICIT_PREFIX}{name}", *named} - {""}
+
+
+def configuration_of_pool(pool: str) -> ResourceKey | None:
+    """The Configuration at the end of a pool's name; None for the pool of a whole node."""
+    if pool.startswith(SHARED_POOLS):
+        return ResourceKey(pool.removeprefix(SHARED_POOLS))
+    if pool.startswith(LOCAL_POOLS):
+        return ResourceKey(pool.removeprefix(LOCAL_POOLS).partition("/")[2])
+    return None
 
 
 def is_legacy(resource: str) -> bool:

@@ -58,6 +58,12 @@ class AcceptedDevices:
                 found = known[key] = self._look(request, pool, answers)
             yield from found.offers
 
+    def pool_of(self, offer: Offer | None) -> Pool | None:
+        """The pool of a device; None for the devices that were not looked at yet."""
+        if offer is None:
+            return None
+        return self._inventory.devices.pool(offer.device.driver, offer.device.pool)
+
     def _look(self, request: DeviceRequest, pool: Pool, answers: int) -> _Known:
         devices = [found.device for found in pool.devices.values()]
         offers = tuple(

@@ -10,13 +10,19 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.reclaiming.placement.accepted_devices import AcceptedDevices
 from scheduler_plugin.reclaiming.placement.demands import DeviceRequest, PodDemand, demands_of
+from scheduler_plugin.reclaiming.placement.device_room import free_counters, most_together
 from scheduler_plugin.reclaiming.placement.device_use import DeviceUse
+from scheduler_plugin.reclaiming.placement.offered_devices import Pool
 from scheduler_plugin.reclaiming.placement.offers import Offer
+
+MOST_BY_COUNTERS = 1_000
+"""How many devices of pools with counters one call looks at; of the others each may be used."""
 
 
 def too_few_for(pods: Sequence[PodView], world: WorldView, accepted: AcceptedDevices) -> str:
@@ -26,7 +32,7 @@ def too_few_for(pods: Sequence[PodView], world: WorldView, accepted: AcceptedDev
     before = _asked(_on_their_way(pods, world)) if needs else needs
     for request, needed in needs.items():
         most = needed + before[request]
-        free = _count(_free(accepted.of(request), request, pods, world), most) - before[request]
+        free = _count(_free(accepted, request, pods, world), most) - before[request]
         if free < needed:
             group = f"PodGroup {pods[0].namespace}/{pods[0].group}"
             asks = f"{len(pods)} of its pods request {needed} of {request.alternative.device_class}"
@@ -85,28 +91,51 @@ def _count(free: Iterator[float], needed: int) -> float:
 
 
 def _free(
-    offers: Iterable[Offer | None],
-    request: DeviceRequest,
-    pods: Sequence[PodView],
-    world: WorldView,
+    accepted: AcceptedDevices, request: DeviceRequest, pods: Sequence[PodView], world: WorldView
 ) -> Iterator[float]:
     """For each matching device, the number of requests that it has room for now.
 
-    Infinite for the devices that were not looked at yet.
+    Infinite for the devices that were not looked at yet. Of partitions that share counters only as
+    many are listed as may be in use together.
     """
     uids = {pod.uid for pod in pods}
     holds = (h for h in world.assumptions.holds.of_devices() if h.pod not in uids)
     use = DeviceUse(world, holds, ())
     used = world.facts.devices_in_use()
-    for offer in offers:
-        if offer is None:
+
+    def room(offer: Offer) -> float:
+        is_open = offer.published.is_shared or offer.device not in used
+        return use.room(offer, request.criteria, None) if is_open else 0
+
+    left = MOST_BY_COUNTERS
+    for pool, offers in groupby(accepted.of(request), accepted.pool_of):
+        if pool is None:
             yield math.inf
-        elif offer.slots is not None or offer.device not in used:
-            yield _room(offer, request.criteria.slots, use)
+            return
+        if not pool.counters or left <= 0:
+            yield from map(room, filter(None, offers))
+            continue
+        left -= len(pool.devices)
+        for together, most in _partitions(pool, filter(None, offers), use):
+            rooms = map(room, together)
+            yield from rooms if most is None else sorted(rooms, reverse=True)[:most]
 
 
-def _room(offer: Offer, slots: int, use: DeviceUse) -> int:
-    if offer.slots is None:
-        return int(use.has_room(offer, slots, None))
-    most = range(0, offer.slots, slots)
-    return sum(1 for taken in most if use.has_room(offer, slots, None, taken))
+def _partitions(
+    pool: Pool, offers: Iterable[Offer], use: DeviceUse
+) -> Iterator[tuple[Iterable[Offer], int | None]]:
+    """Devices of a pool, and how many can be in use together at most; None for all of them.
+
+    A device in use has its counters already. Devices of different counter sets are looked at apart.
+    """
+    used = {each.device for each in pool.devices.values() if use.is_used(each.device, None)}
+    apart, sharing = list[Offer](), dict[frozenset[str], list[Offer]]()
+    for offer in offers:
+        sets = frozenset(each.counter_set for each in offer.published.counters)
+        is_apart = not sets or offer.device in used
+        (apart if is_apart else sharing.setdefault(sets, [])).append(offer)
+    yield apart, None
+    free = free_counters(pool, lambda device: device.device in used)
+    for found in sharing.values():
+        if most := most_together([offer.published for offer in found], free):
+            yield found, most

@@ -7,15 +7,17 @@ attribute values where a claim's constraints say so (`matchAttribute`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from scheduler_plugin.objects.claims import DeviceId
-from scheduler_plugin.objects.held_texts import HeldResources
+from scheduler_plugin.objects.held_texts import HeldParts, HeldResources, Part
 from scheduler_plugin.objects.names import PodUid
 from scheduler_plugin.objects.node_requests import NOTHING, Thousandths
 from scheduler_plugin.reclaiming.placement.demands import MOST_DEVICES, DeviceRequest, PodDemand
+from scheduler_plugin.reclaiming.placement.device_parts import part_of, taken_by
+from scheduler_plugin.reclaiming.placement.device_room import DeviceRoom, released_with
 from scheduler_plugin.reclaiming.placement.device_use import DeviceUse
 from scheduler_plugin.reclaiming.placement.inventory import Inventory
 from scheduler_plugin.reclaiming.placement.offers import Constraint, Offer
@@ -38,6 +40,7 @@ class Placement:
         devices: The devices, with the number of slots of each.
         own: The extended resources from the node's device plugin.
         asked: The requests of the pod on the node.
+        parts: The parts of the devices that several claims divide.
     """
 
     pod: PodUid
@@ -45,6 +48,7 @@ class Placement:
     devices: tuple[tuple[DeviceId, int], ...]
     own: HeldResources
     asked: Thousandths
+    parts: HeldParts = ()
 
     def __str__(self) -> str:
         own = (f"{count} {name}" for name, count in self.own)
@@ -121,7 +125,21 @@ class NodeFit:
         if lacks:
             return f'node "{node}" has too little {lacks} for it'
         slots = tuple((a.name, a.count or 0) for a in own)
-        return Placement(demand.pod.uid, node, devices, slots, asked)
+        return Placement(
+            demand.pod.uid,
+            node,
+            tuple((device, request.alternative.slots) for device, request in devices),
+            slots,
+            asked,
+            tuple(self._parts(devices)),
+        )
+
+    def _parts(
+        self, devices: Iterable[tuple[DeviceId, DeviceRequest]]
+    ) -> Iterator[tuple[DeviceId, Part]]:
+        for device, request in devices:
+            if (facts := self._offer(device).divided) is not None:
+                yield device, part_of(facts, request.criteria.capacity)
 
     def _lacks(self, node: str, asked: Thousandths, gone: Gone, before: Sequence[Placement]) -> str:
         """The resource of which the node itself has too little; "" for none."""
@@ -149,11 +167,12 @@ class NodeFit:
         node: str,
         gone: Gone,
         before: Sequence[Placement],
-    ) -> tuple[tuple[DeviceId, int], ...] | None:
+    ) -> tuple[tuple[DeviceId, DeviceRequest], ...] | None:
         """A device for each requested one; None where some are lacking."""
-        taken = _taken(before)
+        taken = taken_by((place.devices, place.parts) for place in before)
+        room = DeviceRoom(self._use, self._inventory.devices, gone, taken)
         reachable = list(self._inventory.reachable(node)) if device_requests else []
-        wanted = [self._wanted(request, reachable, gone, taken) for request in device_requests]
+        wanted = [self._wanted(request, reachable, room) for request in device_requests]
         asking = [
             request for request, units in zip(device_requests, wanted, strict=True) for _ in units
         ]
@@ -163,26 +182,22 @@ class NodeFit:
             units = [unit for found in variant for unit in found]
             holder: dict[DeviceId, int] = {}
             if all(_assign(n, units, holder, set()) for n in range(len(units))):
-                return tuple((d, asking[n].alternative.slots) for d, n in holder.items())
+                return tuple((device, asking[n]) for device, n in holder.items())
         return None
 
     def _wanted(
-        self,
-        request: DeviceRequest,
-        reachable: Sequence[DeviceId],
-        gone: Gone,
-        taken: Counter[DeviceId],
+        self, request: DeviceRequest, reachable: Sequence[DeviceId], room: DeviceRoom
     ) -> list[Sequence[DeviceId]]:
         """For each requested device, the devices that may be it."""
         if request.alternative.count is not None:
-            return [self._options(request, reachable, gone, taken)] * request.alternative.count
+            return [self._options(request, reachable, room)] * request.alternative.count
         # As in kube-scheduler: all devices that match, and of shared devices those with room.
         fits = [device for device in reachable if self._inventory.accepts(request, device)]
-        free = frozenset(self._options(request, fits, gone, taken))
+        free = frozenset(self._options(request, fits, room))
         units = [
             (device,) if device in free else ()
             for device in fits
-            if device in free or self._offer(device).slots is None
+            if device in free or not self._offer(device).published.is_shared
         ]
         return list(units) or [()]
 
@@ -238,17 +253,13 @@ class NodeFit:
         return offer
 
     def _options(
-        self,
-        request: DeviceRequest,
-        reachable: Sequence[DeviceId],
-        gone: Gone,
-        taken: Counter[DeviceId],
+        self, request: DeviceRequest, reachable: Sequence[DeviceId], room: DeviceRoom
     ) -> list[DeviceId]:
         return [
             device
             for device in reachable
             if self._inventory.accepts(request, device)
-            and self._use.has_room(self._offer(device), request.criteria.slots, gone, taken[device])
+            and room.fits(self._offer(device), request.criteria)
         ]
 
     def matches(self, demand: PodDemand, device: DeviceId) -> bool:
@@ -256,16 +267,14 @@ class NodeFit:
         offer = self._inventory.devices.offer(device)
         return offer is not None and any(
             self._inventory.accepts(request, device)
-            and not self._use.is_reserved(offer, request.alternative.slots)
+            and not self._use.is_reserved(offer, request.criteria)
             for request in demand.device_requests
         )
 
-
-def _taken(places: Sequence[Placement]) -> Counter[DeviceId]:
-    taken = Counter[DeviceId]()
-    for place in places:
-        taken.update(dict(place.devices))
-    return taken
+    def would_release(self, demand: PodDemand, device: DeviceId) -> bool:
+        """Whether a device, once free, may leave the pod a device, itself or by its counters."""
+        released = released_with(device, self._inventory.devices)
+        return any(self.matches(demand, each) for each in released)
 
 
 def _assign(

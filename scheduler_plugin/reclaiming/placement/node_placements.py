@@ -272,7 +272,7 @@ class NodePlacements:
         """The nodes where the victim releases something that matches the demand."""
         node_fit, own = self._of(head).node_fit, dict.fromkeys(pod.node for pod in victim.users)
         for device in victim.devices:
-            if node_fit.matches(demand, device):
+            if node_fit.would_release(demand, device):
                 yield from self._inventory.nodes_of([device])
         names = {request.alternative.name for request in demand.resources}
         if any(name in names for pod in victim.users for name, _ in pod.requests):

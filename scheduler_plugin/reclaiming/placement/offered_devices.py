@@ -18,7 +18,11 @@ from kube.shapes.taint_rules import DeviceTaintRule
 from scheduler_plugin.objects.claims import DeviceId
 from scheduler_plugin.objects.tables import Index, enter
 from scheduler_plugin.reclaiming.placement.offers import Offer
-from scheduler_plugin.reclaiming.placement.published_slices import PublishedDevice, PublishedSlice
+from scheduler_plugin.reclaiming.placement.published_slices import (
+    CounterName,
+    PublishedDevice,
+    PublishedSlice,
+)
 
 SEVERAL = ""
 """The key under which devices are listed that several nodes can use."""
@@ -32,11 +36,13 @@ class Pool:
         slices: The slices of all generations, sorted by name.
         devices: The devices of the newest generation, by name.
         is_complete: Whether all slices of the newest generation are known.
+        counters: The counters that its devices share, in thousandths.
     """
 
     slices: tuple[PublishedSlice, ...] = ()
     devices: Mapping[str, PublishedDevice] = field(default_factory=dict)
     is_complete: bool = False
+    counters: Mapping[CounterName, int] = field(default_factory=dict)
 
 
 _NO_POOL = Pool()
@@ -74,7 +80,7 @@ class OfferedDevices:
 
     def offer(self, device: DeviceId) -> Offer | None:
         """A device as it is offered now; None where no slice of the newest generation has it."""
-        pool = self._pool(device.driver, device.pool)
+        pool = self.pool(device.driver, device.pool)
         found = pool.devices.get(device.name)
         return Offer(found, pool.is_complete, self._added(device)) if found is not None else None
 
@@ -161,7 +167,8 @@ class OfferedDevices:
         pools = (pool for of_driver in self._pools.values() for pool in of_driver.values())
         return sum(len(pool.devices) for pool in pools)
 
-    def _pool(self, driver: str, name: str) -> Pool:
+    def pool(self, driver: str, name: str) -> Pool:
+        """A pool of a driver; one without devices where it is unknown."""
         return self._pools.get(driver, {}).get(name, _NO_POOL)
 
     def _replace(self, name: str, found: PublishedSlice | None) -> None:
@@ -178,7 +185,7 @@ class OfferedDevices:
         self, key: tuple[str, str], name: str, instead: tuple[PublishedSlice, ...]
     ) -> None:
         """Replace the slice of this name in a pool, or remove it where `instead` is empty."""
-        before = self._pool(*key)
+        before = self.pool(*key)
         others = (found for found in before.slices if found.name != name)
         slices = sorted((*others, *instead), key=lambda found: found.name)
         after = _pool_of(slices) if slices else _NO_POOL
@@ -190,7 +197,7 @@ class OfferedDevices:
             self._whole.pop(found.device, None)
             self._shared.pop(found.device, None)
         for found in after.devices.values():
-            (self._whole if found.slots is None else self._shared)[found.device] = None
+            (self._shared if found.is_shared else self._whole)[found.device] = None
 
     def _enter_pool(self, key: tuple[str, str], pool: Pool) -> None:
         driver, name = key
@@ -215,7 +222,8 @@ def _pool_of(slices: Sequence[PublishedSlice]) -> Pool:
     newest = max(found.generation for found in slices)
     now = [found for found in slices if found.generation == newest]
     devices = {each.device.name: each for found in now for each in found.devices}
-    return Pool(tuple(slices), devices, len(now) == now[0].slice_count)
+    counters = dict(counter for found in now for counter in found.counters)
+    return Pool(tuple(slices), devices, len(now) == now[0].slice_count, counters)
 
 
 def _only_in(pool: Pool, other: Pool) -> Iterator[PublishedDevice]:

@@ -16,6 +16,10 @@ import msgspec
 from kube.shapes.reading import JsonObject
 from kube.shapes.selection import Taint, Toleration
 from scheduler_plugin.objects.claims import Alternative, ClaimView, DeviceId
+from scheduler_plugin.objects.devices.device_facts import DeviceFacts
+from scheduler_plugin.objects.devices.device_looks import cel_device, seen_in
+from scheduler_plugin.objects.devices.selections import digest_of_look
+from scheduler_plugin.objects.held_texts import Part
 from scheduler_plugin.objects.node_selection import (
     EVERYWHERE,
     NodeTerms,
@@ -23,11 +27,8 @@ from scheduler_plugin.objects.node_selection import (
     on_node,
     untolerated,
 )
-from scheduler_plugin.reclaiming.placement.published_slices import (
-    PublishedDevice,
-    Seen,
-    seen_in,
-)
+from scheduler_plugin.reclaiming.placement.device_parts import may_satisfy
+from scheduler_plugin.reclaiming.placement.published_slices import PublishedDevice
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +65,23 @@ class Offer:
         return self.published.slots
 
     @property
+    def facts(self) -> DeviceFacts | None:
+        """How much the device has; None for a device of Moorage."""
+        return self.published.facts
+
+    @property
+    def divided(self) -> DeviceFacts | None:
+        """How much it has if several claims may have parts of it, by capacity; else None."""
+        return self.published.facts if self.published.is_divided else None
+
+    @property
     def taints(self) -> tuple[Taint, ...]:
         return (*self.published.taints, *self.added) if self.added else self.published.taints
 
     @property
     def digest(self) -> int:
-        """Equal for devices that look equal to CEL, in this process only.
-
-        Python seeds the hash in each process, so no user can construct a collision.
-        """
-        return hash(self.published.text)
+        """Equal for devices that look equal to CEL, in this process only."""
+        return digest_of_look(self.published.text)
 
     @property
     def attributes(self) -> Mapping[str, JsonObject]:
@@ -83,7 +91,7 @@ class Offer:
     @property
     def body(self) -> Mapping[str, Any]:
         """The device as CEL sees it."""
-        return _body(seen_in(self.published.text))
+        return cel_device(self.published.text)
 
     def value_of(self, attribute: str) -> tuple[str, object] | None:
         """The type and value of an attribute, for `matchAttribute`; None where it has none.
@@ -118,6 +126,7 @@ class DeviceCriteria:
         names_slots: Whether the request names slots; only a device with slots can satisfy that.
         tolerations: The taints that the request tolerates.
         constraints: The `matchAttribute` constraints, shared with other requests of the claim.
+        capacity: How much of other capacities than slots the request asks for, in thousandths.
     """
 
     selectors: tuple[tuple[str | None, ...], ...]
@@ -125,10 +134,14 @@ class DeviceCriteria:
     names_slots: bool
     tolerations: tuple[Toleration, ...]
     constraints: tuple[Constraint, ...] = ()
+    capacity: Part = ()
 
     def may_have(self, offer: Offer) -> bool:
         """Whether a device meets the criteria, apart from the selectors."""
         if offer.slots is None and self.names_slots:
+            return False
+        facts = offer.facts
+        if self.capacity and facts is not None and not may_satisfy(facts, self.capacity):
             return False
         return offer.is_complete and not untolerated(offer.taints, self.tolerations)
 
@@ -138,8 +151,8 @@ def criteria_of(
 ) -> DeviceCriteria:
     """The criteria of one alternative of a claim's request.
 
-    What is not modelled is assumed to fit: other capacity than slots, constraints of other kinds
-    than `matchAttribute`, and constraints of requests for all devices.
+    What is not modelled is assumed to fit: constraints of other kinds than `matchAttribute`, and
+    constraints of requests for all devices.
     """
     return DeviceCriteria(
         selectors=(class_selectors, alternative.selectors),
@@ -148,6 +161,7 @@ def criteria_of(
         names_slots=alternative.names_slots and not alternative.odd_capacity,
         tolerations=alternative.tolerations,
         constraints=_agreements(claim, alternative) if claim.constraints else (),
+        capacity=alternative.capacity,
     )
 
 
@@ -172,34 +186,3 @@ def class_criteria(class_selectors: tuple[str | None, ...]) -> DeviceCriteria:
 def selected_nodes(selector: str | None) -> NodeTerms:
     """The nodes of a node selector, given as text; None for all nodes."""
     return EVERYWHERE if selector is None else node_terms(msgspec.json.decode(selector))
-
-
-def _body(seen: Seen) -> dict[str, Any]:
-    driver = seen.driver
-    return {
-        "driver": driver,
-        "attributes": _by_domain(driver, {k: _value(v) for k, v in seen.attributes.items()}),
-        "capacity": _by_domain(driver, {k: _opaque(v) for k, v in seen.capacity.items()}),
-        "allowMultipleAllocations": seen.is_shared,
-    }
-
-
-def _by_domain(driver: str, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Values by domain; a name without a domain belongs to the driver's domain."""
-    found: dict[str, dict[str, Any]] = {driver: {}}
-    for name, value in values.items():
-        domain, slash, rest = name.partition("/")
-        found.setdefault(domain if slash else driver, {})[rest if slash else name] = value
-    return found
-
-
-def _value(attribute: JsonObject) -> Any:
-    for kind in ("string", "int", "bool"):
-        if attribute.get(kind) is not None:
-            return attribute[kind]
-    return _opaque(attribute)
-
-
-def _opaque(value: object) -> bytes:
-    """A value for which the CEL library has no type: it equals no text and no number."""
-    return repr(value).encode()

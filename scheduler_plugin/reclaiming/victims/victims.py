@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from scheduler_plugin.accounting.world_views import WorldView
 from scheduler_plugin.judging.gangs import active_members
+from scheduler_plugin.objects.amounts import NO_CHARGES, Charges
 from scheduler_plugin.objects.claims import ClaimView, DeviceId
 from scheduler_plugin.objects.names import ClaimUid, PodUid, QueueName
 from scheduler_plugin.objects.pods import PodGroupView, PodView
@@ -27,6 +28,7 @@ class Protection(StrEnum):
     UNUSED = "are used by no pod that could be evicted"
     NON_PREEMPTIBLE = "have users that are not preemptible"
     PRIORITY = "have users of the same or a higher priority"
+    WITHIN_SHARE = "are within the share of their queue in a resource that it lists"
     YOUNG = "have users that have not run for the minimum runtime of their queue"
     HELD_BACK = "have users that may not be evicted now (a budget, or a policy)"
 
@@ -205,6 +207,15 @@ def _as_one(
     gone = {*gone, *users}
     claims = tuple(claim for claim in known if has_no_user_without(claim, gone, world))
     return replace(found, claims=claims)
+
+
+def charged_for(victim: Victim, world: WorldView) -> Charges:
+    """What is charged for the claim, or for the pod's own requests."""
+    ledger = world.ledger
+    found = (
+        ledger.pod(victim.users[0].uid) if victim.claim is None else ledger.claim(victim.claim.uid)
+    )
+    return found.cost if found is not None else NO_CHARGES
 
 
 def in_order(victims: Collection[Victim]) -> Iterator[Victim]:

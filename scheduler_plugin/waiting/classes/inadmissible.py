@@ -19,7 +19,7 @@ from scheduler_plugin.objects.names import QueueName, Reason, Share
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.waiting.classes.pod_classes import ClassKey
 
-_CEILINGS = (Reason.OVER_LIMIT, Reason.NON_PREEMPTIBLE_OVER_QUOTA)
+CEILINGS = (Reason.OVER_LIMIT, Reason.NON_PREEMPTIBLE_OVER_QUOTA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ def limiting_quota_of(
 ) -> tuple[LimitingQuota, int] | None:
     """The limiting quota of a refused pod, and the amount that it needs there.
 
-    None where the pod was refused for another reason.
+    None where the pod was refused for another reason, or its alternatives at different ones.
     """
-    if refused.reason not in _CEILINGS:
+    if refused.reason not in CEILINGS:
         return None
     case = case_of(pod, world.facts.claims_of(pod), world, at_bind=False)
     overrun = _overrun(case, refused.reason)

@@ -166,6 +166,9 @@ class WaitingPods:
         if self._claims.learn(key) or len(pods) == 1:
             for pod in list(pods):
                 self._place(pod)
+            # A cost that is known by now changes no class key.
+            found = (self.class_of(pod) for pod in pods)
+            self.requeue(c.class_key for c in found if c and c.reason == Reason.NOT_KNOWN_YET)
         self.requeue_users((uid,))
 
     def review(self, uid: PodUid) -> None:

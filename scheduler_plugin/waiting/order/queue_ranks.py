@@ -6,7 +6,10 @@ It is the order in which `shares` divides devices, one pod at a time:
     2  unlimited quota  higher priority first, then the smaller usage per weight
     3  above quota      higher priority first, then the smaller usage above quota per weight
 
-The usage of a queue itself is ordered among its children, like a child without a quota.
+The usage of a queue itself is ordered among its children, like a child without a quota. Of several
+resources the parts of the largest quota or limit are compared (`QueueTree.scale`), since devices
+and amounts of a measure are no common unit. Quotients are rounded: amounts that differ by less
+than one part in 10^15 may count as equal, and never in the wrong order.
 """
 
 from __future__ import annotations
@@ -36,8 +39,10 @@ def rank(place: QueueName, asked: Charges, world: WorldView) -> Rank:
 
 def own_rank(queue: QueueName, asked: Charges, world: WorldView) -> Rank:
     """The same for the usage of a queue itself, among its children."""
+    scale = world.facts.tree.scale
     own = (
-        (_ABOVE_QUOTA, -DEFAULT_PRIORITY, _dealt(_own(queue, key, world), 1)) for key, _ in asked
+        (_ABOVE_QUOTA, -DEFAULT_PRIORITY, _dealt(_own(queue, key, world), scale(key)))
+        for key, _ in asked
     )
     return max(own, default=_NOTHING_ASKED)
 
@@ -52,8 +57,8 @@ def _rank(place: QueueName, key: ResourceKey, world: WorldView) -> Rank:
     share = queue.shares.get(key) if queue is not None else None
     weight = share.weight if share is not None else 1
     if quota is None:
-        return _UNLIMITED_QUOTA, priority, _dealt(used, max(1, weight))
-    return _ABOVE_QUOTA, priority, _dealt(used - quota, weight)
+        return _UNLIMITED_QUOTA, priority, _dealt(used, max(1, weight) * tree.scale(key))
+    return _ABOVE_QUOTA, priority, _dealt(used - quota, weight * tree.scale(key))
 
 
 def _dealt(amount: int, weight: int) -> float:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from typing import Any
 
 import pytest
 
 from binder.cleanup import apiserver_claim_cleanup
 from kube.kinds import CLAIMS
-from scheduler_plugin.objects.names import ClaimUid
+from scheduler_plugin.objects.devices.devices import slice_view
+from scheduler_plugin.objects.names import CHARGED_ANNOTATION, ClaimUid
 from tests.binder.cleanup.cleanup_scenes import Scene
 from tests.binder.virtual_time import in_virtual_time
 from tests.fakes.apiserver import Fault
 from tests.fakes.claim_server import CLAIM, OWNER_LEFT_AT
 from tests.fakes.fence import FakeFence
-from tests.scheduler_plugin.builders import a_claim_object, a_pod, a_queue, admit, claim_uid
+from tests.scheduler_plugin.builders import (
+    a_claim_object,
+    a_pod,
+    a_queue,
+    a_request,
+    a_result,
+    admit,
+    claim_uid,
+)
 
+GPU = "gpu.example.com"
 NOBODY = ("", "")
 WRITTEN = ("a", "uid-of-a")
 
@@ -216,3 +228,32 @@ async def test_whoever_starts_after_a_kill_removes_what_is_left(fault: Fault) ->
         await later.until(lambda: scene.server.owner() == NOBODY)
 
     assert scene.server.labels == [""]
+
+
+@in_virtual_time
+async def test_what_devices_cost_is_noted_and_goes_with_the_owner() -> None:
+    entry = {"name": "memory", "driver": GPU, "measure": {"capacity": "memory"}}
+    scene = Scene(a_queue("a", resources=[entry]))
+    device = {"name": "g0", "capacity": {"memory": {"value": "80Gi"}}}
+    spec = {"driver": GPU, "pool": {"name": "n"}, "nodeName": "n", "devices": [device]}
+    scene.world.put_slice(slice_view({"metadata": {"name": "s"}, "spec": spec}))
+    results = [a_result(driver=GPU, pool="n", device="g0")]
+    fields: dict[str, Any] = {"queue": "a", "owner_pod": "a", "requests": [a_request("gpu")]}
+    scene.put_claim(**fields, results=results, pods=["a"])
+    scene.put_pod("a")
+
+    async with scene.running():
+        await scene.until(lambda: CHARGED_ANNOTATION in notes(scene))
+        note = json.loads(notes(scene)[CHARGED_ANNOTATION])
+        assert note == {f"{GPU}/n/g0": {"memory": "80Gi"}}
+
+        scene.put_claim(**fields, annotations=notes(scene))
+        scene.remove_pod("a")
+        await scene.until(lambda: scene.server.owner() == NOBODY)
+
+    assert CHARGED_ANNOTATION not in notes(scene)
+
+
+def notes(scene: Scene) -> dict[str, str]:
+    found: dict[str, str] = scene.server.claim()["metadata"]["annotations"]
+    return found

@@ -136,6 +136,17 @@ async def settled() -> None:
 # Who goes.
 
 
+async def test_nobody_goes_while_a_queue_has_an_entry_of_another_version(scene: Scene) -> None:
+    odd = [{"deviceClass": "gpu", "per": "node"}]
+    scene.pods.world.put_queue(a_queue("odd", resources=odd))
+    scene.waits("p")
+    async with scene.running():
+        await settled()
+        assert scene.out_of_the_gate() == []
+        scene.pods.world.put_queue(a_queue("odd"))
+        await until(lambda: scene.out_of_the_gate() == ["p"])
+
+
 async def test_a_raised_limit_lets_as_many_go_some_at_one_time_in_their_order(
     scene: Scene,
 ) -> None:

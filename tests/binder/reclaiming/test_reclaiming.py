@@ -16,7 +16,7 @@ from kube.events.api import Event
 from kube.kinds import CLAIMS, PODS
 from kube.objects import JsonObject
 from kube.shapes.times import timestamp
-from scheduler_plugin.accounting.world_changes import PodChanged
+from scheduler_plugin.accounting.world_changes import PodChanged, QueueChanged
 from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.names import NO_QUEUE, POD_GROUP_ANNOTATION, QueueName
 from scheduler_plugin.objects.nodes import node_view
@@ -202,6 +202,22 @@ async def test_whoever_was_chosen_goes_and_the_room_is_held_by_name() -> None:
         ("RoomReclaimed", "w"),
     ]
     assert len({event.note for event in scene.events}) == 1
+
+
+@in_virtual_time
+async def test_nobody_goes_while_a_queue_has_an_entry_of_another_version() -> None:
+    """Nobody is bound to what would be freed."""
+    scene = a_scene()
+    scene.world.put_queue(a_queue("odd", resources=[{"deviceClass": "gpu", "per": "node"}]))
+
+    async with scene.running():
+        await scene.rounds()
+        assert scene.evicted == []
+        scene.world.delete_queue(QueueName("odd"))
+        scene.reclaimer.changed(QueueChanged(QueueName("odd")))
+        await scene.at(10)
+
+    assert scene.evicted == ["r2"]
 
 
 @in_virtual_time

@@ -76,6 +76,14 @@ async def with_turns(asked: Any) -> tuple[Any, int]:
     return task.exception() or task.result(), turns
 
 
+async def test_a_child_that_was_started_early_answers_the_first_request(cel: CelProcess) -> None:
+    await cel.start()
+    (early,) = children()
+
+    assert await cel.matches([named("d0")], [a_device()]) == [True]
+    assert (children(), cel.started) == ([early], 1)
+
+
 async def test_answers_are_in_the_order_of_the_devices(cel: CelProcess) -> None:
     found = await cel.matches(["device.driver == 'moorage.dev'", named("d777")], THOUSAND)
 
@@ -86,6 +94,40 @@ async def test_answers_are_in_the_order_of_the_devices(cel: CelProcess) -> None:
     assert await cel.matches(["no such language"], THOUSAND[:2]) == [None, None]
     assert await cel.matches(["true"], []) == []
     assert cel.started == 1
+
+
+@pytest.mark.parametrize(
+    ("expression", "answer"),
+    [
+        ("device.capacity['x'].memory.compareTo(quantity('40Gi')) >= 0", True),
+        ("device.capacity['x'].memory.isGreaterThan(quantity('40Gi'))", False),
+        ("device.capacity['x'].memory.isLessThan(quantity('40.5Gi'))", True),
+        ("device.capacity['x'].memory.sub(quantity('39Gi')) == quantity('1Gi')", True),
+        ("quantity('1').add(quantity('500m')).asApproximateFloat() == 1.5", True),
+        ("quantity('1500m').isInteger() || quantity('3').asInteger() != 3", False),
+        ("isQuantity('3Q') || quantity('0').sign() != 0", False),
+        ("quantity('nonsense').sign() == 0", None),
+        ("quantity('1500m').asInteger() == 1", None),
+        ("device.capacity['x'].memory == '40Gi'", False),
+    ],
+)
+async def test_quantities_are_compared_as_in_kubernetes(
+    cel: CelProcess, expression: str, answer: bool | None
+) -> None:
+    device = {"capacity": {"x": {"memory": 40 * 1024**3 * 1000}}}
+
+    assert await cel.matches([expression], [device]) == [answer]
+
+
+async def test_a_device_without_the_attribute_does_not_match(cel: CelProcess) -> None:
+    """kube-scheduler ends the pod's attempt there, so no device is given either."""
+    with_model = a_device(model="H200")
+    missing = "device.attributes['moorage.dev'].model == 'H200'"
+
+    assert await cel.matches([missing], [a_device(), with_model]) == [False, True]
+    assert await cel.matches(["device.attributes['other.dev'].model == 'x'"], [a_device()]) == [
+        False
+    ]
 
 
 async def test_32_selectors_of_1000_devices_are_no_more_than_may_be(cel: CelProcess) -> None:

@@ -58,10 +58,10 @@ def test_an_error_while_somebody_looks_at_a_pod_makes_nobody_deaf(
     """Whoever reads a page tries the group, and what reads can meet an error."""
     world, judge, calls = a_waiting_world(), verdicts.judge, iter(range(9))
 
-    def fails_at_the_second(*args: object) -> object:
+    def fails_at_the_second(*args: object, **options: bool) -> object:
         if next(calls) == 1:
             raise RuntimeError
-        return judge(*args)  # type: ignore[arg-type]
+        return judge(*args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(gangs, "judge", fails_at_the_second)
     with told_of(world) as heard:

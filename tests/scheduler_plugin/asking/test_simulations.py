@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_plugin.asking.shapes import pruned, shapes
 from scheduler_plugin.asking.simulated_changes import Changes, NoChangeError
 from scheduler_plugin.asking.simulations import Simulation, simulate
 from scheduler_plugin.asking.snapshots import Snapshot, changed
@@ -31,6 +32,7 @@ from tests.scheduler_plugin.builders import (
 from tests.scheduler_plugin.viewing.test_rows import shown
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
+SHAPES = shapes("moorage.dev/queue")
 
 
 def a_snapshot(**of: Sequence[Mapping[str, Any]]) -> Snapshot:
@@ -156,6 +158,76 @@ def waiting_snapshot() -> Snapshot:
     waiting = a_pod_object("b", queue="robots", claims=("more",))
     snapshot = changed(a_snapshot(), "pods", waiting)
     return changed(snapshot, "resourceclaims", a_claim_object("more"))
+
+
+GPU = "gpu.example.com"
+MEMORY: dict[str, Any] = {"name": "memory", "driver": GPU, "measure": {"capacity": "memory"}}
+
+
+def a_snapshot_of_gpus() -> Snapshot:
+    """A claim of vision has 30Gi of a GPU that claims divide."""
+    device = {
+        "name": "gpu",
+        "capacity": {"memory": {"value": "80Gi"}},
+        "allowMultipleAllocations": True,
+    }
+    spec = {"driver": GPU, "pool": {"name": "a"}, "nodeName": "n", "devices": [device]}
+    used: dict[str, Any] = {"consumedCapacity": {"memory": "30Gi"}, "shareID": "s"}
+    result = a_result(driver=GPU, pool="a", device="gpu", **used)
+    claim = a_claim_object(
+        "half", requests=[a_request("gpu")], results=[result], queue="vision", pods=["a"]
+    )
+    selector = {"cel": {"expression": f"device.driver == '{GPU}'"}}
+    return a_snapshot(
+        deviceclasses=[a_class_object("gpu", spec={"selectors": [selector]})],
+        resourceslices=[
+            pruned({"metadata": {"name": "g"}, "spec": spec}, SHAPES["resourceslices"])
+        ],
+        queues=[a_queue_object("vision", resources=[{**MEMORY, "limit": "80Gi"}])],
+        resourceclaims=[claim],
+        pods=[a_pod_object("a", queue="vision", claims=("half",), node="n", phase="Running")],
+    )
+
+
+def test_changes_of_quantities_are_shown_as_quantities() -> None:
+    changed_queue = a_queue_object(
+        "vision", resources=[{**MEMORY, "quota": "10Gi", "limit": "20Gi"}]
+    )
+
+    found = simulated(a_snapshot_of_gpus(), queues=[with_kind("Queue", changed_queue)])
+
+    text = shown(*simulation_text(found))
+    for said in ("30Gi", "0 -> 10Gi", "80Gi -> 20Gi", "Usage is 10Gi above the limit"):
+        assert said in text
+    (change,) = objects([found])[0]["queues"]
+    assert (change["after"]["device_class"], change["after"]["limit"]) == ("memory", "20Gi")
+
+
+def test_what_a_pod_would_be_charged_is_at_most_what_it_asks_for() -> None:
+    """A snapshot keeps that claims may divide the device."""
+    capacity: dict[str, Any] = {"capacity": {"requests": {"memory": "20Gi"}}}
+    template = a_template()
+    template["spec"]["spec"]["devices"]["requests"] = [a_request("gpu", **capacity)]
+
+    pods = [a_new_pod("one"), a_new_pod("two"), a_new_pod("three")]
+    found = simulated(a_snapshot_of_gpus(), objects=[template, *pods])
+
+    assert "charged to vision: 20Gi memory, for" in shown(*simulation_text(found))
+    one, two, three = objects([found])[0]["pods"]
+    (charged,) = one["charged"]
+    assert (charged["device_class"], charged["added"]) == ("memory", "20Gi")
+    assert [pod["reason"] for pod in (one, two, three)] == ["Admitted", "Admitted", "OverLimit"]
+
+
+def test_a_queue_that_gives_a_name_a_second_meaning_is_refused_as_by_the_webhook() -> None:
+    other = {**MEMORY, "measure": {"capacity": "vram"}}
+    child = a_queue_object("child", parent="vision", resources=[other])
+
+    with pytest.raises(NoChangeError, match='Entry "memory" counts capacity vram'):
+        simulated(a_snapshot_of_gpus(), queues=[with_kind("Queue", child)])
+    bad = a_queue_object("vision", resources=[{**MEMORY, "limit": "much"}])
+    with pytest.raises(NoChangeError, match=r"spec.resources\[0\].limit: Must be a quantity"):
+        simulated(a_snapshot_of_gpus(), queues=[with_kind("Queue", bad)])
 
 
 def test_a_queues_change_tells_which_waiting_pods_it_lets_go() -> None:

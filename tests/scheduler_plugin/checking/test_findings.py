@@ -146,7 +146,7 @@ def test_of_a_whole_one_nothing_is_wrong_and_each_part_was_looked_at() -> None:
     assert is_whole(found)
     parts = (
         "kubernetes definitions policies webhook permissions pods driver scheduler clocks queues"
-        " classes drivers"
+        " entries classes drivers"
     )
     assert {finding.part for finding in found} == set(parts.split())
 

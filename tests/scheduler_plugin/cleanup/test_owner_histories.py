@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from scheduler_plugin.accounting.charges.owners import labelled_owner, runs
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.cleanup.charge_notes import ChargeNote
 from scheduler_plugin.cleanup.claim_cleanup import ClaimCleanup
 from scheduler_plugin.cleanup.owner_exits import EvictForeign, OwnerExitTime, RequeueAt, owner_exit
 from scheduler_plugin.cleanup.stale_claims import (
@@ -298,6 +299,8 @@ class Owners(RuleBasedStateMachine):
         """The keeper as it is: what each claim needs next, at once."""
         for claim in self.claims():
             step = self.cleanup.next_step(claim.uid, self.now)
+            # No queue counts more than devices of a class, so nothing is noted.
+            assert not isinstance(step, ChargeNote)
             if step is not None and not isinstance(step, RequeueAt):
                 self.apply(step)
 

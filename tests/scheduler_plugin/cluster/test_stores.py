@@ -275,6 +275,31 @@ def test_not_ready_names_the_kind_that_is_missing(cluster: ClusterWorld) -> None
     assert cluster.why_not_ready() == "deviceclasses of resource.k8s.io/v1 are not known yet."
 
 
+def test_not_ready_names_the_queue_with_an_entry_of_another_version(
+    cluster: ClusterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it owns stays charged, by its other entries, too; the dashboard shows it."""
+    monkeypatch.setattr(cluster, "why_not_known", lambda: "")
+    entries = [{"deviceClass": "onvif", "limit": 2}]
+    odd = [*entries, {"deviceClass": "gpu", "limit": 2, "per": "node"}]
+    put_queue(cluster, a_queue_object("all"), 1)
+    put_queue(cluster, a_queue_object(parent="all", resources=entries), 2)
+    claim = a_claim_object("cam", queue="vision", results=[a_result()])
+    cluster.note_claim(versioned(claim, 5))
+    assert cluster.why_not_ready() == ""
+
+    put_queue(cluster, a_queue_object(parent="all", resources=odd), 3)
+
+    assert cluster.why_not_ready() == (
+        'Queue "vision" has an entry of another version: spec.resources[1]: Object contains unknown'
+        " field `per`."
+    )
+    assert usage(cluster.world, "all") == amounts(onvif=1)
+    assert cluster.world.facts.tree.share(QueueName("vision"), ResourceKey("onvif")) is not None
+    put_queue(cluster, a_queue_object(parent="all", resources=entries), 4)
+    assert cluster.why_not_ready() == ""
+
+
 async def test_optional_kind_that_is_forbidden_is_not_taken_for_absent(
     client: FakeClient, cluster: ClusterWorld
 ) -> None:

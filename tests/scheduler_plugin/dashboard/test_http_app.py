@@ -271,6 +271,23 @@ async def test_the_past_comes_with_the_ceilings_of_now(app: ASGIApp, snapshots: 
     assert (said["past"]["usage"][-1], said["past"]["requested"][-1]) == (1, 2)
 
 
+async def test_the_past_of_a_measure_comes_in_its_unit_and_says_how_to_draw_it(
+    app: ASGIApp, world: World, snapshots: Snapshots
+) -> None:
+    measure = {"name": "m", "driver": "gpu.example.com", "measure": {"capacity": "memory"}}
+    queue = a_queue("measured", resources=[{**measure, "quota": "4Gi", "limit": "8Gi"}])
+    world.put_queue(queue)
+    (key,) = queue.shares
+    snapshots.history.begin(5.0)
+    snapshots.history.put(("measured", key), 2**31 * 1000, 2**32 * 1000)
+
+    _, said, _ = await ask(app, "api/history?queue=measured&device_class=m")
+
+    assert (said["quota"], said["limit"]) == (4 * 2**30, 8 * 2**30)
+    assert (said["unit"], said["size"]) == ("Gi", 2**30)
+    assert (said["past"]["usage"][-1], said["past"]["requested"][-1]) == (2**31, 2**32)
+
+
 @pytest.mark.parametrize(
     ("path", "status", "sentence"),
     [

@@ -40,6 +40,7 @@ def names(kind: str, namespace: str) -> list[str]:
         (["-n", "team", "why", ""], ["pod-of-team"], NO_FILES),
         (["-n", "team", "charge", "v"], ["vision"], NO_FILES),
         (["snapshot", ""], [], FILES),
+        (["import", ""], [], FILES),
         (["nonsense", ""], [], NO_FILES),
     ],
 )

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
 from tests.fakes.listed_cluster import FakeCluster, fake_cluster
 from tests.fakes.scripted_apiserver import kubeconfig_for
-from tests.scheduler_plugin.kubectl.snapshots import RUN
-from tests.scheduler_plugin.kubectl.test_live import a_cluster
+from tests.scheduler_plugin.asking.test_selected_looks import H200
+from tests.scheduler_plugin.asking.test_selected_looks import objects as gpu_objects
+from tests.scheduler_plugin.builders import a_queue_object
+from tests.scheduler_plugin.kubectl.snapshots import RUN, a_file, ask
+from tests.scheduler_plugin.kubectl.test_live import a_cluster, a_deployment
 
 NO_KUBECTL = {"PATH": ""}
 HEAVY = ("aiohttp", "asyncio", "kubernetes", "prometheus_client", "pydantic", "rich", "ssl")
@@ -169,3 +174,57 @@ async def test_a_pod_asks_its_own_cluster_and_no_kubectl(tmp_path: Path) -> None
 
     assert status == 2
     assert "the pod's ServiceAccount cannot be used" in err
+
+
+BOTH = pytest.mark.parametrize("environment", [{}, NO_KUBECTL], ids=["kubectl", "alone"])
+
+
+def a_gpu_cluster(entry: dict[str, Any]) -> FakeCluster:
+    return FakeCluster({**gpu_objects(entry), "deployments": [a_deployment()]})
+
+
+@BOTH
+async def test_selectors_are_evaluated_on_both_ways(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    async with fake_cluster(tmp_path, a_gpu_cluster(H200)) as cluster:
+        status, out, err = await cluster.ask("queues", "-o", "json", **environment)
+
+    assert (status, err) == (0, "")
+    assert {row["device_class"]: row["usage"] for row in json.loads(out)}["h200"] == 1
+
+
+@BOTH
+async def test_a_simulated_queue_counts_what_its_new_selector_selects(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """No Queue of the cluster needs attributes of devices yet."""
+    new = {"kind": "Queue", **a_queue_object("vision", resources=[H200])}
+    file = tmp_path / "queue.yaml"
+    file.write_text(json.dumps(new))
+    async with fake_cluster(tmp_path, a_gpu_cluster({"deviceClass": "gpu"})) as cluster:
+        words = ("simulate", "--queue", str(file), "-o", "json")
+        status, out, err = await cluster.ask(*words, **environment)
+
+    assert (status, err) == (0, "")
+    found = {
+        change["after"]["device_class"]: change["after"]["usage"]
+        for change in json.loads(out)["queues"]
+        if change["after"] is not None
+    }
+    assert found["h200"] == 1
+    assert json.loads(out)["notes"] == []
+
+
+async def test_a_snapshot_without_attributes_says_that_selectors_count_every_device(
+    tmp_path: Path,
+) -> None:
+    new = {"kind": "Queue", **a_queue_object("vision", resources=[H200])}
+    queue, file = tmp_path / "queue.yaml", a_file(tmp_path, gpu_objects({"deviceClass": "gpu"}))
+    queue.write_text(json.dumps(new))
+
+    done = ask("simulate", "--snapshot", str(file), "--queue", str(queue))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "- -> 2" in done.stdout
+    assert "count every device: the snapshot has no attributes of devices" in done.stdout

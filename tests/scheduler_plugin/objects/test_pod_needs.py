@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from driver.api import effective_requests
 from kube.shapes.pods import Pod
+from kube.shapes.quantities import thousandths
 from kube.shapes.selection import Toleration
 from scheduler_plugin.objects.claim_objects import claim_view
 from scheduler_plugin.objects.names import QUEUE_LABEL
@@ -19,7 +20,6 @@ from scheduler_plugin.objects.pod_needs import PodOnNode
 from scheduler_plugin.objects.pod_objects import pod_view
 from scheduler_plugin.objects.pods import PodView
 from scheduler_plugin.objects.projections import project_pod, project_stored_pod
-from scheduler_plugin.objects.requests import thousandths
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim_object,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling
+from scheduler_plugin.objects.measures import Definition, Measure
 from scheduler_plugin.objects.names import ClaimSharing, OnOwnerExit, Queue, Share, SharingPolicy
 from scheduler_plugin.objects.queue_objects import parse_queue
 from tests.scheduler_plugin.builders import a_queue, a_queue_object
@@ -51,6 +53,64 @@ def test_queue_of_the_design() -> None:
         "onvif": Share(Ceiling(4), Ceiling(8), weight=3),
         "udev": Share(UNLIMITED, UNLIMITED),
     }
+
+
+def test_entries_of_measures_are_read_in_thousandths_of_their_unit() -> None:
+    memory = {"name": "memory", "driver": "gpu.example.com", "measure": {"capacity": "memory"}}
+    queue = a_queue(
+        resources=[
+            {**memory, "quota": "1500m", "limit": "320Gi"},
+            {"name": "h200", "driver": "gpu.example.com", "selector": "true", "quota": 8},
+            {"deviceClass": "nic", "measure": {"counter": {"set": "a-*", "name": "b"}}, "limit": 1},
+        ]
+    )
+
+    shares = {str(key): share for key, share in queue.shares.items()}
+    assert [(share.quota.most, share.limit.most) for share in shares.values()] == [
+        (1500, 320 * 2**30 * 1000),
+        (8, None),
+        (0, 1000),
+    ]
+    assert shares["memory"].definition == Definition(
+        name="memory", driver="gpu.example.com", measure=Measure(capacity="memory")
+    )
+    assert shares["nic"].definition == Definition(
+        name="nic", device_class="nic", measure=Measure(counter_set="a-*", counter="b")
+    )
+    assert [share.definition.key for share in shares.values() if share.definition] == [
+        *queue.shares
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (
+            {"deviceClass": "gpu", "quota": 1, "per": "node"},
+            ": Object contains unknown field `per`.",
+        ),
+        (
+            {
+                "name": "m",
+                "driver": "d",
+                "measure": {"counter": {"set": "a", "name": "b", "sum": 1}},
+            },
+            ".measure.counter: Object contains unknown field `sum`.",
+        ),
+        ({"deviceClass": "gpu", "quota": {}}, ".quota: Expected `int | str | null`, got `object`."),
+        ({"deviceClass": "gpu", "limit": "1Gi"}, ".limit: '1Gi' is not a number of devices."),
+        (
+            {"name": "m", "deviceClass": "gpu", "driver": "d"},
+            ".deviceClass: Exactly one of deviceClass and driver must be set.",
+        ),
+    ],
+)
+def test_an_entry_of_another_version_is_not_read_as_something_else(entry: Any, said: str) -> None:
+    """After a rollback it may be left; the Queue's other entries go on counting."""
+    queue = a_queue(resources=[{"deviceClass": "onvif", "quota": 2}, entry])
+
+    assert queue.shares == {"onvif": Share(Ceiling(2), UNLIMITED)}
+    assert queue.misread == (f"spec.resources[1]{said}",)
 
 
 def test_what_is_not_written_is_the_least() -> None:

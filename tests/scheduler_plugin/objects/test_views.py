@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kube.shapes.quantities import whole
 from kube.shapes.reading import UnreadableError
 from kube.shapes.selection import Toleration
 from scheduler_plugin.objects.amounts import (
@@ -28,7 +29,6 @@ from scheduler_plugin.objects.devices.devices import InstanceView, instance_view
 from scheduler_plugin.objects.names import QUEUE_LABEL, AccountingSettings, QueueName
 from scheduler_plugin.objects.pod_objects import namespace_view, pod_group_view, pod_view
 from scheduler_plugin.objects.pods import NamespaceView, PodClaim, PodGroupView, PodView
-from scheduler_plugin.objects.requests import whole
 from tests.scheduler_plugin.builders import (
     SETTINGS,
     a_claim,

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kube.shapes.selection import Toleration
-from scheduler_plugin.reclaiming.placement.answers import Answers, Unanswered, evaluable
+from scheduler_plugin.objects.devices.selections import Selections, evaluable
+from scheduler_plugin.reclaiming.placement.answers import Answers, Unanswered
 from scheduler_plugin.reclaiming.placement.offers import DeviceCriteria, Offer
 from scheduler_plugin.reclaiming.placement.published_slices import published_slice
 from tests.scheduler_plugin.reclaiming.devices_builders import a_device, a_slice_object
@@ -107,7 +108,7 @@ def test_what_is_to_be_skipped_for_a_request_is_asked_for_another() -> None:
 def test_what_is_no_cel_counts_as_satisfied() -> None:
     answers, criteria = Answers(), a_request((None, "true"), (), OWN)
 
-    assert list(evaluable(criteria)) == [OWN]
+    assert list(evaluable(criteria.selectors)) == [OWN]
     assert answers.accepts(criteria, PLAIN)
 
 
@@ -141,7 +142,7 @@ def many(count: int, first: int = 0) -> list[Offer]:
 
 
 def test_answers_that_were_not_needed_for_longest_go_first() -> None:
-    answers = Answers(most=10)
+    answers = Answers(Selections(most=10))
     requests = [a_request((text,)) for text in "abc"]
     for criteria in requests[:2]:
         answered(answers, criteria, *many(4), says=False)
@@ -155,7 +156,7 @@ def test_answers_that_were_not_needed_for_longest_go_first() -> None:
 
 
 def test_there_is_never_more_than_may_be_whoever_asks_for_it() -> None:
-    answers = Answers(most=10)
+    answers = Answers(Selections(most=10))
 
     for number in range(100):
         answered(answers, a_request((f"{number}",)), *many(3), says=True)

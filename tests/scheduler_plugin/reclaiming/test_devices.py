@@ -203,8 +203,8 @@ def test_selectors_of_class_and_request_say_which_device_would_do() -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        "device.capacity['moorage.dev'].slots.compareTo(quantity('1')) >= 0",
-        "device.attributes['absent.example.com'].model == 'plain'",
+        "semver('1.0.0').isGreaterThan(semver('0.1.0'))",
+        "device.driver",
         "no such language",
     ],
 )
@@ -213,6 +213,20 @@ def test_what_cannot_be_evaluated_may_fit(expression: str) -> None:
     cluster.request = {"selectors": [{"cel": {"expression": expression}}]}
 
     assert cluster.taken() == ["r1"]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "device.capacity['moorage.dev'].memory.compareTo(quantity('1')) >= 0",
+        "device.attributes['absent.example.com'].model == 'plain'",
+    ],
+)
+def test_no_pod_goes_for_a_device_that_lacks_what_the_selector_reads(expression: str) -> None:
+    cluster = a_cluster(*FULL, waiting())
+    cluster.request = {"selectors": [{"cel": {"expression": expression}}]}
+
+    assert isinstance(cluster.decide(), NoCandidates)
 
 
 def test_the_pod_has_to_have_room_on_the_node_once_they_are_gone() -> None:

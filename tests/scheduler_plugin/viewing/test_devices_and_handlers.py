@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from scheduler_plugin.asking.tables import device_table, handler_table
+from scheduler_plugin.asking.tables import device_table, handler_table, objects
 from scheduler_plugin.viewing.device_rows import DeviceRow, DeviceUser, device_rows
 from scheduler_plugin.viewing.handler_rows import HandlerRow, handler_rows
 from tests.fakes.taint_rules import a_rule
@@ -49,6 +49,25 @@ def test_a_device_says_where_it_is_and_which_claim_uses_how_many_slots() -> None
             what="ResourceClaim default/cam", slots=3, payer=a_queue("vision").name, pods=pods
         ),
     )
+
+
+def test_a_device_that_claims_divide_says_how_much_of_each_capacity_is_used() -> None:
+    capacity = {"memory": {"value": "80Gi"}}
+    shared = {"name": "gpu", "capacity": capacity, "allowMultipleAllocations": True}
+    spec = {"driver": "gpu.example.com", "pool": {"name": "a"}, "nodeName": "n"}
+    gpus = {"metadata": {"name": "s"}, "spec": {**spec, "devices": [shared]}}
+    world, claims = shared_world(), []
+    for name, memory in (("one", "10Gi"), ("two", "20Gi")):
+        result = a_result(
+            driver="gpu.example.com", pool="a", device="gpu", consumedCapacity={"memory": memory}
+        )
+        claims.append(a_claim_object(name, queue="vision", results=[result]))
+        world.put_claim(a_claim_view(name, queue="vision", results=[result]))
+
+    (row,) = rows([gpus], [], claims, world)
+
+    assert objects([row])[0]["capacities"] == ({"name": "memory", "used": "30Gi", "has": "80Gi"},)
+    assert "memory 30Gi/80Gi" in shown(device_table([row], NOW))
 
 
 def test_a_device_that_a_rule_selects_is_tainted_on_either_path_and_the_rule_is_named() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_plugin.accounting.world import World
+from scheduler_plugin.objects.devices.devices import slice_view
 from scheduler_plugin.objects.pods import NamespaceView, PodView
 from scheduler_plugin.viewing.free_devices import free_now
 from scheduler_plugin.viewing.pod_rows import pod_row
@@ -25,6 +26,7 @@ from tests.scheduler_plugin.builders import (
     a_slice,
     a_world,
     an_allocated_claim,
+    claim_uid,
     put,
     their_class,
 )
@@ -130,6 +132,59 @@ def test_a_pod_without_a_free_device_is_told_how_many_there_are_and_what_uses_th
         'Release 1 device of: ResourceClaim default/cam (queue "robots"; used by default/a).'
     )
     assert 'queue "vision" is below its quota, and other queues are above theirs' in wait
+
+
+def gpus(quota: str, *, divided: bool) -> World:
+    """A pod of robots uses the one GPU; `p` of vision asks for one."""
+    entry = {"name": "memory", "driver": GPU, "measure": {"capacity": "memory"}}
+    queues = {"vision": {**entry, "quota": quota}, "robots": entry}
+    share: dict[str, Any] = (
+        {"consumedCapacity": {"memory": "40Gi"}, "shareID": "s"} if divided else {}
+    )
+    result = a_result(driver=GPU, pool="n", device="gpu", **share)
+    found = a_world(
+        *(a_queue(name, resources=[given]) for name, given in queues.items()),
+        their_class("gpu", f"device.driver == '{GPU}'"),
+        a_claim("cam", requests=[a_request("gpu")], results=[result], queue="robots", pods=["a"]),
+        a_pod("a", queue="robots", claims=("cam",), node="n", phase="Running"),
+        a_claim("own", requests=[a_request("gpu")]),
+        a_pod("p", queue="vision", claims=("own",)),
+    )
+    device = {"name": "gpu", "capacity": {"memory": {"value": "80Gi"}}}
+    devices = [{**device, "allowMultipleAllocations": divided}]
+    spec = {"driver": GPU, "pool": {"name": "n"}, "nodeName": "n", "devices": devices}
+    found.put_slice(slice_view({"metadata": {"name": "gpus"}, "spec": spec}))
+    return found
+
+
+@pytest.mark.parametrize(("quota", "waits"), [("80Gi", True), ("0", False)])
+def test_a_wait_is_a_remedy_for_a_queue_below_its_quota_of_a_measure(
+    quota: str, *, waits: bool
+) -> None:
+    found = of_p(gpus(quota, divided=False))
+
+    assert found.reason == "NoDeviceFree"
+    assert any("Or wait" in way for way in found.remedies) is waits
+
+
+def test_a_device_that_claims_divide_is_not_short_for_one_of_them() -> None:
+    """How much of it is left is for kube-scheduler to find; one device may meet two requests."""
+    world = gpus("160Gi", divided=True)
+    world.put_claim(a_claim("own", requests=[a_request("gpu"), a_request("gpu", name="more")]))
+
+    assert of_p(world).reason == "Admitted"
+
+
+@pytest.mark.parametrize(("divided", "fits"), [(True, True), (False, False)])
+def test_a_gang_fits_on_one_device_that_claims_divide(divided: bool, fits: bool) -> None:
+    world = gpus("160Gi", divided=divided)
+    world.delete_claim(claim_uid("cam"))
+    world.put_claim(a_claim("other", requests=[a_request("gpu")]))
+    gang = [pod_p(world), a_pod("q", queue="vision", claims=("other",))]
+
+    for pod in gang:
+        assert free_now(world).take([pod]) is None
+    assert (free_now(world).take(gang) is None) is fits
 
 
 def test_a_wait_is_no_remedy_where_nothing_is_taken_back() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.asking.columns import Part, lines_of
 from scheduler_plugin.asking.tables import charge_table, objects, queue_table, why_text
+from scheduler_plugin.objects.amounts import ResourceKey
 from scheduler_plugin.objects.devices.devices import instance_view
 from scheduler_plugin.objects.names import QueueName
 from scheduler_plugin.viewing.queue_rows import QueueRow, charge_rows, claim_rows, queue_rows
@@ -20,6 +21,7 @@ from tests.scheduler_plugin.builders import (
     our_class,
 )
 
+ONVIF = ResourceKey("onvif")
 VISION, ROBOTS = QueueName("vision"), QueueName("robots")
 
 
@@ -53,7 +55,13 @@ def test_queues_stand_below_their_parents_with_what_they_pay_for() -> None:
 
     assert list(rows) == ["research", "robots", "vision"]
     assert rows[VISION] == QueueRow(
-        queue=VISION, depth=1, device_class="onvif", usage=1, requested=1, quota=1, limit=1
+        queue=VISION,
+        depth=1,
+        device_class=ResourceKey("onvif"),
+        usage=1,
+        requested=1,
+        quota=1,
+        limit=1,
     )
     assert (rows[ROBOTS].usage, rows[ROBOTS].quota, rows[ROBOTS].limit) == (0, 1, None)
     assert (rows[QueueName("research")].depth, rows[QueueName("research")].usage) == (0, 1)

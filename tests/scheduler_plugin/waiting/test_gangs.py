@@ -313,9 +313,9 @@ def test_a_group_that_waits_is_judged_once_and_all_its_pods_are_told(
 ) -> None:
     size, judged, judge = 40, list[object](), verdicts.judge
 
-    def counted(pod: PodView, *rest: Any) -> Any:
+    def counted(pod: PodView, *rest: Any, **options: Any) -> Any:
         judged.append(pod)
-        return judge(pod, *rest)
+        return judge(pod, *rest, **options)
 
     monkeypatch.setattr(gangs, "judge", counted)
     scene = Scene(size - 1, a_group(size))

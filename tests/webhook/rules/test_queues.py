@@ -133,6 +133,51 @@ def test_a_queue_that_is_leaving_passes() -> None:
     assert written(body, rule_context(), a_queue_object("vision")) == NOTHING_FOUND
 
 
+MEMORY: dict[str, Any] = {
+    "name": "memory",
+    "driver": "gpu.example.com",
+    "measure": {"capacity": "memory"},
+}
+OTHER = {**MEMORY, "measure": {"capacity": "vram"}}
+
+
+@pytest.mark.parametrize("place", ["root", "sibling", "child"])
+def test_a_name_that_counts_something_else_in_the_tree_is_refused(place: str) -> None:
+    parents = {"root": "", "sibling": "root", "child": "vision"}
+    queues = [
+        a_queue(name, parent=parent, resources=[OTHER] if name == place else [])
+        for name, parent in parents.items()
+    ]
+
+    (message,) = messages(created(rule_context(*queues), parent="root", resources=[MEMORY]))
+
+    assert message == (
+        'spec.resources[0]: Entry "memory" counts capacity memory of driver gpu.example.com, and'
+        f' that of queue "{place}", in the same tree, counts capacity vram of driver'
+        " gpu.example.com. Give one of them another name."
+    )
+
+
+def test_a_name_may_count_something_else_in_another_tree() -> None:
+    context = rule_context(a_queue("elsewhere", resources=[OTHER]), a_queue("root"))
+
+    assert messages(created(context, parent="root", resources=[MEMORY])) == []
+
+
+def test_a_queue_does_not_bring_a_child_whose_names_count_something_else() -> None:
+    context = rule_context(
+        a_queue("root", resources=[OTHER]),
+        a_queue("vision"),
+        a_queue("child", parent="vision", resources=[MEMORY]),
+    )
+
+    (message,) = messages(created(context, parent="root"))
+
+    assert message.startswith(
+        'spec.parent: Of queue "child": Entry "memory" counts capacity memory'
+    )
+
+
 def test_a_class_that_nobody_knows_is_odd() -> None:
     context = rule_context("usb", *devices(1))
 
@@ -184,6 +229,50 @@ def test_a_class_of_a_driver_that_no_policy_guards_is_odd() -> None:
     settings = AccountingSettings(accounted_drivers=("moorage.dev", "gpu.example.com"))
     told = replace(context, settings=settings)
     assert created(told, resources=resources[:1]) == NOTHING_FOUND
+
+
+def test_an_entry_by_driver_is_odd_only_if_no_policy_guards_the_driver() -> None:
+    context = rule_context()
+
+    assert created(context, resources=[MEMORY]).warnings == (
+        'spec.resources[0].driver: Entry "memory" counts devices of driver gpu.example.com: other'
+        " schedulers may allocate them uncharged. Set accounting.drivers:"
+        " [moorage.dev, gpu.example.com].",
+    )
+    settings = AccountingSettings(accounted_drivers=("moorage.dev", "gpu.example.com"))
+    assert created(replace(context, settings=settings), resources=[MEMORY]) == NOTHING_FOUND
+
+
+def test_an_entry_of_a_class_by_measure_is_odd_if_nobody_knows_the_class() -> None:
+    entry = {"name": "memory", "deviceClass": "gpu", "measure": {"capacity": "memory"}}
+
+    assert created(rule_context(), resources=[entry]).warnings == (
+        'spec.resources[0].deviceClass: There is no DeviceClass or Configuration "gpu" (yet).',
+    )
+
+
+def test_an_unknown_field_of_an_entry_is_refused_with_its_path() -> None:
+    measure = {"capacity": "memory", "per": "node"}
+
+    (message,) = messages(created(rule_context(), resources=[{**MEMORY, "measure": measure}]))
+
+    assert message.startswith("spec.resources[0].measure.per: ")
+
+
+def test_quotas_of_measures_beyond_the_parents_are_told_as_quantities() -> None:
+    settings = AccountingSettings(accounted_drivers=("moorage.dev", "gpu.example.com"))
+    context = rule_context(
+        a_queue("research", resources=[{**MEMORY, "quota": "80Gi"}]),
+        a_queue("robots", parent="research", resources=[{**MEMORY, "quota": "40Gi"}]),
+    )
+    resources = [{**MEMORY, "quota": "60Gi"}]
+
+    assert created(
+        replace(context, settings=settings), parent="research", resources=resources
+    ).warnings == (
+        'spec.resources[0].quota: The children of queue "research" have quotas of 100Gi memory in'
+        " total, more than its own 80Gi.",
+    )
 
 
 def test_quotas_of_siblings_within_the_parents_are_fine() -> None:

@@ -336,6 +336,38 @@ def test_transition_time_stays_while_the_condition_does() -> None:
     assert conditions(status)["ParentMissing"] == ("True", "ParentNotFound", SINCE)
 
 
+def test_a_queue_with_an_entry_of_another_version_is_not_accepted() -> None:
+    odd = [{"deviceClass": "onvif", "quota": 1}, {"deviceClass": "gpu", "per": "node"}]
+    obj = a_queue_object("vision", resources=odd)
+    world = a_world()
+    put_object(world, obj)
+
+    stored = store(world, obj)
+
+    assert conditions(stored["status"])["Accepted"] == ("False", "OtherVersion", SINCE)
+    assert message(stored["status"], "Accepted").startswith(
+        "spec.resources[1]: Object contains unknown field `per`. No pod is bound until"
+    )
+    assert stored["status"]["usage"] == {"onvif": 0}
+    assert status_of(world, stored, later=True) is None
+    mended = {**a_queue_object("vision", onvif=(1, -1)), "status": stored["status"]}
+    put_object(world, mended)
+    found = conditions(status_of(world, mended, later=True))
+    assert found["Accepted"] == ("True", "Valid", SINCE_LATER)
+
+
+def test_an_entry_by_driver_says_that_no_policy_guards_it() -> None:
+    entry = {"name": "memory", "driver": GPU, "measure": {"capacity": "memory"}}
+    obj = a_queue_object("vision", resources=[entry])
+    for drivers, is_said in (((), True), ((GPU,), False)):
+        world = a_world(settings=AccountingSettings(accounted_drivers=("moorage.dev", *drivers)))
+        put_object(world, obj)
+
+        assert ("Unguarded" in conditions(status_of(world, obj))) is is_said
+        if is_said:
+            assert 'Entry "memory" counts devices' in message(status_of(world, obj), "Unguarded")
+
+
 def unjudged(name: str, **fields: Any) -> PodView:
     """A pod that something else than Moorage gave its node."""
     asks = {"akri.sh/onvif": 2}

@@ -14,7 +14,7 @@ from scheduler_plugin.accounting.figures.queue_status import (
 from scheduler_plugin.accounting.figures.quota_excess import LASTING_SECONDS, QuotaExcess
 from scheduler_plugin.accounting.world import World
 from scheduler_plugin.objects.amounts import ResourceKey
-from scheduler_plugin.objects.devices.devices import InstanceView
+from scheduler_plugin.objects.devices.devices import InstanceView, SliceView, slice_view
 from scheduler_plugin.objects.names import Queue, QueueName
 from tests.scheduler_plugin.builders import (
     NOW,
@@ -56,6 +56,28 @@ def told(world: World) -> dict[str, str]:
     return {str(name): one.lasting for name, one in found.items() if one is not None}
 
 
+def test_a_quota_of_a_measure_is_held_against_the_absence_of_all_devices_of_its_driver() -> None:
+    """How much a device may be divided, and for which class, is not known."""
+    measure = {"measure": {"capacity": "memory"}, "quota": "40Gi"}
+    world = scene(
+        a_queue("by-driver", resources=[{"name": "m", "driver": GPU, **measure}]),
+        a_queue("by-class", resources=[{"name": "n", "deviceClass": "gpu", **measure}]),
+    )
+
+    assert told(world) == {
+        "by-driver": f"Its quota of m is 40Gi, and no device of driver {GPU} is published.",
+        "by-class": 'Its quota of n is 40Gi, and there is no DeviceClass or Configuration "gpu".',
+    }
+    world.put_class(their_class("gpu", f"device.driver == '{GPU}'"))
+    world.put_slice(a_gpu_slice())
+    assert told(world) == {}
+
+
+def a_gpu_slice() -> SliceView:
+    spec = {"driver": GPU, "pool": {"name": "a"}, "nodeName": "a", "devices": [{"name": "gpu"}]}
+    return slice_view({"metadata": {"name": "gpus"}, "spec": spec})
+
+
 def test_a_quota_is_held_against_the_uses_of_all_devices() -> None:
     queues = a_queue("more", onvif=(8, 9)), a_queue("none", onvif=(0, 99))
 
@@ -75,6 +97,18 @@ def test_where_there_is_no_such_class_it_is_said_so() -> None:
     assert told(scene(a_queue("vision", camera=(1, 1)))) == {
         "vision": 'Its quota of camera is 1, and there is no DeviceClass or Configuration "camera".'
     }
+
+
+def test_of_a_measure_it_is_not_known_how_much_there_is() -> None:
+    measured = {"name": "memory", "driver": GPU, "measure": {"capacity": "memory"}}
+
+    found = scene(a_queue("vision", resources=[{**measured, "quota": "80Gi"}]))
+    assert "no device of driver gpu.example.com is published" in told(found)["vision"]
+
+    device = {"name": "small", "capacity": {"memory": {"value": "1Gi"}}}
+    spec = {"driver": GPU, "pool": {"name": "a"}, "nodeName": "a", "devices": [device]}
+    found.put_slice(slice_view({"metadata": {"name": "s"}, "spec": spec}))
+    assert told(found) == {}
 
 
 def test_quotas_of_one_level_count_together() -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from scheduler_plugin.accounting.queues.queues import EffectiveSharing, QueueTree
+from scheduler_plugin.accounting.queues.effective_sharing import EffectiveSharing
+from scheduler_plugin.accounting.queues.queues import QueueTree
 from scheduler_plugin.objects.amounts import NOTHING, UNLIMITED, Ceiling, ResourceKey
 from scheduler_plugin.objects.names import (
     OnOwnerExit,
+    Queue,
     QueueCondition,
     QueueName,
     Share,
@@ -218,3 +220,30 @@ def test_names_of_queues_that_never_were_are_not_kept() -> None:
         world.delete_pod(pod.uid)
 
     assert entries() == before
+
+
+def test_keys_that_mean_something_in_a_queue_are_those_of_its_own_tree_each_name_once() -> None:
+    def a_measuring(name: str, parent: str, capacity: str) -> Queue:
+        measure = {"capacity": capacity}
+        entry = {"name": "m", "driver": "gpu.example.com", "measure": measure}
+        return a_queue(name, parent=parent, resources=[entry])
+
+    tree = a_tree(all="")
+    queues = [
+        a_measuring("mid", "all", "one"),
+        a_measuring("leaf", "mid", "two"),
+        a_measuring("elsewhere", "", "three"),
+    ]
+    for queue in queues:
+        tree.put(queue)
+    one, two, three = (key for queue in queues for key in queue.shares)
+    keys = [three, two, one, ONVIF]
+
+    def shown(name: str) -> list[ResourceKey]:
+        return tree.shown_keys(QueueName(name), keys)
+
+    assert shown("mid") == [one, "onvif"]
+    assert shown("leaf") == [two, "onvif"]
+    assert shown("all") in ([one, "onvif"], [two, "onvif"])
+    assert shown("elsewhere") == [three, "onvif"]
+    assert tree.shown_keys(QueueName("unknown"), keys) == ["onvif"]

@@ -19,7 +19,7 @@ BEARS_ALL = [{"operator": "Exists"}]
         ({"selectors": PLAIN}, True),
         ({"selectors": FINE}, True),
         ({"selectors": PLAIN, "tolerations": BEARS_ALL}, True),
-        ({"selectors": PLAIN, "capacity": {"requests": {"memory": "1Gi"}}}, True),
+        ({"selectors": PLAIN, "capacity": {"requests": {"memory": "1Gi"}}}, False),
         ({}, True),
         ({"selectors": PLAIN, "count": 2}, False),
     ],

@@ -19,6 +19,7 @@ from scheduler_plugin.accounting.world_changes import (
     QueueChanged,
 )
 from scheduler_plugin.judging.verdicts import Admitted, assume, judge
+from scheduler_plugin.objects.devices.devices import slice_view
 from scheduler_plugin.objects.names import (
     ACCOUNTED_LABEL,
     POD_GROUP_ANNOTATION,
@@ -36,6 +37,7 @@ from tests.scheduler_plugin.builders import (
     a_claim,
     a_pod,
     a_queue,
+    a_request,
     a_world,
     amounts,
     an_allocated_claim,
@@ -43,6 +45,7 @@ from tests.scheduler_plugin.builders import (
     our_class,
     pod_uid,
     put,
+    their_class,
 )
 
 TRIED = timedelta(seconds=TRIED_SECONDS)
@@ -179,6 +182,27 @@ def test_a_refusal_that_comes_before_its_pod_is_known_is_kept(scene: Scene) -> N
     scene.arrives(pod)
 
     assert scene.told() == ["early"]
+
+
+def test_a_pod_whose_cost_was_not_known_is_told_as_soon_as_it_is(scene: Scene) -> None:
+    """Nothing that kube-scheduler watches changes when selectors are evaluated."""
+    driver = "gpu.example.com"
+    entry = {"name": "h200", "driver": driver, "selector": "device.driver == ''", "limit": 0}
+    claim, pod = a_claim(requests=[a_request("gpu")]), a_plain_pod("p", claims=["cam"])
+    put(scene.world, a_queue("a", resources=[entry]), their_class("gpu", "device.driver != ''"))
+    spec = {"driver": driver, "pool": {"name": "n"}, "nodeName": "n", "devices": [{"name": "g"}]}
+    scene.world.put_slice(slice_view({"metadata": {"name": "s"}, "spec": spec}))
+    scene.world.put_claim(claim)
+    scene.refused(pod)
+    assert scene.told() == []
+
+    for answer in (True, False):
+        ((expressions, looks),) = scene.world.facts.open_looks.by_expressions().items()
+        for uid in scene.world.put_selected(expressions, dict.fromkeys(looks, answer)):
+            scene.keeper.note(ClaimChanged(uid))
+
+    assert scene.told() == ["p"]
+    assert scene.tries(pod)
 
 
 def test_nobody_is_told_what_it_waits_for(scene: Scene) -> None:

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kube.shapes.quantities import PER_UNIT
 from scheduler_plugin.accounting.charges.entries import PodEntry
 from scheduler_plugin.accounting.world import World
-from scheduler_plugin.objects.amounts import Charges
+from scheduler_plugin.objects.amounts import Charges, ResourceKey, charges
+from scheduler_plugin.objects.measures import Definition, Measure
 from scheduler_plugin.objects.names import PodUid, QueueName
 from scheduler_plugin.waiting.classes.pod_classes import ClassKey, EquivalenceClass
 from scheduler_plugin.waiting.order import fair_order
@@ -21,7 +23,13 @@ from tests.scheduler_plugin.builders import a_queue, a_world, amounts
 PARENTS = {"left": "root", "right": "root", "leaf": "left", "twig": "left", "root": "", "lone": ""}
 QUOTAS = {"root": 9, "left": 4, "right": 2, "leaf": 1, "twig": 2, "lone": 1}
 PRIORITIES = {"twig": 200, "lone": 50}
-ASKED = (amounts(onvif=1), amounts(onvif=2), amounts(gpu=1), amounts(onvif=1, gpu=1), amounts())
+MEMORY = Definition(name="memory", driver="gpu.example.com", measure=Measure(capacity="memory"))
+GIB = PER_UNIT * 2**30
+ASKED = (
+    *(amounts(onvif=1), amounts(onvif=2), amounts(gpu=1), amounts(onvif=1, gpu=1), amounts()),
+    charges({MEMORY.key: 40 * GIB + 1}),
+    charges({MEMORY.key: 7 * GIB, ResourceKey("gpu"): 1}),
+)
 
 queues = st.sampled_from(sorted(PARENTS))
 some_lines = st.lists(
@@ -30,13 +38,21 @@ some_lines = st.lists(
 use = st.tuples(queues, st.sampled_from(ASKED))
 
 
+MEASURED = {"name": "memory", "driver": "gpu.example.com", "measure": {"capacity": "memory"}}
+
+
 def new_world() -> World:
     world = a_world()
     for name, parent in PARENTS.items():
         above = {"parent": parent} if parent else {}
         quota = QUOTAS[name]
         traits = {"priority": PRIORITIES.get(name, 100), **above}
-        world.put_queue(a_queue(name, **traits, onvif=(quota, -1, 2), gpu=(quota // 2, -1)))
+        resources = [
+            {"deviceClass": "onvif", "quota": quota, "overQuotaWeight": 2},
+            {"deviceClass": "gpu", "quota": quota // 2},
+            {**MEASURED, "quota": f"{10 * quota}Gi"},
+        ]
+        world.put_queue(a_queue(name, **traits, resources=resources))
     return world
 
 
@@ -115,6 +131,24 @@ def test_a_line_that_comes_may_give_the_turn_to_another_line() -> None:
 
     left = [beside, nephew, cousins[1], comes]
     assert taking_turns.next() == plain_next(left, new_world()) == beside
+
+
+def test_devices_and_bytes_are_compared_by_parts_of_the_largest_quota() -> None:
+    """9 devices are the largest quota of onvif, and 90Gi that of memory."""
+    world = new_world()
+    entry = PodEntry(QueueName("twig"), amounts(onvif=5), non_preemptible=False, bound=True)
+    world.ledger.post_pod(PodUid("user"), entry)
+    less, more = charges({MEMORY.key: 21 * GIB}), charges({MEMORY.key: 50 * GIB})
+
+    def goes_first(used: Charges) -> bool:
+        entry = PodEntry(QueueName("right"), used, non_preemptible=False, bound=True)
+        world.ledger.post_pod(PodUid("other"), entry)
+        return (
+            rank(QueueName("right"), used, world)[2] < rank(QueueName("twig"), ASKED[0], world)[2]
+        )
+
+    assert goes_first(less)
+    assert not goes_first(more)
 
 
 def test_a_line_that_is_gone_has_no_turn() -> None:
