@@ -98,7 +98,7 @@ def _misnoted(claim: Object, result: Object, tree: Tree, snapshot: Snapshot) -> 
     wanted = {
         entry.name: counted
         for entry, counted in _counted(claim, result, tree, snapshot)
-        if entry.name in own and entry.needs_device(result)
+        if counted and entry.name in own and entry.needs_device(result)
     }
     told = noted(claim).get(place)
     if told is None and wanted and place in devices(snapshot):

@@ -74,6 +74,15 @@ def test_of_what_could_not_be_noted_in_time_nothing_is_said() -> None:
     assert rules(red(memory()), EMPTY, claim, USER) == set()
 
 
+def test_a_note_says_of_a_device_without_the_counter_that_it_costs_nothing() -> None:
+    plain = {name: value for name, value in measured.device("gpu-0").items() if "Count" not in name}
+    claim = measured.noted(measured.claim("c", "red", USER), fans="0")
+    queue = red(fans())
+    queue["metadata"]["finalizers"] = []
+    assert rules(queue, measured.sliced(plain), claim, USER) == set()
+    assert rules(queue, measured.sliced(plain), measured.noted(claim, fans="1"), USER) == {"note"}
+
+
 def test_a_note_is_there_while_the_slice_is_and_says_the_truth() -> None:
     queue, claim = red(memory(), gpu_memory="80Gi"), measured.claim("c", "red", USER)
     wrong = measured.noted(claim, **{"gpu-memory": "8Gi"})
