@@ -74,7 +74,7 @@ QUEUE_STORIES := $(addprefix tests/e2e/,binder failover plugin sharing webhook)
 
 OLDEST_STORIES := $(addprefix tests/e2e/driver/test_,bad_nodes.py claims.py device_configs.py failures.py pods.py told_devices.py upstream.py) tests/e2e/test_upgrade.py
 # Slots, taints, extended resources and health in a pod's status are switched off there, see INSTALL.md.
-NOT_IN_OLDEST := with_slots or on_the_network or comes_back_is_offered_again or written_for_the_device_plugin or extended_resource or status_of_a_pod or without_dra
+NOT_IN_OLDEST := with_slots or on_the_network or comes_back_is_offered_again or written_for_the_device_plugin or extended_resource or status_of_a_pod or health_of_a_device_counts or without_dra
 
 # On the version before the newest, or on the way from it to the newest.
 UPGRADE_STORIES := tests/e2e/previous

@@ -100,7 +100,6 @@ def test_a_claim_says_whether_its_device_is_ready_and_since_when(story: Story) -
 
 def test_a_driver_that_restarts_tells_claims_nothing_that_they_know(story: Story) -> None:
     ready_reader(story)
-    story.until("it is well", lambda: health(story) == [("Healthy", None)])
     before = story.get("resourceclaim", "disk")["metadata"]["resourceVersion"]
     driver = story.drivers.nodes["node-a"]
 
