@@ -117,14 +117,20 @@ class Trial:
             self.broken.append((time.monotonic() + fault.seconds, fault))
 
     def _mend(self, due: float) -> None:
+        """End the faults that are due; all of them for infinity, whatever it takes.
+
+        One may not end while another one lasts: no kubelet starts beside a containerd that
+        stands still. So it stays, and what is left of all of them is started last.
+        """
         for each in [entry for entry in self.broken if entry[0] <= due]:
             try:
                 each[1].mend()
+                self.broken.remove(each)
             except NO_ANSWER as error:
                 self.says(f"  ! {each[1].what}: not mended yet: {error}")
-                if due == float("inf"):
-                    self.scene.cluster.reconfigure()
-            self.broken.remove(each)
+        if due == float("inf") and self.broken:
+            self.scene.cluster.reconfigure()
+            self.broken.clear()
 
     def _says_of(self, action: Callable[[], str]) -> None:
         try:
