@@ -77,10 +77,13 @@ def pattern_of(schema: Schema) -> str:
 
 def _lists(schema: Schema) -> st.SearchStrategy[list[Any]]:
     keys = schema.get("x-kubernetes-list-map-keys", ())
-    unique = None
-    if schema.get("x-kubernetes-list-type") in ("map", "set"):
-        unique = lambda item: tuple(item.get(key) for key in keys) if keys else item  # noqa: E731
-    return st.lists(admitted(schema["items"]), max_size=3, unique_by=unique)
+
+    def identity(item: Any) -> Any:
+        return tuple(item.get(key) for key in keys) if keys else item
+
+    is_unique = schema.get("x-kubernetes-list-type") in ("map", "set")
+    unique_by = identity if is_unique else None
+    return st.lists(admitted(schema["items"]), max_size=3, unique_by=unique_by)
 
 
 def _objects(schema: Schema) -> st.SearchStrategy[dict[str, Any]]:

@@ -47,10 +47,10 @@ def trial(node: FakeNode) -> Trial:
 
 
 def test_a_fault_that_cannot_end_yet_is_tried_again(trial: Trial, node: FakeNode) -> None:
-    trial._mend(due=6.0)  # noqa: SLF001
+    trial.mend(due=6.0)
     assert len(trial.broken) == 2
-    trial._mend(due=8.0)  # noqa: SLF001
-    trial._mend(due=8.5)  # noqa: SLF001
+    trial.mend(due=8.0)
+    trial.mend(due=8.5)
 
     assert node.done == ["containerd", "kubelet"]
     assert not trial.broken
@@ -59,7 +59,7 @@ def test_a_fault_that_cannot_end_yet_is_tried_again(trial: Trial, node: FakeNode
 def test_at_the_end_of_a_round_all_is_started_after_all_faults(
     trial: Trial, node: FakeNode
 ) -> None:
-    trial._mend(due=float("inf"))  # noqa: SLF001
+    trial.mend(due=float("inf"))
 
     assert node.done == ["containerd", "kubelet"]
     assert not trial.broken

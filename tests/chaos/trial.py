@@ -82,7 +82,7 @@ class Trial:
     def _round(self, users: Users, follower: Follower) -> list[Finding]:
         with self.tenant.at_work() if self.tenant else nullcontext():
             found = self._acts(users, follower)
-        self._mend(due=float("inf"))
+        self.mend(due=float("inf"))
         if self.tenant:
             self.tenant.leave()
         self._says_of(lambda: end_back_off(self.scene.cluster))
@@ -95,7 +95,7 @@ class Trial:
         deadline = time.monotonic() + ROUND_SECONDS
         found: list[Finding] = []
         while time.monotonic() < deadline and not found:
-            self._mend(due=time.monotonic())
+            self.mend(due=time.monotonic())
             if self.faults_wanted and self.random.random() < 0.08:
                 self._break(faults)
             else:
@@ -116,7 +116,7 @@ class Trial:
             self.says(f"  ! {fault.what}")
             self.broken.append((time.monotonic() + fault.seconds, fault))
 
-    def _mend(self, due: float) -> None:
+    def mend(self, due: float) -> None:
         """End the faults that are due; all of them for infinity, whatever it takes.
 
         One may not end while another one lasts: no kubelet starts beside a containerd that

@@ -223,8 +223,8 @@ def _figures(queue: Queue, world: WorldView, inputs: StatusInputs) -> dict[str, 
     claims = {"owned": usage.owned, "sharedOut": usage.shared_out}
     if usage.orphans:
         claims["orphans"] = usage.orphans
-    told = summary(shown(usage.usage, queue.name, world), queue)
-    every: dict[str, Any] = {**amounts, "summary": told}
+    text = summary(shown(usage.usage, queue.name, world), queue)
+    every: dict[str, Any] = {**amounts, "summary": text}
     figures = {name: found for name, found in every.items() if found}
     if inputs.waiting is not None:
         figures["waiting"] = inputs.waiting
