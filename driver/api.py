@@ -36,6 +36,9 @@ OFFERED_THROUGH = f"{DRIVER_NAME}/offered-through"
 DEVICE_DIGEST = f"{DRIVER_NAME}/device"
 """Annotation of an Instance: digest of its device, since two devices may have the same name."""
 
+BROKER_JOB = f"{DRIVER_NAME}/broker-job"
+"""Annotation of an Instance: what the broker Job was made from that was made for it."""
+
 SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
 """Finalizer of an Instance with held slots: its deletion, and its Configuration's, waits for them.
 

@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from driver.api import (
+    BROKER_JOB,
     NODE_LABEL,
     SHARED_LABEL_VALUE,
     SLOTS_FINALIZER,
@@ -50,6 +51,7 @@ class ObservedInstance(Deriving):
             an Instance that no driver of Moorage made.
         offline_since: Time of the mark; None without a mark.
         properties: Properties of a shared Instance; empty for any other.
+        broker_job: What the broker Job that was made for it was made from; "" for no Job.
     """
 
     slots: InstanceSlots
@@ -57,6 +59,7 @@ class ObservedInstance(Deriving):
     created: datetime
     offline_since: datetime | None
     properties: Mapping[str, str] = field(default_factory=dict)
+    broker_job: str = ""
 
     @property
     def is_shared(self) -> bool:
@@ -121,6 +124,7 @@ def observed_instance(obj: JsonObject | InstanceObject) -> ObservedInstance:
         created=time_of(metadata.creation_timestamp or ""),
         offline_since=offline_since(metadata),
         properties=spec.broker_properties or {} if is_shared else {},
+        broker_job=(metadata.annotations or {}).get(BROKER_JOB, ""),
     )
 
 

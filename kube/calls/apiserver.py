@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from aiohttp import (
@@ -27,20 +28,29 @@ from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource, Selection
 
 CONNECT_SECONDS = 10.0
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 CHUNK_BYTES = 2**16
 
 
 class ApiClient(ApiReader):
     """All verbs of the API on raw JSON; every failure is an ApiError."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, headers: Mapping[str, str] = NO_HEADERS) -> None:
         self.transport = transport
+        self._headers = headers
         self._answered_at = float("-inf")
 
     @property
     def namespace(self) -> str:
         """The namespace where the user names none, as for kubectl."""
         return self.transport.namespace
+
+    def impersonating(self, user: str) -> "ApiClient":
+        """A client of the same connections that acts as this user, whose rights then decide.
+
+        Of a ServiceAccount the API server adds the groups by itself.
+        """
+        return ApiClient(self.transport, {"Impersonate-User": user})
 
     async def create(
         self,
@@ -64,10 +74,12 @@ class ApiClient(ApiReader):
         *,
         preconditions: Preconditions = NO_PRECONDITIONS,
         grace_period_seconds: int | None = None,
+        in_background: bool = False,
         options: WriteOptions = WRITE,
     ) -> JsonObject:
-        request = requests.delete(path, preconditions, grace_period_seconds, options)
-        return await self._call(request)
+        """Delete an object; `in_background`: and its dependents, which a Job orphans otherwise."""
+        how = requests.Deletion(preconditions, grace_period_seconds, in_background)
+        return await self._call(requests.delete(path, how, options))
 
     async def merge_patch(
         self,
@@ -149,7 +161,7 @@ class ApiClient(ApiReader):
     async def _open(self, request: Request, limits: ClientTimeout | None = None) -> ClientResponse:
         """The response once its head has arrived; the limits include its body."""
         limits = limits or ClientTimeout(request.timeout_seconds, sock_connect=CONNECT_SECONDS)
-        headers = {"Content-Type": request.content_type}
+        headers = {**self._headers, "Content-Type": request.content_type}
         with self._calling(request.what):
             response = await self.transport.send(
                 request.method, request.url, headers, request.body, limits

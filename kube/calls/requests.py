@@ -84,17 +84,26 @@ def replace(path: ObjectPath, body: JsonObject, options: WriteOptions) -> Reques
     return _write("PUT", path.url_path, body, JSON, options)
 
 
-def delete(
-    path: ObjectPath,
-    preconditions: Preconditions,
-    grace_period_seconds: int | None,
-    options: WriteOptions,
-) -> Request:
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """How an object is deleted.
+
+    in_background: its dependents are deleted after it, whatever its kind does by default.
+    """
+
+    preconditions: Preconditions = NO_PRECONDITIONS
+    grace_period_seconds: int | None = None
+    in_background: bool = False
+
+
+def delete(path: ObjectPath, how: Deletion, options: WriteOptions) -> Request:
     body: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    if preconditions.metadata:
-        body["preconditions"] = preconditions.metadata
-    if grace_period_seconds is not None:
-        body["gracePeriodSeconds"] = grace_period_seconds
+    if how.preconditions.metadata:
+        body["preconditions"] = how.preconditions.metadata
+    if how.grace_period_seconds is not None:
+        body["gracePeriodSeconds"] = how.grace_period_seconds
+    if how.in_background:
+        body["propagationPolicy"] = "Background"
     if options.dry_run:
         body["dryRun"] = ["All"]
     return _write("DELETE", path.url_path, body, JSON, options)
