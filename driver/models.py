@@ -81,13 +81,14 @@ ShortText = Annotated[str, Field(max_length=64)]
 
 
 class BrokerSpec(Model):
-    """The workload that Akri runs for each Instance. Kept, and not acted on by Moorage."""
+    """The workload for each Instance: one of the fields."""
 
     model_config = ConfigDict(json_schema_extra=_KEPT)
     broker_pod_spec: Kept = None
-    """A PodSpec."""
+    """A PodSpec: a broker Pod runs on each node that sees the device, at most as many as it has
+    slots. {{PLACEHOLDER}} in limits or requests of a container is a number of its slots."""
     broker_job_spec: Kept = None
-    """A JobSpec."""
+    """A JobSpec: a Job runs once for each device, with the same placeholder."""
 
 
 class Attribute(Model):
@@ -123,11 +124,13 @@ class ConfigurationSpec(Model):
     the device. NoExecute: in addition, pods that use it are evicted. Absent means NoSchedule."""
     broker_spec: BrokerSpec | None = None
     instance_service_spec: Kept = None
-    """The ServiceSpec of the Service that Akri makes for each Instance. Kept, and not acted on by
-    Moorage."""
+    """The ServiceSpec of a Service for the broker Pods of each Instance. Its selector is
+    completed."""
     configuration_service_spec: Kept = None
-    """The ServiceSpec of the Service that Akri makes for all Instances together. Kept, and not
-    acted on by Moorage."""
+    """The ServiceSpec of a Service for all broker Pods together. Its selector is completed."""
+    max_brokers: Annotated[int, Field(ge=0)] | None = None
+    """The most broker Pods or Jobs. If more would run, no further one is made. Absent means
+    1000."""
     broker_properties: dict[str, str] | None = None
     """Properties of every device of this Configuration, for the containers that use it. They
     override properties of the same name that the handler reports."""
@@ -185,7 +188,8 @@ class ConfigurationStatus(Model):
     read a Secret or ConfigMap that discoveryProperties need. DevicesDistinct says which devices
     another Configuration offers, too, so that claims have them through one of the two only.
     DevicesComplete says which problems handlers report, and which devices are left out.
-    FieldsIgnored names fields that are kept and ignored."""
+    BrokersReady says
+    whether all brokers run, and if not, why."""
 
 
 class ConfigurationModel(Model):

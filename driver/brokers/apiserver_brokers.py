@@ -89,7 +89,7 @@ class Brokers:
         self._wanted = WantedBrokers(client, instances)
         self._writes = BrokerWrites(client, stored)
         # None before the first look: Akri's controller may be making brokers.
-        self._akri_runs: bool | None = None
+        self._akri_runs: bool | None = None if namespaces else False
         self._queue = keyed_reconciler("making brokers", self._reconcile, workers=WORKERS)
 
     async def run(self) -> None:
@@ -101,7 +101,8 @@ class Brokers:
             await self._stored.synced.wait()
             self._wanted.configurations.subscribe(self._configuration_changed)
             self._wanted.instances.store.subscribe(self._instance_changed)
-            self._queue.add(AKRI)
+            if self._namespaces:
+                self._queue.add(AKRI)
             await self._queue.run()
 
     def condition(self, namespace: str, name: ConfigurationName) -> Condition | None:

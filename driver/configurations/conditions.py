@@ -27,7 +27,7 @@ CONDITION_TYPES = frozenset(
         "PropertiesRead",
         "DevicesDistinct",
         "DevicesComplete",
-        "FieldsIgnored",
+        "BrokersReady",
     }
 )
 """The conditions that Moorage writes. Other conditions of the object belong to other writers."""
@@ -61,7 +61,7 @@ def conditions(
     keeps_slots: bool = True,
     own_handlers: Collection[str] = (),
 ) -> tuple[Condition, ...]:
-    """The desired conditions of this Configuration's status.
+    """The desired conditions of this Configuration's status; room `brokers` has a further one.
 
     Args:
         verdict: The Configuration.
@@ -85,9 +85,6 @@ def conditions(
     if verdict.configuration and not keeps_slots and _wants_slots(verdict.configuration):
         found.append(Condition("UniqueDevices", "False", "NotEnforced", _NOT_ENFORCED))
     found.extend(_reported_by_nodes(verdict))
-    if verdict.ignored:
-        message = f"{', '.join(verdict.ignored)}: Moorage keeps these fields and ignores them."
-        found.append(Condition("FieldsIgnored", "True", "NotSupported", message))
     return tuple(found)
 
 

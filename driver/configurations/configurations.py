@@ -25,7 +25,6 @@ DetailsCheck = Callable[[str, str], tuple[Problem, ...]]
 ShapeCheck = Callable[[JsonObject], tuple[Problem, ...]]
 
 _HANDLER = "spec.discoveryHandler"
-_NOT_RUN = ("brokerSpec", "instanceServiceSpec", "configurationServiceSpec")
 """Fields of Akri's Configuration that Moorage ignores, see `docs/coming-from-akri.md`."""
 
 LONGEST_NAME = 253 - len("-a1b2c3")
@@ -46,7 +45,6 @@ class Verdict:
     Attributes:
         configuration: The valid Configuration; None if there are problems.
         problems: The problems.
-        ignored: Paths of fields that are accepted and ignored.
         entries: Entries of nodes in its status, by node.
     """
 
@@ -57,7 +55,6 @@ class Verdict:
     created: datetime
     configuration: Configuration | None
     problems: tuple[Problem, ...] = ()
-    ignored: tuple[str, ...] = ()
     entries: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
@@ -95,7 +92,6 @@ def judge(
         **identity,
         configuration=configuration,
         problems=problems,
-        ignored=tuple(f"spec.{name}" for name in _NOT_RUN if spec.get(name)),
         entries={e["name"]: e for e in (body.get("status") or {}).get("nodes") or ()},
     )
 

@@ -14,6 +14,7 @@ from driver.discovery.handlers import HANDLER_NAMES
 from driver.environment_rules import OWN, VARIABLE
 from driver.handlers.sdk_requests import TlsFiles
 from kube.processes.api import parsed, refuse
+from kube.shapes.names import is_label
 from kube.shapes.times import parse_duration
 
 YesOrNo = Literal["true", "false"]
@@ -36,6 +37,13 @@ def handler_names(text: str) -> frozenset[str]:
     names = frozenset(_words(text))
     if unknown := sorted(names.difference(HANDLER_NAMES)):
         raise ValueError(f"no handler {', '.join(unknown)}; use {', '.join(HANDLER_NAMES)}")
+    return names
+
+
+def namespaces(text: str) -> frozenset[str]:
+    names = frozenset(_words(text))
+    if odd := sorted(name for name in names if name != "*" and not is_label(name)):
+        raise ValueError(f"{odd[0]!r} is no name of a namespace")
     return names
 
 

@@ -17,6 +17,7 @@ from driver.running.arguments import (
     handler_names,
     host_paths,
     lasting,
+    namespaces,
     path_or_none,
     positive,
     variable_names,
@@ -33,6 +34,15 @@ EmbeddedHandlers = Annotated[
         help_="Discovery handlers that run in this process, separated by commas. Other handlers"
         " must register from processes of their own.",
         shown=",".join(HANDLER_NAMES),
+    ),
+]
+BrokerNamespaces = Annotated[
+    frozenset[str],
+    parsed(
+        namespaces,
+        metavar="NAMESPACES",
+        help_="Namespaces, separated by commas, whose Configurations may have brokers, Jobs and"
+        " Services. * means all namespaces (default: none).",
     ),
 ]
 RegistrationSocket = Annotated[

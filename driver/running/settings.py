@@ -31,6 +31,7 @@ from driver.running.arguments import (
 )
 from driver.running.common_settings import DiscoverySettings, DriverSettings, ProcessSettings
 from driver.running.flag_arguments import (
+    BrokerNamespaces,
     DriverNamespace,
     GroupByNodes,
 )
@@ -82,6 +83,14 @@ class SharedSettings(DriverSettings):
         ),
     ] = False
     group_by_nodes: GroupByNodes = False
+    broker_namespaces: BrokerNamespaces = frozenset()
+    broker_account: Annotated[
+        str,
+        typer.Option(
+            help="Name of the ServiceAccount, in each namespace, in whose name brokers, Jobs and"
+            " Services are made."
+        ),
+    ] = "moorage-brokers"
 
     @property
     def holder(self) -> str:

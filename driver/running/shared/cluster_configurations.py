@@ -7,7 +7,7 @@ Configurations, DeviceClasses ──► plan_classes ──► DeviceClasses, by
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from driver.configurations.classes import (
     taken,
     wanted_classes,
 )
-from driver.configurations.conditions import conditions, status_body
+from driver.configurations.conditions import Condition, conditions, status_body
 from driver.configurations.configurations import Verdict, holders, judge
 from driver.discovery.handlers import HANDLER_NAMES, check_details
 from driver.handlers.status_entries import without_lost_nodes
@@ -86,10 +86,16 @@ class ClusterConfigurations:
         configurations: Store[Judged],
         instances: ClusterInstances,
         settings: ClassSettings,
+        brokers_condition: Callable[[str, ConfigurationName], Condition | None],
     ) -> None:
-        """Create; the caller runs the stores of Configurations and Instances."""
+        """Create; the caller runs the stores of Configurations and Instances.
+
+        `brokers_condition` returns the condition of a Configuration's brokers, by namespace and
+        name; the caller calls `requeue` when one may have changed.
+        """
         self._client = client
         self._settings = settings
+        self._brokers_condition = brokers_condition
         self._configurations = configurations
         self._instances = instances
         self._classes: Store[StoredClass] = Store(client, CLASSES.select(), stored_class)
@@ -108,6 +114,10 @@ class ClusterConfigurations:
             self._instances.store.subscribe(self._instance_changed)
             tasks.create_task(self._requeue_when_instances_are_known())
             await self._queue.run()
+
+    def requeue(self) -> None:
+        """Write again what depends on other parts of the process."""
+        self._queue.add_after(ALL, GATHER_SECONDS)
 
     def _instance_changed(self, change: Change[ObservedInstance]) -> None:
         if self._settings.of_instances and not isinstance(change, Modified):
@@ -147,6 +157,8 @@ class ClusterConfigurations:
             keeps_slots=self._settings.keeps_slots,
             own_handlers=HANDLER_NAMES,
         )
+        if brokers := self._brokers_condition(verdict.namespace, verdict.name):
+            wanted += (brokers,)
         status = status_body(verdict, wanted, judged.status, now=datetime.now(UTC))
         if status is None:
             return

@@ -2,7 +2,8 @@
 
 Configurations ──► cluster_configurations ──► DeviceClasses, status of each Configuration
 Nodes, Instances ──► cluster_instances ──► slots of lost nodes, Instances that no node sees
-              └────► cluster_pools ──────► ResourceSlices of devices that several nodes see
+              ├────► cluster_pools ──────► ResourceSlices of devices that several nodes see
+              └────► apiserver_brokers ──► Pods, Jobs and Services for each Instance
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dataclasses import replace
 from functools import partial
 
 from driver.api import Configuration, ConfigurationName
+from driver.brokers.apiserver_brokers import Brokers
+from driver.brokers.apiserver_workloads import BrokerWorkloads
 from driver.configurations.apiserver_classes import probe_extended_resources
 from driver.configurations.configurations import Verdict, concerns_devices, holders
 from driver.instances.cluster_instances import ClusterInstances, LostNodeSettings
@@ -98,9 +101,27 @@ class SharedCluster:
             keeps_slots=offer is None or not offer.is_dra or offer.features.consumable_capacity,
             of_instances=self._settings.instance_classes,
         )
-        await ClusterConfigurations(
-            self._client, self._configurations, self._instances, settings
-        ).run()
+        await self._write_configurations(settings)
+
+    async def _write_configurations(self, settings: ClassSettings) -> None:
+        """Write classes and status, and make brokers, until cancelled."""
+        namespaces = self._settings.broker_namespaces
+        workloads = BrokerWorkloads(
+            self._client,
+            namespaces,
+            self._settings.broker_account,
+            has_claims=settings.extended_resources is not None,
+        )
+        written = ClusterConfigurations(
+            self._client,
+            self._configurations,
+            self._instances,
+            settings,
+            lambda namespace, name: brokers.condition(namespace, name),
+        )
+        brokers = Brokers(self._client, self._instances, workloads, namespaces, written.requeue)
+        self._tasks.create_task(brokers.run())
+        await written.run()
 
     async def _probe(self) -> tuple[bool | None, SharedOffer | None]:
         extended_resources = await self._probe_classes()

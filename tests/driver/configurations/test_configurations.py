@@ -123,7 +123,7 @@ def test_a_node_judges_as_the_shared_driver_does(spec: dict[str, Any]) -> None:
         assert shared.configuration is None
 
 
-def test_broker_specs_are_accepted_and_said_to_be_ignored() -> None:
+def test_broker_specs_are_accepted_and_their_condition_is_decided_elsewhere() -> None:
     body = a_configuration_object(
         brokerSpec={"brokerPodSpec": {}}, instanceServiceSpec={"ports": []}
     )
@@ -131,8 +131,7 @@ def test_broker_specs_are_accepted_and_said_to_be_ignored() -> None:
     verdict = judged(body)
 
     assert verdict.configuration is not None
-    assert verdict.ignored == ("spec.brokerSpec", "spec.instanceServiceSpec")
-    assert conditions(verdict, verdict)[1].type == "FieldsIgnored"
+    assert [each.type for each in conditions(verdict, verdict)] == ["Accepted"]
 
 
 JSON = st.recursive(

@@ -102,11 +102,13 @@ def test_a_strategic_merge_patch_carries_its_preconditions_too() -> None:
 
 
 def test_preconditions_of_a_deletion_stand_in_its_options() -> None:
-    request = requests.delete(NODES.at("n"), Preconditions("u"), 0, WRITE)
+    how = requests.Deletion(Preconditions("u"), 0, in_background=True)
+    request = requests.delete(NODES.at("n"), how, WRITE)
 
     assert request.body["preconditions"] == {"uid": "u"}
     assert request.body["gracePeriodSeconds"] == 0
-    bare = requests.delete(NODES.at("n"), NO_PRECONDITIONS, None, WRITE)
+    assert request.body["propagationPolicy"] == "Background"
+    bare = requests.delete(NODES.at("n"), requests.Deletion(), WRITE)
     assert bare.body == {"apiVersion": "v1", "kind": "DeleteOptions"}
 
 

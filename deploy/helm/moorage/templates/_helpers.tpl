@@ -142,6 +142,10 @@
 {{- if .instanceClasses }}{{ $found = append $found "--instance-classes" }}{{ end -}}
 {{- if .groupByNodes }}{{ $found = append $found "--group-by-nodes" }}{{ end -}}
 {{- end -}}
+{{- with .Values.brokers -}}
+{{- with .namespaces }}{{ $found = append $found (printf "'--broker-namespaces=%s'" (join "," .)) }}{{ end -}}
+{{- if ne .serviceAccount "moorage-brokers" }}{{ $found = append $found (printf "--broker-account=%s" .serviceAccount) }}{{ end -}}
+{{- end -}}
 {{- range $found }}, {{ . }}{{ end -}}
 {{- end }}
 
