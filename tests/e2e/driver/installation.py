@@ -19,7 +19,7 @@ NODE_FLAGS = (
     "--rediscovery-interval=1s",
     "--handler-mount-paths=/tmp/moorage-*,/etc/os-release,/usr/lib/os-release",
 )
-SHARED_FLAGS = ("--lost-node-grace=2s", "--instance-classes")
+SHARED_FLAGS = ("--lost-node-grace=2s", "--instance-classes", "--broker-namespaces=*")
 WORKLOADS = (
     "driver-node-daemonset.yaml",
     "driver-shared-deployment.yaml",
