@@ -103,7 +103,9 @@ def install_akri(cluster: Cluster, chart: Path) -> None:
         (chart / name).write_text(yaml.safe_dump(body))
     options = (f"--namespace={EDGE}", "--create-namespace", "--set=agent.host.udev=/run/udev")
     run_helm("install", "akri", str(chart), *options, kubeconfig=cluster.kubeconfig)
-    camera = configuration("camera", brokerSpec={"brokerPodSpec": {"containers": []}})
+    camera = configuration(
+        "camera", brokerSpec={"brokerPodSpec": {"containers": [{"name": "main"}]}}
+    )
     camera["metadata"]["finalizers"] = ["node-a"]
     cluster.apply([camera, instance()])
 
@@ -131,7 +133,7 @@ def test_a_look_at_akri_says_what_changes_and_its_objects_stay(
         "Configuration edge/camera\n"
         "  kept     akri.sh/camera, capacity 2; 1 Instance: camera-8120fe.",
         "  kept     1 of 2 slots are held and stay so.",
-        "  to do    Moorage runs no brokers for it (0 pods now)",
+        "  to do    Moorage makes its brokers (0 pods now) and Services once brokers.namespaces",
         "  to do    Once the agents are gone: kubectl patch akric camera --namespace edge",
         "Configuration edge/of-the-chart\n",
         "  to do    Helm deletes it with the release akri",

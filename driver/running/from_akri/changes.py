@@ -72,7 +72,7 @@ def _definitions(akri: Akri) -> Iterator[Change]:
 
 _PARTS = {
     "akri-agent": "the DaemonSet moorage-driver-node is in its place.",
-    "akri-controller": "it has no replacement: brokers and their Services are yours.",
+    "akri-controller": "the Deployment moorage-driver-shared is in its place.",
     "akri-udev-discovery": "udev is in the driver of each node.",
     "akri-debug-echo-discovery": "debugEcho is in the driver of each node.",
     "akri-onvif-discovery": "onvif is in the DaemonSet moorage-network-handlers.",

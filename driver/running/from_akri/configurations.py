@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from driver.api import NodeName, ValueReference
+from driver.brokers.workloads import FIELDS, problems
 from driver.configurations.configurations import Verdict
 from driver.device_ids import configuration_resource, instance_resource, name_problems
 from driver.instances.slots.slots import InstanceSlots, instance_slots, usage_problems
@@ -17,7 +18,6 @@ from kube.shapes.reading import read_as
 
 JsonObject = Mapping[str, Any]
 
-SERVICES = ("instanceServiceSpec", "configurationServiceSpec")
 SHOWN = 3
 """Most names of one kind that are written out."""
 
@@ -175,14 +175,13 @@ def _workloads(
         if _is_broker(pod)
         and (pod.metadata.labels or {}).get("akri.sh/configuration") == verdict.name
     ]
-    if spec.get("brokerSpec"):
-        said = f"Moorage runs no brokers for it ({_names(brokers, 'pod')} now): apply a workload"
-        yield Effect.TO_DO, f"{said} with {configuration_resource(verdict.name)} among its limits."
-    if services := [name for name in SERVICES if spec.get(name)]:
-        yield (
-            Effect.TO_DO,
-            f"{', '.join(services)}: Moorage makes no such Services; apply your own.",
-        )
+    if not any(spec.get(name) for name in FIELDS):
+        return
+    if found := tuple(problems(spec)):
+        yield Effect.TO_DO, f"Its brokers would not be made: {' '.join(map(str, found))}"
+        return
+    said = f"Moorage makes its brokers ({_names(brokers, 'pod')} now) and Services"
+    yield Effect.TO_DO, f"{said} once brokers.namespaces has {verdict.namespace}."
 
 
 def _remaining(body: JsonObject, akri: Akri) -> Iterator[tuple[Effect, str]]:

@@ -58,7 +58,8 @@ def akri_release(secret: Mapping[str, Any]) -> Release | None:
 _HANDLER = r"(udev|onvif|opcua|debugEcho|custom)"
 _SAME = re.compile(
     rf"imagePullSecrets|prometheus\.enabled|{_HANDLER}\.configuration\.(enabled|name|capacity"
-    rf"|discoveryDetails|discoveryProperties|discoveryHandlerName|shared)(\..*)?"
+    rf"|discoveryDetails|discoveryProperties|discoveryHandlerName|shared|brokerProperties"
+    r"|brokerPod|brokerJob|create\w+Services?|\w+Service|mountCertificates)(\..*)?"
     r"|(udev|onvif|opcua|debugEcho)\.discovery\.enabled"
 )
 _RENAMED = {
@@ -69,9 +70,6 @@ _RENAMED = {
     r"agent\.resources(\..*)?": "say driver.node.resources, as a container has them",
     r"agent\.nodeSelectors(\..*)?": "say driver.node.nodeSelector",
     r"agent\.tolerations(\..*)?": "say driver.node.tolerations",
-    rf"{_HANDLER}\.configuration\.(brokerPod|brokerJob|create\w+Service\w*|\w+Service)(\..*)?": (
-        "there is none, workloads and Services are yours"
-    ),
 }
 _NONE = "there is none"
 

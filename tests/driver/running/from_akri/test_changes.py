@@ -144,17 +144,24 @@ SAID = {
     ),
     "brokers": (
         Akri(
-            configurations=[configured(brokerSpec={"brokerPodSpec": {"containers": []}})],
+            configurations=[configured(brokerSpec={"brokerPodSpec": {"containers": [{}]}})],
             pods=[
                 pod(name, "akri.sh/x", controller="akri.sh", **{"akri.sh/configuration": "camera"})
                 for name in "abcd"
             ],
         ),
-        "to do: Moorage runs no brokers for it (4 pods: default/a, default/b, default/c, … now)",
+        "to do: Moorage makes its brokers (4 pods: default/a, default/b, default/c, … now) and"
+        " Services once brokers.namespaces has default.",
     ),
     "Services": (
         Akri(configurations=[configured(instanceServiceSpec={"ports": []})]),
-        "to do: instanceServiceSpec: Moorage makes no such Services; apply your own.",
+        "to do: Moorage makes its brokers (0 pods now) and Services once brokers.namespaces has"
+        " default.",
+    ),
+    "brokers that cannot be made": (
+        Akri(configurations=[configured(brokerSpec={"brokerPodSpec": {"containers": []}})]),
+        "to do: Its brokers would not be made: spec.brokerSpec.brokerPodSpec.containers: A list"
+        " with a container is required.",
     ),
     "an agent": (
         Akri(workloads=[("DaemonSet", workload("akri-agent"))]),
@@ -295,11 +302,9 @@ def test_each_value_is_told_by_its_new_name() -> None:
         "agent.resources.memoryLimit": "say driver.node.resources, as a container has them",
         "udev.configuration.enabled": "udev.configuration.enabled",
         "udev.configuration.brokerPod.image.repository": (
-            "there is none, workloads and Services are yours"
+            "udev.configuration.brokerPod.image.repository"
         ),
-        "udev.configuration.createInstanceServices": (
-            "there is none, workloads and Services are yours"
-        ),
+        "udev.configuration.createInstanceServices": "udev.configuration.createInstanceServices",
         "udev.configuration.discoveryDetails.udevRules": (
             "udev.configuration.discoveryDetails.udevRules"
         ),
