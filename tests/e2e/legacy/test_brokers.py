@@ -1,0 +1,55 @@
+"""Brokers without DRA: Akri's scenarios by name, on the device plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.driver import brokers
+from tests.e2e.driver.brokers import BrokerStory
+from tests.e2e.legacy.drivers import availability
+from tests.e2e.legacy.slot_stories import SlotStory
+
+
+@pytest.fixture
+def broker_story(slots: SlotStory) -> BrokerStory:
+    brokers.allow_everywhere(slots.cluster)
+    brokers.allow(slots.cluster, slots.namespace)
+    return BrokerStory(cluster=slots.cluster, namespace=slots.namespace, name=slots.name, fields={})
+
+
+@pytest.fixture
+def devices(slots: SlotStory) -> Iterator[brokers.Devices]:
+    found = brokers.Devices([availability(slots.cluster)])
+    yield found
+    availability(slots.cluster).unlink(missing_ok=True)
+
+
+def test_all_scheduled(broker_story: BrokerStory) -> None:
+    brokers.play_all_scheduled(broker_story)
+
+
+def test_every_broker_has_a_slot_of_its_device(broker_story: BrokerStory) -> None:
+    broker_story.configure()
+    broker_story.wait_counts(2, 4, 2, 1)
+    for pod in broker_story.running():
+        instance = pod["metadata"]["labels"]["akri.sh/instance"]
+        (container,) = pod["spec"]["containers"]
+        assert container["resources"]["limits"] == {f"akri.sh/{instance}": "1"}
+
+
+def test_device_offline(broker_story: BrokerStory, devices: brokers.Devices) -> None:
+    brokers.play_device_offline(broker_story, go=devices.go, come=devices.come)
+
+
+def test_cleanup(broker_story: BrokerStory) -> None:
+    brokers.play_cleanup(broker_story)
+
+
+def test_broker_recreated_if_deleted(broker_story: BrokerStory) -> None:
+    brokers.play_recreated_if_deleted(broker_story)
+
+
+def test_a_job_runs_once_for_each_device(broker_story: BrokerStory) -> None:
+    brokers.play_jobs(broker_story)
