@@ -41,12 +41,12 @@ def plugin_figures() -> dict[str, Figure]:
     return found
 
 
-def driver_figures() -> dict[str, Figure]:
+def driver_figures(prefix: str = "") -> dict[str, Figure]:
     found = dict(counted(driver))
     for one in vars(driver).values():
         if isinstance(one, driver.Gauge):
             found[one.name] = ("gauge", one.labels, one.meaning)
-    return found
+    return {name: figure for name, figure in found.items() if name.startswith(prefix)}
 
 
 def row(name: str, figure: Figure) -> str:
@@ -69,7 +69,8 @@ ALL = {**plugin_figures(), **driver_figures(), **dict(counted(webhook))}
         ("moorage_scheduler_plugin_", plugin_figures()),
         ("workqueue_", dict(counted(prometheus_queues))),
         ("moorage_webhook_", dict(counted(webhook))),
-        ("moorage_driver_", driver_figures()),
+        ("moorage_driver_", driver_figures("moorage_driver_")),
+        ("akri_", driver_figures("akri_")),
     ],
 )
 def test_the_page_has_every_figure_and_no_other(prefix: str, figures: dict[str, Figure]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 
 from driver.api import DRIVER_NAME
@@ -71,6 +71,10 @@ class BrokerWorkloads:
             self.synced.set()
             for store in self._stores.values():
                 store.subscribe(changed)
+
+    def pods(self) -> Iterator[Stored]:
+        """All broker Pods."""
+        return (pod for key, store in self._stores.items() if key[0] == PODS for pod in store)
 
     def of_instance(self, namespace: str, label: str) -> tuple[Stored, ...]:
         """All that was made for an Instance; `label` is its name as the value of a label."""

@@ -30,8 +30,10 @@ Read = Callable[[], Iterable[Metric]]
 class Gauge:
     """A gauge of the current state, with labels."""
 
-    def __init__(self, name: str, meaning: str, labels: tuple[str, ...] = ()) -> None:
-        self.name = f"{_NAMESPACE}_{name}"
+    def __init__(
+        self, name: str, meaning: str, labels: tuple[str, ...] = (), namespace: str = _NAMESPACE
+    ) -> None:
+        self.name = f"{namespace}_{name}"
         self.meaning = meaning
         self.labels = labels
 
@@ -148,6 +150,23 @@ SLOTS_HELD = Gauge(
 LEADER = Gauge(
     "leader",
     "1 on the elected replica, else 0.",
+)
+BROKERS = Gauge(
+    "brokers",
+    "Broker Pods. running: whether they run.",
+    ("configuration", "running"),
+)
+AKRI_BROKERS = Gauge(
+    "broker_pod_count",
+    "Broker Pods, under Akri's name.",
+    ("configuration", "node"),
+    namespace="akri",
+)
+AKRI_INSTANCES = Gauge(
+    "instance_count",
+    "Instances, under Akri's name. is_shared: whether several nodes may see the device.",
+    ("configuration", "is_shared"),
+    namespace="akri",
 )
 INSTANCES = Gauge(
     "instances",

@@ -8,11 +8,15 @@ from collections.abc import Iterable, Iterator
 from prometheus_client.metrics_core import Metric
 
 from driver.api import NodeName
+from driver.brokers.stored import Stored
 from driver.handlers.registrations import HandlerStanding, HandlerState
 from driver.instances.inventory import Inventory
 from driver.instances.slots.slots import InstanceSlots
 from driver.instances.unusable_properties import denied_properties
 from driver.plumbing.prometheus import (
+    AKRI_BROKERS,
+    AKRI_INSTANCES,
+    BROKERS,
     CLAIMS_PREPARED,
     COLLISIONS,
     DENIED_PROPERTIES,
@@ -89,11 +93,24 @@ def node_slot_figures(slots: Iterable[InstanceSlots], node: NodeName) -> Iterato
 
 def cluster_slot_figures(slots: Iterable[InstanceSlots]) -> Iterator[Metric]:
     """The number of Instances, of their slots, and of used slots."""
-    instances, total, used = _Counts(), _Counts(), _Counts()
+    instances, total, used, akris = _Counts(), _Counts(), _Counts(), _Counts()
     for view in slots:
         name = view.configuration
+        akris[name, str(view.shared).lower()] += 1
         for seen in (True, False):
             instances[name, str(seen).lower()] += bool(view.nodes) is seen
         total[(name,)] += view.capacity
         used[(name,)] += len(view.holders)
     yield from (INSTANCES.of(instances), SLOTS.of(total), SLOTS_USED.of(used))
+    yield AKRI_INSTANCES.of(akris)
+
+
+def broker_figures(pods: Iterable[Stored]) -> Iterator[Metric]:
+    """The broker Pods of the cluster, by Configuration."""
+    running, akris = _Counts(), _Counts()
+    for pod in pods:
+        for state in (True, False):
+            is_so = (pod.phase == "Running") is state
+            running[pod.configuration, str(state).lower()] += is_so
+        akris[pod.configuration, pod.node] += 1
+    yield from (BROKERS.of(running), AKRI_BROKERS.of(akris))

@@ -17,6 +17,7 @@ from functools import partial
 from driver.api import Configuration, ConfigurationName
 from driver.brokers.apiserver_brokers import Brokers
 from driver.brokers.apiserver_workloads import BrokerWorkloads
+from driver.brokers.stored import Stored
 from driver.configurations.apiserver_classes import probe_extended_resources
 from driver.configurations.configurations import Verdict, concerns_devices, holders
 from driver.instances.cluster_instances import ClusterInstances, LostNodeSettings
@@ -76,10 +77,15 @@ class SharedCluster:
         )
         lost_nodes = LostNodeSettings(settings.lost_node_grace, record)
         self._instances = ClusterInstances(client, self._in_force, lost_nodes)
+        self._workloads: BrokerWorkloads | None = None
 
     def slots(self) -> Iterable[InstanceSlots]:
         """The slots of all known Instances."""
         return (observed.slots for observed in self._instances.store)
+
+    def broker_pods(self) -> Iterable[Stored]:
+        """All broker Pods that are known."""
+        return self._workloads.pods() if self._workloads else ()
 
     async def run(self) -> None:
         """Write until cancelled; failures are logged and retried without a limit.
@@ -106,7 +112,7 @@ class SharedCluster:
     async def _write_configurations(self, settings: ClassSettings) -> None:
         """Write classes and status, and make brokers, until cancelled."""
         namespaces = self._settings.broker_namespaces
-        workloads = BrokerWorkloads(
+        self._workloads = workloads = BrokerWorkloads(
             self._client,
             namespaces,
             self._settings.broker_account,

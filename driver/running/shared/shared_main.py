@@ -6,7 +6,11 @@ import asyncio
 import logging
 
 from driver.plumbing.prometheus import LEADER
-from driver.running.monitoring.prometheus_figures import cluster_slot_figures, serve_metrics
+from driver.running.monitoring.prometheus_figures import (
+    broker_figures,
+    cluster_slot_figures,
+    serve_metrics,
+)
 from driver.running.settings import SharedSettings
 from driver.running.shared.shared_cluster import SharedCluster
 from kube.calls.api import ApiClient, connect
@@ -27,6 +31,7 @@ async def run_shared(settings: SharedSettings) -> None:
     reads = (
         lambda: LEADER.single(len(leading)),
         lambda: cluster_slot_figures(slots for cluster in leading for slots in cluster.slots()),
+        lambda: broker_figures(pod for cluster in leading for pod in cluster.broker_pods()),
     )
     async with (
         connect(settings.kubeconfig, user_agent=USER_AGENT) as client,

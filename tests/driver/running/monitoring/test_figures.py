@@ -17,6 +17,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from driver.api import ClaimUid
+from driver.brokers.stored import Stored, stored
 from driver.handlers.registrations import HandlerStanding, HandlerState
 from driver.instances.inventory import Heard, inventory_of
 from driver.kubelet_api.dra.v1 import api_pb2 as v1
@@ -36,11 +37,13 @@ from driver.preparing.kubelet_plugin import Plugin
 from driver.running.arguments import Address, parse_address
 from driver.running.monitoring import prometheus_server
 from driver.running.monitoring.prometheus_figures import (
+    broker_figures,
     cluster_slot_figures,
     handler_figures,
     inventory_figures,
     node_slot_figures,
 )
+from kube.kinds import PODS
 from tests.driver.builders import NODE, a_device
 from tests.driver.claim_builders import prepared
 from tests.driver.colliding_devices import COLLIDING
@@ -143,12 +146,30 @@ def test_slots_are_told_of_each_configuration() -> None:
         ("instances", configuration, "false"): 1,
         ("slots", configuration): 6,
         ("slots_used", configuration): 2,
+        ("akri_instance_count", configuration, "false"): 2,
     }
+
+
+def test_brokers_are_told_under_both_names() -> None:
+    pods = [a_broker(node, phase) for node, phase in ((NODE, "Running"), ("node-b", "Pending"))]
+
+    assert told(broker_figures(pods)) == {
+        ("brokers", "camera", "true"): 1,
+        ("brokers", "camera", "false"): 1,
+        ("akri_broker_pod_count", "camera", NODE): 1,
+        ("akri_broker_pod_count", "camera", "node-b"): 1,
+    }
+
+
+def a_broker(node: str, phase: str) -> Stored:
+    labels = {"akri.sh/configuration": "camera", "akri.sh/target-node": node}
+    metadata = {"name": node, "uid": node, "namespace": "lab", "labels": labels}
+    return stored(PODS, {"metadata": metadata, "status": {"phase": phase}})
 
 
 def test_names_are_those_that_prometheus_asks_for() -> None:
     for name, (kind, _, meaning) in declared().items():
-        assert name.startswith("moorage_driver_")
+        assert name.startswith(("moorage_driver_", "akri_"))
         assert name.endswith("_total") is (kind == "counter")
         assert name.endswith("_seconds") is (kind == "histogram")
         assert meaning.endswith(".")
@@ -297,7 +318,8 @@ def test_what_is_no_address(text: str) -> None:
 
 
 def test_the_page_for_users_has_every_figure() -> None:
-    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `moorage_driver_")]
+    own = ("| `moorage_driver_", "| `akri_")
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith(own)]
 
     assert {row.split(" | ")[0]: row for row in rows if row.count("|") == 6} == {
         f"| `{name}`": f"| `{name}` | {kind} | {', '.join(f'`{label}`' for label in labels)}"
