@@ -276,3 +276,53 @@ def play_failing_brokers(story: BrokerStory) -> None:
     first = {pod["metadata"]["creationTimestamp"] for pod in story.pods()}
     assert len(story.pods()) <= 2
     assert first
+
+
+def play_deployment(story: BrokerStory) -> None:
+    """The Deployment at the end of Akri's document on resources of Configurations.
+
+    Two replicas ask for two devices each. With one device both are pending; when another one is
+    discovered, both run, each with a slot of both devices.
+    """
+    without = {"brokerSpec": None, "instanceServiceSpec": None, "configurationServiceSpec": None}
+    story.configure(**without, discoveryHandler=_discovering(WORDS[:1]))
+    story.cluster.apply(_deployment(story), namespace=story.namespace)
+    story.until("both are pending", lambda: _phases(story) == ["Pending", "Pending"])
+    story.until("kube-scheduler found no room for them", lambda: _are_unschedulable(story))
+    story.configure(**without, discoveryHandler=_discovering(WORDS))
+    story.until("both run", lambda: _phases(story) == ["Running", "Running"])
+
+
+def _discovering(words: Sequence[str]) -> dict[str, str]:
+    details = json.dumps({"descriptions": list(words)})
+    return {"name": "debugEcho", "discoveryDetails": details}
+
+
+def _deployment(story: BrokerStory) -> dict[str, Any]:
+    resource = {f"akri.sh/{story.name}": "2"}
+    spec = pod_spec(**story.fields)
+    spec["containers"][0]["resources"] = {"requests": resource, "limits": resource}
+    labels = {"name": "onvif-broker"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "onvif-broker-deployment"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def _replicas(story: BrokerStory) -> list[dict[str, Any]]:
+    return story.cluster.list("pods", namespace=story.namespace, selector="name=onvif-broker")
+
+
+def _phases(story: BrokerStory) -> list[str]:
+    return sorted(pod["status"].get("phase", "") for pod in _replicas(story))
+
+
+def _are_unschedulable(story: BrokerStory) -> bool:
+    conditions = [pod["status"].get("conditions", ()) for pod in _replicas(story)]
+    return all(any(c.get("reason") == "Unschedulable" for c in found) for found in conditions)

@@ -76,3 +76,7 @@ def test_the_account_of_the_namespace_decides(broker_story: BrokerStory) -> None
 
 def test_a_broker_that_fails_is_made_again_later_each_time(broker_story: BrokerStory) -> None:
     brokers.play_failing_brokers(broker_story)
+
+
+def test_a_deployment_waits_for_the_second_camera(broker_story: BrokerStory) -> None:
+    brokers.play_deployment(broker_story)

@@ -53,3 +53,7 @@ def test_broker_recreated_if_deleted(broker_story: BrokerStory) -> None:
 
 def test_a_job_runs_once_for_each_device(broker_story: BrokerStory) -> None:
     brokers.play_jobs(broker_story)
+
+
+def test_a_deployment_waits_for_the_second_camera(broker_story: BrokerStory) -> None:
+    brokers.play_deployment(broker_story)
