@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.driver import brokers
+from tests.e2e.driver import broker_plays, brokers
 from tests.e2e.driver.brokers import NODES, BrokerStory
 from tests.e2e.driver.installation import DEBUG_ECHO_FILE
 from tests.e2e.driver.stories import SCHEDULER, Story
@@ -34,7 +34,7 @@ def devices(story: Story) -> Iterator[brokers.Devices]:
 
 
 def test_all_scheduled(broker_story: BrokerStory) -> None:
-    brokers.play_all_scheduled(broker_story)
+    broker_plays.play_all_scheduled(broker_story)
 
 
 def test_every_broker_has_a_claim_of_its_device(broker_story: BrokerStory) -> None:
@@ -51,32 +51,32 @@ def test_every_broker_has_a_claim_of_its_device(broker_story: BrokerStory) -> No
 
 
 def test_device_offline(broker_story: BrokerStory, devices: brokers.Devices) -> None:
-    brokers.play_device_offline(broker_story, go=devices.go, come=devices.come)
+    broker_plays.play_device_offline(broker_story, go=devices.go, come=devices.come)
 
 
 def test_cleanup(broker_story: BrokerStory) -> None:
-    brokers.play_cleanup(broker_story)
+    broker_plays.play_cleanup(broker_story)
 
 
 def test_broker_recreated_if_deleted(broker_story: BrokerStory) -> None:
-    brokers.play_recreated_if_deleted(broker_story)
+    broker_plays.play_recreated_if_deleted(broker_story)
 
 
 def test_brokers_follow_what_their_configuration_says(broker_story: BrokerStory) -> None:
-    brokers.play_changes(broker_story)
+    broker_plays.play_changes(broker_story)
 
 
 def test_a_job_runs_once_for_each_device(broker_story: BrokerStory) -> None:
-    brokers.play_jobs(broker_story)
+    broker_plays.play_jobs(broker_story)
 
 
 def test_the_account_of_the_namespace_decides(broker_story: BrokerStory) -> None:
-    brokers.play_not_allowed(broker_story)
+    broker_plays.play_not_allowed(broker_story)
 
 
 def test_a_broker_that_fails_is_made_again_later_each_time(broker_story: BrokerStory) -> None:
-    brokers.play_failing_brokers(broker_story)
+    broker_plays.play_failing_brokers(broker_story)
 
 
 def test_a_deployment_waits_for_the_second_camera(broker_story: BrokerStory) -> None:
-    brokers.play_deployment(broker_story)
+    broker_plays.play_deployment(broker_story)

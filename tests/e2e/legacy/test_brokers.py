@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.driver import brokers
+from tests.e2e.driver import broker_plays, brokers
 from tests.e2e.driver.brokers import BrokerStory
 from tests.e2e.legacy.drivers import availability
 from tests.e2e.legacy.slot_stories import SlotStory
@@ -27,7 +27,7 @@ def devices(slots: SlotStory) -> Iterator[brokers.Devices]:
 
 
 def test_all_scheduled(broker_story: BrokerStory) -> None:
-    brokers.play_all_scheduled(broker_story)
+    broker_plays.play_all_scheduled(broker_story)
 
 
 def test_every_broker_has_a_slot_of_its_device(broker_story: BrokerStory) -> None:
@@ -40,20 +40,20 @@ def test_every_broker_has_a_slot_of_its_device(broker_story: BrokerStory) -> Non
 
 
 def test_device_offline(broker_story: BrokerStory, devices: brokers.Devices) -> None:
-    brokers.play_device_offline(broker_story, go=devices.go, come=devices.come)
+    broker_plays.play_device_offline(broker_story, go=devices.go, come=devices.come)
 
 
 def test_cleanup(broker_story: BrokerStory) -> None:
-    brokers.play_cleanup(broker_story)
+    broker_plays.play_cleanup(broker_story)
 
 
 def test_broker_recreated_if_deleted(broker_story: BrokerStory) -> None:
-    brokers.play_recreated_if_deleted(broker_story)
+    broker_plays.play_recreated_if_deleted(broker_story)
 
 
 def test_a_job_runs_once_for_each_device(broker_story: BrokerStory) -> None:
-    brokers.play_jobs(broker_story)
+    broker_plays.play_jobs(broker_story)
 
 
 def test_a_deployment_waits_for_the_second_camera(broker_story: BrokerStory) -> None:
-    brokers.play_deployment(broker_story)
+    broker_plays.play_deployment(broker_story)
