@@ -10,7 +10,8 @@ stay; Akri drops them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from typing import Any
 
 from driver.api import Problem
@@ -25,19 +26,14 @@ _AMOUNTS = ("limits", "requests")
 _LISTS = ("initContainers", "containers")
 
 
-def slots_problem(container: Any) -> Problem | None:
-    """What is wrong with a container as far as it is read; the path begins at the container."""
-    if not isinstance(container, Mapping):
-        return Problem("", "It is no container.")
-    resources = container.get("resources") or {}
-    if not isinstance(resources, Mapping):
-        return Problem(".resources", "It is no object.")
-    for name in _AMOUNTS:
-        if not isinstance(amounts := resources.get(name) or {}, Mapping):
-            return Problem(f".resources.{name}", "It is no object.")
-        if PLACEHOLDER in amounts and not whole(amounts[PLACEHOLDER]):
-            return Problem(f".resources.{name}", f"{PLACEHOLDER} is a number of slots from 1 on.")
-    return None
+def slots_problems(spec: JsonObject) -> Iterator[Problem]:
+    """Placeholders that are no number of slots; paths begin at the PodSpec."""
+    for listed, name in product(_LISTS, _AMOUNTS):
+        for index, container in enumerate(spec.get(listed) or ()):
+            amounts = _amounts(container, name)
+            if PLACEHOLDER in amounts and not whole(amounts[PLACEHOLDER]):
+                path = f"{listed}[{index}].resources.{name}"
+                yield Problem(path, f"{PLACEHOLDER} is a number of slots from 1 on.")
 
 
 def slots(spec: JsonObject) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from driver.api import Problem
-from driver.brokers.pod_specs import slots_problem
+from driver.brokers.pod_specs import slots_problems
+from driver.brokers.shapes import WorkloadFields
 from kube.shapes.metadata import StoredMetadata, metadata_of
-from kube.shapes.reading import JsonObject
+from kube.shapes.reading import JsonObject, UnreadableError, read_as
 
 MOST_BROKERS = 1000
 """The most Pods or Jobs of a Configuration that does not set `spec.maxBrokers`."""
@@ -105,33 +105,21 @@ def problems(spec: JsonObject) -> Iterator[Problem]:
 
     Only what this room itself reads is checked; the API server judges the rest when it is created.
     """
+    try:
+        read_as(WorkloadFields, spec)
+    except UnreadableError as error:
+        yield Problem(f"spec.{error.path}".rstrip("."), error.message)
+        return
     broker = spec.get("brokerSpec") or {}
-    if not isinstance(broker, Mapping):
-        yield Problem("spec.brokerSpec", f"It is no object with {_POD} or {_JOB}.")
-        return
-    for name in FIELDS[1:]:
-        if not isinstance(spec.get(name) or {}, Mapping):
-            yield Problem(f"spec.{name}", "It is no ServiceSpec.")
-    if broker.get(_POD) and broker.get(_JOB):
+    pod, job = broker.get(_POD), broker.get(_JOB)
+    if pod and job:
         yield Problem("spec.brokerSpec", f"Set {_POD} or {_JOB}, not both.")
-    elif broker.get(_JOB):
-        template = _at(_at(broker[_JOB], "template"), "spec")
-        yield from _pod_problems(template, f"spec.brokerSpec.{_JOB}.template.spec")
-    elif broker.get(_POD):
-        yield from _pod_problems(broker[_POD], f"spec.brokerSpec.{_POD}")
+    elif job:
+        found = slots_problems(job["template"]["spec"])
+        yield from _below(f"spec.brokerSpec.{_JOB}.template.spec", found)
+    elif pod:
+        yield from _below(f"spec.brokerSpec.{_POD}", slots_problems(pod))
 
 
-def _at(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else None
-
-
-def _pod_problems(spec: Any, path: str) -> Iterator[Problem]:
-    containers = _at(spec, "containers")
-    if not isinstance(containers, list) or not containers:
-        yield Problem(f"{path}.containers", "A list with a container is required.")
-        return
-    lists = {name: _at(spec, name) or [] for name in ("containers", "initContainers")}
-    for name, entries in lists.items():
-        for index, entry in enumerate(entries):
-            if why := slots_problem(entry):
-                yield Problem(f"{path}.{name}[{index}]{why.path}", why.message)
+def _below(path: str, found: Iterable[Problem]) -> Iterator[Problem]:
+    return (Problem(f"{path}.{each.path}", each.message) for each in found)
