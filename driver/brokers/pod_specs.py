@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any
 
 from driver.api import Problem
+from driver.pod_requests import effective_requests
 from kube.shapes.quantities import whole
 from kube.shapes.reading import JsonObject
 
@@ -37,12 +38,13 @@ def slots_problems(spec: JsonObject) -> Iterator[Problem]:
 
 
 def slots(spec: JsonObject) -> int:
-    """How many slots of the device a pod needs; 0 for a pod without the device.
-
-    Init containers run before the others, so their slots are used again.
-    """
-    first, others = ([_slots(container) for container in spec.get(name) or ()] for name in _LISTS)
-    return max(sum(others), *first, 0) if first else sum(others)
+    """How many slots of the device a pod needs; 0 for a pod without the device."""
+    first = (
+        ({PLACEHOLDER: _slots(each)}, each.get("restartPolicy") == "Always")
+        for each in spec.get("initContainers") or ()
+    )
+    others = ({PLACEHOLDER: _slots(each)} for each in spec.get("containers") or ())
+    return effective_requests(first, others).get(PLACEHOLDER, 0)
 
 
 def _slots(container: JsonObject) -> int:
