@@ -1,7 +1,8 @@
 """Names and labels of what is made for Configurations and Instances: those of Akri.
 
 Akri's names may be too long for the API where a hash or a node's name is long. They are cut then,
-and end in a hash of the whole name.
+and end in a hash of the whole name. The name of a Configuration's Service has dashes for dots,
+which Akri leaves there, although the API refuses them.
 
 Source: `create_broker_app_name` in `shared/src/k8s/pod.rs` and `create_service_app_name` in
 `shared/src/k8s/service.rs` of Akri.
@@ -30,7 +31,9 @@ _SERVICE_LIMIT = LABEL_LIMIT
 def pod_name(instance: InstanceName, node: NodeName, *, shared: bool) -> str:
     """The broker Pod of an Instance on a node. A local Instance's name tells its node."""
     name = f"{_dashed(instance)}-pod"
-    return attribute_value(f"{node}-{name}" if shared else name, limit=_OBJECT_LIMIT)
+    cut = attribute_value(f"{node}-{name}" if shared else name, limit=_OBJECT_LIMIT)
+    # No part of a node's name begins with a dash, except where it was cut at a dot.
+    return cut.replace(".-", "--")
 
 
 def job_name(instance: InstanceName, generation: int) -> str:
