@@ -84,7 +84,7 @@ def plan_device(
     template = _plan_template(wanted, device, _of(found, TEMPLATES))
     # A pod that comes now would get its claim from a template that is to be made anew.
     may_create = may_create and not template.deletes
-    pods = _plan_pods(wanted, device, _of(found, PODS), waits, may_create=may_create)
+    pods = _plan_pods(wanted, device, _brokers(found), waits, may_create=may_create)
     job = _plan_job(wanted, device, _of(found, JOBS), may_create=may_create)
     service = bodies.instance_service(wanted, device) if wanted.instance_service else None
     services = _plan_service(service, _of(found, SERVICES), _of(found, PODS))
@@ -116,6 +116,12 @@ def brokers_of(wanted: Workloads, device: Device) -> int:
 
 def _of(found: Iterable[Stored], resource: Resource) -> tuple[Stored, ...]:
     return tuple(each for each in found if each.resource == resource)
+
+
+def _brokers(found: Collection[Stored]) -> tuple[Stored, ...]:
+    """Broker Pods: those of a Job are not, though its template may give them the same labels."""
+    jobs = {job.uid for job in _of(found, JOBS)}
+    return tuple(pod for pod in _of(found, PODS) if pod.owner not in jobs)
 
 
 def _deletable(found: Iterable[Stored]) -> tuple[Stored, ...]:
