@@ -16,7 +16,7 @@ from driver.brokers.workloads import Workloads
 NODE_A, NODE_B, NODE_C = NodeName("node-a"), NodeName("node-b"), NodeName("node-c")
 CONFIGURATION = "akri-onvif"
 CAMERA = InstanceName("akri-onvif-8120fe")
-SERVICE_SPEC = {"ports": [{"port": 80}], "type": "ClusterIP"}
+SERVICE_SPEC: dict[str, Any] = {"ports": [{"port": 80}], "type": "ClusterIP"}
 
 
 def a_container(slots: str = "1", **overrides: Any) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def test_the_service_of_an_instance_selects_its_brokers() -> None:
             "ownerReferences": [OWNER],
             "annotations": {REVISION: made.revision},
         },
-        "spec": {**SERVICE_SPEC, "selector": selector},
+        "spec": {"ports": [{"port": 80}], "type": "ClusterIP", "selector": selector},
     }
 
 

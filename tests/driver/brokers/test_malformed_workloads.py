@@ -32,7 +32,7 @@ WRONG: tuple[Any, ...] = (
 )
 TERM = {"matchExpressions": [{"key": "zone"}], "matchFields": [{"key": "metadata.name"}]}
 REQUIRED = {"nodeSelectorTerms": [TERM]}
-POD_SPEC = {
+POD_SPEC: dict[str, Any] = {
     "containers": [a_container()],
     "initContainers": [a_container(restartPolicy="Always")],
     "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu-of-all"}],

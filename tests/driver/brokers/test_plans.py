@@ -1,0 +1,351 @@
+"""Plans for one Instance: its Pods, its Job, and the template of their claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from driver.brokers import bodies
+from driver.brokers.devices import Device
+from driver.brokers.plans import Plan, brokers_of, plan_device
+from driver.brokers.stored import Phase, Stored
+from driver.brokers.workloads import Workloads
+from kube.kinds import PODS
+from tests.driver.brokers.broker_builders import (
+    NODE_A,
+    NODE_B,
+    NODE_C,
+    a_broker,
+    a_device,
+    a_job,
+    a_job_spec,
+    a_pod_spec,
+    a_template,
+    names_of,
+    some_jobs,
+    some_workloads,
+)
+
+PODS_WANTED, JOBS_WANTED = some_workloads(), some_jobs()
+QUEUE = {"kueue.x-k8s.io/queue-name": "vision"}
+LATER = some_workloads(pod=a_pod_spec("2"))
+LATER_JOBS = some_jobs(job=a_job_spec("2"), generation=4)
+AKRIS: dict[str, Any] = {"revision": ""}
+ONE_NODE = a_device(nodes=(NODE_A,))
+ON_DRA = a_device(nodes=(NODE_A,), is_dra=True)
+
+
+def planned(
+    wanted: Workloads | None,
+    device: Device,
+    *found: Stored,
+    waits: dict[str, float] | None = None,
+    may_create: bool = True,
+) -> Plan:
+    seconds = waits or {}
+    return plan_device(
+        wanted, device, found, lambda name: seconds.get(name, 0.0), may_create=may_create
+    )
+
+
+def on_a(wanted: Workloads = PODS_WANTED) -> bodies.Made:
+    return bodies.pod(wanted, ONE_NODE, NODE_A)
+
+
+def test_a_pod_comes_to_each_node_that_sees_the_device() -> None:
+    plan = planned(PODS_WANTED, a_device())
+
+    made = tuple(bodies.pod(PODS_WANTED, a_device(), node) for node in (NODE_A, NODE_B))
+    assert plan == Plan(creates=made)
+    assert plan.makes
+
+
+def test_no_more_pods_come_than_the_device_has_slots() -> None:
+    plan = planned(PODS_WANTED, a_device(capacity=1))
+
+    assert plan == Plan(creates=(on_a(),))
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+@pytest.mark.parametrize("of_akri", [{}, AKRIS])
+def test_a_pod_that_is_as_wanted_stays(phase: Phase, of_akri: dict[str, Any]) -> None:
+    broker = a_broker(PODS_WANTED, ONE_NODE, phase=phase, **of_akri)
+
+    assert planned(PODS_WANTED, ONE_NODE, broker) == Plan()
+
+
+def test_a_pod_that_was_renamed_since_stays() -> None:
+    broker = a_broker(PODS_WANTED, ONE_NODE, name="of-a-local-device")
+
+    assert planned(PODS_WANTED, ONE_NODE, broker) == Plan()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"phase": "Ended"}, id="ended"),
+        pytest.param({"phase": "Ended", **AKRIS}, id="Akri's own ended"),
+        pytest.param({"revision": "other"}, id="made from another specification"),
+        pytest.param({"owner": "other"}, id="made for another Instance of the name"),
+        pytest.param({"owner": "other", **AKRIS}, id="made by Akri for another Instance"),
+    ],
+)
+def test_a_pod_that_is_not_as_wanted_is_deleted_and_made_anew_once_it_is_gone(
+    change: dict[str, Any],
+) -> None:
+    broker = a_broker(PODS_WANTED, ONE_NODE, **change)
+
+    assert planned(PODS_WANTED, ONE_NODE, broker) == Plan(deletes=(broker,))
+    assert planned(PODS_WANTED, ONE_NODE, replace(broker, deleted=True)) == Plan()
+    assert planned(PODS_WANTED, ONE_NODE) == Plan(creates=(on_a(),))
+
+
+@pytest.mark.parametrize("wanted", [LATER, some_workloads(labels=QUEUE)])
+def test_a_changed_specification_makes_pods_anew(wanted: Workloads) -> None:
+    broker = a_broker(PODS_WANTED, ONE_NODE)
+
+    assert planned(wanted, ONE_NODE, broker) == Plan(deletes=(broker,))
+
+
+def test_a_new_generation_alone_changes_nothing() -> None:
+    later = some_workloads(generation=4, configuration_service={"ports": []})
+
+    assert planned(later, ONE_NODE, a_broker(PODS_WANTED, ONE_NODE)) == Plan()
+
+
+def test_a_pod_leaves_a_node_that_no_longer_sees_the_device() -> None:
+    brokers = [a_broker(PODS_WANTED, a_device(), node) for node in (NODE_A, NODE_B)]
+
+    plan = planned(PODS_WANTED, ONE_NODE, *brokers)
+
+    assert plan == Plan(deletes=(brokers[1],))
+
+
+def test_a_node_takes_the_place_of_one_that_left() -> None:
+    device = a_device(capacity=1, nodes=(NODE_B,))
+    broker = a_broker(PODS_WANTED, a_device(), NODE_A)
+
+    plan = planned(PODS_WANTED, device, broker)
+
+    assert plan == Plan((broker,), (bodies.pod(PODS_WANTED, device, NODE_B),))
+
+
+def test_a_raised_capacity_adds_pods() -> None:
+    broker = a_broker(PODS_WANTED, a_device(), NODE_B)
+
+    plan = planned(PODS_WANTED, a_device(capacity=2), broker)
+
+    assert plan == Plan(creates=(on_a(),))
+
+
+@pytest.mark.parametrize(
+    ("phases", "ended"),
+    [
+        (("Pending", "Running", "Pending"), [NODE_C, NODE_A]),
+        (("Running", "Running", "Pending"), [NODE_C, NODE_B]),
+        (("Pending", "Pending", "Pending"), [NODE_B, NODE_C]),
+    ],
+)
+def test_a_lowered_capacity_ends_pods_that_wait_first(
+    phases: tuple[Phase, ...], ended: list[str]
+) -> None:
+    nodes = (NODE_A, NODE_B, NODE_C)
+    before = a_device(capacity=3, nodes=nodes)
+    pods = [a_broker(PODS_WANTED, before, node) for node in nodes]
+    found = [replace(pod, phase=phase) for pod, phase in zip(pods, phases, strict=True)]
+
+    plan = planned(PODS_WANTED, replace(before, capacity=1), *found)
+
+    assert {pod.node for pod in plan.deletes} == set(ended)
+    assert plan == Plan(deletes=plan.deletes)
+
+
+def test_no_pod_comes_while_the_configuration_has_too_many() -> None:
+    broker = a_broker(PODS_WANTED, a_device(), NODE_A)
+
+    assert planned(PODS_WANTED, a_device(), broker, may_create=False) == Plan()
+
+
+def test_a_pod_that_is_made_anew_waits_and_the_plan_says_how_long() -> None:
+    made = [bodies.pod(PODS_WANTED, a_device(), node) for node in (NODE_A, NODE_B)]
+
+    one = planned(PODS_WANTED, a_device(), waits={made[0].name: 4.0})
+    both = planned(PODS_WANTED, a_device(), waits={made[0].name: 4.0, made[1].name: 2.0})
+
+    assert one == Plan(creates=(made[1],), recheck_seconds=4.0)
+    assert both == Plan(recheck_seconds=2.0)
+
+
+def test_what_stays_or_may_not_come_is_not_waited_for() -> None:
+    waits = {on_a().name: 4.0}
+
+    assert planned(PODS_WANTED, ONE_NODE, a_broker(PODS_WANTED, ONE_NODE), waits=waits) == Plan()
+    assert planned(PODS_WANTED, ONE_NODE, waits=waits, may_create=False) == Plan()
+
+
+def test_a_name_that_is_taken_is_not_created() -> None:
+    terminating = a_broker(PODS_WANTED, ONE_NODE, deleted=True)
+    elsewhere = a_broker(PODS_WANTED, ONE_NODE, node=NODE_A, owner="other", name=on_a().name)
+
+    assert planned(PODS_WANTED, ONE_NODE, terminating, waits={on_a().name: 4.0}) == Plan()
+    assert planned(PODS_WANTED, ONE_NODE, elsewhere) == Plan(deletes=(elsewhere,))
+
+
+def test_two_pods_for_one_node_become_one() -> None:
+    brokers = [a_broker(PODS_WANTED, ONE_NODE, uid=uid, name=uid) for uid in ("one", "two")]
+
+    plan = planned(PODS_WANTED, ONE_NODE, *brokers)
+
+    assert len(plan.deletes) == 1
+    assert not plan.creates
+
+
+@pytest.mark.parametrize(
+    "wanted", [None, some_workloads(pod=None, configuration_service={"ports": []})]
+)
+def test_all_is_deleted_once_nothing_is_wanted(wanted: Workloads | None) -> None:
+    found = [
+        a_broker(PODS_WANTED, ON_DRA, **AKRIS),
+        a_job(JOBS_WANTED, ON_DRA),
+        a_template(PODS_WANTED, ON_DRA),
+    ]
+
+    plan = planned(wanted, ON_DRA, *found, replace(found[0], uid="terminating", deleted=True))
+
+    assert {each.uid for each in plan.deletes} == {each.uid for each in found}
+    assert not plan.makes
+
+
+def test_the_template_comes_before_the_pods_that_name_it() -> None:
+    plan = planned(PODS_WANTED, ON_DRA)
+
+    template = bodies.claim_template(PODS_WANTED, ON_DRA)
+    assert plan.creates == (template, bodies.pod(PODS_WANTED, ON_DRA, NODE_A))
+
+
+def test_a_template_that_is_as_wanted_stays() -> None:
+    found = a_template(PODS_WANTED, ON_DRA), a_broker(PODS_WANTED, ON_DRA)
+
+    assert planned(PODS_WANTED, ON_DRA, *found) == Plan()
+
+
+@pytest.mark.parametrize("terminating", [False, True])
+@pytest.mark.parametrize("wanted", [PODS_WANTED, JOBS_WANTED])
+def test_nothing_names_a_stale_template_before_it_is_gone(
+    wanted: Workloads, *, terminating: bool
+) -> None:
+    for change in ({"revision": "other"}, {"owner": "other"}, {}):
+        stale = replace(a_template(wanted, ON_DRA, **change), deleted=terminating)
+        if not terminating and not change:
+            continue
+
+        plan = planned(wanted, ON_DRA, stale)
+
+        assert plan == Plan(deletes=(stale,))
+
+
+def test_a_template_goes_with_the_last_placeholder() -> None:
+    without = some_workloads(pod={"containers": [{"name": "broker"}]})
+    template = a_template(PODS_WANTED, ON_DRA)
+
+    assert planned(without, ON_DRA, template).deletes == (template,)
+    assert names_of(planned(without, ON_DRA).creates) == [on_a().name]
+
+
+def test_a_job_is_made_once_and_remembered() -> None:
+    made = bodies.job(JOBS_WANTED, ONE_NODE)
+
+    assert planned(JOBS_WANTED, ONE_NODE) == Plan(creates=(made,), ran=made.revision)
+
+
+def test_a_job_that_was_not_remembered_is_remembered() -> None:
+    job = a_job(JOBS_WANTED, ONE_NODE)
+
+    assert planned(JOBS_WANTED, ONE_NODE, job) == Plan(ran=job.revision)
+    assert planned(JOBS_WANTED, replace(ONE_NODE, ran=job.revision), job) == Plan()
+
+
+def test_a_job_that_was_deleted_is_not_made_again() -> None:
+    ran = replace(ONE_NODE, ran=bodies.job(JOBS_WANTED, ONE_NODE).revision)
+
+    assert planned(JOBS_WANTED, ran) == Plan()
+    assert planned(replace(JOBS_WANTED, generation=4), ran) == Plan()
+
+
+def test_akris_own_job_is_kept_and_remembered() -> None:
+    job = a_job(JOBS_WANTED, ONE_NODE, phase="Ended", **AKRIS)
+
+    plan = planned(JOBS_WANTED, ONE_NODE, job)
+
+    assert plan == Plan(ran=bodies.job(JOBS_WANTED, ONE_NODE).revision)
+
+
+@pytest.mark.parametrize("phase", ["Running", "Ended"])
+def test_a_job_of_another_specification_gives_way_to_a_new_one(phase: Phase) -> None:
+    job = a_job(JOBS_WANTED, ONE_NODE, phase=phase)
+    made = bodies.job(LATER_JOBS, ONE_NODE)
+
+    plan = planned(LATER_JOBS, replace(ONE_NODE, ran=job.revision), job)
+
+    assert plan == Plan((job,), (made,), ran=made.revision)
+
+
+def test_a_finished_job_of_an_older_generation_stays_while_the_specification_is_the_same() -> None:
+    job = a_job(JOBS_WANTED, ONE_NODE, phase="Ended")
+    ran = replace(ONE_NODE, ran=job.revision)
+
+    assert planned(replace(JOBS_WANTED, generation=4), ran, job) == Plan()
+
+
+def test_a_job_waits_for_the_one_whose_name_it_has() -> None:
+    requeued = some_jobs(labels=QUEUE)
+    job = a_job(JOBS_WANTED, ONE_NODE)
+    ran = replace(ONE_NODE, ran=job.revision)
+
+    assert planned(requeued, ran, job) == Plan(deletes=(job,))
+    assert planned(requeued, ran, replace(job, deleted=True)) == Plan()
+    assert planned(requeued, ran).creates == (bodies.job(requeued, ONE_NODE),)
+
+
+def test_a_job_of_another_instance_of_the_name_gives_way() -> None:
+    job = a_job(JOBS_WANTED, ONE_NODE, owner="other")
+
+    assert planned(JOBS_WANTED, ONE_NODE, job) == Plan(deletes=(job,))
+
+
+def test_no_job_comes_while_the_configuration_has_too_many() -> None:
+    assert planned(JOBS_WANTED, ONE_NODE, may_create=False) == Plan()
+
+
+def test_pods_of_the_job_are_its_own() -> None:
+    job = a_job(JOBS_WANTED, ONE_NODE)
+    pod = replace(job, resource=PODS, name=f"{job.name}-x", uid="pod", owner=job.uid, revision="")
+
+    plan = planned(JOBS_WANTED, replace(ONE_NODE, ran=job.revision), job, pod)
+
+    assert plan == Plan()
+
+
+def test_pods_give_way_to_a_job() -> None:
+    broker = a_broker(PODS_WANTED, ONE_NODE)
+
+    plan = planned(JOBS_WANTED, ONE_NODE, broker)
+
+    assert plan.deletes == (broker,)
+    assert plan.creates == (bodies.job(JOBS_WANTED, ONE_NODE),)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "device", "count"),
+    [
+        (PODS_WANTED, a_device(capacity=5), 2),
+        (PODS_WANTED, a_device(capacity=1), 1),
+        (PODS_WANTED, a_device(nodes=()), 0),
+        (JOBS_WANTED, a_device(capacity=5), 1),
+        (some_workloads(pod=None), a_device(), 0),
+    ],
+)
+def test_brokers_of_a_device_are_counted(wanted: Workloads, device: Device, count: int) -> None:
+    assert brokers_of(wanted, device) == count
