@@ -35,7 +35,7 @@ class Blocked:
 
     @property
     def condition(self) -> Condition:
-        return Condition(BROKERS_READY, "False", self.reason, self.message)
+        return Condition(BROKERS_READY, "False", self.reason, self.message[:LONGEST_MESSAGE])
 
 
 AKRI_RUNS = Blocked(
@@ -97,7 +97,7 @@ def brokers_condition(
         return blocked.condition
     if refusals:
         message = f"The API server refuses to make some of them: {some_of(sorted(refusals))}"
-        return Blocked("Refused", message[:LONGEST_MESSAGE]).condition
+        return Blocked("Refused", message).condition
     present = [each for each in found if not each.deleted]
     if wanted.job:
         return _of_jobs([each for each in present if each.resource == JOBS])
@@ -107,14 +107,15 @@ def brokers_condition(
 
 def _of_jobs(jobs: Collection[Stored]) -> Condition:
     ended = sum(job.phase == "Ended" for job in jobs)
-    message = f"{number_of(len(jobs), 'Job')} exist, {ended} of them ended."
+    message = f"{_number_that(len(jobs), 'Job', 'exist')}, {ended} of them ended."
     return Condition(BROKERS_READY, "True", "JobsMade", message)
 
 
 def _of_pods(count: int, pods: Collection[Stored]) -> Condition:
     running = sum(pod.phase == "Running" for pod in pods)
     if running >= count:
-        return Condition(BROKERS_READY, "True", "AllRun", f"{number_of(running, 'broker')} run.")
+        message = f"{_number_that(running, 'broker', 'run')}."
+        return Condition(BROKERS_READY, "True", "AllRun", message)
     message = f"{running} of {number_of(count, 'broker')} run. {_waiting(pods)}".rstrip()
     return Condition(BROKERS_READY, "False", "Waiting", message[:LONGEST_MESSAGE])
 
@@ -123,7 +124,12 @@ def _waiting(pods: Iterable[Stored]) -> str:
     """How many Pods wait, for the most frequent reasons."""
     reasons = Counter(pod.waits for pod in pods if pod.phase == "Pending" and pod.waits)
     said = (
-        f"{number_of(count, 'broker')} wait: {reason.rstrip('.')}."
+        f"{_number_that(count, 'broker', 'wait')}: {reason.rstrip('.')}."
         for reason, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0]))
     )
     return " ".join(list(said)[:_MOST_REASONS])
+
+
+def _number_that(count: int, noun: str, verb: str) -> str:
+    """`1 broker runs`, `2 brokers run`."""
+    return f"{number_of(count, noun)} {verb}{'s' if count == 1 else ''}"
