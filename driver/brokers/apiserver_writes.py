@@ -60,7 +60,7 @@ class BrokerWrites:
         refused_seconds = await self._make(plan, of, device.name if device else "") if of else 0.0
         if refused_seconds:
             return After(refused_seconds)
-        if plan.ran and device:
+        if plan.ran is not None and device:
             await self._remember(plan.ran, device)
         pause = CREATE_SECONDS * len(plan.creates)
         if plan.recheck_seconds is not None:

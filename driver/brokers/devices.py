@@ -50,5 +50,5 @@ def device(observed: ObservedInstance, *, is_dra: bool) -> Device | None:
 
 
 def ran_patch(device: Device, revision: str) -> JsonObject:
-    """The merge patch by which an Instance remembers that a Job was made for it."""
-    return {"metadata": {"uid": device.uid, "annotations": {BROKER_JOB: revision}}}
+    """The merge patch by which an Instance remembers that a Job was made for it; "" forgets it."""
+    return {"metadata": {"uid": device.uid, "annotations": {BROKER_JOB: revision or None}}}

@@ -7,7 +7,8 @@ A broker Pod stays on its node while it is as wanted, Akri's own included. One t
 made from another specification or for another Instance of the same name, is deleted, and made anew
 once it is gone. Each broker that is made anew waits longer, so that a device that flaps, or a pod
 that the kubelet refuses, makes no stream of pods. A Job is made once for each specification: the
-Instance remembers it, so a Job that was deleted after it had finished is not run again.
+Instance remembers it, so a Job that was deleted after it had finished is not run again. Once
+another specification is wanted, the Instance forgets it, before the Job is deleted.
 
 Each plan may be carried out in part: the next one continues with what is stored then.
 """
@@ -36,14 +37,14 @@ class Plan:
         deletes: Objects to delete at their UID.
         creates: Objects to create, the template of claims before the pods that name it.
         applies: Services to create or to change.
-        ran: The revision of a Job to remember with the Instance; "" for none.
+        ran: The revision of a Job to remember with the Instance; "" to forget it; None to leave it.
         recheck_seconds: When to plan again although nothing changes; None for never.
     """
 
     deletes: tuple[Stored, ...] = ()
     creates: tuple[Made, ...] = ()
     applies: tuple[Made, ...] = ()
-    ran: str = ""
+    ran: str | None = None
     recheck_seconds: float | None = None
 
     @classmethod
@@ -80,7 +81,7 @@ def plan_device(
             exist stay.
     """
     if wanted is None:
-        return Plan.deleting(found)
+        return _plan_nothing(device, found)
     template = _plan_template(wanted, device, _of(found, TEMPLATES))
     # A pod that comes now would get its claim from a template that is to be made anew.
     may_create = may_create and not template.deletes
@@ -89,6 +90,10 @@ def plan_device(
     service = bodies.instance_service(wanted, device) if wanted.instance_service else None
     services = _plan_service(service, _of(found, SERVICES), _of(found, PODS))
     return _together(template, pods, job, services)
+
+
+def _plan_nothing(device: Device, found: Iterable[Stored]) -> Plan:
+    return Plan(ran="") if device.ran else Plan.deleting(found)
 
 
 def plan_configuration(
@@ -165,11 +170,13 @@ def _plan_job(
     wanted: Workloads, device: Device, found: Sequence[Stored], *, may_create: bool
 ) -> Plan:
     if not wanted.job:
-        return Plan.deleting(found)
+        return _plan_nothing(device, found)
     made = bodies.job(wanted, device)
+    if device.ran not in ("", made.revision):
+        return Plan(ran="")
     current = [job for job in found if job.owner == device.uid and _is_from(job, made)]
     deletes = _deletable(job for job in found if job not in current)
-    if device.ran == made.revision:
+    if device.ran:
         return Plan(deletes)
     if current:
         return Plan(deletes, ran=made.revision)
@@ -208,6 +215,6 @@ def _together(*plans: Plan) -> Plan:
         tuple(chain.from_iterable(plan.deletes for plan in plans)),
         tuple(chain.from_iterable(plan.creates for plan in plans)),
         tuple(chain.from_iterable(plan.applies for plan in plans)),
-        next((plan.ran for plan in plans if plan.ran), ""),
+        next((plan.ran for plan in plans if plan.ran is not None), None),
         min((p.recheck_seconds for p in plans if p.recheck_seconds is not None), default=None),
     )
