@@ -9,6 +9,7 @@ from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.brokers import bodies
 from driver.brokers.bodies import Made
 from driver.brokers.devices import Device
+from driver.brokers.plans import Plan, plan_device
 from driver.brokers.pod_specs import PLACEHOLDER
 from driver.brokers.stored import Phase, Stored, stored
 from driver.brokers.workloads import Workloads
@@ -87,12 +88,35 @@ def a_job(wanted: Workloads, device: Device, **overrides: Any) -> Stored:
     return as_stored(bodies.job(wanted, device), **overrides)
 
 
-def a_template(wanted: Workloads, device: Device, **overrides: Any) -> Stored:
-    """The stored ResourceClaimTemplate of a device."""
+def a_made_template(wanted: Workloads, device: Device) -> Made:
+    """The ResourceClaimTemplate that is made for a device; there must be one."""
     made = bodies.claim_template(wanted, device)
     assert made is not None
-    return as_stored(made, **overrides)
+    return made
+
+
+def a_template(wanted: Workloads, device: Device, **overrides: Any) -> Stored:
+    """The stored ResourceClaimTemplate of a device."""
+    return as_stored(a_made_template(wanted, device), **overrides)
 
 
 def names_of(made: tuple[Made, ...] | tuple[Stored, ...]) -> list[str]:
     return [each.name for each in made]
+
+
+def planned(
+    wanted: Workloads | None,
+    device: Device,
+    *found: Stored,
+    waits: dict[str, float] | None = None,
+    may_create: bool = True,
+) -> Plan:
+    """The plan for one Instance, of what is stored; `waits` are seconds of brokers by name."""
+    seconds = waits or {}
+    return plan_device(
+        wanted, device, found, lambda name: seconds.get(name, 0.0), may_create=may_create
+    )
+
+
+ONE_NODE = a_device(nodes=(NODE_A,))
+"""A camera that one node sees."""

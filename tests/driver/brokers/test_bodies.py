@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from driver.api import InstanceName, NodeName
 from driver.brokers import bodies
-from driver.brokers.bodies import REVISION, Made, revision_of
+from driver.brokers.bodies import REVISION
 from driver.brokers.devices import Device
 from driver.brokers.workloads import Workloads
 from kube.kinds import TEMPLATES
 from tests.driver.brokers.broker_builders import (
     CAMERA,
     NODE_A,
-    NODE_B,
     SERVICE_SPEC,
     a_container,
     a_device,
     a_job_spec,
+    a_made_template,
     a_pod_spec,
     some_jobs,
     some_workloads,
@@ -38,12 +36,6 @@ OWNER = {
 }
 RESOURCE = f"akri.sh/{CAMERA}"
 TEMPLATE = f"{CAMERA}-claim"
-
-
-def a_template(wanted: Workloads, device: Device) -> Made:
-    made = bodies.claim_template(wanted, device)
-    assert made is not None
-    return made
 
 
 def test_a_pod_is_as_akri_makes_it() -> None:
@@ -147,7 +139,6 @@ def test_the_service_of_a_configuration_selects_all_its_brokers() -> None:
 def test_services_select_what_pods_are_labelled() -> None:
     wanted = some_workloads(instance_service=SERVICE_SPEC, configuration_service=SERVICE_SPEC)
     device = a_device(f"{'c' * 60}-8120fe0a19705b3c")
-    device = replace(device, configuration=device.configuration)
     labels = bodies.pod(wanted, device, NODE_A).body["metadata"]["labels"]
 
     services = bodies.instance_service(wanted, device), bodies.configuration_service(wanted)
@@ -161,7 +152,7 @@ def test_services_select_what_pods_are_labelled() -> None:
     [("1", {}), ("3", {"capacity": {"requests": {"slots": "3"}}})],
 )
 def test_a_template_claims_the_device_with_its_slots(count: str, capacity: dict[str, Any]) -> None:
-    made = a_template(some_workloads(pod=a_pod_spec(count)), a_device(is_dra=True))
+    made = a_made_template(some_workloads(pod=a_pod_spec(count)), a_device(is_dra=True))
 
     expression = f'device.attributes["moorage.dev"].instance == "{CAMERA}"'
     exactly = {
@@ -192,7 +183,7 @@ def test_a_template_claims_the_device_with_its_slots(count: str, capacity: dict[
 def test_a_long_name_is_selected_by_the_value_that_its_slices_have() -> None:
     device = a_device(f"{'c' * 60}-8120fe0a19705b3c", is_dra=True)
 
-    made = a_template(some_workloads(), device)
+    made = a_made_template(some_workloads(), device)
 
     request = made.body["spec"]["spec"]["devices"]["requests"][0]
     value = request["exactly"]["selectors"][0]["cel"]["expression"].split('"')[3]
@@ -222,7 +213,7 @@ def test_on_dra_pods_name_the_template_of_their_device(wanted: Workloads) -> Non
 
     names = [entry["resourceClaimTemplateName"] for entry in spec["resourceClaims"]]
 
-    assert names == [a_template(wanted, device).name]
+    assert names == [a_made_template(wanted, device).name]
     assert spec["containers"][0]["resources"] == {"claims": [{"name": "broker-device"}]}
 
 
@@ -269,60 +260,6 @@ def test_a_longer_nodes_label_is_cut_and_its_affinity_is_not() -> None:
     required = affinity["requiredDuringSchedulingIgnoredDuringExecution"]
     assert len(body["metadata"]["labels"]["akri.sh/target-node"]) == 63
     assert required["nodeSelectorTerms"][0]["matchFields"][0]["values"] == [node]
-
-
-MADE: list[tuple[str, Callable[[Workloads], Made]]] = [
-    ("pod", lambda wanted: bodies.pod(wanted, a_device(), NODE_A)),
-    ("pod on DRA", lambda wanted: bodies.pod(wanted, a_device(is_dra=True), NODE_A)),
-    ("template", lambda wanted: a_template(wanted, a_device(is_dra=True))),
-]
-
-
-@pytest.mark.parametrize("made", [pytest.param(made, id=name) for name, made in MADE])
-def test_the_revision_follows_the_specification_and_not_the_generation(
-    made: Callable[[Workloads], Made],
-) -> None:
-    before = made(some_workloads()).revision
-
-    assert before
-    assert made(some_workloads(generation=4, most=1, uid="other")).revision == before
-    assert made(some_workloads(labels=QUEUE)).revision != before
-    assert made(some_workloads(pod=a_pod_spec("2"))).revision != before
-
-
-def test_the_revision_of_a_job_does_not_follow_the_generation() -> None:
-    before, later = (bodies.job(some_jobs(generation=n), a_device()) for n in (3, 4))
-
-    assert later.name != before.name
-    assert later.revision == before.revision
-    assert bodies.job(some_jobs(labels=QUEUE), a_device()).revision != before.revision
-    other = some_jobs(job=a_job_spec(backoffLimit=2))
-    assert bodies.job(other, a_device()).revision != before.revision
-
-
-def test_the_revision_of_a_pod_follows_its_image_and_its_node() -> None:
-    device, other = a_device(), some_workloads(pod={"containers": [a_container(image="broker:2")]})
-    before = bodies.pod(some_workloads(), device, NODE_A).revision
-
-    assert bodies.pod(other, device, NODE_A).revision != before
-    assert bodies.pod(some_workloads(), device, NODE_B).revision != before
-
-
-def test_the_revision_of_a_service_follows_its_spec() -> None:
-    before, later = (
-        bodies.instance_service(some_workloads(instance_service=spec), a_device())
-        for spec in (SERVICE_SPEC, {**SERVICE_SPEC, "type": "NodePort"})
-    )
-
-    assert later.revision != before.revision
-
-
-def test_the_revision_is_read_from_the_annotation() -> None:
-    made = bodies.pod(some_workloads(), a_device(), NODE_A)
-
-    assert revision_of(made.body["metadata"]) == made.revision
-    assert revision_of({"name": "made-by-akri"}) == ""
-    assert revision_of({"annotations": {"other": "x"}}) == ""
 
 
 def test_names_with_dots_are_in_the_resource_as_they_are() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from driver.api import BROKER_JOB
 from driver.brokers.devices import Device, device, ran_patch
 from driver.instances.unseen_instances import observed_instance
 from tests.driver.brokers.broker_builders import a_device
@@ -43,6 +44,10 @@ def test_the_mark_of_a_job_is_read_back() -> None:
     assert found is not None
     assert found.ran == "abc"
     assert patch["metadata"]["uid"] == found.uid
+
+
+def test_the_mark_of_a_job_is_removed() -> None:
+    assert ran_patch(a_device(), "")["metadata"]["annotations"] == {BROKER_JOB: None}
 
 
 def test_an_instance_that_is_being_deleted_has_no_brokers() -> None:

@@ -36,15 +36,18 @@ MOST_PLANS = 12
 """As many plans as any history needs to come to rest; each is carried out in full."""
 
 NODES = st.sets(st.sampled_from((NODE_A, NODE_B, NODE_C))).map(lambda nodes: tuple(sorted(nodes)))
-POD_SPECS: list[dict[str, Any] | None] = [
-    a_pod_spec("1"),
-    a_pod_spec("2"),
-    {"containers": [{"name": "broker"}]},
-    None,
-]
-JOB_SPECS = [None, None, a_job_spec("1"), a_job_spec("2")]
-SERVICES_WANTED = [None, SERVICE_SPEC, {**SERVICE_SPEC, "type": "NodePort"}]
-LABELS: list[dict[str, str]] = [{}, {"kueue.x-k8s.io/queue-name": "vision"}]
+BROKERS = st.sampled_from(
+    [
+        {"pod": a_pod_spec("1"), "job": None},
+        {"pod": a_pod_spec("2"), "job": None},
+        {"pod": {"containers": [{"name": "broker"}]}, "job": None},
+        {"pod": None, "job": a_job_spec("1")},
+        {"pod": None, "job": a_job_spec("2")},
+        {"pod": None, "job": None},
+    ]
+)
+SERVICE_SPECS = st.sampled_from([None, SERVICE_SPEC, {**SERVICE_SPEC, "type": "NodePort"}])
+LABELS = st.sampled_from([{}, {"kueue.x-k8s.io/queue-name": "vision"}])
 
 
 @dataclass
@@ -55,7 +58,7 @@ class FakeCluster:
     device: Device
     stored: dict[str, Stored] = field(default_factory=dict)
     count: int = 0
-    jobs_made: list[str] = field(default_factory=list)
+    jobs_made: set[tuple[str, str]] = field(default_factory=set)
 
     def uid(self) -> str:
         self.count += 1
@@ -78,7 +81,7 @@ class FakeCluster:
         uid = self.uid()
         self.stored[uid] = as_stored(made, uid=uid)
         if made.resource == JOBS:
-            self.jobs_made.append(f"{self.device.uid} {made.revision}")
+            self.jobs_made.add((self.device.uid, made.revision))
 
     def check_template(self) -> None:
         """The claims of a pod that comes now would be from the template that is stored now."""
@@ -99,12 +102,17 @@ class FakeCluster:
 
     def carry_out(self, plan: Plan, steps: int) -> None:
         """The first writes of a plan; the process ends then."""
-        writes: list[tuple[Any, Any]] = [(self.delete, each) for each in plan.deletes]
+        writes: list[tuple[Any, Any]] = [(self.end, each) for each in plan.deletes]
         writes += [(self.create, each) for each in plan.creates]
         writes += [(self.apply, each) for each in plan.applies]
-        writes += [(self.remember, plan.ran)] if plan.ran else []
+        writes += [] if plan.ran is None else [(self.remember, plan.ran)]
         for write, value in writes[:steps]:
             write(value)
+
+    def end(self, found: Stored) -> None:
+        """A deletion by a plan: a Job that is wanted again later is to be made again."""
+        self.delete(found)
+        self.jobs_made.discard((found.owner, found.revision))
 
     def remember(self, revision: str) -> None:
         self.device = replace(self.device, ran=revision)
@@ -129,43 +137,34 @@ class FakeCluster:
 class BrokerHistory(RuleBasedStateMachine):
     """One Instance, its Configuration, and a controller that may end after any write."""
 
-    @initialize(is_dra=st.booleans())
-    def begin(self, *, is_dra: bool) -> None:
+    @initialize(is_dra=st.booleans(), broker=BROKERS, service=SERVICE_SPECS)
+    def begin(self, *, is_dra: bool, broker: Any, service: Any) -> None:
         self.cluster = FakeCluster(some_workloads(), a_device(is_dra=is_dra))
+        self.brokers_change(broker)
+        self.change(instance_service=service, configuration_service=service)
 
-    @rule(
-        pod=st.sampled_from(POD_SPECS),
-        job=st.sampled_from(JOB_SPECS),
-        of_instance=st.sampled_from(SERVICES_WANTED),
-        of_all=st.sampled_from(SERVICES_WANTED),
-    )
-    def configuration_changes(self, pod: Any, job: Any, of_instance: Any, of_all: Any) -> None:
-        self.cluster.wanted = replace(
-            self.cluster.wanted,
-            generation=self.cluster.wanted.generation + 1,
-            pod=None if job else pod,
-            job=job,
-            instance_service=of_instance,
-            configuration_service=of_all,
-        )
+    @rule(broker=BROKERS)
+    def brokers_change(self, broker: Any) -> None:
+        self.change(**broker)
 
-    @rule(labels=st.sampled_from(LABELS))
-    def queue_changes(self, labels: dict[str, str]) -> None:
-        self.cluster.wanted = replace(self.cluster.wanted, labels=labels)
+    @rule(of_instance=SERVICE_SPECS, of_all=SERVICE_SPECS, labels=LABELS)
+    def services_or_queue_change(self, of_instance: Any, of_all: Any, labels: Any) -> None:
+        self.change(instance_service=of_instance, configuration_service=of_all, labels=labels)
+
+    def change(self, **spec: Any) -> None:
+        """Write the Configuration's spec."""
+        before = self.cluster.wanted
+        self.cluster.wanted = replace(before, generation=before.generation + 1, **spec)
 
     @rule(nodes=NODES, capacity=st.integers(1, 3))
     def device_changes(self, nodes: Any, capacity: int) -> None:
         self.cluster.device = replace(self.cluster.device, nodes=nodes, capacity=capacity)
 
-    @rule()
-    def device_goes_and_comes_back(self) -> None:
+    @rule(with_configuration=st.booleans())
+    def device_is_made_anew(self, *, with_configuration: bool) -> None:
+        if with_configuration:
+            self.cluster.wanted = replace(self.cluster.wanted, uid=self.cluster.uid(), generation=1)
         self.cluster.device = replace(self.cluster.device, uid=self.cluster.uid(), ran="")
-
-    @rule()
-    def configuration_is_made_anew(self) -> None:
-        """Its Instance goes with it."""
-        self.cluster.wanted = replace(self.cluster.wanted, uid=self.cluster.uid(), generation=1)
-        self.device_goes_and_comes_back()
 
     @rule(data=st.data(), phase=st.sampled_from(("Running", "Ended")))
     def a_broker_proceeds(self, data: st.DataObject, phase: Phase) -> None:
@@ -178,15 +177,17 @@ class BrokerHistory(RuleBasedStateMachine):
             uid = data.draw(st.sampled_from(sorted(self.cluster.stored)))
             self.cluster.delete(self.cluster.stored[uid])
 
-    @rule()
-    def deletions_finish(self) -> None:
+    @rule(collects_garbage=st.booleans())
+    def deletions_finish(self, *, collects_garbage: bool) -> None:
         self.cluster.finish_deletions()
+        if collects_garbage:
+            self.cluster.collect_garbage()
 
     @rule()
-    def garbage_is_collected(self) -> None:
-        self.cluster.collect_garbage()
+    def plans_are_carried_out(self) -> None:
+        self.plan_is_carried_out(0.0, 99)
 
-    @rule(waits=st.sampled_from((0.0, 0.0, 4.0)), steps=st.integers(0, 9))
+    @rule(waits=st.sampled_from((0.0, 0.0, 4.0)), steps=st.integers(0, 4))
     def plan_is_carried_out(self, waits: float, steps: int) -> None:
         for plan in self.cluster.plans(waits):
             assert not plan.creates or not waits or all(m.resource != PODS for m in plan.creates)
@@ -235,7 +236,7 @@ class BrokerHistory(RuleBasedStateMachine):
         revision = bodies.job(wanted, device).revision
         assert device.ran == revision
         assert all((job.revision, job.owner) == (revision, device.uid) for job in jobs)
-        assert f"{device.uid} {revision}" in self.cluster.jobs_made
+        assert (device.uid, revision) in self.cluster.jobs_made
 
     def _check_services(self) -> None:
         wanted, device = self.cluster.wanted, self.cluster.device
@@ -249,4 +250,4 @@ class BrokerHistory(RuleBasedStateMachine):
 
 
 TestBrokerHistory = BrokerHistory.TestCase
-TestBrokerHistory.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
+TestBrokerHistory.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)

@@ -9,14 +9,14 @@ import pytest
 
 from driver.brokers import bodies
 from driver.brokers.devices import Device
-from driver.brokers.plans import Plan, brokers_of, plan_device
-from driver.brokers.stored import Phase, Stored
+from driver.brokers.plans import Plan, brokers_of
+from driver.brokers.stored import Phase
 from driver.brokers.workloads import Workloads
-from kube.kinds import PODS
 from tests.driver.brokers.broker_builders import (
     NODE_A,
     NODE_B,
     NODE_C,
+    ONE_NODE,
     a_broker,
     a_device,
     a_job,
@@ -24,6 +24,7 @@ from tests.driver.brokers.broker_builders import (
     a_pod_spec,
     a_template,
     names_of,
+    planned,
     some_jobs,
     some_workloads,
 )
@@ -33,21 +34,7 @@ QUEUE = {"kueue.x-k8s.io/queue-name": "vision"}
 LATER = some_workloads(pod=a_pod_spec("2"))
 LATER_JOBS = some_jobs(job=a_job_spec("2"), generation=4)
 AKRIS: dict[str, Any] = {"revision": ""}
-ONE_NODE = a_device(nodes=(NODE_A,))
 ON_DRA = a_device(nodes=(NODE_A,), is_dra=True)
-
-
-def planned(
-    wanted: Workloads | None,
-    device: Device,
-    *found: Stored,
-    waits: dict[str, float] | None = None,
-    may_create: bool = True,
-) -> Plan:
-    seconds = waits or {}
-    return plan_device(
-        wanted, device, found, lambda name: seconds.get(name, 0.0), may_create=may_create
-    )
 
 
 def on_a(wanted: Workloads = PODS_WANTED) -> bodies.Made:
@@ -252,89 +239,6 @@ def test_a_template_goes_with_the_last_placeholder() -> None:
 
     assert planned(without, ON_DRA, template).deletes == (template,)
     assert names_of(planned(without, ON_DRA).creates) == [on_a().name]
-
-
-def test_a_job_is_made_once_and_remembered() -> None:
-    made = bodies.job(JOBS_WANTED, ONE_NODE)
-
-    assert planned(JOBS_WANTED, ONE_NODE) == Plan(creates=(made,), ran=made.revision)
-
-
-def test_a_job_that_was_not_remembered_is_remembered() -> None:
-    job = a_job(JOBS_WANTED, ONE_NODE)
-
-    assert planned(JOBS_WANTED, ONE_NODE, job) == Plan(ran=job.revision)
-    assert planned(JOBS_WANTED, replace(ONE_NODE, ran=job.revision), job) == Plan()
-
-
-def test_a_job_that_was_deleted_is_not_made_again() -> None:
-    ran = replace(ONE_NODE, ran=bodies.job(JOBS_WANTED, ONE_NODE).revision)
-
-    assert planned(JOBS_WANTED, ran) == Plan()
-    assert planned(replace(JOBS_WANTED, generation=4), ran) == Plan()
-
-
-def test_akris_own_job_is_kept_and_remembered() -> None:
-    job = a_job(JOBS_WANTED, ONE_NODE, phase="Ended", **AKRIS)
-
-    plan = planned(JOBS_WANTED, ONE_NODE, job)
-
-    assert plan == Plan(ran=bodies.job(JOBS_WANTED, ONE_NODE).revision)
-
-
-@pytest.mark.parametrize("phase", ["Running", "Ended"])
-def test_a_job_of_another_specification_gives_way_to_a_new_one(phase: Phase) -> None:
-    job = a_job(JOBS_WANTED, ONE_NODE, phase=phase)
-    made = bodies.job(LATER_JOBS, ONE_NODE)
-
-    plan = planned(LATER_JOBS, replace(ONE_NODE, ran=job.revision), job)
-
-    assert plan == Plan((job,), (made,), ran=made.revision)
-
-
-def test_a_finished_job_of_an_older_generation_stays_while_the_specification_is_the_same() -> None:
-    job = a_job(JOBS_WANTED, ONE_NODE, phase="Ended")
-    ran = replace(ONE_NODE, ran=job.revision)
-
-    assert planned(replace(JOBS_WANTED, generation=4), ran, job) == Plan()
-
-
-def test_a_job_waits_for_the_one_whose_name_it_has() -> None:
-    requeued = some_jobs(labels=QUEUE)
-    job = a_job(JOBS_WANTED, ONE_NODE)
-    ran = replace(ONE_NODE, ran=job.revision)
-
-    assert planned(requeued, ran, job) == Plan(deletes=(job,))
-    assert planned(requeued, ran, replace(job, deleted=True)) == Plan()
-    assert planned(requeued, ran).creates == (bodies.job(requeued, ONE_NODE),)
-
-
-def test_a_job_of_another_instance_of_the_name_gives_way() -> None:
-    job = a_job(JOBS_WANTED, ONE_NODE, owner="other")
-
-    assert planned(JOBS_WANTED, ONE_NODE, job) == Plan(deletes=(job,))
-
-
-def test_no_job_comes_while_the_configuration_has_too_many() -> None:
-    assert planned(JOBS_WANTED, ONE_NODE, may_create=False) == Plan()
-
-
-def test_pods_of_the_job_are_its_own() -> None:
-    job = a_job(JOBS_WANTED, ONE_NODE)
-    pod = replace(job, resource=PODS, name=f"{job.name}-x", uid="pod", owner=job.uid, revision="")
-
-    plan = planned(JOBS_WANTED, replace(ONE_NODE, ran=job.revision), job, pod)
-
-    assert plan == Plan()
-
-
-def test_pods_give_way_to_a_job() -> None:
-    broker = a_broker(PODS_WANTED, ONE_NODE)
-
-    plan = planned(JOBS_WANTED, ONE_NODE, broker)
-
-    assert plan.deletes == (broker,)
-    assert plan.creates == (bodies.job(JOBS_WANTED, ONE_NODE),)
 
 
 @pytest.mark.parametrize(
