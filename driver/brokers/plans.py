@@ -174,8 +174,9 @@ def _plan_job(
     made = bodies.job(wanted, device)
     if device.ran not in ("", made.revision):
         return Plan(ran="")
-    current = [job for job in found if job.owner == device.uid and _is_from(job, made)]
-    deletes = _deletable(job for job in found if job not in current)
+    present = _deletable(found)
+    current = [job for job in present if job.owner == device.uid and _is_from(job, made)]
+    deletes = tuple(job for job in present if job not in current)
     if device.ran:
         return Plan(deletes)
     if current:
