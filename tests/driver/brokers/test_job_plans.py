@@ -41,6 +41,12 @@ def test_a_job_that_was_not_remembered_is_remembered() -> None:
     assert planned(JOBS_WANTED, replace(ONE_NODE, ran=job.revision), job) == Plan()
 
 
+def test_a_job_that_ends_before_it_was_remembered_is_made_again_once_it_is_gone() -> None:
+    job = a_job(JOBS_WANTED, ONE_NODE, deleted=True)
+
+    assert planned(JOBS_WANTED, ONE_NODE, job) == Plan()
+
+
 def test_a_job_that_was_deleted_is_not_made_again() -> None:
     ran = replace(ONE_NODE, ran=bodies.job(JOBS_WANTED, ONE_NODE).revision)
 
