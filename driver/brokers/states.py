@@ -1,6 +1,6 @@
 """The state of a Configuration's brokers, as its condition `BrokersReady`.
 
-what it wants, its devices, what is stored ──BrokersState──► one condition, or none
+what it wants, its devices, what is stored ──brokers_condition──► one condition, or none
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def play_jobs(story: BrokerStory) -> None:
     done = jobs[0]["metadata"]
     story.cluster.kubectl("delete", "job", done["name"], "-n", story.namespace)
     story.configure(capacity=3, brokerSpec={"brokerJobSpec": _job_spec(story, "exit 0")})
-    story.wait_condition("True", "1 Job exist, 1 of them ended.")
+    story.wait_condition("True", "1 Job exists, 1 of them ended.")
     story.configure(capacity=3, brokerSpec={"brokerJobSpec": _job_spec(story, "echo again")})
     again = story.until("both run again", lambda: _complete(story, 2))
     assert not {job["metadata"]["uid"] for job in jobs} & {job["metadata"]["uid"] for job in again}
