@@ -19,7 +19,7 @@ from driver.brokers.apiserver_configurations import WantedBrokers
 from driver.brokers.apiserver_workloads import BrokerWorkloads
 from driver.brokers.apiserver_writes import BrokerWrites
 from driver.brokers.devices import Device
-from driver.brokers.plans import Plan, plan_configuration, plan_device
+from driver.brokers.plans import NOTHING, Plan, plan_configuration, plan_device
 from driver.brokers.states import (
     AKRI_RUNS,
     Blocked,
@@ -116,7 +116,7 @@ class Brokers:
             return None
         devices = self._wanted.devices(namespace, name)
         stored = self._stored.of_configuration(namespace, label_value(name))
-        refusals = self._writes.refusals(namespace, name)
+        refusals = self._writes.refusals(namespace, name, {each.name for each in devices})
         return brokers_condition(found.workloads, devices, stored, refusals)
 
     def _blocked(self, found: Wanted) -> Blocked | None:
@@ -178,14 +178,15 @@ class Brokers:
         device = self._wanted.device(key.namespace, key.name)
         found = self._stored.of_instance(key.namespace, key.name)
         if device is None:
-            return await self._writes.carry_out(Plan.deleting(found), None, None)
+            await self._writes.delete_all(Plan.deleting(found).deletes)
+            return Done()
         configuration = self._wanted.configurations.get(device.configuration, device.namespace)
         if configuration is None or self._blocked(configuration):
             return Done()
         plan = self._plan(configuration.workloads, device, found)
-        if plan.makes:  # It may be refused, and the condition says so.
+        if plan != NOTHING:  # It may be refused, and the condition says so.
             self._gather(key.namespace, label_value(device.configuration))
-        return await self._writes.carry_out(plan, configuration.workloads, device)
+        return await self._writes.carry_out(plan, (key.namespace, device.configuration), device)
 
     def _plan(self, workloads: Workloads | None, device: Device, found: tuple[Stored, ...]) -> Plan:
         waits = partial(self._writes.waits, device.namespace)
@@ -201,9 +202,8 @@ class Brokers:
         configuration = self._wanted.by_label(key.namespace, key.name)
         found = self._stored.of_configuration(key.namespace, key.name)
         services = tuple(each for each in found if not each.instance)
-        if configuration is not None and self._blocked(configuration):
-            return Done()
-        workloads = configuration.workloads if configuration else None
+        if configuration is None or self._blocked(configuration):
+            return Done()  # What belonged to one that is deleted goes with it.
         pods = (each for each in found if each.resource == PODS)
-        plan = plan_configuration(workloads, services, pods)
-        return await self._writes.carry_out(plan, workloads, None)
+        plan = plan_configuration(configuration.workloads, services, pods)
+        return await self._writes.carry_out(plan, (key.namespace, configuration.name))

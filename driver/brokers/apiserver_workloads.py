@@ -102,23 +102,22 @@ class BrokerWorkloads:
 
     async def create(self, made: Made) -> None:
         """Create an object. Raises ApiError, also if another one has its name."""
-        namespace = made.body["metadata"]["namespace"]
-        answer = await self._writer(namespace).create(made.resource, made.body, options=_OPTIONS)
+        answer = await self._writer(made.namespace).create(
+            made.resource, made.body, options=_OPTIONS
+        )
         self._note(made, answer)
 
     async def apply(self, made: Made) -> None:
         """Create or change an object by server-side apply. Raises ApiError."""
         path = made.resource.path_of(made.body)
-        writer = self._writer(path.namespace)
+        writer = self._writer(made.namespace)
         answer = await writer.apply(path, made.body, force=True, options=_OPTIONS)
         self._note(made, answer)
 
     def _note(self, made: Made, answer: JsonObject) -> None:
-        namespace = made.body["metadata"]["namespace"]
-        logger.info("made %s", made.resource.at(made.name, namespace))
-        key = (made.resource, namespace)
-        store = self._stores.get(key) or self._stores[(made.resource, "")]
-        store.note(answer)
+        logger.info("made %s", made.resource.at(made.name, made.namespace))
+        namespace = made.namespace if (made.resource, made.namespace) in self._stores else ""
+        self._stores[made.resource, namespace].note(answer)
 
     def _writer(self, namespace: str) -> ApiClient:
         return self._client.impersonating(f"system:serviceaccount:{namespace}:{self._account}")

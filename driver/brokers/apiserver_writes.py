@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Collection, Iterable
 
 from driver.brokers.apiserver_workloads import FIELD_MANAGER, BrokerWorkloads
 from driver.brokers.devices import Device, ran_patch
 from driver.brokers.plans import Plan
-from driver.brokers.workloads import Workloads
+from driver.brokers.stored import Stored
+from driver.plumbing.apiserver import each
 from kube.backoff import Backoff, no_jitter
 from kube.calls.api import (
     ApiClient,
@@ -28,6 +30,9 @@ REMADE = Backoff(first_seconds=1.0, cap_seconds=300.0)
 REFUSED = Backoff(first_seconds=1.0, cap_seconds=60.0)
 """How long all brokers of a Configuration wait after the API server refused one."""
 
+LEAST_SECONDS = 1.0
+"""The shortest wait after a refusal: its delay has full jitter."""
+
 
 class BrokerWrites:
     """Writes what plans say, at a bounded rate."""
@@ -44,48 +49,60 @@ class BrokerWrites:
         """How many seconds a broker still waits before it is made anew."""
         return self._remade.left((namespace, name), _now())
 
-    def refusals(self, namespace: str, configuration: str) -> tuple[str, ...]:
-        """What the API server said to writes for a Configuration that failed last."""
+    def refusals(
+        self, namespace: str, configuration: str, instances: Collection[str]
+    ) -> tuple[str, ...]:
+        """What the API server said to writes that failed last, for these Instances and for none."""
         found = self._refusals.get((namespace, configuration), {})
-        return tuple(dict.fromkeys(found.values()))
+        texts = (text for name, text in found.items() if not name or name in instances)
+        return tuple(dict.fromkeys(texts))
 
     def forget(self, namespace: str, configuration: str) -> None:
         """Try again at once what was refused: the Configuration has changed."""
         self._refused.forget((namespace, configuration))
         self._refusals.pop((namespace, configuration), None)
 
-    async def carry_out(self, plan: Plan, of: Workloads | None, device: Device | None) -> Result:
-        """Write all of a plan. Raises ApiError where another attempt may succeed soon."""
-        await asyncio.gather(*map(self._stored.delete, plan.deletes))
-        refused_seconds = await self._make(plan, of, device.name if device else "") if of else 0.0
-        if refused_seconds:
-            return After(refused_seconds)
-        if plan.ran is not None and device:
-            await self._remember(plan.ran, device)
-        pause = CREATE_SECONDS * len(plan.creates)
-        if plan.recheck_seconds is not None:
-            return After(plan.recheck_seconds, pause)
-        return Done(pause)
+    async def carry_out(
+        self, plan: Plan, key: tuple[str, str], device: Device | None = None
+    ) -> Result:
+        """Write all of a plan.
 
-    async def _make(self, plan: Plan, of: Workloads, name: str) -> float:
-        """Create and apply; returns the seconds until another attempt if one was refused."""
-        key = of.namespace, of.configuration
+        Args:
+            plan: What to write.
+            key: Namespace and name of the Configuration.
+            device: The Instance that the plan is for; None for the Configuration as a whole.
+
+        Raises:
+            ApiError: Another attempt may succeed soon.
+        """
+        name = device.name if device else ""
         if plan.makes and (left := self._refused.left(key, _now())):
-            return left
+            return After(left)
         try:
-            await self._make_all(plan, of)
+            await self._write(plan, device)
         except PermanentError as error:
             self._refusals.setdefault(key, {})[name] = str(error)
-            return max(self._refused.failed(key, _now()), 1.0)
+            return After(max(self._refused.failed(key, _now()), LEAST_SECONDS))
         if plan.makes:
             self._refused.forget(key)
         self._refusals.get(key, {}).pop(name, None)
-        return 0.0
+        pause = CREATE_SECONDS * len(plan.creates)
+        return Done(pause) if plan.recheck_seconds is None else After(plan.recheck_seconds, pause)
 
-    async def _make_all(self, plan: Plan, of: Workloads) -> None:
+    async def delete_all(self, found: Iterable[Stored]) -> None:
+        """Delete what was made for an Instance that is gone. Raises ApiError."""
+        await each(found, self._stored.delete)
+
+    async def _write(self, plan: Plan, device: Device | None) -> None:
+        await self.delete_all(plan.deletes)
+        await self._make_all(plan)
+        if plan.ran is not None and device:
+            await self._remember(plan.ran, device)
+
+    async def _make_all(self, plan: Plan) -> None:
         for made in plan.creates:
             await self._stored.create(made)
-            self._remade.failed((of.namespace, made.name), _now())
+            self._remade.failed((made.namespace, made.name), _now())
         for made in plan.applies:
             await self._stored.apply(made)
 

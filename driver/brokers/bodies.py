@@ -46,6 +46,11 @@ class Made:
         return name
 
     @property
+    def namespace(self) -> str:
+        namespace: str = self.body["metadata"]["namespace"]
+        return namespace
+
+    @property
     def revision(self) -> str:
         return revision_of(self.body["metadata"])
 

@@ -58,6 +58,8 @@ class Plan:
         return bool(self.creates or self.applies)
 
 
+NOTHING = Plan()
+
 Waits = Callable[[str], float]
 """How many seconds the broker of a name still waits before it is made anew; 0 for none."""
 
