@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,12 +80,12 @@ class BrokerStory:
     name: str
     fields: dict[str, Any]
 
-    def configure(self, **spec: Any) -> None:
+    def configure(self, labels: Mapping[str, str] | None = None, **spec: Any) -> None:
         """Apply the Configuration; by default two brokers a device on two nodes, and Services."""
         body = {
             "apiVersion": "akri.sh/v0",
             "kind": "Configuration",
-            "metadata": {"name": self.name},
+            "metadata": {"name": self.name, "labels": dict(labels or {})},
             "spec": {
                 "discoveryHandler": {
                     "name": "debugEcho",
