@@ -157,6 +157,9 @@ def play_deployment(story: BrokerStory) -> None:
     story.until("kube-scheduler found no room for them", lambda: _are_unschedulable(story))
     story.configure(**without, discoveryHandler=_discovering(WORDS))
     story.until("both run", lambda: _phases(story) == ["Running", "Running"])
+    deployment = "onvif-broker-deployment"
+    story.cluster.kubectl("delete", "deployment", deployment, "-n", story.namespace)
+    story.until("both are gone", lambda: not _replicas(story))
 
 
 def _discovering(words: Sequence[str]) -> dict[str, str]:
