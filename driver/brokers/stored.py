@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
+from driver.api import DRIVER_NAME
 from driver.brokers.bodies import REVISION
 from driver.brokers.names import CONFIGURATION_LABEL, INSTANCE_LABEL, TARGET_NODE_LABEL
 from driver.names import label_value
@@ -14,6 +16,9 @@ from kube.kinds import JOBS, PODS
 from kube.resources import Resource
 from kube.shapes.metadata import Condition, OwnerReference, StoredMetadata
 from kube.shapes.reading import JsonObject, read_as
+
+_ADMITTED = f"{DRIVER_NAME}/Admitted"
+"""The condition of a pod at Moorage's gate."""
 
 Phase = Literal["", "Pending", "Running", "Ended"]
 
@@ -83,7 +88,7 @@ def stored(resource: Resource, body: JsonObject) -> Stored:
         deleted=metadata.deletion_timestamp is not None,
         node=labels.get(TARGET_NODE_LABEL, ""),
         phase=_phase(resource, status),
-        waits=_waits(status) if resource == PODS else "",
+        waits=_waits(metadata, status) if resource == PODS else "",
     )
 
 
@@ -99,9 +104,14 @@ def _phase(resource: Resource, status: _Status) -> Phase:
     return "Running" if status.phase == "Running" else "Pending"
 
 
-def _waits(status: _Status) -> str:
-    """The message of the condition `PodScheduled` while it is False."""
-    for each in status.conditions or ():
-        if each.type == "PodScheduled" and each.status == "False":
-            return each.message or each.reason or ""
-    return ""
+def _waits(metadata: StoredMetadata, status: _Status) -> str:
+    """The message of the gate, else of kube-scheduler, without names of this pod and its claims.
+
+    So pods that wait for the same thing have the same text.
+    """
+    of_pods = {each.type: each for each in status.conditions or () if each.status == "False"}
+    found = of_pods.get(_ADMITTED) or of_pods.get("PodScheduled")
+    if found is None:
+        return ""
+    own = re.escape(f" {metadata.namespace}/{metadata.name}")
+    return re.sub(own + "[-.a-z0-9]*", "", found.message or found.reason or "")

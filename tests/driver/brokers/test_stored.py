@@ -121,3 +121,20 @@ def test_a_pod_is_known_by_its_node_although_the_label_is_cut() -> None:
 def test_a_malformed_object_is_unreadable() -> None:
     with pytest.raises(UnreadableError):
         stored(PODS, {"metadata": {"name": "broker"}})
+
+
+def test_the_gate_says_more_than_kube_scheduler_and_names_no_pod() -> None:
+    sentence = 'does not fit: queue "vision" uses 3 camera, 1 more would pass its limit of 3.'
+    scheduled = {"type": "PodScheduled", "status": "False", "message": "It is gated."}
+    for named in ("Pod plant/broker-a", "ResourceClaim plant/broker-a-broker-device-x7k2p"):
+        kind = named.split()[0]
+        admitted = {
+            "type": "moorage.dev/Admitted",
+            "status": "False",
+            "message": f"{named} {sentence}",
+        }
+        body = {
+            "metadata": {"name": "broker-a", "namespace": "plant", "uid": "1"},
+            "status": {"phase": "Pending", "conditions": [scheduled, admitted]},
+        }
+        assert stored(PODS, body).waits == f"{kind} {sentence}"

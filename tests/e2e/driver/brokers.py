@@ -101,6 +101,12 @@ class BrokerStory:
         }
         self.cluster.apply(body, namespace=self.namespace)
 
+    def end(self) -> None:
+        """Delete the Configuration, which would make its brokers anew."""
+        arguments = ("--ignore-not-found", "-n", self.namespace)
+        self.cluster.kubectl("delete", "akric", self.name, *arguments)
+        self.until("no broker is left", lambda: not self.pods())
+
     def until(self, what: str, condition: Callable[[], T | None]) -> T:
         return self.cluster.wait_until(what, condition, seconds=SECONDS)
 

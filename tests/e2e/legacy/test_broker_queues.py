@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.e2e.driver import brokers
@@ -13,11 +15,15 @@ from tests.e2e.sharing.objects import QUEUE
 
 
 @pytest.fixture
-def broker_story(story: LegacyStory, drivers: Drivers) -> BrokerStory:
+def broker_story(story: LegacyStory, drivers: Drivers) -> Iterator[BrokerStory]:
     assert drivers.nodes
     brokers.allow_everywhere(story.cluster)
     brokers.allow(story.cluster, story.namespace)
-    return BrokerStory(cluster=story.cluster, namespace=story.namespace, name=story.name, fields={})
+    found = BrokerStory(
+        cluster=story.cluster, namespace=story.namespace, name=story.name, fields={}
+    )
+    yield found
+    found.end()
 
 
 def test_brokers_wait_for_room_in_the_queue_of_their_configuration(
