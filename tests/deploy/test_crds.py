@@ -92,6 +92,7 @@ def test_a_configuration_has_akris_fields_and_ours() -> None:
         "uniqueDevices",
         "offlineGracePeriod",
         "offlineTaintEffect",
+        "maxBrokers",
         "attributes",
     }
 

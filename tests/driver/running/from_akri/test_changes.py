@@ -160,8 +160,8 @@ SAID = {
     ),
     "brokers that cannot be made": (
         Akri(configurations=[configured(brokerSpec={"brokerPodSpec": {"containers": []}})]),
-        "to do: Its brokers would not be made: spec.brokerSpec.brokerPodSpec.containers: A list"
-        " with a container is required.",
+        "to do: Its brokers would not be made: spec.brokerSpec.brokerPodSpec.containers: Expected"
+        " `array` of length >= 1.",
     ),
     "an agent": (
         Akri(workloads=[("DaemonSet", workload("akri-agent"))]),
