@@ -13,15 +13,17 @@ from tests.e2e.driver.stories import SCHEDULER, Story
 
 
 @pytest.fixture
-def broker_story(story: Story) -> BrokerStory:
+def broker_story(story: Story) -> Iterator[BrokerStory]:
     brokers.allow_everywhere(story.cluster)
     brokers.allow(story.cluster, story.namespace)
-    return BrokerStory(
+    found = BrokerStory(
         cluster=story.cluster,
         namespace=story.namespace,
         name=story.name,
         fields={"schedulerName": SCHEDULER},
     )
+    yield found
+    found.end()
 
 
 @pytest.fixture

@@ -13,10 +13,14 @@ from tests.e2e.legacy.slot_stories import SlotStory
 
 
 @pytest.fixture
-def broker_story(slots: SlotStory) -> BrokerStory:
+def broker_story(slots: SlotStory) -> Iterator[BrokerStory]:
     brokers.allow_everywhere(slots.cluster)
     brokers.allow(slots.cluster, slots.namespace)
-    return BrokerStory(cluster=slots.cluster, namespace=slots.namespace, name=slots.name, fields={})
+    found = BrokerStory(
+        cluster=slots.cluster, namespace=slots.namespace, name=slots.name, fields={}
+    )
+    yield found
+    found.end()
 
 
 @pytest.fixture
