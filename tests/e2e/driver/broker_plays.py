@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -32,17 +33,12 @@ def play_device_offline(
     story.configure()
     story.wait_counts(2, 4, 2, 1)
     for pod in story.running():
-        logs = story.until("it tells its device", partial(_logs, story, pod))
+        logs = story.until("it tells its device", partial(story.logs, pod))
         assert "DEBUG_ECHO_DESCRIPTION" in logs
     go()
     story.wait_counts(0, 0, 0, 0)
     come()
     story.wait_counts(2, 4, 2, 1)
-
-
-def _logs(story: BrokerStory, pod: dict[str, Any]) -> str:
-    name = pod["metadata"]["name"]
-    return story.cluster.kubectl("logs", "-n", story.namespace, name, check=False).stdout
 
 
 def play_cleanup(story: BrokerStory) -> None:
@@ -142,6 +138,87 @@ def play_failing_brokers(story: BrokerStory) -> None:
     first = {pod["metadata"]["creationTimestamp"] for pod in story.pods()}
     assert len(story.pods()) <= 2
     assert first
+
+
+def play_too_many(story: BrokerStory) -> None:
+    """More brokers than the Configuration may have: none is made until its owner says so."""
+    story.configure(maxBrokers=3)
+    story.wait_condition("False", "4 brokers would run, and 3 are the most")
+    assert not story.pods()
+    story.configure(maxBrokers=4)
+    story.wait_counts(2, 4, 2, 1)
+
+
+def play_akri_beside(story: BrokerStory) -> None:
+    """Akri's own controller runs: it is told, and not fought; once it is gone, brokers come."""
+    labels = {"app.kubernetes.io/name": "akri-controller"}
+    controller: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "akri-controller", "labels": labels},
+        "spec": {"nodeName": "node-a", **pod_spec()},
+    }
+    controller["spec"]["containers"][0]["resources"] = {}
+    story.cluster.apply(controller, namespace=story.namespace)
+    story.configure()
+    story.wait_condition("False", "controller.enabled=false")
+    assert not story.pods()
+    story.cluster.kubectl("delete", "pod", "akri-controller", "-n", story.namespace)
+    story.wait_counts(2, 4, 2, 1)
+
+
+SAMPLE = (
+    'node="$(env | sed -nE "s/^UDEV_DEVNODE_[A-F0-9]{6}=//p" | head -n1)"; '
+    'test -c "$node" && echo it has a device; exec sleep 100000'
+)
+"""Finds its device as Akri's `udev-video-broker` does: by a name that ends in six digits."""
+
+
+def play_dev_null_config(story: BrokerStory) -> None:
+    """Akri's test_udev::test_dev_null_config, with what its sample broker and its app rely on.
+
+    Source: `samples/brokers/udev-video-broker/src/main.rs` and
+    `samples/apps/video-streaming-app/app.py` of Akri 0.12.
+    """
+    details = 'udevRules:\n- KERNEL=="null"\npermissions: rwm\n'
+    service = {"ports": [{"name": "grpc", "port": 80, "targetPort": 8083}], "type": "ClusterIP"}
+    story.configure(
+        discoveryHandler={"name": "udev", "discoveryDetails": details},
+        capacity=1,
+        brokerSpec={"brokerPodSpec": pod_spec(SAMPLE, **story.fields)},
+        instanceServiceSpec=service,
+        configurationServiceSpec=service,
+    )
+    story.wait_counts(2, 2, 2, 1)
+    for pod in story.running():
+        assert pod["metadata"]["name"] == f"{pod['metadata']['labels']['akri.sh/instance']}-pod"
+        story.until("it found its device", partial(_has_device, story, pod))
+    instances = "|".join(instance["metadata"]["name"] for instance in story.instances())
+    assert re.fullmatch(rf"({story.name}-[\da-f]{{6}}\|?){{2}}", instances)
+    for made in story.services():
+        assert re.fullmatch(rf"({instances}|{story.name})-svc", made["metadata"]["name"])
+        assert [port["name"] for port in made["spec"]["ports"]] == ["grpc"]
+        story.until("it leads to its brokers", partial(_leads_to_brokers, story, made))
+
+
+def _has_device(story: BrokerStory, pod: dict[str, Any]) -> bool:
+    return "it has a device" in story.logs(pod)
+
+
+def _leads_to_brokers(story: BrokerStory, service: dict[str, Any]) -> bool:
+    name, selector = service["metadata"]["name"], service["spec"]["selector"]
+    slices = story.cluster.list(
+        "endpointslices",
+        namespace=story.namespace,
+        selector=f"kubernetes.io/service-name={name}",
+    )
+    wanted = {
+        pod["status"]["podIP"]
+        for pod in story.running()
+        if selector.items() <= pod["metadata"]["labels"].items()
+    }
+    found = {ip for each in slices for end in each["endpoints"] or () for ip in end["addresses"]}
+    return bool(wanted) and found == wanted
 
 
 def play_deployment(story: BrokerStory) -> None:

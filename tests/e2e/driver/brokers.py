@@ -114,6 +114,14 @@ class BrokerStory:
         """What Akri's test counts: by the label of the Configuration."""
         return self._all("pods", f"akri.sh/configuration={self.name}")
 
+    def instances(self) -> list[dict[str, Any]]:
+        """Of all Configurations of the namespace; stories have one."""
+        return self._all("akrii", "")
+
+    def services(self) -> list[dict[str, Any]]:
+        """Those of the Instances, and that of the Configuration."""
+        return self._all("services", "controller=akri.sh")
+
     def running(self) -> list[dict[str, Any]]:
         return [
             pod
@@ -126,11 +134,15 @@ class BrokerStory:
         of_instances = self._all("services", "akri.sh/instance")
         of_configuration = self._all("services", f"akri.sh/configuration={self.name}")
         brokers = self.running() or self.pods()
-        instances = self._all("akrii", "")
-        return len(instances), len(brokers), len(of_instances), len(of_configuration)
+        return len(self.instances()), len(brokers), len(of_instances), len(of_configuration)
 
     def wait_counts(self, *expected: int) -> None:
         self.until(f"{expected} are there", lambda: self.counts() == expected)
+
+    def logs(self, pod: dict[str, Any]) -> str:
+        """What a broker prints; "" before it has begun."""
+        name = pod["metadata"]["name"]
+        return self.cluster.kubectl("logs", "-n", self.namespace, name, check=False).stdout
 
     def condition(self) -> dict[str, Any]:
         """The condition of the brokers; {} before there is one."""

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from local_cluster.api import Cluster
-from tests.e2e.driver import installation
+from tests.e2e.driver import brokers, installation, lost_nodes
+from tests.e2e.driver.brokers import BrokerStory
 from tests.e2e.driver.installation import Drivers
-from tests.e2e.driver.stories import Story, told
+from tests.e2e.driver.stories import SCHEDULER, Story, told
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +38,25 @@ def story(installed: Cluster, drivers: Drivers, namespace: str) -> Iterator[Stor
         name = f"disk-{secrets.token_hex(3)}"
         with told(Story(installed, drivers, namespace, name, Path(folder))) as one:
             yield one
+
+
+@pytest.fixture
+def lost_node(cluster: Cluster) -> Iterator[str]:
+    """A Node that nobody runs."""
+    with lost_nodes.lost_node(cluster) as name:
+        yield name
+
+
+@pytest.fixture
+def broker_story(story: Story) -> Iterator[BrokerStory]:
+    """A Configuration with brokers, in a namespace that may have them."""
+    brokers.allow_everywhere(story.cluster)
+    brokers.allow(story.cluster, story.namespace)
+    found = BrokerStory(
+        cluster=story.cluster,
+        namespace=story.namespace,
+        name=story.name,
+        fields={"schedulerName": SCHEDULER},
+    )
+    yield found
+    found.end()

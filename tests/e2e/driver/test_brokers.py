@@ -9,21 +9,7 @@ import pytest
 from tests.e2e.driver import broker_plays, brokers
 from tests.e2e.driver.brokers import NODES, BrokerStory
 from tests.e2e.driver.installation import DEBUG_ECHO_FILE
-from tests.e2e.driver.stories import SCHEDULER, Story
-
-
-@pytest.fixture
-def broker_story(story: Story) -> Iterator[BrokerStory]:
-    brokers.allow_everywhere(story.cluster)
-    brokers.allow(story.cluster, story.namespace)
-    found = BrokerStory(
-        cluster=story.cluster,
-        namespace=story.namespace,
-        name=story.name,
-        fields={"schedulerName": SCHEDULER},
-    )
-    yield found
-    found.end()
+from tests.e2e.driver.stories import Story
 
 
 @pytest.fixture
@@ -82,3 +68,7 @@ def test_a_broker_that_fails_is_made_again_later_each_time(broker_story: BrokerS
 
 def test_a_deployment_waits_for_the_second_camera(broker_story: BrokerStory) -> None:
     broker_plays.play_deployment(broker_story)
+
+
+def test_dev_null_config(broker_story: BrokerStory) -> None:
+    broker_plays.play_dev_null_config(broker_story)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,39 +13,10 @@ from driver.devices import device_hash
 from local_cluster.api import Cluster
 from tests.driver.colliding_devices import COLLIDING, colliding
 from tests.e2e.driver.installation import DEBUG_ECHO_FILE, NODES
+from tests.e2e.driver.lost_nodes import enter_as_akri
 from tests.e2e.driver.stories import Story
 
-LOST = "node-lost"
-BEAT_SECONDS = 10.0
 OFFLINE_SINCE = "moorage.dev/offline-since"
-
-
-@pytest.fixture
-def lost_node(cluster: Cluster) -> Iterator[str]:
-    """A Node that nobody runs, and that says again and again that it is Ready."""
-    cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": LOST}})
-    beat(cluster)
-    over = threading.Event()
-    heart = threading.Thread(target=beat_until, args=(cluster, over))
-    heart.start()
-    yield LOST
-    over.set()
-    heart.join()
-    cluster.kubectl("delete", "node", LOST, "--ignore-not-found")
-
-
-def beat_until(cluster: Cluster, over: threading.Event) -> None:
-    """The node controller takes a Node for lost that was silent for 50 s."""
-    while not over.wait(BEAT_SECONDS):
-        beat(cluster, check=False)  # the story deletes it
-
-
-def beat(cluster: Cluster, *, check: bool = True) -> None:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    ready = {"type": "Ready", "status": "True", "lastTransitionTime": now, "lastHeartbeatTime": now}
-    status = json.dumps({"status": {"conditions": [ready]}})
-    patch = ("patch", "node", LOST, "--subresource=status", "--type=merge", "-p", status)
-    cluster.kubectl(*patch, check=check)
 
 
 @pytest.fixture(autouse=True)
@@ -100,14 +69,6 @@ def use(story: Story, instance: dict[str, Any], slot: int, value: str | None) ->
     story.cluster.kubectl("patch", *where, "--type=merge", "-p", usage)
 
 
-def enter_as_akri(story: Story, instance: dict[str, Any], node: str) -> None:
-    """Own a node's entry as well, as the agent did that was here before."""
-    metadata = {"name": instance["metadata"]["name"], "namespace": story.namespace}
-    named = {"apiVersion": "akri.sh/v0", "kind": "Instance", "metadata": metadata}
-    options = ("apply", "--server-side", f"--field-manager={node}", "-f", "-")
-    story.cluster.kubectl(*options, stdin=json.dumps({**named, "spec": {"nodes": [node]}}))
-
-
 def test_nodes_that_see_one_device_hold_one_instance_and_each_its_own_otherwise(
     story: Story, lost_node: str
 ) -> None:
@@ -134,7 +95,7 @@ def test_nodes_that_see_one_device_hold_one_instance_and_each_its_own_otherwise(
     assert after["spec"]["brokerProperties"] == {"DEBUG_ECHO_DESCRIPTION": story.name}
     assert after["spec"]["deviceUsage"] == {f"{after['metadata']['name']}-1": lost_node}
 
-    enter_as_akri(story, instance, lost_node)
+    enter_as_akri(story.cluster, instance, lost_node)
     wait_nodes(story, story.name, *NODES, lost_node)
     story.cluster.kubectl("delete", "node", lost_node)
     left = wait_nodes(story, story.name, *NODES)
@@ -146,7 +107,7 @@ def test_an_instance_goes_when_no_node_sees_it_or_uses_it(story: Story, lost_nod
     configure(story, story.name, offlineGracePeriod="1s")
     before = wait_nodes(story, story.name, *NODES)
     use(story, before, 0, f"C:{before['metadata']['name']}:{lost_node}")
-    enter_as_akri(story, before, "node-b")
+    enter_as_akri(story.cluster, before, "node-b")
 
     say(cluster, "node-b", "OFFLINE")
     alone = wait_nodes(story, story.name, "node-a")

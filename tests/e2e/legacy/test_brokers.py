@@ -9,7 +9,8 @@ import pytest
 from tests.e2e.driver import broker_plays, brokers
 from tests.e2e.driver.brokers import BrokerStory
 from tests.e2e.legacy.drivers import availability
-from tests.e2e.legacy.slot_stories import SlotStory
+from tests.e2e.legacy.lost_nodes import lost, shut_down
+from tests.e2e.legacy.slot_stories import A, SlotStory
 
 
 @pytest.fixture
@@ -61,3 +62,32 @@ def test_a_job_runs_once_for_each_device(broker_story: BrokerStory) -> None:
 
 def test_a_deployment_waits_for_the_second_camera(broker_story: BrokerStory) -> None:
     broker_plays.play_deployment(broker_story)
+
+
+def test_dev_null_config(broker_story: BrokerStory) -> None:
+    broker_plays.play_dev_null_config(broker_story)
+
+
+def test_a_node_that_boots_again_has_its_brokers_again_and_no_stream_of_pods(
+    slots: SlotStory, broker_story: BrokerStory
+) -> None:
+    """Akri's issue 801: nobody could claim the slots of the node again, and pods failed at once."""
+    broker_story.configure()
+    broker_story.wait_counts(2, 4, 2, 1)
+    before = {pod["metadata"]["uid"] for pod in broker_story.pods()}
+    with lost(slots.cluster, A), shut_down(slots.cluster, A):
+        broker_story.until("the brokers of A are gone", lambda: len(broker_story.pods()) == 2)
+    seen = set(before)
+
+    def run_again() -> bool:
+        seen.update(pod["metadata"]["uid"] for pod in broker_story.pods())
+        return broker_story.counts() == (2, 4, 2, 1) and not _waits(broker_story)
+
+    broker_story.until("the node has its brokers again", run_again)
+    assert len({pod["metadata"]["uid"] for pod in broker_story.running()} & before) == 2
+    # The kubelet may be back before the driver has registered: one attempt more for each broker.
+    assert len(seen - before) <= 4, "brokers were made again and again"
+
+
+def _waits(story: BrokerStory) -> bool:
+    return story.condition().get("status") != "True"
