@@ -137,15 +137,20 @@ def test_without_udevd_the_kernels_word_is_there(story: Story) -> None:
     assert "ID_SERIAL" not in attributes
 
 
-def test_devices_below_one_another_are_one_instance_with_the_nodes_of_all(story: Story) -> None:
-    """Akri's `test_grouped_config`: what udevd says is on one path."""
+def test_grouped_config(story: Story) -> None:
+    play_grouped_config(story)
+    story.wait_devices(0)
+
+
+def play_grouped_config(story: Story) -> None:
+    """Akri's test_udev::test_grouped_config: devices below one another are one Instance."""
     configure(story, f'ENV{{ID_PATH}}=="{story.name}"', groupRecursive=True)
     path = f'ENV{{ID_PATH}}="{story.name}"'
     parts = story.rule.replace("ATTR{", "ATTRS{")
     with udevd(story, f"{path}\n{parts}, {path}"):
         disk = story.plug("x" * 65536)
         subprocess.run(["addpart", str(disk.path), "1", "0", "64"], check=True)
-        story.until("both are published as one", lambda: told_of(story) == 2)
+        story.until("both are told of as one", lambda: told_of(story) == 2)
 
         (instance,) = [i for i in story.instances() if i["spec"]["nodes"] == ["node-a"]]
         properties = instance["spec"]["brokerProperties"]
@@ -153,7 +158,7 @@ def test_devices_below_one_another_are_one_instance_with_the_nodes_of_all(story:
         assert properties["UDEV_DEVNODE_1"] == f"{disk.path}p1"
         subprocess.run(["delpart", str(disk.path), "1"], check=True)
         story.end()
-        story.wait_devices(0)
+        story.until("it is gone", lambda: not told_of(story))
 
 
 def told_of(story: Story) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from local_cluster import namespaces
 from local_cluster.api import Cluster, ClusterSettings
 from local_cluster.fixtures import kept, session_dir
 from tests.e2e import rights
+from tests.e2e.driver import stories as driver_stories
 from tests.e2e.driver.installation import Drivers
+from tests.e2e.driver.stories import Story
 from tests.e2e.legacy.drivers import start_drivers
 from tests.e2e.legacy.slot_stories import SlotStory, told
 from tests.e2e.legacy.stories import LegacyStory
@@ -102,3 +105,19 @@ def story(
         yield one
         one.end()
         namespaces.delete(plugin.cluster, namespace)
+
+
+@pytest.fixture
+def disks(
+    legacy_cluster: Cluster, drivers: Drivers, request: pytest.FixtureRequest
+) -> Iterator[Story]:
+    """A story of disks in a namespace of its own."""
+    name = f"disk-{secrets.token_hex(3)}"
+    namespace = namespaces.name_for(request.node.name, name)
+    namespaces.create(legacy_cluster, namespace)
+    with (
+        tempfile.TemporaryDirectory(prefix="moorage-") as folder,
+        driver_stories.told(Story(legacy_cluster, drivers, namespace, name, Path(folder))) as one,
+    ):
+        yield one
+    namespaces.delete(legacy_cluster, namespace)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import secrets
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from local_cluster import debian, namespaces
-from local_cluster.api import BUSYBOX_IMAGE, Cluster
+from local_cluster import debian
+from local_cluster.api import BUSYBOX_IMAGE
 from local_cluster.component_handles import ComponentHandle
 from local_cluster.loop_devices import LoopDevice
 from tests.e2e.driver import lives
-from tests.e2e.driver.installation import Drivers, node_driver
-from tests.e2e.driver.stories import Story, told
+from tests.e2e.driver.installation import node_driver
+from tests.e2e.driver.stories import Story
 from tests.e2e.driver.test_moved_devices import (
     SCRIPT,
     SERIAL,
@@ -36,23 +34,13 @@ def installed_udevd() -> None:
 
 
 @pytest.fixture
-def disk_story(
-    legacy_cluster: Cluster, drivers: Drivers, request: pytest.FixtureRequest
-) -> Iterator[Story]:
+def disk_story(disks: Story) -> Iterator[Story]:
     """A Configuration of disks that are known by their files, and a udevd that tells them."""
-    name = f"disk-{secrets.token_hex(3)}"
-    namespace = namespaces.name_for(request.node.name, name)
-    namespaces.create(legacy_cluster, namespace)
-    with (
-        tempfile.TemporaryDirectory(prefix="moorage-") as folder,
-        told(Story(legacy_cluster, drivers, namespace, name, Path(folder))) as story,
-    ):
-        details = json.dumps({"udevRules": [story.rule], "identity": "serial"})
-        legacy_cluster.apply(lives.configuration(story, name, "udev", details))
-        with udevd(story, SERIAL):
-            yield story
-            story.end()
-        namespaces.delete(legacy_cluster, namespace)
+    details = json.dumps({"udevRules": [disks.rule], "identity": "serial"})
+    disks.cluster.apply(lives.configuration(disks, disks.name, "udev", details))
+    with udevd(disks, SERIAL):
+        yield disks
+        disks.end()
 
 
 def begin(story: Story) -> LoopDevice:
