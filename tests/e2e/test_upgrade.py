@@ -26,6 +26,8 @@ WAITS = (IN_SYSTEM, "--wait", "--timeout=4m")
 VALUES = "moorage-values.yaml"
 KUBERNETES = os.environ.get("MOORAGE_KUBERNETES", ClusterSettings.kubernetes)
 OLDER, NEWER = f"moorage:{TAG}", "moorage:local"
+ASKS = "asks-for-brokers"
+BROKERS = ("FieldsIgnored", "BrokersReady")
 KILLED_SECONDS = 20.0
 """For so long the API server may go on to ask a webhook's replica that was killed."""
 
@@ -108,7 +110,10 @@ def test_without_dra_pods_come_and_go_through_an_upgrade_until_the_release_goes(
     with earlier_release("1.33", tmp_path) as cluster:
         with under_load(cluster, claims=False) as load:
             load.goes_on()
+            asks_for_brokers(cluster)
+            wait_brokers_condition(cluster, "FieldsIgnored", "True")
             an_upgrade_from_the_version_before(cluster, load, tmp_path)
+            wait_brokers_condition(cluster, "BrokersReady", "False")
             the_drivers_are_replaced_once_more(cluster)
             load.goes_on()
 
@@ -130,6 +135,27 @@ def test_without_dra_pods_come_and_go_through_an_upgrade_until_the_release_goes(
             assert not [o for o in cluster.list(kind) if o["metadata"].get("finalizers")], kind
         cluster.kubectl("delete", "queue", *loads.QUEUES, "--timeout=30s")
         rights.note(cluster.logs)
+
+
+def asks_for_brokers(cluster: Cluster) -> None:
+    """A Configuration written for Akri, whose brokers the version before did not make."""
+    echo = {"name": "debugEcho", "discoveryDetails": json.dumps({"descriptions": []})}
+    spec = {"discoveryHandler": echo, "brokerSpec": {"brokerPodSpec": {"containers": []}}}
+    metadata = {"name": ASKS, "namespace": loads.NAMESPACE}
+    body = {"apiVersion": "akri.sh/v0", "kind": "Configuration", "metadata": metadata}
+    cluster.apply({**body, "spec": spec})
+
+
+def wait_brokers_condition(cluster: Cluster, kind: str, status: str) -> None:
+    """Wait until this and no other condition tells of its brokers."""
+
+    def tells() -> bool:
+        found = cluster.get("akric", ASKS, namespace=loads.NAMESPACE) or {}
+        conditions = found.get("status", {}).get("conditions", ())
+        told = {c["type"]: c["status"] for c in conditions if c["type"] in BROKERS}
+        return told == {kind: status}
+
+    cluster.wait_until(f"{kind} is {status}", tells, seconds=60)
 
 
 def an_upgrade_from_the_version_before(cluster: Cluster, load: Load, folder: Path) -> None:
