@@ -15,6 +15,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from driver.api import ConfigurationName
+from driver.brokers.apiserver_akri import AkriController
 from driver.brokers.apiserver_configurations import WantedBrokers
 from driver.brokers.apiserver_workloads import BrokerWorkloads
 from driver.brokers.apiserver_writes import BrokerWrites
@@ -37,7 +38,7 @@ from driver.names import label_value
 from driver.plumbing.apiserver_reconcilers import keyed_reconciler
 from kube.calls.api import ApiClient
 from kube.kinds import PODS
-from kube.reconciling.api import After, Done, Result
+from kube.reconciling.api import Done, Result
 from kube.stores.api import Change, Deleted
 
 WORKERS = 4
@@ -45,21 +46,13 @@ WORKERS = 4
 GATHER_SECONDS = 0.3
 """How long changes are gathered before the Service and the condition of a Configuration follow."""
 
-AKRI_SECONDS = 60.0
-"""How often Akri's own controller is looked for."""
-
-AKRIS_CONTROLLER = PODS.select(label_selector="app.kubernetes.io/name=akri-controller")
-
 
 class Key(NamedTuple):
     """What is reconciled. The name is the value of its label, which may be a part of the name."""
 
-    kind: Literal["Instance", "Configuration", "Akri"]
-    namespace: str = ""
-    name: str = ""
-
-
-AKRI = Key("Akri")
+    kind: Literal["Instance", "Configuration"]
+    namespace: str
+    name: str
 
 
 class Brokers:
@@ -82,14 +75,12 @@ class Brokers:
             namespaces: The namespaces that may have brokers; `*` is all of them.
             changed: Called when a condition may have changed.
         """
-        self._client = client
         self._stored = stored
         self._namespaces = namespaces
         self._changed = changed
         self._wanted = WantedBrokers(client, instances)
         self._writes = BrokerWrites(client, stored)
-        # None before the first look: Akri's controller may be making brokers.
-        self._akri_runs: bool | None = None if namespaces else False
+        self._akri = AkriController(client, is_watched=bool(namespaces))
         self._queue = keyed_reconciler("making brokers", self._reconcile, workers=WORKERS)
 
     async def run(self) -> None:
@@ -97,18 +88,19 @@ class Brokers:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._wanted.configurations.run())
             tasks.create_task(self._stored.run(self._stored_changed))
+            tasks.create_task(self._akri.run())
             await self._wanted.synced()
             await self._stored.synced.wait()
+            await self._akri.synced.wait()
             self._wanted.configurations.subscribe(self._configuration_changed)
             self._wanted.instances.store.subscribe(self._instance_changed)
-            if self._namespaces:
-                self._queue.add(AKRI)
+            self._akri.subscribe(self._akri_changed)
             await self._queue.run()
 
     def condition(self, namespace: str, name: ConfigurationName) -> Condition | None:
         """The condition of a Configuration; None if it wants no brokers, or before all is known."""
         found = self._wanted.configurations.get(name, namespace)
-        if found is None or not self._stored.synced.is_set():
+        if found is None or not self._is_known():
             return None
         if blocked := self._blocked(found):
             return blocked.condition
@@ -119,13 +111,16 @@ class Brokers:
         refusals = self._writes.refusals(namespace, name, {each.name for each in devices})
         return brokers_condition(found.workloads, devices, stored, refusals)
 
+    def _is_known(self) -> bool:
+        return self._stored.synced.is_set() and self._akri.synced.is_set()
+
     def _blocked(self, found: Wanted) -> Blocked | None:
         """Why nothing is made for a Configuration; None if it may be, or it wants nothing."""
         if found.problems:
             return invalid(found.problems)
         if found.workloads is None:
             return None
-        akri = AKRI_RUNS if self._akri_runs else None
+        akri = AKRI_RUNS if self._akri.runs else None
         return not_allowed(found.namespace, self._namespaces) or akri
 
     def _configuration_changed(self, change: Change[Wanted]) -> None:
@@ -149,24 +144,16 @@ class Brokers:
         if found.configuration:
             self._gather(found.namespace, found.configuration)
 
+    def _akri_changed(self) -> None:
+        self._queue.add_all(self._keys())
+
     def _gather(self, namespace: str, label: str) -> None:
         self._queue.add_after(Key("Configuration", namespace, label), GATHER_SECONDS)
 
     async def _reconcile(self, key: Key) -> Result:
-        if key.kind == "Akri":
-            return await self._look_for_akri()
-        if self._akri_runs is None:
-            return Done()
         if key.kind == "Configuration":
             return await self._reconcile_configuration(key)
         return await self._reconcile_instance(key)
-
-    async def _look_for_akri(self) -> Result:
-        runs = bool((await self._client.list(AKRIS_CONTROLLER)).items)
-        if runs is not self._akri_runs:
-            self._akri_runs = runs
-            self._queue.add_all(self._keys())
-        return After(AKRI_SECONDS)
 
     def _keys(self) -> Iterator[Key]:
         for found in self._wanted.configurations:
