@@ -41,14 +41,14 @@ def test_only_what_a_program_of_ours_asks_for_counts() -> None:
     another = an_entry("default", "create", "moorage-scheduler-plugin")
     elsewhere = an_entry("webhook", "get", "moorage-webhook", objectRef={"name": "readyz"})
 
-    assert asked(ours) == (Right("scheduler-plugin", "create", "pods/binding"), True)
-    assert [asked(entry) for entry in (borrowed, another, elsewhere)] == [None] * 3
+    assert asked(ours) == ((Right("scheduler-plugin", "create", "pods/binding"), True),)
+    assert [asked(entry) for entry in (borrowed, another, elsewhere)] == [()] * 3
 
 
 def test_an_account_of_a_story_stands_for_the_one_whose_roles_it_has() -> None:
     entry = an_entry("rotating", "update", "moorage-webhook", objectRef={"resource": "secrets"})
 
-    assert asked(entry) == (Right("webhook", "update", "secrets"), True)
+    assert asked(entry) == ((Right("webhook", "update", "secrets"), True),)
 
 
 def test_a_refusal_is_a_use_without_a_right() -> None:
@@ -56,7 +56,34 @@ def test_a_refusal_is_a_use_without_a_right() -> None:
     refused = {"authorization.k8s.io/decision": "forbid"}
     entry = an_entry("webhook", "patch", "moorage-webhook", objectRef=grouped, annotations=refused)
 
-    assert asked(entry) == (Right("webhook", "patch", "queues.moorage.dev"), False)
+    assert asked(entry) == ((Right("webhook", "patch", "queues.moorage.dev"), False),)
+
+
+@pytest.mark.parametrize(("decision", "may"), [("allow", True), ("forbid", False)])
+def test_what_is_asked_in_the_name_of_another_account_is_a_right_of_that_account(
+    decision: str, may: bool
+) -> None:
+    """Without the right to act as it the API server names no such user."""
+    entry = an_entry(
+        "driver-shared",
+        "create",
+        "moorage-driver-shared",
+        objectRef={"resource": "jobs", "apiGroup": "batch"},
+        impersonatedUser={"username": "system:serviceaccount:lab:moorage-brokers"},
+        annotations={"authorization.k8s.io/decision": decision},
+    )
+
+    assert asked(entry) == (
+        (Right("driver-shared", "impersonate", "serviceaccounts"), True),
+        (Right("moorage-brokers", "create", "jobs.batch"), may),
+    )
+
+
+def test_somebody_who_acts_as_an_account_of_ours_uses_no_right_of_it() -> None:
+    ours = {"username": "system:serviceaccount:moorage-system:driver-shared"}
+    entry = an_entry("x", "create", "kubectl", user={"username": "admin"}, impersonatedUser=ours)
+
+    assert asked(entry) == ()
 
 
 def a_role(kind: str, *rules: dict[str, Any]) -> dict[str, Any]:
@@ -159,6 +186,15 @@ def test_a_reason_for_a_right_that_is_gone_is_told() -> None:
     assert (
         told == f"{first.account} may {first.verb} {first.resource} no more; take its reason away."
     )
+
+
+def test_brokers_of_the_chart_are_compared() -> None:
+    found = in_manifests()
+
+    assert Right("driver-shared", "impersonate", "serviceaccounts") in found
+    assert Right("driver-shared", "watch", "pods") in found
+    assert Right("moorage-brokers", "create", "jobs.batch") in found
+    assert Right("driver-shared", "create", "jobs.batch") not in found
 
 
 def test_each_reason_is_about_a_right_that_is_granted() -> None:

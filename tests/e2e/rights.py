@@ -35,6 +35,10 @@ PROGRAMS = {
 }
 """How each account's own program calls itself."""
 
+BROKERS = "moorage-brokers"
+"""The account in whose name the driver makes brokers: one of the same name in each namespace."""
+
+ACCOUNT = "system:serviceaccount:"
 COPIES = {"rotating": "webhook"}
 """Accounts of stories that have the roles of another, under other names."""
 
@@ -66,6 +70,9 @@ UNSEEN: Mapping[Right, str] = {
     },
     Right("scheduler-plugin", "patch", "resourceclaims/binding.resource.k8s.io"): (
         "No object: whoever changes these parts of a claim's status needs it, too."
+    ),
+    Right(BROKERS, "create", "services"): (
+        "An apply that makes an object needs it, and is noted as a patch."
     ),
     Right("webhook", "get", "namespaces"): (
         "A namespace is read that its watch has not told of yet, which is seldom so."
@@ -141,16 +148,30 @@ def _named(resource: str, group: str) -> str:
     return f"{resource}.{group}" if group else resource
 
 
-def asked(entry: Mapping[str, Any]) -> tuple[Right, bool] | None:
-    """The right that a request of one of our programs needed, and whether it was there."""
+def asked(entry: Mapping[str, Any]) -> tuple[tuple[Right, bool], ...]:
+    """The rights that a request of one of our programs needed, and whether they were there.
+
+    A request in the name of another account needs the right to act as it, and is of that account.
+    """
     name = entry["user"].get("username", "").removeprefix(SYSTEM)
     account = COPIES.get(name, name)
     place = entry.get("objectRef")
     program = PROGRAMS.get(account)
     if program is None or place is None or "resource" not in place:
-        return None
+        return ()
     if not entry.get("userAgent", "").startswith(program):
-        return None
+        return ()
+    other = entry.get("impersonatedUser", {}).get("username", "")
+    if not other:
+        return (_asked_by(account, place, entry),)
+    kind = "serviceaccounts" if other.startswith(ACCOUNT) else "users"
+    acting = Right(account, "impersonate", kind), True
+    return acting, _asked_by(other.removeprefix(ACCOUNT).partition(":")[2], place, entry)
+
+
+def _asked_by(
+    account: str, place: Mapping[str, Any], entry: Mapping[str, Any]
+) -> tuple[Right, bool]:
     resource = "/".join(filter(None, (place["resource"], place.get("subresource"))))
     right = Right(account, entry["verb"], _named(resource, place.get("apiGroup", "")))
     decision = entry.get("annotations", {}).get("authorization.k8s.io/decision")
@@ -176,8 +197,8 @@ def note(logs: Path) -> None:
 def _in(file: Path) -> Iterator[tuple[Right, bool]]:
     with file.open() as lines:
         for line in lines:
-            if SYSTEM in line and line.endswith("\n") and (found := asked(json.loads(line))):
-                yield found
+            if SYSTEM in line and line.endswith("\n"):
+                yield from asked(json.loads(line))
 
 
 def differences(
@@ -226,15 +247,25 @@ def read(folder: Path) -> list[tuple[Right, bool]]:
 
 
 def in_manifests() -> frozenset[Right]:
-    """What an installation without Helm grants."""
-    return granted(_manifests())
+    """What an installation without Helm grants, and one with brokers adds to it."""
+    return granted(_manifests()) | _of_brokers()
 
 
 def in_release() -> frozenset[Right]:
     """The same of one with Helm: its hooks are granted something as well, for a moment."""
     everything = render({"uninstall": {"purge": True}})
     hooks = [o for o in everything if HOOK in o["metadata"].get("annotations", {})]
-    return granted([*_manifests(), *hooks])
+    return granted([*_manifests(), *hooks]) | _of_brokers()
+
+
+def _of_brokers() -> frozenset[Right]:
+    """What the chart adds where all namespaces may have brokers, as in stories, and for one."""
+    found = (render({"brokers": {"namespaces": [one]}}) for one in ("*", "default"))
+    return frozenset().union(*(granted(o for o in each if _is_of_brokers(o)) for each in found))
+
+
+def _is_of_brokers(document: Mapping[str, Any]) -> bool:
+    return "broker" in document["metadata"]["name"]
 
 
 def _manifests() -> list[Mapping[str, Any]]:

@@ -50,7 +50,6 @@ def lost_node(cluster: Cluster) -> Iterator[str]:
 @pytest.fixture
 def broker_story(story: Story) -> Iterator[BrokerStory]:
     """A Configuration with brokers, in a namespace that may have them."""
-    brokers.allow_everywhere(story.cluster)
     brokers.allow(story.cluster, story.namespace)
     found = BrokerStory(
         cluster=story.cluster,

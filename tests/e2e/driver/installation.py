@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from local_cluster.api import Cluster, Component, SocketReady
 from local_cluster.component_handles import ComponentHandle
 from moorage_demo.installation import NAMESPACE, ROOT, install_objects
+from tests.e2e.driver.brokers import allow_everywhere
 
 __all__ = ["NAMESPACE", "ROOT", "Drivers", "install_objects", "start_processes"]
 
@@ -48,10 +49,16 @@ class Drivers:
 def start_processes(cluster: Cluster, *node_flags: str) -> Drivers:
     """The drivers as processes in the nodes' namespaces, under their ServiceAccounts."""
     nodes = {node: start(cluster, node_driver(node, *node_flags)) for node in NODES}
-    drivers = Drivers(nodes, start(cluster, shared_driver()))
+    drivers = Drivers(nodes, start_shared(cluster))
     for handle in nodes.values():
         handle.wait_ready()
     return drivers
+
+
+def start_shared(cluster: Cluster) -> ComponentHandle:
+    """The driver of the cluster as a process, with the rights that its flags need."""
+    allow_everywhere(cluster)
+    return start(cluster, shared_driver())
 
 
 def start(cluster: Cluster, driver: Component) -> ComponentHandle:

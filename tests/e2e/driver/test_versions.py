@@ -39,7 +39,7 @@ def a_story(settings: ClusterSettings) -> Iterator[Story]:
 def start_drivers(cluster: Cluster) -> Drivers:
     installation.install_objects(cluster)
     node = installation.start(cluster, installation.node_driver("node-a"))
-    shared = installation.start(cluster, installation.shared_driver())
+    shared = installation.start_shared(cluster)
     drivers = Drivers({"node-a": node}, shared)
     node.wait_ready()
     return drivers

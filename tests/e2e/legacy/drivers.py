@@ -8,6 +8,7 @@ from pathlib import Path
 from local_cluster.api import Cluster
 from local_cluster.component_handles import ComponentHandle
 from tests.e2e.driver import installation
+from tests.e2e.driver.brokers import allow_everywhere
 from tests.e2e.driver.installation import Drivers
 
 
@@ -38,5 +39,6 @@ def start_drivers(cluster: Cluster, *flags: str, path: str = "auto") -> Drivers:
 
 def start_shared(cluster: Cluster, path: str) -> ComponentHandle:
     """The driver of the cluster as a process, on a path."""
+    allow_everywhere(cluster)
     shared = installation.shared_driver()
     return cluster.start_component(replace(shared, argv=(*shared.argv, "--path", path)))

@@ -17,7 +17,6 @@ from tests.e2e.sharing.objects import QUEUE
 @pytest.fixture
 def broker_story(story: LegacyStory, drivers: Drivers) -> Iterator[BrokerStory]:
     assert drivers.nodes
-    brokers.allow_everywhere(story.cluster)
     brokers.allow(story.cluster, story.namespace)
     found = BrokerStory(
         cluster=story.cluster, namespace=story.namespace, name=story.name, fields={}

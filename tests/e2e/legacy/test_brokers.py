@@ -15,7 +15,6 @@ from tests.e2e.legacy.slot_stories import A, SlotStory
 
 @pytest.fixture
 def broker_story(slots: SlotStory) -> Iterator[BrokerStory]:
-    brokers.allow_everywhere(slots.cluster)
     brokers.allow(slots.cluster, slots.namespace)
     found = BrokerStory(
         cluster=slots.cluster, namespace=slots.namespace, name=slots.name, fields={}

@@ -16,7 +16,6 @@ from tests.e2e.sharing.stories import Story
 @pytest.fixture
 def broker_story(story: Story, drivers: Drivers) -> Iterator[BrokerStory]:
     assert drivers.nodes
-    brokers.allow_everywhere(story.cluster)
     brokers.allow(story.cluster, story.namespace)
     found = BrokerStory(
         cluster=story.cluster,
