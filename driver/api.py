@@ -39,6 +39,12 @@ DEVICE_DIGEST = f"{DRIVER_NAME}/device"
 BROKER_JOB = f"{DRIVER_NAME}/broker-job"
 """Annotation of an Instance: what the broker Job was made from that was made for it."""
 
+BROKER_SELECTOR = f"controller={AKRI_GROUP}"
+"""Selects what is made for Configurations: Pods, Jobs, Services and claim templates."""
+
+BROKER_CONFIGURATION = f"{AKRI_GROUP}/configuration"
+"""Label of what is made for a Configuration: its name, which may be cut."""
+
 SLOTS_FINALIZER = f"{DRIVER_NAME}/slots"
 """Finalizer of an Instance with held slots: its deletion, and its Configuration's, waits for them.
 

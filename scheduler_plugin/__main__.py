@@ -6,7 +6,7 @@ moorage-scheduler-plugin print-static-pod   print kube-scheduler's static pod wi
 moorage-scheduler-plugin write-certificates  write the certificates of both on a control plane
 moorage-scheduler-plugin check          check an installation
 moorage-scheduler-plugin dashboard      serve a page about devices, queues and waiting pods
-moorage-scheduler-plugin in-use         print the pods that use devices, before an uninstallation
+moorage-scheduler-plugin in-use         print the users of devices, before an uninstallation
 moorage-scheduler-plugin leave          remove Moorage's finalizers, after an uninstallation
 """
 
@@ -104,7 +104,7 @@ def _check(settings: CheckSettings) -> int:
 
 
 def _in_use(settings: InUseSettings) -> int:
-    """0 if no pod uses a device, 1 if one does, 2 if the cluster cannot be read."""
+    """0 if no pod uses a device and no broker runs, 1 if one does, 2 if nothing can be read."""
     from scheduler_plugin.in_use_main import run_in_use
 
     return _exit_status("in-use", settings.log_level, run_in_use(settings), good=False)

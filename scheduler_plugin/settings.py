@@ -65,12 +65,14 @@ class InUseSettings:
 
     Attributes:
         kubeconfig: None for the ServiceAccount of the pod.
-        remedy: The text to print last if a pod uses a device.
+        remedy: The text to print last if a pod uses a device, or a broker runs.
+        brokers: Whether brokers are looked for.
     """
 
     kubeconfig: Path | None
     log_level: str
     remedy: str
+    brokers: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

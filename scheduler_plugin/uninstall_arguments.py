@@ -10,8 +10,8 @@ from kube.processes.api import Config, Kubeconfig, LogLevel
 from scheduler_plugin.settings import InUseSettings, LeaveSettings
 
 IN_USE = (
-    "Print the pods that use devices before Moorage is uninstalled, and exit with status 1 if there"
-    " are any; change nothing."
+    "Print the pods that use devices before Moorage is uninstalled, and the brokers, and exit with"
+    " status 1 if there are any; change nothing."
 )
 LEAVE = "Remove Moorage's finalizers, slices and classes once Moorage is uninstalled."
 
@@ -22,12 +22,21 @@ def in_use(
     remedy: Annotated[
         str,
         typer.Option(
-            metavar="TEXT", help="Print this text last if a pod uses a device (default: none)."
+            metavar="TEXT",
+            help="Print this text last if a pod uses a device, or a broker runs (default: none).",
         ),
     ] = "",
+    brokers: Annotated[
+        bool,
+        typer.Option(
+            "--brokers",
+            help="Look for brokers that run for devices of Configurations, too (default: only for"
+            " uses of devices).",
+        ),
+    ] = False,
     config: Config = "",
 ) -> InUseSettings:
-    return InUseSettings(kubeconfig=kubeconfig, log_level=log_level, remedy=remedy)
+    return InUseSettings(kubeconfig=kubeconfig, log_level=log_level, remedy=remedy, brokers=brokers)
 
 
 def leave(

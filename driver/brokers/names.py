@@ -10,13 +10,21 @@ Source: `create_broker_app_name` in `shared/src/k8s/pod.rs` and `create_service_
 
 from __future__ import annotations
 
-from driver.api import AKRI_GROUP, ConfigurationName, InstanceName, NodeName
+from driver.api import (
+    AKRI_GROUP,
+    BROKER_CONFIGURATION,
+    BROKER_SELECTOR,
+    ConfigurationName,
+    InstanceName,
+    NodeName,
+)
 from driver.names import LABEL_LIMIT, POOL_LIMIT, attribute_value, label_value
 
 APP_LABEL = "app"
-CONTROLLER_LABEL = "controller"
-CONTROLLER = AKRI_GROUP
-CONFIGURATION_LABEL = f"{AKRI_GROUP}/configuration"
+SELECTOR = BROKER_SELECTOR
+"""Selects the objects that the controller makes."""
+CONTROLLER_LABEL, _, CONTROLLER = SELECTOR.partition("=")
+CONFIGURATION_LABEL = BROKER_CONFIGURATION
 INSTANCE_LABEL = f"{AKRI_GROUP}/instance"
 TARGET_NODE_LABEL = f"{AKRI_GROUP}/target-node"
 
@@ -71,7 +79,3 @@ def broker_labels(configuration: ConfigurationName, instance: InstanceName) -> d
 def made_labels(name: str) -> dict[str, str]:
     """Labels of all objects that the controller makes, and that it watches."""
     return {APP_LABEL: label_value(name), CONTROLLER_LABEL: CONTROLLER}
-
-
-SELECTOR = f"{CONTROLLER_LABEL}={CONTROLLER}"
-"""Selects the objects that the controller makes."""

@@ -13,7 +13,13 @@ from kube.calls.apiserver_reads import Page
 from kube.resources import Selection
 from scheduler_plugin import in_use_main
 from scheduler_plugin.arguments import parse_settings
-from scheduler_plugin.checking.device_users import CLAIMS_HEAD, MOST_NAMED, SLOTS_HEAD, DeviceUsers
+from scheduler_plugin.checking.device_users import (
+    BROKERS_HEAD,
+    CLAIMS_HEAD,
+    MOST_NAMED,
+    SLOTS_HEAD,
+    DeviceUsers,
+)
 from scheduler_plugin.in_use_main import run_in_use
 from scheduler_plugin.settings import InUseSettings
 
@@ -91,6 +97,54 @@ def test_what_was_never_allocated_is_used_by_no_pod() -> None:
     assert not users((bare, {**bare, "status": {}}), ({**bare, "spec": {}},))
 
 
+def broker(name: str, configuration: str = "camera", **fields: Any) -> Any:
+    labels = {"controller": "akri.sh", "akri.sh/configuration": configuration}
+    return {"metadata": {"namespace": "lab", "name": name, "labels": labels}, **fields}
+
+
+def test_brokers_are_named_by_their_configurations() -> None:
+    found = DeviceUsers()
+    found.add_broker("Job", broker("scan-1-job", "scan"))
+    for name in ("camera-b-pod", "camera-a-pod"):
+        found.add_broker("Pod", broker(name, status={"phase": "Pending"}))
+    found.add_broker("Job", broker("camera-a-2-job"))
+
+    assert found.lines() == (
+        BROKERS_HEAD,
+        "  Configuration lab/camera: 3 brokers, Pods camera-b-pod, camera-a-pod and Job"
+        " camera-a-2-job",
+        "  Configuration lab/scan: 1 broker, Job scan-1-job",
+    )
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        broker("p", status={"phase": "Succeeded"}),
+        broker("p", status={"phase": "Failed"}),
+        broker("j", status={"conditions": [{"type": "Complete", "status": "True"}]}),
+        broker("j", status={"conditions": [{"type": "Failed", "status": "True"}]}),
+        broker("p") | {"metadata": broker("p")["metadata"] | {"deletionTimestamp": "2026-11-21"}},
+        {"metadata": {"namespace": "lab", "name": "p", "labels": {"controller": "akri.sh"}}},
+    ],
+    ids=["succeeded", "failed", "complete", "failed job", "terminating", "of no Configuration"],
+)
+def test_what_is_over_or_no_broker_is_not_named(over: Any) -> None:
+    found = DeviceUsers()
+    found.add_broker("Pod", over)
+
+    assert not found
+    assert found.lines() == ()
+
+
+def test_a_job_that_runs_or_is_suspended_is_named() -> None:
+    found = DeviceUsers()
+    found.add_broker("Job", broker("a", status={"conditions": [{"type": "Failed"}]}))
+    found.add_broker("Job", broker("b", status={"phase": None}))
+
+    assert found.lines()[1:] == ("  Configuration lab/camera: 2 brokers, Jobs a, b",)
+
+
 class Listed:
     """An API server whose lists come in pages, and that forgets one of them once."""
 
@@ -116,6 +170,16 @@ async def test_lists_are_read_page_by_page_and_anew_where_one_is_gone() -> None:
     assert [line.split()[1] for line in found.lines()[1:]] == ["default/door:", "default/gate:"]
 
 
+async def test_brokers_are_looked_for_only_if_asked_for() -> None:
+    """Without brokers nobody gave the right to list pods."""
+    server = cast(ApiClient, Listed(pods=[[broker("p")]], jobs=[[broker("j")]]))
+
+    assert not await in_use_main.users_in(server)
+    found = await in_use_main.users_in(server, brokers=True)
+
+    assert found.lines()[1:] == ("  Configuration lab/camera: 2 brokers, Pod p and Job j",)
+
+
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[DeviceUsers]:
     """Who uses devices at each look; the last of them stays."""
@@ -125,7 +189,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[DeviceUsers]:
     async def connect(*_: Any, **__: Any) -> AsyncIterator[None]:
         yield
 
-    async def users_in(_: Any) -> DeviceUsers:
+    async def users_in(_: Any, **__: Any) -> DeviceUsers:
         return found.pop(0) if len(found) > 1 else found[0]
 
     monkeypatch.setattr(in_use_main, "connect", connect)
@@ -162,3 +226,20 @@ async def test_a_reservation_that_ends_in_a_moment_is_none(
     assert not await run_in_use(given())
 
     assert capsys.readouterr().out == "No pod uses a device of Moorage.\n"
+
+
+async def test_brokers_refuse_as_users_of_devices_do(
+    looks: list[DeviceUsers], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = users()
+    found.add_broker("Pod", broker("p"))
+    looks += [found, users()]
+    assert not await run_in_use(given("--brokers"))
+    assert capsys.readouterr().out == "No pod uses a device of Moorage, and no broker runs.\n"
+
+    looks[:] = [found]
+
+    assert await run_in_use(given("--brokers", "--remedy=Nothing was uninstalled."))
+    assert capsys.readouterr().out == (
+        f"{BROKERS_HEAD}\n  Configuration lab/camera: 1 broker, Pod p\nNothing was uninstalled.\n"
+    )
