@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e import rights
 from tests.e2e.rights import (
+    BROKERS,
     ELSEWHERE,
     UNSEEN,
     Right,
@@ -188,14 +189,6 @@ def test_a_reason_for_a_right_that_is_gone_is_told() -> None:
     )
 
 
-def test_brokers_of_the_chart_are_compared() -> None:
-    found = in_manifests()
-
-    assert Right("driver-shared", "impersonate", "serviceaccounts") in found
-    assert Right("driver-shared", "watch", "pods") in found
-    assert Right("moorage-brokers", "create", "jobs.batch") in found
-    assert Right("driver-shared", "create", "jobs.batch") not in found
-
-
 def test_each_reason_is_about_a_right_that_is_granted() -> None:
-    assert in_manifests() >= UNSEEN.keys()
+    """Those of brokers only the chart grants: `tests/e2e/test_chart_brokers.py`."""
+    assert in_manifests() >= {right for right in UNSEEN if right.account != BROKERS}

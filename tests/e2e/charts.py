@@ -26,8 +26,17 @@ OTHERS_APIS = ("cert-manager.io/v1", "monitoring.coreos.com/v1")
 EVERYTHING: Mapping[str, Any] = {
     "imagePullSecrets": [{"name": "registry"}],
     "driver": {"namespace": "moorage-driver", "node": {"nodeSelector": {"devices": "yes"}}},
+    "brokers": {"namespaces": ["lab"]},
     "udev": {
-        "configuration": {"enabled": True, "discoveryDetails": {"udevRules": ['KERNEL=="null"']}}
+        "configuration": {
+            "enabled": True,
+            "discoveryDetails": {"udevRules": ['KERNEL=="null"']},
+            "brokerPod": {
+                "image": {"repository": "registry.example.com/viewer", "tag": "1.0"},
+                "env": {"FRAMES": 10},
+            },
+            "instanceService": {"type": "NodePort"},
+        }
     },
     "debugEcho": {"configuration": {"enabled": True}},
     "onvif": {

@@ -247,12 +247,12 @@ def read(folder: Path) -> list[tuple[Right, bool]]:
 
 
 def in_manifests() -> frozenset[Right]:
-    """What an installation without Helm grants, and one with brokers adds to it."""
-    return granted(_manifests()) | _of_brokers()
+    """What an installation without Helm grants."""
+    return granted(_manifests())
 
 
 def in_release() -> frozenset[Right]:
-    """The same of one with Helm: its hooks are granted something as well, for a moment."""
+    """The same of one with Helm and with brokers: its hooks are granted something as well."""
     everything = render({"uninstall": {"purge": True}})
     hooks = [o for o in everything if HOOK in o["metadata"].get("annotations", {})]
     return granted([*_manifests(), *hooks]) | _of_brokers()

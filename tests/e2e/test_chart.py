@@ -75,9 +75,12 @@ WRONG: Mapping[str, Any] = {
     "/accounting/queueLabel": {"accounting": {"queueLabel": "'; true"}},
     "/accounting/podGroups/0": {"accounting": {"podGroups": ["podgroups"]}},
     "/accounting/defaultQueue": {"accounting": {"defaultQueue": "No Queue"}},
-    "/udev/configuration": {"udev": {"configuration": {"brokerPod": {}}}},
+    "/udev/configuration": {"udev": {"configuration": {"brokers": {}}}},
     "/udev/configuration/discoveryDetails": {"udev": {"configuration": {"enabled": True}}},
     "/custom/configuration/discoveryHandlerName": {"custom": {"configuration": {"enabled": True}}},
+    "/brokers/namespaces/0": {"brokers": {"namespaces": ["Lab"]}},
+    "/brokers/serviceAccount": {"brokers": {"serviceAccount": ""}},
+    "/brokers/createServiceAccounts": {"brokers": {"createServiceAccounts": "no"}},
     "/onvif/discovery/enabled": {"onvif": {"discovery": {"enabled": "yes"}}},
     "": {"agent": {"full": True}},
 }
@@ -668,7 +671,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             # Others' are too long for the annotation of client-side apply.
             own.kubectl("apply", "--server-side", "-f", str(definitions))
         own.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
-        for name in (SYSTEM, "moorage-driver"):
+        for name in (SYSTEM, "moorage-driver", "lab"):
             own.kubectl("create", "namespace", name)
             # No controller is there that would.
             own.kubectl("create", "serviceaccount", "default", f"--namespace={name}")
