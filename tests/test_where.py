@@ -1,4 +1,4 @@
-"""The page of twenty-five questions: each answer is a module, in a room that `rooms.md` names."""
+"""The page of twenty-seven questions: each answer is a module, in a room that `rooms.md` names."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ROOMS = sorted(
 )
 
 
-def test_there_are_twenty_five_questions() -> None:
-    assert len(set(ANSWERS)) == 25
+def test_there_are_twenty_seven_questions() -> None:
+    assert len(set(ANSWERS)) == 27
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
