@@ -97,22 +97,30 @@ class Brokers:
             self._akri.subscribe(self._akri_changed)
             await self._queue.run()
 
-    def condition(self, namespace: str, name: ConfigurationName) -> Condition | None:
-        """The condition of a Configuration; None if it wants no brokers, or before all is known."""
+    def condition(
+        self, namespace: str, name: ConfigurationName, stored: Condition | None
+    ) -> Condition | None:
+        """The condition of a Configuration; None if it wants no brokers.
+
+        Before all is known it is the stored one, which another process may have written.
+        """
+        if not self._is_known():
+            return stored
         found = self._wanted.configurations.get(name, namespace)
-        if found is None or not self._is_known():
+        if found is None:
             return None
         if blocked := self._blocked(found):
             return blocked.condition
         if found.workloads is None:
             return None
         devices = self._wanted.devices(namespace, name)
-        stored = self._stored.of_configuration(namespace, label_value(name))
+        made = self._stored.of_configuration(namespace, label_value(name))
         refusals = self._writes.refusals(namespace, name, {each.name for each in devices})
-        return brokers_condition(found.workloads, devices, stored, refusals)
+        return brokers_condition(found.workloads, devices, made, refusals)
 
     def _is_known(self) -> bool:
-        return self._stored.synced.is_set() and self._akri.synced.is_set()
+        synced = (self._stored.synced.is_set(), self._akri.synced.is_set())
+        return self._wanted.are_known and all(synced)
 
     def _blocked(self, found: Wanted) -> Blocked | None:
         """Why nothing is made for a Configuration; None if it may be, or it wants nothing."""

@@ -39,6 +39,11 @@ class WantedBrokers:
         await self.configurations.synced.wait()
         await self.instances.store.synced.wait()
 
+    @property
+    def are_known(self) -> bool:
+        """Whether all Configurations and Instances are known."""
+        return self.configurations.synced.is_set() and self.instances.store.synced.is_set()
+
     def note(self, change: Change[ObservedInstance]) -> None:
         """Remember the name of an Instance; to be called with each change."""
         key = change.key.namespace, label_value(change.key.name)

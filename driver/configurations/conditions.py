@@ -142,6 +142,14 @@ def _sentences(problems: Iterable[Problem]) -> str:
     return " ".join(str(problem) for problem in problems)
 
 
+def stored_condition(stored: JsonObject, name: str) -> Condition | None:
+    """The condition of a type in a stored `status`; None if it has none."""
+    found = next((c for c in stored.get("conditions", ()) if c["type"] == name), None)
+    if found is None:
+        return None
+    return Condition(name, found["status"], found["reason"], found["message"])
+
+
 def status_body(
     verdict: Verdict, wanted: tuple[Condition, ...], stored: JsonObject, *, now: datetime
 ) -> JsonObject | None:

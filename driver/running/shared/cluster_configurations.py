@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from driver.api import ConfigurationName, InstanceName
+from driver.brokers.states import BROKERS_READY
 from driver.configurations.apiserver_classes import write_classes
 from driver.configurations.classes import (
     StoredClass,
@@ -23,7 +24,12 @@ from driver.configurations.classes import (
     taken,
     wanted_classes,
 )
-from driver.configurations.conditions import Condition, conditions, status_body
+from driver.configurations.conditions import (
+    Condition,
+    conditions,
+    status_body,
+    stored_condition,
+)
 from driver.configurations.configurations import Verdict, holders, judge
 from driver.discovery.handlers import HANDLER_NAMES, check_details
 from driver.handlers.status_entries import without_lost_nodes
@@ -86,12 +92,12 @@ class ClusterConfigurations:
         configurations: Store[Judged],
         instances: ClusterInstances,
         settings: ClassSettings,
-        brokers_condition: Callable[[str, ConfigurationName], Condition | None],
+        brokers_condition: Callable[[str, ConfigurationName, Condition | None], Condition | None],
     ) -> None:
         """Create; the caller runs the stores of Configurations and Instances.
 
-        `brokers_condition` returns the condition of a Configuration's brokers, by namespace and
-        name; the caller calls `requeue` when one may have changed.
+        `brokers_condition` returns the condition of a Configuration's brokers, by namespace, name
+        and the stored condition; the caller calls `requeue` when one may have changed.
         """
         self._client = client
         self._settings = settings
@@ -157,7 +163,8 @@ class ClusterConfigurations:
             keeps_slots=self._settings.keeps_slots,
             own_handlers=HANDLER_NAMES,
         )
-        if brokers := self._brokers_condition(verdict.namespace, verdict.name):
+        stored = stored_condition(judged.status, BROKERS_READY)
+        if brokers := self._brokers_condition(verdict.namespace, verdict.name, stored):
             wanted += (brokers,)
         status = status_body(verdict, wanted, judged.status, now=datetime.now(UTC))
         if status is None:

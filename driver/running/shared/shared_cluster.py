@@ -123,7 +123,7 @@ class SharedCluster:
             self._configurations,
             self._instances,
             settings,
-            lambda namespace, name: brokers.condition(namespace, name),
+            lambda namespace, name, stored: brokers.condition(namespace, name, stored),
         )
         brokers = Brokers(self._client, self._instances, workloads, namespaces, written.requeue)
         self._tasks.create_task(brokers.run())

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver.api import Problem
-from driver.configurations.conditions import LONGEST_MESSAGE, Condition, conditions, status_body
+from driver.configurations.conditions import (
+    LONGEST_MESSAGE,
+    Condition,
+    conditions,
+    status_body,
+    stored_condition,
+)
 from driver.configurations.configurations import Verdict, holders, judge, offline_grace
 from driver.models import configuration_problems
 from tests.driver.builders import NOW, a_configuration_object
@@ -313,6 +319,19 @@ def test_a_status_that_says_the_same_is_not_written_again() -> None:
 
     assert written is not None
     assert status_body(verdict, WANTED, written, now=NOW + timedelta(hours=1)) is None
+
+
+def test_a_condition_that_is_stored_may_be_kept_as_it_is() -> None:
+    verdict = judged(a_configuration_object())
+    brokers = Condition("BrokersReady", "False", "Waiting", "1 of 2 brokers run.")
+    written = status_body(verdict, (*WANTED, brokers), {}, now=NOW)
+    assert written is not None
+
+    kept = stored_condition(written, "BrokersReady")
+
+    assert kept == brokers
+    assert status_body(verdict, (*WANTED, kept), written, now=NOW) is None
+    assert stored_condition({}, "BrokersReady") is None
 
 
 def test_a_condition_keeps_its_time_of_transition_while_its_status_stays() -> None:
