@@ -81,6 +81,8 @@ class Brokers:
         self._wanted = WantedBrokers(client, instances)
         self._writes = BrokerWrites(client, stored)
         self._akri = AkriController(client, is_watched=bool(namespaces))
+        # Configurations with Instances that lack brokers, since there would be too many.
+        self._held_back: set[tuple[str, ConfigurationName]] = set()
         self._queue = keyed_reconciler("making brokers", self._reconcile, workers=WORKERS)
 
     async def run(self) -> None:
@@ -113,14 +115,17 @@ class Brokers:
             return blocked.condition
         if found.workloads is None:
             return None
-        devices = self._wanted.devices(namespace, name)
+        devices = self._wanted.count(namespace, name)
         made = self._stored.of_configuration(namespace, label_value(name))
-        refusals = self._writes.refusals(namespace, name, {each.name for each in devices})
+        refusals = self._writes.refusals(namespace, name, partial(self._exists, namespace))
         return brokers_condition(found.workloads, devices, made, refusals)
 
     def _is_known(self) -> bool:
         synced = (self._stored.synced.is_set(), self._akri.synced.is_set())
         return self._wanted.are_known and all(synced)
+
+    def _exists(self, namespace: str, instance: str) -> bool:
+        return self._wanted.device(namespace, label_value(instance)) is not None
 
     def _blocked(self, found: Wanted) -> Blocked | None:
         """Why nothing is made for a Configuration; None if it may be, or it wants nothing."""
@@ -189,8 +194,11 @@ class Brokers:
         plan = planned()
         if workloads is None or not plan.creates:
             return plan
-        devices = self._wanted.devices(device.namespace, device.configuration)
-        return planned(may_create=False) if too_many(workloads, devices) else plan
+        configuration = device.namespace, device.configuration
+        if not too_many(workloads, self._wanted.count(*configuration)):
+            return plan
+        self._held_back.add(configuration)
+        return planned(may_create=False)
 
     async def _reconcile_configuration(self, key: Key) -> Result:
         self._changed()
@@ -200,5 +208,17 @@ class Brokers:
         if configuration is None or self._blocked(configuration):
             return Done()  # What belonged to one that is deleted goes with it.
         pods = (each for each in found if each.resource == PODS)
+        self._go_on(configuration)
         plan = plan_configuration(configuration.workloads, services, pods)
         return await self._writes.carry_out(plan, (key.namespace, configuration.name))
+
+    def _go_on(self, configuration: Wanted) -> None:
+        """Plan all Instances of a Configuration again once it no longer wants too many brokers."""
+        namespace, name = key = configuration.namespace, ConfigurationName(configuration.name)
+        workloads = configuration.workloads
+        if key in self._held_back and not (
+            workloads and too_many(workloads, self._wanted.count(*key))
+        ):
+            self._held_back.discard(key)
+            labels = self._wanted.labels(namespace, name)
+            self._queue.add_all(Key("Instance", namespace, label) for label in labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from driver.api import ConfigurationName, InstanceName
+from driver.brokers.counts import Count, Counts
 from driver.brokers.devices import Device, device
 from driver.brokers.workloads import Wanted, Workloads, wanted
 from driver.instances.cluster_instances import BY_CONFIGURATION, ClusterInstances
@@ -13,7 +14,7 @@ from driver.names import label_value
 from driver.offer_paths import OfferPath
 from kube.calls.api import ApiClient
 from kube.kinds import CONFIGURATIONS
-from kube.stores.api import Change, Deleted, Store
+from kube.stores.api import Added, Change, Deleted, Store
 
 
 class WantedBrokers:
@@ -33,6 +34,7 @@ class WantedBrokers:
         )
         self.instances = instances
         self._names: dict[tuple[str, str], InstanceName] = {}
+        self._counts = Counts()
 
     async def synced(self) -> None:
         """Wait until all Configurations and Instances are known."""
@@ -45,7 +47,9 @@ class WantedBrokers:
         return self.configurations.synced.is_set() and self.instances.store.synced.is_set()
 
     def note(self, change: Change[ObservedInstance]) -> None:
-        """Remember the name of an Instance; to be called with each change."""
+        """Remember the name of an Instance, and count it; to be called with each change."""
+        before = None if isinstance(change, Added) else self._device(change.old)
+        self._counts.note(before, None if isinstance(change, Deleted) else self._device(change.new))
         key = change.key.namespace, label_value(change.key.name)
         if isinstance(change, Deleted):
             self._names.pop(key, None)
@@ -58,10 +62,9 @@ class WantedBrokers:
         observed = self.instances.store.get(name, namespace) if name else None
         return self._device(observed) if observed else None
 
-    def devices(self, namespace: str, configuration: ConfigurationName) -> list[Device]:
-        """The devices of a Configuration."""
-        made = map(self._device, self._observed(namespace, configuration))
-        return [each for each in made if each is not None]
+    def count(self, namespace: str, configuration: ConfigurationName) -> Count:
+        """The devices of a Configuration in numbers."""
+        return self._counts.of(namespace, configuration)
 
     def labels(self, namespace: str, configuration: ConfigurationName) -> Iterator[str]:
         """The Instances of a Configuration."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from driver.brokers.apiserver_workloads import FIELD_MANAGER, BrokerWorkloads
 from driver.brokers.devices import Device, ran_patch
@@ -50,11 +50,14 @@ class BrokerWrites:
         return self._remade.left((namespace, name), _now())
 
     def refusals(
-        self, namespace: str, configuration: str, instances: Collection[str]
+        self, namespace: str, configuration: str, exists: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """What the API server said to writes that failed last, for these Instances and for none."""
+        """What the API server said to writes that failed last, except for Instances that are gone.
+
+        `exists` says whether an Instance is there, by its name.
+        """
         found = self._refusals.get((namespace, configuration), {})
-        texts = (text for name, text in found.items() if not name or name in instances)
+        texts = (text for name, text in found.items() if not name or exists(name))
         return tuple(dict.fromkeys(texts))
 
     def forget(self, namespace: str, configuration: str) -> None:

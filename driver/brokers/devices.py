@@ -30,6 +30,11 @@ class Device:
     nodes: tuple[NodeName, ...] = ()
     ran: str = ""
 
+    @property
+    def most_pods(self) -> int:
+        """How many broker Pods it may have: one on each node that sees it, within its slots."""
+        return min(self.capacity, len(self.nodes))
+
 
 def device(observed: ObservedInstance, *, is_dra: bool) -> Device | None:
     """The device of an Instance; None while the Instance is being deleted."""

@@ -114,13 +114,6 @@ def plan_configuration(
     return _plan_service(service, found, pods)
 
 
-def brokers_of(wanted: Workloads, device: Device) -> int:
-    """How many Pods or Jobs a device is to have."""
-    if wanted.job:
-        return 1
-    return min(device.capacity, len(device.nodes)) if wanted.pod else 0
-
-
 def _of(found: Iterable[Stored], resource: Resource) -> tuple[Stored, ...]:
     return tuple(each for each in found if each.resource == resource)
 
@@ -141,7 +134,7 @@ def _plan_pods(
     made = {node: bodies.pod(wanted, device, node) for node in device.nodes} if wanted.pod else {}
     kept = {node: pod for pod in found if (node := _stays_on(pod, made, device)) is not None}
     chosen = [*_by_progress(kept), *(node for node in made if node not in kept)]
-    chosen = chosen[: brokers_of(wanted, device)]
+    chosen = chosen[: device.most_pods]
     stay = {kept[node].uid for node in chosen if node in kept}
     taken = {pod.name for pod in found}
     new = [made[node] for node in chosen if node not in kept and made[node].name not in taken]

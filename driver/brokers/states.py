@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from driver.api import Problem
-from driver.brokers.devices import Device
-from driver.brokers.plans import brokers_of
+from driver.brokers.counts import Count
 from driver.brokers.stored import Stored
 from driver.brokers.workloads import Workloads
 from driver.configurations.conditions import LONGEST_MESSAGE, Condition
@@ -67,9 +66,16 @@ def invalid(problems: Iterable[Problem]) -> Blocked | None:
     return Blocked("Invalid", sentences) if sentences else None
 
 
-def too_many(wanted: Workloads, devices: Iterable[Device]) -> Blocked | None:
+def brokers_of(wanted: Workloads, devices: Count) -> int:
+    """How many Pods or Jobs a Configuration's devices are to have."""
+    if wanted.job:
+        return devices.devices
+    return devices.most_pods if wanted.pod else 0
+
+
+def too_many(wanted: Workloads, devices: Count) -> Blocked | None:
     """Why no further broker is made for a Configuration; None if all of them may be."""
-    count = sum(brokers_of(wanted, device) for device in devices)
+    count = brokers_of(wanted, devices)
     if count <= wanted.most:
         return None
     sentence = (
@@ -81,7 +87,7 @@ def too_many(wanted: Workloads, devices: Iterable[Device]) -> Blocked | None:
 
 def brokers_condition(
     wanted: Workloads,
-    devices: Collection[Device],
+    devices: Count,
     found: Iterable[Stored],
     refusals: Collection[str],
 ) -> Condition:
@@ -89,7 +95,7 @@ def brokers_condition(
 
     Args:
         wanted: What it wants.
-        devices: Its Instances.
+        devices: Its devices in numbers.
         found: All that is stored of it.
         refusals: What the API server said to writes that failed.
     """
@@ -101,8 +107,8 @@ def brokers_condition(
     present = [each for each in found if not each.deleted]
     if wanted.job:
         return _of_jobs([each for each in present if each.resource == JOBS])
-    count = sum(brokers_of(wanted, device) for device in devices)
-    return _of_pods(count, [each for each in present if each.resource == PODS])
+    pods = [each for each in present if each.resource == PODS]
+    return _of_pods(brokers_of(wanted, devices), pods)
 
 
 def _of_jobs(jobs: Collection[Stored]) -> Condition:

@@ -8,6 +8,7 @@ from typing import Any
 from driver.api import ConfigurationName, InstanceName, NodeName
 from driver.brokers import bodies
 from driver.brokers.bodies import Made
+from driver.brokers.counts import NONE, Count
 from driver.brokers.devices import Device
 from driver.brokers.plans import Plan, plan_device
 from driver.brokers.pod_specs import PLACEHOLDER
@@ -64,6 +65,14 @@ def a_device(name: str = CAMERA, **overrides: Any) -> Device:
         "nodes": (NODE_A, NODE_B),
     }
     return Device(**{**fields, **overrides})
+
+
+def count_of(*devices: Device) -> Count:
+    """These devices in numbers."""
+    found = NONE
+    for device in devices:
+        found = found.plus(device)
+    return found
 
 
 def as_stored(made: Made, **overrides: Any) -> Stored:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from driver.brokers import bodies
-from driver.brokers.devices import Device
-from driver.brokers.plans import Plan, brokers_of
+from driver.brokers.plans import Plan
 from driver.brokers.stored import Phase
 from driver.brokers.workloads import Workloads
 from tests.driver.brokers.broker_builders import (
@@ -239,17 +238,3 @@ def test_a_template_goes_with_the_last_placeholder() -> None:
 
     assert planned(without, ON_DRA, template).deletes == (template,)
     assert names_of(planned(without, ON_DRA).creates) == [on_a().name]
-
-
-@pytest.mark.parametrize(
-    ("wanted", "device", "count"),
-    [
-        (PODS_WANTED, a_device(capacity=5), 2),
-        (PODS_WANTED, a_device(capacity=1), 1),
-        (PODS_WANTED, a_device(nodes=()), 0),
-        (JOBS_WANTED, a_device(capacity=5), 1),
-        (some_workloads(pod=None), a_device(), 0),
-    ],
-)
-def test_brokers_of_a_device_are_counted(wanted: Workloads, device: Device, count: int) -> None:
-    assert brokers_of(wanted, device) == count

@@ -13,6 +13,7 @@ from driver.brokers.states import (
     BROKERS_READY,
     Blocked,
     brokers_condition,
+    brokers_of,
     invalid,
     not_allowed,
     too_many,
@@ -27,6 +28,7 @@ from tests.driver.brokers.broker_builders import (
     a_device,
     a_job,
     a_template,
+    count_of,
     some_jobs,
     some_workloads,
 )
@@ -41,7 +43,7 @@ def a_condition(
     devices: tuple[Device, ...] = (DEVICE,),
     refusals: tuple[str, ...] = (),
 ) -> Condition:
-    condition = brokers_condition(wanted, devices, found, refusals)
+    condition = brokers_condition(wanted, count_of(*devices), found, refusals)
     assert condition.type == BROKERS_READY
     return condition
 
@@ -91,7 +93,7 @@ def test_more_brokers_than_a_configuration_may_have_are_counted() -> None:
     wanted = some_workloads(most=3)
     devices = (a_device("a"), a_device("b"))
 
-    assert too_many(wanted, devices[:1]) is None
+    assert too_many(wanted, count_of(devices[0])) is None
     assert said(a_condition(wanted=wanted, devices=devices, refusals=("no room",))) == (
         "False",
         "TooManyBrokers",
@@ -101,9 +103,26 @@ def test_more_brokers_than_a_configuration_may_have_are_counted() -> None:
 
 
 def test_as_many_as_are_allowed_are_not_too_many() -> None:
-    assert too_many(some_workloads(most=2), [a_device()]) is None
-    assert too_many(some_jobs(most=1), [a_device()]) is None
-    assert too_many(some_jobs(most=0), [a_device()]) is not None
+    one = count_of(a_device())
+
+    assert too_many(some_workloads(most=2), one) is None
+    assert too_many(some_jobs(most=1), one) is None
+    assert too_many(some_jobs(most=0), one) is not None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "device", "count"),
+    [
+        (PODS_WANTED, a_device(capacity=5), 2),
+        (PODS_WANTED, a_device(capacity=1), 1),
+        (PODS_WANTED, a_device(nodes=()), 0),
+        (JOBS_WANTED, a_device(capacity=5), 1),
+        (some_workloads(pod=None), a_device(), 0),
+    ],
+)
+def test_brokers_of_devices_are_counted(wanted: Workloads, device: Device, count: int) -> None:
+    assert brokers_of(wanted, count_of(device)) == count
+    assert brokers_of(wanted, count_of(device, device)) == 2 * count
 
 
 def test_refusals_of_the_api_server_are_said() -> None:
