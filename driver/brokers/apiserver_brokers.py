@@ -2,9 +2,11 @@
 
     Configurations, Instances ─┐
     Pods, Jobs, Services ──────┴─► a key for each Instance and each Configuration ──► writes
+                                     └─► a turn for each Instance that lacks brokers ──► creations
 
-Brokers are made at a bounded rate. The API server's refusal of one holds back all of its
-Configuration, for longer each time.
+Brokers are made at a bounded rate, and Configurations have turns. So those of a thousand devices
+delay neither those of another Configuration for long, nor what is to be deleted. The API server's
+refusal of one holds back all of its Configuration, for longer each time.
 """
 
 from __future__ import annotations
@@ -55,6 +57,19 @@ class Key(NamedTuple):
     name: str
 
 
+class Turn(NamedTuple):
+    """An Instance that lacks brokers."""
+
+    namespace: str
+    configuration: ConfigurationName
+    instance: str
+
+    @property
+    def group(self) -> tuple[str, ConfigurationName]:
+        """Turns are those of Configurations."""
+        return self.namespace, self.configuration
+
+
 class Brokers:
     """Makes and removes brokers, Jobs and Services, as Configurations say."""
 
@@ -83,7 +98,9 @@ class Brokers:
         self._akri = AkriController(client, is_watched=bool(namespaces))
         # Configurations with Instances that lack brokers, since there would be too many.
         self._held_back: set[tuple[str, ConfigurationName]] = set()
-        self._queue = keyed_reconciler("making brokers", self._reconcile, workers=WORKERS)
+        self._queue = keyed_reconciler("planning brokers", self._reconcile, workers=WORKERS)
+        self._turns = keyed_reconciler("making brokers", self._make, workers=WORKERS)
+        self._turns.take_turns(lambda turn: turn.group)
 
     async def run(self) -> None:
         """Write until cancelled; failures are logged and retried without a limit."""
@@ -97,6 +114,7 @@ class Brokers:
             self._wanted.configurations.subscribe(self._configuration_changed)
             self._wanted.instances.store.subscribe(self._instance_changed)
             self._akri.subscribe(self._akri_changed)
+            tasks.create_task(self._turns.run())
             await self._queue.run()
 
     def condition(
@@ -174,7 +192,11 @@ class Brokers:
             labels = self._wanted.labels(found.namespace, ConfigurationName(found.name))
             yield from (Key("Instance", found.namespace, label) for label in labels)
 
-    async def _reconcile_instance(self, key: Key) -> Result:
+    async def _make(self, turn: Turn) -> Result:
+        key = Key("Instance", turn.namespace, turn.instance)
+        return await self._reconcile_instance(key, is_its_turn=True)
+
+    async def _reconcile_instance(self, key: Key, *, is_its_turn: bool = False) -> Result:
         device = self._wanted.device(key.namespace, key.name)
         found = self._stored.of_instance(key.namespace, key.name)
         if device is None:
@@ -186,6 +208,9 @@ class Brokers:
         plan = self._plan(configuration.workloads, device, found)
         if plan != NOTHING:  # It may be refused, and the condition says so.
             self._gather(key.namespace, label_value(device.configuration))
+        if plan.creates and not is_its_turn:
+            self._turns.add(Turn(key.namespace, device.configuration, key.name))
+            return Done()
         return await self._writes.carry_out(plan, (key.namespace, device.configuration), device)
 
     def _plan(self, workloads: Workloads | None, device: Device, found: tuple[Stored, ...]) -> Plan:

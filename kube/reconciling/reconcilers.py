@@ -75,6 +75,10 @@ class Reconciler(Generic[K]):
         )
         self._seconds = WORK_SECONDS.labels(name)
 
+    def take_turns(self, group: Callable[[K], Hashable]) -> None:
+        """Let the groups of keys have turns; to be called before the first key is added."""
+        self._queue = WorkQueue(self._backoff, random.random, group)
+
     def __len__(self) -> int:
         """The number of keys that are ready."""
         return len(self._queue)

@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from kube.backoff import Backoff
 from kube.due import Due
+from kube.reconciling.turns import Turns, one_group
 
 K = TypeVar("K", bound=Hashable)
 
@@ -26,16 +27,23 @@ RETRY_BURST = 100.0
 class WorkQueue(Generic[K]):
     """Keys that are ready, that wait for their time, and that are being processed."""
 
-    def __init__(self, backoff: Backoff, uniform: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        backoff: Backoff,
+        uniform: Callable[[], float],
+        group: Callable[[K], Hashable] = one_group,
+    ) -> None:
         """Create an empty queue.
 
         Args:
             backoff: The delay of a key after failures in a row.
             uniform: Yields numbers in [0, 1), for jitter.
+            group: The group of a key. Groups have turns, so that one with thousands of keys does
+                not keep others waiting.
         """
         self._backoff = backoff
         self._uniform = uniform
-        self._ready: dict[K, None] = {}
+        self._ready: Turns[K] = Turns(group)
         self._processing: set[K] = set()
         self._added_meanwhile: set[K] = set()
         self._waiting: Due[K] = Due()
@@ -51,7 +59,7 @@ class WorkQueue(Generic[K]):
         if key in self._processing:
             self._added_meanwhile.add(key)
         elif not self._is_backing_off(key):
-            self._ready.setdefault(key)
+            self._ready.add(key)
 
     def add_after(self, key: K, moment: float) -> None:
         """Make the key ready at this time; the earliest time counts."""
@@ -98,11 +106,13 @@ class WorkQueue(Generic[K]):
         return self._failures.get(key, 0)
 
     def get(self, now: float) -> K | None:
-        """The key that has been ready for the longest time; it is processing from now on."""
+        """The key whose turn it is; it is processing from now on.
+
+        Of one group that is the key that has been ready for the longest time.
+        """
         self._add_due(now)
-        key = next(iter(self._ready), None)
+        key = self._ready.take()
         if key is not None:
-            del self._ready[key]
             self._processing.add(key)
         return key
 
