@@ -16,8 +16,9 @@ from aiohttp import web
 from kube.calls.api import ApiClient, connect
 from kube.objects import JsonObject
 from kube.resources import ObjectPath, Resource, Selection
-from tests.fakes.scripted_apiserver import event, lists, says, serving
+from tests.fakes.scripted_apiserver import event, lists, refuses, says, serving
 
+MANY = 1_000
 _NAMESPACE = re.compile("/namespaces/[^/]+(?=/)")
 
 
@@ -27,14 +28,21 @@ class WatchedApiServer:
     Attributes:
         written: Names of the objects that a client created, in order.
         held: Selections whose lists and watches wait, as where a right is missing.
+        creations: How many creations are answered; the others wait.
     """
 
     def __init__(self) -> None:
         self.written: list[str] = []
         self.held: set[str] = set()
+        self.creations = asyncio.Semaphore(MANY)
         self._objects: dict[str, dict[str, Any]] = {}
         self._events: list[tuple[str, str, dict[str, Any]]] = []
         self._changed = asyncio.Condition()
+
+    def names(self, resource: Resource) -> list[str]:
+        """Of all objects of a kind, the oldest first."""
+        folder = f"/{resource.plural}/"
+        return [path.rpartition("/")[2] for path in self._objects if folder in path]
 
     async def put(self, resource: Resource, obj: JsonObject) -> None:
         """Create or replace an object."""
@@ -53,9 +61,11 @@ class WatchedApiServer:
             self._changed.notify_all()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Answer a list, a watch or a creation."""
+        """Answer a list, a watch, a creation or a deletion."""
         if request.method == "POST":
             return await self._create(request)
+        if request.method == "DELETE":
+            return await self._delete(request)
         selector = request.query.get("labelSelector", "")
         said = "&".join(filter(None, (request.path, selector)))
         async with self._changed:
@@ -77,9 +87,16 @@ class WatchedApiServer:
 
     async def _create(self, request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read())
+        await self.creations.acquire()
         self.written.append(body["metadata"]["name"])
         made = await self._tell("ADDED", f"{request.path}/{body['metadata']['name']}", body)
         return await says(made, 201)(request)
+
+    async def _delete(self, request: web.Request) -> web.StreamResponse:
+        gone = self._objects.get(request.path)
+        if gone is None:
+            return await refuses(404, "NotFound")(request)
+        return await says(await self._tell("DELETED", request.path, gone))(request)
 
     async def _list(self, request: web.Request, selector: str) -> web.StreamResponse:
         found = [

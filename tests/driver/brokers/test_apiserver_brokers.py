@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +12,12 @@ from driver.brokers.akri import AKRIS_CONTROLLERS
 from driver.brokers.apiserver_brokers import Brokers
 from driver.brokers.apiserver_workloads import BrokerWorkloads
 from driver.brokers.states import AKRI_RUNS
-from driver.instances.cluster_instances import ClusterInstances, LostNodeSettings
-from driver.offer_paths import OfferPath
 from kube.kinds import CONFIGURATIONS, INSTANCES, PODS
 from tests.driver.brokers.broker_builders import a_pod_spec
+from tests.driver.brokers.controllers import making_brokers
 from tests.driver.builders import NOW
-from tests.driver.tasks import running, until
-from tests.fakes.watched_apiserver import WatchedApiServer, watched
+from tests.driver.tasks import until
+from tests.fakes.watched_apiserver import WatchedApiServer
 
 ACCOUNT = "moorage-brokers"
 NAME = ConfigurationName("camera")
@@ -51,25 +47,6 @@ async def server() -> WatchedApiServer:
     spec = {"configurationName": NAME, "capacity": 1, "nodes": ["node-a"], "shared": False}
     await server.put(INSTANCES, {"metadata": device, "spec": spec})
     return server
-
-
-@asynccontextmanager
-async def making_brokers(
-    server: WatchedApiServer,
-    folder: Path,
-    *namespaces: str,
-    made: Callable[[BrokerWorkloads], None] = lambda _: None,
-) -> AsyncIterator[Brokers]:
-    async with watched(folder, server) as client:
-        settings = LostNodeSettings(timedelta(minutes=5), lambda _: None)
-        instances = ClusterInstances(client, dict, settings)
-        instances.path = OfferPath.DEVICE_PLUGIN
-        allowed = frozenset(namespaces)
-        workloads = BrokerWorkloads(client, allowed, ACCOUNT, has_claims=False)
-        made(workloads)
-        brokers = Brokers(client, instances, workloads, allowed, lambda: None)
-        async with running(instances.store.run()), running(brokers.run()):
-            yield brokers
 
 
 def reason(brokers: Brokers) -> str:
