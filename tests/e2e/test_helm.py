@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from local_cluster import service_accounts
-from local_cluster.api import Cluster
+from local_cluster.api import BUSYBOX_IMAGE, Cluster
 from local_cluster.helm import run_helm
 from local_cluster.settings import CLUSTER_PARTS
 from moorage_demo.release import CHART
@@ -469,15 +469,15 @@ def test_what_is_started_before_the_definitions_waits_and_goes_on(
 
     bare.apply(ECHO)
     bare.wait_until("its device is there", lambda: bare.list("akrii"), seconds=60)
+    an_uninstallation_is_refused_while_a_broker_runs(bare)
     bare.kubectl("delete", "akric", "echo", "-n", "default", "--timeout=30s")
-    helm(bare, "uninstall", "moorage", IN_SYSTEM, "--no-hooks")
 
 
 WAITING = (
     ("configurations of akri.sh/v0", "daemonset/moorage-driver-node", "moorage-driver"),
     ("queues of moorage.dev/v1alpha1", "deployment/moorage-scheduler", SYSTEM),
 )
-ECHO = {
+ECHO: dict[str, Any] = {
     "apiVersion": "akri.sh/v0",
     "kind": "Configuration",
     "metadata": {"name": "echo", "namespace": "default"},
@@ -488,6 +488,30 @@ ECHO = {
         }
     },
 }
+
+
+def an_uninstallation_is_refused_while_a_broker_runs(cluster: Cluster) -> None:
+    """The broker has no device: nothing but its controller would ever remove it."""
+    allowed = ("--reset-then-reuse-values", "--set=brokers.namespaces={default}")
+    helm(cluster, "upgrade", "moorage", str(CHART), *OPTIONS, *allowed)
+    container = {"name": "broker", "image": BUSYBOX_IMAGE, "command": ["sleep", "100000"]}
+    broker = {"brokerPodSpec": {"terminationGracePeriodSeconds": 0, "containers": [container]}}
+    cluster.apply({**ECHO, "spec": {**ECHO["spec"], "brokerSpec": broker}})
+    cluster.wait_until("it runs", lambda: brokers_running(cluster) == 1, seconds=60)
+    uninstall = ("uninstall", "moorage", *OPTIONS)
+
+    refused = run_helm(*uninstall, kubeconfig=cluster.kubeconfig, check=False)
+
+    assert refused.returncode != 0
+    assert "Configuration default/echo: 1 broker, Pod node-a-echo-" in refused.stderr
+    cluster.apply(ECHO)
+    cluster.wait_until("it is gone", lambda: brokers_running(cluster) == 0, seconds=60)
+    helm(cluster, *uninstall)
+
+
+def brokers_running(cluster: Cluster) -> int:
+    pods = cluster.list("pods", namespace="default", selector="akri.sh/configuration=echo")
+    return sum(pod["status"]["phase"] == "Running" for pod in pods)
 
 
 def wait_for_the_sentence(cluster: Cluster, kind: str, workload: str, namespace: str) -> None:
