@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -159,3 +160,12 @@ class BrokerStory:
 
     def _all(self, kind: str, selector: str) -> list[dict[str, Any]]:
         return self.cluster.list(kind, namespace=self.namespace, selector=selector or None)
+
+
+@contextmanager
+def told(cluster: Cluster, namespace: str, name: str, **fields: Any) -> Iterator[BrokerStory]:
+    """A story in a namespace that may have brokers; none of them is left at its end."""
+    allow(cluster, namespace)
+    found = BrokerStory(cluster=cluster, namespace=namespace, name=name, fields=fields)
+    yield found
+    found.end()

@@ -50,12 +50,5 @@ def lost_node(cluster: Cluster) -> Iterator[str]:
 @pytest.fixture
 def broker_story(story: Story) -> Iterator[BrokerStory]:
     """A Configuration with brokers, in a namespace that may have them."""
-    brokers.allow(story.cluster, story.namespace)
-    found = BrokerStory(
-        cluster=story.cluster,
-        namespace=story.namespace,
-        name=story.name,
-        fields={"schedulerName": SCHEDULER},
-    )
-    yield found
-    found.end()
+    with brokers.told(story.cluster, story.namespace, story.name, schedulerName=SCHEDULER) as found:
+        yield found

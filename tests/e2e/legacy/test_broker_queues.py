@@ -17,12 +17,8 @@ from tests.e2e.sharing.objects import QUEUE
 @pytest.fixture
 def broker_story(story: LegacyStory, drivers: Drivers) -> Iterator[BrokerStory]:
     assert drivers.nodes
-    brokers.allow(story.cluster, story.namespace)
-    found = BrokerStory(
-        cluster=story.cluster, namespace=story.namespace, name=story.name, fields={}
-    )
-    yield found
-    found.end()
+    with brokers.told(story.cluster, story.namespace, story.name) as found:
+        yield found
 
 
 def test_brokers_wait_for_room_in_the_queue_of_their_configuration(

@@ -15,12 +15,8 @@ from tests.e2e.legacy.slot_stories import A, SlotStory
 
 @pytest.fixture
 def broker_story(slots: SlotStory) -> Iterator[BrokerStory]:
-    brokers.allow(slots.cluster, slots.namespace)
-    found = BrokerStory(
-        cluster=slots.cluster, namespace=slots.namespace, name=slots.name, fields={}
-    )
-    yield found
-    found.end()
+    with brokers.told(slots.cluster, slots.namespace, slots.name) as found:
+        yield found
 
 
 @pytest.fixture

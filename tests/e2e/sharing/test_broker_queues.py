@@ -16,15 +16,8 @@ from tests.e2e.sharing.stories import Story
 @pytest.fixture
 def broker_story(story: Story, drivers: Drivers) -> Iterator[BrokerStory]:
     assert drivers.nodes
-    brokers.allow(story.cluster, story.namespace)
-    found = BrokerStory(
-        cluster=story.cluster,
-        namespace=story.namespace,
-        name=story.name,
-        fields={"schedulerName": SCHEDULER},
-    )
-    yield found
-    found.end()
+    with brokers.told(story.cluster, story.namespace, story.name, schedulerName=SCHEDULER) as found:
+        yield found
 
 
 def test_a_broker_gives_its_device_to_the_guarantee_of_another_queue_and_waits(
