@@ -54,7 +54,6 @@ from local_cluster.api import CONTROL_PLANE, Cluster, ClusterSettings
 from tests.e2e.driver import brokers, installation
 
 NODES = 10
-SETTLE_SECONDS = 5.0
 ASIDE = (0.02, 0.3, 0.6)
 """When brokers of another Configuration are measured: what part of the many is there."""
 
@@ -77,19 +76,23 @@ class Many:
 
     async def measure(self, found: Found, nodes: list[str]) -> None:
         await self.bench.arrive(self.count, nodes)
-        await asyncio.sleep(SETTLE_SECONDS)
+        await self.settle()
         found.lines.append(f"{self.count} Instances: driver {resident_mib(self.pid):.0f} MiB")
         found.lines.append(await self.too_many())
         found.lines.append(await self.all(found))
-        await asyncio.sleep(SETTLE_SECONDS)
+        await self.settle()
         found.lines.append(f"with their brokers: driver {resident_mib(self.pid):.0f} MiB")
+
+    async def settle(self) -> None:
+        """Until the driver has nothing left to do."""
+        await asyncio.to_thread(measured_cluster.until_idle, self.pid)
 
     async def too_many(self) -> str:
         """More brokers are wanted than there may be: none is made."""
         before, since = cpu_seconds(self.pid), time.perf_counter()
         await self.bench.want(brokerSpec={"brokerPodSpec": brokers.pod_spec()})
         told = await self.reasons.until(lambda: self.reasons.shows(MANY) == "TooManyBrokers", since)
-        await asyncio.sleep(SETTLE_SECONDS)
+        await self.settle()
         if len(self.pods.store):
             raise SystemExit(f"{len(self.pods.store)} brokers were made beyond the most")
         cpu = cpu_seconds(self.pid) - before
