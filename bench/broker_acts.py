@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -209,3 +209,8 @@ class Bench:
 
     async def want(self, **spec: Any) -> None:
         await self._client.merge_patch(CONFIGURATIONS.at(MANY, NAMESPACE), {"spec": spec})
+
+    async def templates(self) -> Sequence[JsonObject]:
+        """Those of the many."""
+        label = f"akri.sh/configuration={MANY}"
+        return (await self._client.list(TEMPLATES.select(NAMESPACE, label_selector=label))).items

@@ -84,7 +84,7 @@ def plan_device(
     """
     if wanted is None:
         return _plan_nothing(device, found)
-    template = _plan_template(wanted, device, _of(found, TEMPLATES))
+    template = _plan_template(wanted, device, _of(found, TEMPLATES), may_create=may_create)
     # A pod that comes now would get its claim from a template that is to be made anew.
     may_create = may_create and not template.deletes
     pods = _plan_pods(wanted, device, _brokers(found), waits, may_create=may_create)
@@ -181,7 +181,9 @@ def _plan_job(
     return Plan(deletes, (made,), ran=made.revision)
 
 
-def _plan_template(wanted: Workloads, device: Device, found: Sequence[Stored]) -> Plan:
+def _plan_template(
+    wanted: Workloads, device: Device, found: Sequence[Stored], *, may_create: bool
+) -> Plan:
     made = bodies.claim_template(wanted, device)
     stays = [
         each
@@ -190,7 +192,7 @@ def _plan_template(wanted: Workloads, device: Device, found: Sequence[Stored]) -
     ]
     # One that is terminating is in the way, too, so it counts as one to delete.
     deletes = tuple(each for each in found if each not in stays)
-    return Plan(deletes, (made,) if made and not found else ())
+    return Plan(deletes, (made,) if made and not found and may_create else ())
 
 
 def _plan_service(made: Made | None, found: Iterable[Stored], pods: Iterable[Stored]) -> Plan:

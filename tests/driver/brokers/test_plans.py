@@ -232,6 +232,13 @@ def test_nothing_names_a_stale_template_before_it_is_gone(
         assert plan == Plan(deletes=(stale,))
 
 
+def test_no_template_is_made_while_there_would_be_too_many_brokers() -> None:
+    template = a_template(PODS_WANTED, ON_DRA)
+
+    assert planned(PODS_WANTED, ON_DRA, may_create=False) == Plan()
+    assert planned(PODS_WANTED, ON_DRA, template, may_create=False) == Plan()
+
+
 def test_a_template_goes_with_the_last_placeholder() -> None:
     without = some_workloads(pod={"containers": [{"name": "broker"}]})
     template = a_template(PODS_WANTED, ON_DRA)
