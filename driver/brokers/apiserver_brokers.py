@@ -96,6 +96,7 @@ class Brokers:
         self._wanted = WantedBrokers(client, instances)
         self._writes = BrokerWrites(client, stored)
         self._akri = AkriController(client, is_watched=bool(namespaces))
+        self._is_known = False
         # Configurations with Instances that lack brokers, since there would be too many.
         self._held_back: set[tuple[str, ConfigurationName]] = set()
         self._queue = keyed_reconciler("planning brokers", self._reconcile, workers=WORKERS)
@@ -114,6 +115,7 @@ class Brokers:
             self._wanted.configurations.subscribe(self._configuration_changed)
             self._wanted.instances.store.subscribe(self._instance_changed)
             self._akri.subscribe(self._akri_changed)
+            self._is_known = True
             tasks.create_task(self._turns.run())
             await self._queue.run()
 
@@ -124,7 +126,7 @@ class Brokers:
 
         Before all is known it is the stored one, which another process may have written.
         """
-        if not self._is_known():
+        if not self._is_known:
             return stored
         found = self._wanted.configurations.get(name, namespace)
         if found is None:
@@ -137,10 +139,6 @@ class Brokers:
         made = self._stored.of_configuration(namespace, label_value(name))
         refusals = self._writes.refusals(namespace, name, partial(self._exists, namespace))
         return brokers_condition(found.workloads, devices, made, refusals)
-
-    def _is_known(self) -> bool:
-        synced = (self._stored.synced.is_set(), self._akri.synced.is_set())
-        return self._wanted.are_known and all(synced)
 
     def _exists(self, namespace: str, instance: str) -> bool:
         return self._wanted.device(namespace, label_value(instance)) is not None

@@ -41,11 +41,6 @@ class WantedBrokers:
         await self.configurations.synced.wait()
         await self.instances.store.synced.wait()
 
-    @property
-    def are_known(self) -> bool:
-        """Whether all Configurations and Instances are known."""
-        return self.configurations.synced.is_set() and self.instances.store.synced.is_set()
-
     def note(self, change: Change[ObservedInstance]) -> None:
         """Remember the name of an Instance, and count it; to be called with each change."""
         before = None if isinstance(change, Added) else self._device(change.old)
