@@ -39,10 +39,10 @@ def lost(cluster: Cluster, node: str) -> Iterator[None]:
 
 
 @contextmanager
-def shut_down(cluster: Cluster, node: str) -> Iterator[None]:
-    """An administrator says that the node is; its pods stay where they are."""
+def shut_down(cluster: Cluster, node: str, *, effect: str = "NoSchedule") -> Iterator[None]:
+    """An administrator says that the node is; its pods stay where they are, or are evicted."""
     taint = "node.kubernetes.io/out-of-service"
-    cluster.kubectl("taint", "node", node, f"{taint}=shutdown:NoSchedule")
+    cluster.kubectl("taint", "node", node, f"{taint}=shutdown:{effect}")
     try:
         yield
     finally:
