@@ -2,9 +2,9 @@
 
     Configurations, Instances ─┐
     Pods, Jobs, Services ──────┴─► a key for each Instance and each Configuration ──► writes
-                                     └─► a turn for each Instance that lacks brokers ──► creations
+                                     └─► another key for each that lacks brokers ──► creations
 
-Brokers are made at a bounded rate, and Configurations have turns. So those of a thousand devices
+Brokers are made at a bounded rate, and Configurations alternate. So those of a thousand devices
 delay neither those of another Configuration for long, nor what is to be deleted. The API server's
 refusal of one holds back all of its Configuration, for longer each time.
 """
@@ -57,7 +57,7 @@ class Key(NamedTuple):
     name: str
 
 
-class Turn(NamedTuple):
+class Creation(NamedTuple):
     """An Instance that lacks brokers."""
 
     namespace: str
@@ -66,7 +66,7 @@ class Turn(NamedTuple):
 
     @property
     def group(self) -> tuple[str, ConfigurationName]:
-        """Turns are those of Configurations."""
+        """Creations of a group come one after the other, and groups alternate."""
         return self.namespace, self.configuration
 
 
@@ -100,8 +100,8 @@ class Brokers:
         # Configurations with Instances that lack brokers, since there would be too many.
         self._held_back: set[tuple[str, ConfigurationName]] = set()
         self._queue = keyed_reconciler("planning brokers", self._reconcile, workers=WORKERS)
-        self._turns = keyed_reconciler("making brokers", self._make, workers=WORKERS)
-        self._turns.take_turns(lambda turn: turn.group)
+        self._creations = keyed_reconciler("making brokers", self._make, workers=WORKERS)
+        self._creations.rotate(lambda creation: creation.group)
 
     async def run(self) -> None:
         """Write until cancelled; failures are logged and retried without a limit."""
@@ -116,7 +116,7 @@ class Brokers:
             self._wanted.instances.store.subscribe(self._instance_changed)
             self._akri.subscribe(self._akri_changed)
             self._is_known = True
-            tasks.create_task(self._turns.run())
+            tasks.create_task(self._creations.run())
             await self._queue.run()
 
     def condition(
@@ -190,11 +190,11 @@ class Brokers:
             labels = self._wanted.labels(found.namespace, ConfigurationName(found.name))
             yield from (Key("Instance", found.namespace, label) for label in labels)
 
-    async def _make(self, turn: Turn) -> Result:
-        key = Key("Instance", turn.namespace, turn.instance)
-        return await self._reconcile_instance(key, is_its_turn=True)
+    async def _make(self, creation: Creation) -> Result:
+        key = Key("Instance", creation.namespace, creation.instance)
+        return await self._reconcile_instance(key, may_create=True)
 
-    async def _reconcile_instance(self, key: Key, *, is_its_turn: bool = False) -> Result:
+    async def _reconcile_instance(self, key: Key, *, may_create: bool = False) -> Result:
         device = self._wanted.device(key.namespace, key.name)
         found = self._stored.of_instance(key.namespace, key.name)
         if device is None:
@@ -206,8 +206,8 @@ class Brokers:
         plan = self._plan(configuration.workloads, device, found)
         if plan != NOTHING:  # It may be refused, and the condition says so.
             self._gather(key.namespace, label_value(device.configuration))
-        if plan.creates and not is_its_turn:
-            self._turns.add(Turn(key.namespace, device.configuration, key.name))
+        if plan.creates and not may_create:
+            self._creations.add(Creation(key.namespace, device.configuration, key.name))
             return Done()
         return await self._writes.carry_out(plan, (key.namespace, device.configuration), device)
 

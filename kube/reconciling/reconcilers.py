@@ -75,8 +75,8 @@ class Reconciler(Generic[K]):
         )
         self._seconds = WORK_SECONDS.labels(name)
 
-    def take_turns(self, group: Callable[[K], Hashable]) -> None:
-        """Let the groups of keys have turns; to be called before the first key is added."""
+    def rotate(self, group: Callable[[K], Hashable]) -> None:
+        """Let groups of keys alternate; to be called before the first key is added."""
         self._queue = WorkQueue(self._backoff, random.random, group)
 
     def __len__(self) -> int:

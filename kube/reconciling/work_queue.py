@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 from kube.backoff import Backoff
 from kube.due import Due
-from kube.reconciling.turns import Turns, one_group
+from kube.reconciling.round_robin import RoundRobin, one_group
 
 K = TypeVar("K", bound=Hashable)
 
@@ -38,12 +38,12 @@ class WorkQueue(Generic[K]):
         Args:
             backoff: The delay of a key after failures in a row.
             uniform: Yields numbers in [0, 1), for jitter.
-            group: The group of a key. Groups have turns, so that one with thousands of keys does
+            group: The group of a key. Groups alternate, so that one with thousands of keys does
                 not keep others waiting.
         """
         self._backoff = backoff
         self._uniform = uniform
-        self._ready: Turns[K] = Turns(group)
+        self._ready: RoundRobin[K] = RoundRobin(group)
         self._processing: set[K] = set()
         self._added_meanwhile: set[K] = set()
         self._waiting: Due[K] = Due()
@@ -106,7 +106,7 @@ class WorkQueue(Generic[K]):
         return self._failures.get(key, 0)
 
     def get(self, now: float) -> K | None:
-        """The key whose turn it is; it is processing from now on.
+        """The next key; it is processing from now on.
 
         Of one group that is the key that has been ready for the longest time.
         """

@@ -1,4 +1,4 @@
-"""The controller of brokers: who has the turn, and what follows when there were too many."""
+"""The controller of brokers: Configurations alternate, and what was too much is made later."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> WatchedApiServer:
 async def test_the_brokers_of_many_devices_delay_nothing_else(
     server: WatchedApiServer, tmp_path: Path
 ) -> None:
-    """Not what is to be deleted, and those of another Configuration for a few turns only."""
+    """Not what is to be deleted, and those of another Configuration for a few creations only."""
     server.creations = asyncio.Semaphore(1)
     for name in ("many", "few"):
         await server.put(CONFIGURATIONS, a_configuration(name))

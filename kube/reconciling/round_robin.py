@@ -1,4 +1,4 @@
-"""Keys in turns: a group with thousands of keys does not keep those of other groups waiting."""
+"""Keys by round robin: a group with thousands of keys does not delay those of other groups."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def one_group(_: Hashable) -> Hashable:
     return ""
 
 
-class Turns(Generic[K]):
-    """A set of keys. Groups have turns, and in its turn a group gives its oldest key."""
+class RoundRobin(Generic[K]):
+    """A set of keys: groups alternate, and each gives its oldest key."""
 
     def __init__(self, group: Callable[[K], Hashable]) -> None:
         """Create; a key must always be of the same group."""
@@ -32,7 +32,7 @@ class Turns(Generic[K]):
         keys.setdefault(key)
 
     def take(self) -> K | None:
-        """Remove the key whose turn it is, and return it; None if there is none."""
+        """Remove the next key and return it; None if there is none."""
         for group, keys in self._keys.items():
             key = next(iter(keys))
             del keys[key], self._keys[group]
