@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from driver.api import ConfigurationName, InstanceName
 from driver.brokers.counts import Count, Counts
 from driver.brokers.devices import Device, device
-from driver.brokers.workloads import Wanted, Workloads, wanted
+from driver.brokers.workloads import Wanted, wanted
 from driver.instances.cluster_instances import BY_CONFIGURATION, ClusterInstances
 from driver.instances.unseen_instances import ObservedInstance
 from driver.names import label_value
@@ -64,13 +64,6 @@ class WantedBrokers:
     def labels(self, namespace: str, configuration: ConfigurationName) -> Iterator[str]:
         """The Instances of a Configuration."""
         return (label_value(o.slots.name) for o in self._observed(namespace, configuration))
-
-    def workloads_of(self, found: Device | None) -> Workloads | None:
-        """What the Configuration of a device wants."""
-        if found is None:
-            return None
-        configuration = self.configurations.get(found.configuration, found.namespace)
-        return configuration.workloads if configuration else None
 
     def by_label(self, namespace: str, label: str) -> Wanted | None:
         """What the Configuration with this label's value says; None if it does not exist."""
