@@ -1,6 +1,6 @@
 """What the API server serves, by the names that kubectl takes: `pod`, `pods`, `po`, `pods.v1`.
 
-A look at the API takes kubectl 190 ms of CPU and this 6 (two cores, 2026-11), and a story that
+A look at the API takes kubectl 190 ms of CPU and this 0.4 (two cores, 2026-11), and a story that
 waits looks ten times a second.
 """
 

@@ -91,7 +91,7 @@ class ApiServer:
             self.close()
             if fresh or method != "GET":
                 raise ConnectionError(f"{method} {path}: {error}") from error
-        return self._send(method, path, body, headers)
+        return self._exchange(method, path, body, headers)
 
     def _send(
         self, method: str, path: str, body: str | None, headers: dict[str, str]

@@ -64,6 +64,7 @@ class Cluster:
 
     def down(self, *, purge: bool = False) -> None:
         """End everything; keeps the logs unless they are purged, too."""
+        self._reads.close()
         lifecycle.down(self.work_dir, purge=purge)
 
     @property
@@ -124,6 +125,10 @@ class Cluster:
         """YAML text, a file, one object or several."""
         where = ("--namespace", namespace) if namespace else ()
         self.kubectl("apply", *where, "-f", "-", stdin=kubectl.as_text(manifest))
+
+    def read(self, path: str) -> Any:
+        """What the API server answers to a GET of a path, as the administrator."""
+        return self._reads.read(path)
 
     def get(self, kind: str, name: str, *, namespace: str | None = None) -> dict[str, Any] | None:
         """One object, or None when it does not exist; without a namespace of `default`."""

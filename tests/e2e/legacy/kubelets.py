@@ -48,8 +48,7 @@ def numa_nodes(cluster: Cluster, node: str) -> dict[str, set[int]]:
 
 def allocatable(cluster: Cluster, node: str) -> dict[str, int]:
     """What the Node offers of `akri.sh/...`, by name without the prefix."""
-    with cluster.api() as api:
-        status = api.get(f"/api/v1/nodes/{node}")["status"]
+    status = cluster.read(f"/api/v1/nodes/{node}")["status"]
     return {
         name.removeprefix(PREFIX): _whole(amount)
         for name, amount in status["allocatable"].items()
