@@ -130,6 +130,10 @@ class Cluster:
         """What the API server answers to a GET of a path, as the administrator."""
         return self._reads.read(path)
 
+    def path_of(self, kind: str, namespace: str | None = None) -> str | None:
+        """The path of all objects of a kind; None if the API server does not serve it."""
+        return self._reads.path_of(kind, namespace)
+
     def get(self, kind: str, name: str, *, namespace: str | None = None) -> dict[str, Any] | None:
         """One object, or None when it does not exist; without a namespace of `default`."""
         return self._reads.one(kind, name, namespace)

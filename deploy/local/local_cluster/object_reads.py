@@ -45,6 +45,11 @@ class ObjectReads:
         with self._connection() as api:
             return api.get(path)
 
+    def path_of(self, kind: str, namespace: str | None) -> str | None:
+        """The path of all objects of a kind; None if the API server does not serve it."""
+        resource = self._resource(kind)
+        return resource.path(namespace) if resource else None
+
     @contextmanager
     def _connection(self) -> Iterator[ApiServer]:
         """A connection of the caller's own, kept unless it breaks."""
