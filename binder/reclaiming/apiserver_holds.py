@@ -70,14 +70,19 @@ class HoldKeeper:
         """Hold what is free for these pods, before borrowing pods get it.
 
         No condition states these holds. They last for `FREE_SECONDS`; a pod that is not bound by
-        then misses its node.
+        then misses its node. A pod may have gone, or been bound, since the cycle looked at it.
         """
         stuck = self._stuck()
         for hold in holds:
             is_there = outlook(hold, self._world, stuck) is Outlook.IS_FREE
-            if hold.is_device and is_there and hold.pod not in self._world.assumptions.holds:
+            waits = self._waits(hold.pod) and hold.pod not in self._world.assumptions.holds
+            if hold.is_device and is_there and waits:
                 self._unstated.add(hold.pod)
                 self._hold(hold)
+
+    def _waits(self, uid: PodUid) -> bool:
+        pod = self._world.facts.pod(uid)
+        return pod is not None and pod.may_be_bound
 
     def conditions_written(self, holds: Collection[Hold]) -> None:
         """The writes of the conditions have ended: holds follow the conditions from now on."""
@@ -123,6 +128,8 @@ class HoldKeeper:
         pod, hold = self._world.facts.pod(uid), self._world.assumptions.holds.get(uid)
         if pod is not None and pod.reclaiming and pod.is_bound:
             await self._write_ended(pod, "Bound", "The pod is bound.")
+        if pod is None:
+            self._end(uid, None)
         if pod is None or hold is None:
             self._deadlines.pop(uid, None)
             return Done()

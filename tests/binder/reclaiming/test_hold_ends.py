@@ -118,3 +118,36 @@ async def test_what_somebody_wrote_is_held_no_longer_than_a_minute_and_no_more_t
 
     assert scene.held == []
     assert scene.condition() == ("False", "TimeOver")
+
+
+@in_virtual_time
+async def test_nothing_is_held_for_a_pod_that_went_while_a_cycle_was_computed() -> None:
+    """A cycle sleeps between its steps, and holds at its end what it found to be free."""
+    scene = DeviceScene()
+
+    async with scene.running():
+        await scene.rounds()
+        (found,) = scene.world.assumptions.holds.of_devices()
+        for name in ("r1", "w"):
+            scene.remove(name)
+        assert scene.held == []
+
+        scene.reclaimer.holds.keep_free([found])
+
+        assert scene.held == []
+
+
+@in_virtual_time
+async def test_what_is_held_for_nobody_ends_at_once() -> None:
+    """Such a hold would keep its device from everybody for as long as this process leads."""
+    scene = DeviceScene()
+
+    async with scene.running():
+        await scene.rounds()
+        (found,) = scene.world.assumptions.holds.of_devices()
+        scene.remove("w")
+
+        scene.reclaimer.holds.begin([found])
+        await scene.rounds()
+
+    assert scene.held == []
