@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from local_cluster.api import ApiError, ConditionTimeoutError
+from local_cluster.namespaces import missing_is_fine
 from tests.e2e.sharing import objects, write_gate
 from tests.e2e.sharing.extender import Extender
 from tests.e2e.sharing.objects import Object
@@ -27,16 +28,6 @@ NODE = "fake-0000"
 OTHER_NODE = "fake-0001"
 
 __all__ = ["CLAIM", "NODE", "OTHER_NODE", "Story"]
-
-
-@contextmanager
-def gone_is_fine() -> Iterator[None]:
-    """Controllers delete, too, between a look and a deletion."""
-    try:
-        yield
-    except ApiError as error:
-        if error.status != 404:
-            raise
 
 
 @dataclass(kw_only=True)
@@ -282,7 +273,7 @@ class Story(View):
             # Nobody but the API server ends pods of nodes that have no kubelet.
             is_real = not pod["spec"].get("nodeName", NODE).startswith(FAKE)
             path = f"{self.path('pod', pod['metadata']['name'])}?gracePeriodSeconds={int(is_real)}"
-            with gone_is_fine():
+            with missing_is_fine():
                 self.api.delete(path)
         self.until("pods are gone", lambda: not self.all("pod"))
         self.api.delete(self.path("claim"))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from local_cluster.namespaces import missing_is_fine
 from tests.e2e.sharing import objects
 from tests.e2e.sharing.plugin import Plugin
-from tests.e2e.sharing.stories import CLAIM, NODE, OTHER_NODE, Story, gone_is_fine
+from tests.e2e.sharing.stories import CLAIM, NODE, OTHER_NODE, Story
 
 GATES = {"GenericWorkload": True, "DRAWorkloadResourceClaims": True}
 SERVED = {
@@ -63,7 +64,7 @@ def groups_gone(story: Story) -> Iterator[None]:
     """Pods and groups go before the claims, as users would delete them."""
     yield
     for pod in story.all("pod"):
-        with gone_is_fine():
+        with missing_is_fine():
             story.api.delete(f"{story.path('pod', pod['metadata']['name'])}?gracePeriodSeconds=0")
     story.api.delete(groups_path(story))
 
