@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,7 +69,10 @@ def test_a_claim_that_no_container_uses_is_prepared_and_unprepared_when_its_pod_
 
 @contextmanager
 def other(story: Story, fails: Path) -> Iterator[None]:
-    """A second DRA driver on node-a, with one device."""
+    """A second DRA driver on node-a, with one device; it stays until the story's pods are gone.
+
+    The kubelet ends no pod whose claim it cannot unprepare.
+    """
     slice_ = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceSlice",
@@ -95,11 +99,26 @@ def other(story: Story, fails: Path) -> Iterator[None]:
         story.cluster.apply([slice_, class_])
         yield
     finally:
+        fails.unlink(missing_ok=True)
+        story.cluster.kubectl("delete", "pod", "--all", "-n", story.namespace)
         process.kill()
         process.wait()
         node.path(other_driver.SOCKET).unlink(missing_ok=True)
         for kind in ("resourceslice", "deviceclass"):
             story.cluster.kubectl("delete", kind, f"other-{story.name}", "--ignore-not-found")
+
+
+def ask_until_prepared(story: Story, uid: str) -> list[Path]:
+    """This driver's files of a claim; while there are none, the kubelet is made to try again.
+
+    It asks the drivers of a claim in random order, up to the first that fails, and tries a
+    changed pod at once; by itself it tries every ten seconds.
+    """
+    files = story.cdi_files(uid, "node-a")
+    if not files:
+        change = ("annotate", "pod", "reader", f"asked={uuid.uuid4()}", "--overwrite")
+        story.cluster.kubectl(*change, "-n", story.namespace)
+    return files
 
 
 def test_a_claim_of_two_drivers_comes_and_goes_as_soon_as_the_other_one_lets_it(
@@ -117,7 +136,7 @@ def test_a_claim_of_two_drivers_comes_and_goes_as_soon_as_the_other_one_lets_it(
         apply_claim(story, {"requests": requests})
         story.pod(node="node-a")
         uid = story.until("the claim is there", story.claim_uid)
-        story.until("this one has prepared it", lambda: story.cdi_files(uid, "node-a"))
+        story.until("this one has prepared it", lambda: ask_until_prepared(story, uid))
         cluster.part("kubelet-node-a").restart()
         assert story.get("pod", "reader")["status"]["phase"] == "Pending"
 
