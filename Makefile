@@ -64,7 +64,7 @@ unit-newest: $(NEWEST)/.ready ## The same on the newest Python that is found (NE
 
 test: $(READY) ## All tests, those on the real Kubernetes included
 	$(BIN)/pytest -q -m "not e2e" -n $(WORKERS)
-	@echo "Stories on three clusters at one time; what they print comes when they end, in some 15 minutes ..."
+	@echo "Stories on three clusters at one time; what they print comes when they end, in 45 to 60 minutes ..."
 	@rm -rf .artifacts/rights
 	@MOORAGE_RIGHTS=.artifacts/rights $(MAKE) --no-print-directory --jobs=3 --output-sync=target e2e-devices e2e-queues e2e-legacy
 	@PYTHONPATH=deploy/local $(BIN)/python -m tests.e2e.rights .artifacts/rights
