@@ -17,7 +17,7 @@ from pathlib import Path
 from kube.calls.api import connect
 from kube.leases.api import ElectionSettings, LeaderElector, LeadershipLostError
 
-SETTINGS = ElectionSettings(lease_seconds=3, renew_deadline_seconds=2.0, retry_seconds=0.4)
+SETTINGS = ElectionSettings(lease_seconds=9, renew_deadline_seconds=6.0, retry_seconds=0.4)
 
 
 def say(what: str) -> None:

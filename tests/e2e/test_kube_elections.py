@@ -157,7 +157,7 @@ async def test_leader_without_a_server_stops_while_its_lease_still_holds(
         await asyncio.sleep(1)
         await asyncio.to_thread(part.stop)
         try:
-            await a.says("lost", 6)
+            await a.says("lost", 3 * SETTINGS.renew_deadline_seconds)
         finally:
             await asyncio.to_thread(part.cont)
 

@@ -94,7 +94,9 @@ def test_one_device_is_published_while_thousands_go_and_nobody_is_ended(
     with busy_neighbours():
         released.kubectl("delete", "configuration", "many", "-n", "default", "--wait=false")
         configure(released, "one", 1)
-        released.wait_until("it is published", lambda: published(released, "one") == 2)
+        released.wait_until(
+            "it is published", lambda: published(released, "one") == 2, seconds=SECONDS
+        )
         left = instances(released)
         released.wait_until("all went", lambda: instances(released) == 0, seconds=SECONDS)
         released.wait_until(

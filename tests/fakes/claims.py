@@ -28,6 +28,7 @@ class FakeReader:
     delay_seconds: float = 0.0
     home_error: Exception | None = None
     homes: int = 0
+    asked: int = 0
 
     def put(
         self,
@@ -55,6 +56,7 @@ class FakeReader:
         return HOME
 
     async def _served(self, name: str) -> None:
+        self.asked += 1
         await asyncio.sleep(self.delay_seconds)
         if error := self.error or self.errors.get(name):
             raise error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,11 @@ from local_cluster.errors import ApiError
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON = "application/json"
+TOO_MANY_REQUESTS = 429
+IDLE_SECONDS = 45.0
+"""Half of what the API server keeps a connection that nobody uses."""
+NOT_READY_SECONDS = 30.0
+"""How long a read is repeated that the API server is not ready for, as kubectl repeats it."""
 
 
 class ApiServer:
@@ -25,6 +31,7 @@ class ApiServer:
         self._context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
         self._context.load_cert_chain(pki / f"{certificate}.crt", pki / f"{certificate}.key")
         self._connection: http.client.HTTPSConnection | None = None
+        self._used_at = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -57,6 +64,11 @@ class ApiServer:
         body = None if value is None else json.dumps(value)
         headers = {"Accept": accept, "Content-Type": content_type}
         status, text = self._exchange(method, path, body, headers)
+        deadline = time.monotonic() + NOT_READY_SECONDS
+        # It lists no kind before it has read all of it. A refused eviction is 429, too.
+        while status == TOO_MANY_REQUESTS and method == "GET" and time.monotonic() < deadline:
+            time.sleep(0.1)
+            status, text = self._exchange(method, path, body, headers)
         return _answer(status, text)
 
     def lines(self, path: str) -> Iterator[bytes]:
@@ -84,6 +96,9 @@ class ApiServer:
 
         Only reads are repeated; a write that got no answer may have happened.
         """
+        if time.monotonic() - self._used_at > IDLE_SECONDS:
+            self.close()
+        self._used_at = time.monotonic()
         fresh = self._connection is None
         try:
             return self._send(method, path, body, headers)

@@ -35,7 +35,7 @@ from local_cluster.settings import ClusterSettings
 from local_cluster.supervisor import Supervisor
 
 Value = TypeVar("Value")
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,9 @@ def wait_deleted(cluster: Cluster, names: Iterable[str]) -> None:
         return sorted(wanted & {item["metadata"]["name"] for item in cluster.list("namespaces")})
 
     try:
-        cluster.wait_until("the namespaces of all tests are gone", lambda: not left())
+        cluster.wait_until(
+            "the namespaces of all tests are gone", lambda: not left(), seconds=DELETE_SECONDS
+        )
     except ConditionTimeoutError as error:
         raise ConditionTimeoutError(f"{error}; there still are {', '.join(left())}") from error
 

@@ -18,6 +18,7 @@ from local_cluster.plan import planned_parts
 from local_cluster.processes import Process
 
 HEALTHY_SECONDS = 90.0
+PATIENCE_SECONDS = 10.0
 # Throw-away parts need no long goodbye; kube-apiserver would take up to a minute.
 END_SECONDS = 3.0
 
@@ -50,13 +51,17 @@ class Supervisor:
     def ensure(self, specs: Iterable[PartSpec]) -> tuple[str, ...]:
         """Bring parts that may run side by side to health; names of those that were started."""
         wanted = tuple(specs)
-        stale = [spec for spec in wanted if not (self.is_current(spec) and self.is_healthy(spec))]
+        stale = [spec for spec in wanted if not self._is_well(spec)]
         for spec in stale:
             self.end(spec.name)
             self.start(spec)
         for spec in stale:
             self.wait_healthy(spec)
         return tuple(spec.name for spec in stale)
+
+    def _is_well(self, spec: PartSpec) -> bool:
+        """Asked for a while: on a busy machine one answer may come too late."""
+        return self.is_current(spec) and wait_until(lambda: self.is_healthy(spec), PATIENCE_SECONDS)
 
     def start(self, spec: PartSpec) -> Process:
         for path, content in spec.files.items():

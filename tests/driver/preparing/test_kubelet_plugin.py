@@ -27,6 +27,7 @@ from tests.driver.claim_builders import (
     some_instances,
 )
 from tests.driver.preparing.dra_worlds import World
+from tests.driver.tasks import until
 from tests.fakes.kubelet import FakeKubelet
 
 WANTED, OTHER = a_reference(1), a_reference(2)
@@ -143,7 +144,7 @@ async def test_call_in_flight_is_carried_out_while_the_plugin_stops(world: World
         async with world.plugin():
             await kubelet.until("registered")
             call = asyncio.create_task(kubelet.prepare(WANTED))
-            await asyncio.sleep(0.1)
+            await until(lambda: world.reader.asked > 0)
 
         # The kubelet drops a plugin's connection as soon as its registration socket is gone.
         with pytest.raises(asyncio.CancelledError):

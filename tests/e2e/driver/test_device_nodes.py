@@ -154,11 +154,13 @@ def slices_as_earlier_versions_have_them(wall: Story) -> Iterator[None]:
     earlier = shared_driver("driver-shared-grouping")
     earlier = replace(earlier, argv=(*earlier.argv, "--group-by-nodes"))
     grouping = start(wall.cluster, earlier)
-    wall.until("there is a slice for each set of nodes", lambda: is_grouped(wall))
-    assert seen(wall) == CAMERAS
-    yield
-    grouping.stop()
-    wall.drivers.shared.start()
+    try:
+        wall.until("there is a slice for each set of nodes", lambda: is_grouped(wall))
+        assert seen(wall) == CAMERAS
+        yield
+    finally:
+        grouping.stop()
+        wall.drivers.shared.start()
 
 
 def allocations(story: Story) -> dict[str, Any]:

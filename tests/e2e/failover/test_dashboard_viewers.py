@@ -83,7 +83,7 @@ def charged_more(story: Story, board: Board) -> list[tuple[str, str, list[str]]]
     story.pod("second", f"vision-{story.name}", "other")
     story.wait_bound("second")
     board.row("2 quota 1, limit 2")
-    board.page.locator("#notice").wait_for(state="hidden", timeout=60_000)
+    board.page.locator("#notice").wait_for(state="hidden")
     frames = seen(board)
     figures = [used(rows) for _, _, rows in frames]
     assert figures == sorted(figures), "what is charged is never gone for a moment"

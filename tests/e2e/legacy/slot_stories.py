@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from local_cluster import namespaces
-from local_cluster.api import BUSYBOX_IMAGE, ApiError, Cluster, ConditionTimeoutError
+from local_cluster.api import BUSYBOX_IMAGE, Cluster, ConditionTimeoutError
 from tests.e2e.driver.installation import Drivers
 from tests.e2e.legacy import kubelets
 from tests.e2e.legacy.drivers import availability
@@ -28,8 +28,7 @@ NODES = (A, B)
 ANY = ""
 """Asks for any device of the Configuration; every other word is that of one device."""
 
-SECONDS = 45.0
-TOO_MANY_REQUESTS = 429
+SECONDS = 90.0
 LAST_LINES = 25
 SHOWN = ("spec", "reason", "message", "status")
 SLEEP = ("sleep", "100000")
@@ -251,7 +250,7 @@ class SlotStory(View):
 
     def until(self, what: str, condition: Callable[[], T | None]) -> T:
         try:
-            return self.cluster.wait_until(what, partial(_asked, condition), seconds=SECONDS)
+            return self.cluster.wait_until(what, condition, seconds=SECONDS)
         except ConditionTimeoutError as error:
             raise AssertionError("\n".join((str(error), *self.describe()))) from error
 
@@ -283,16 +282,6 @@ class SlotStory(View):
 def _has_no_node(pod: Object) -> bool:
     told = {c["type"]: c.get("reason") for c in pod["status"].get("conditions", ())}
     return "nodeName" not in pod["spec"] and told.get("PodScheduled") == "Unschedulable"
-
-
-def _asked(condition: Callable[[], T | None]) -> T | None:
-    """What it says; nothing as long as the API server only begins to serve a kind."""
-    try:
-        return condition()
-    except ApiError as error:
-        if error.status != TOO_MANY_REQUESTS:
-            raise
-        return None
 
 
 def told(cluster: Cluster, drivers: Drivers, test: str) -> Iterator[SlotStory]:

@@ -96,8 +96,9 @@ def test_slots_of_a_tainted_device_are_withheld_and_who_has_one_keeps_it(
 
     slots.wait_offers({ANY: 0, FOO: 1}, A)
     slots.wait_offers({ANY: 0, FOO: 0}, B)
-    slots.pod("newcomer", {FOO: 1}, B)
-    slots.until("it finds no slot", lambda: slots.pending() == ["newcomer"])
+    # Node and pod come to kube-scheduler by two watches: a pod that comes first is refused.
+    slots.replica_set("newcomer", {FOO: 1}, B)
+    (newcomer,) = slots.until("it finds no slot", slots.pending)
     (row,) = shown(slots.cluster, slots.name)
     assert (row["path"], row["state"], row["detail"]) == (
         "DevicePlugin",
@@ -111,7 +112,7 @@ def test_slots_of_a_tainted_device_are_withheld_and_who_has_one_keeps_it(
 
     untaint(slots.cluster, rule)
 
-    slots.wait_running("newcomer")
+    slots.wait_running(newcomer)
     slots.wait_usage({slots.slot(FOO, 0): A, slots.slot(FOO, 1): B})
 
 

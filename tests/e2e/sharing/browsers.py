@@ -7,12 +7,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from local_cluster import debian
 from local_cluster.api import Cluster, Component, Mode
 from tests.e2e.sharing import dashboards
 from tests.e2e.sharing.installation import NODE, ROOT
+
+LIMIT_MS = 60_000
+"""How long a page may take; Playwright's five seconds for what is expected are few."""
+expect.set_options(timeout=LIMIT_MS)
 
 PACKAGES = {"chromium": "chromium"}
 PORT = 10264
@@ -121,6 +125,7 @@ class Board:
 
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
+        page.set_default_timeout(LIMIT_MS)
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", self._heard)
@@ -142,14 +147,14 @@ class Board:
         self.page.fill("#filter", text)
         self.page.fill("#namespace", namespace)
         # Rows that are there before what was typed counts are replaced, under a click, too.
-        self.page.locator("#list:not([aria-busy=true])").wait_for(state="attached", timeout=60_000)
+        self.page.locator("#list:not([aria-busy=true])").wait_for(state="attached")
 
     def row(self, *texts: str) -> str:
         """What the row says that has these texts, once it is there."""
         found = self.page.locator("#list .row")
         for text in texts:
             found = found.filter(has_text=text)
-        found.first.wait_for(timeout=60_000)
+        found.first.wait_for()
         return found.first.inner_text().replace("\n", " ")
 
     def open(self, *texts: str) -> str:
@@ -157,18 +162,18 @@ class Board:
         found = self.page.locator("#list .row")
         for text in texts:
             found = found.filter(has_text=text)
-        found.first.click(timeout=60_000)
-        self.page.locator("#detail").wait_for(timeout=60_000)
+        found.first.click()
+        self.page.locator("#detail").wait_for()
         return self.page.locator("#detail-body").inner_text()
 
     def says(self, text: str) -> None:
         """Wait until the page says this somewhere."""
-        self.page.get_by_text(text).first.wait_for(timeout=60_000)
+        self.page.get_by_text(text).first.wait_for()
 
     def settle(self) -> None:
         """Wait until the rows that are seen are there."""
         there = "#empty:not([hidden]), #list:not([hidden]) .row:not(.loading)"
-        self.page.locator(there).first.wait_for(timeout=60_000)
+        self.page.locator(there).first.wait_for()
         self.page.evaluate("document.activeElement.blur()")
 
     def is_inside(self) -> bool:

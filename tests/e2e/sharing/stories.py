@@ -20,7 +20,9 @@ from tests.e2e.sharing.views import CLAIM, CLUSTER_SCOPED, View
 
 T = TypeVar("T")
 
-SECONDS = 45.0
+SECONDS = 120.0
+"""Evictions that were held back are tried again after a random time, a minute at most."""
+
 FAKE = "fake-"
 """What names of nodes without a kubelet begin with."""
 

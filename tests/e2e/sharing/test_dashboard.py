@@ -7,13 +7,14 @@ import json
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from local_cluster.component_handles import ComponentProcess
 from tests.e2e.driver.stories import Story as DriverStory
@@ -95,7 +96,7 @@ def test_who_shares_who_pays_and_what_waits_is_seen(story: Story, viewers: Viewe
 
 def what_the_plugin_knows_is_told(story: Story, board: Board) -> None:
     """Of the pod that is open."""
-    expect(board.page.locator("#notice")).to_be_hidden(timeout=60_000)
+    expect(board.page.locator("#notice")).to_be_hidden()
     known = json.loads(story.plugin.page(f"/waiting/{story.namespace}/third"))
     said = board.page.locator("#detail-body").inner_text()
     assert (f"{known['place']} of {known['waiting']} pods" in said) is (known["place"] is not None)
@@ -266,7 +267,7 @@ def test_escape_takes_the_filter_off_and_tabs_say_how_much_there_is(
     board = viewers.board(viewers.token("viewer", *READ))
     board.show("waiting", namespace=story.namespace)
     page, rows = board.page, board.page.locator("#list .row:not(.loading)")
-    expect(rows).to_have_count(6, timeout=60_000)
+    expect(rows).to_have_count(6)
     there = page.locator("#tab-waiting .total")
     before = there.inner_text()
 
@@ -331,26 +332,42 @@ def test_a_device_says_what_it_is_tainted_by(story: Story, viewers: Viewers) -> 
     assert board.errors == []
 
 
+@contextmanager
+def held_back(page: Page, pattern: str) -> Iterator[None]:
+    """Let no request pass before the end."""
+    held, is_over = list[Route](), False
+
+    def meet(route: Route) -> None:
+        if is_over:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route(pattern, meet)
+    yield
+    is_over = True
+    for route in held:
+        route.continue_()
+
+
 def test_enter_on_a_row_that_still_loads_opens_it_once_it_is_there(
     story: Story, viewers: Viewers
 ) -> None:
     story.devices(1)
     story.claim()
     board = viewers.board(viewers.token("viewer", *READ))
-    page, held = board.page, list[Route]()
+    page = board.page
     board.show("queues", namespace=story.namespace)
     board.settle()
-    page.route("**/api/rows/claims?**", lambda route: held.append(route))
-    board.show("claims", namespace=story.namespace)
-    page.locator("#list .row.loading").first.wait_for()
-    page.locator("#list").focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
-    expect(page.locator("#detail")).to_be_hidden()
+    with held_back(page, "**/api/rows/claims?**"):
+        board.show("claims", namespace=story.namespace)
+        # Sooner than the page draws all rows anew.
+        page.locator("#list .row.loading").first.wait_for(timeout=15_000)
+        page.locator("#list").focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(page.locator("#detail")).to_be_hidden()
 
-    for route in held:
-        route.continue_()
-    page.unroute("**/api/rows/claims?**")
     page.locator("#detail").get_by_text(f"{story.namespace}/shared").first.wait_for()
 
 
@@ -367,12 +384,12 @@ def test_a_row_that_changes_under_a_pressed_button_is_opened(
 
     board.page.locator("#list .row").get_by_text("pressed", exact=True).hover()
     board.page.mouse.down()
-    with board.page.expect_response(lambda r: "rows/claims" in r.url, timeout=60_000):
+    with board.page.expect_response(lambda r: "rows/claims" in r.url):
         story.claim("more")
     board.page.evaluate(TWO_FRAMES)
     board.page.mouse.up()
 
-    board.page.locator("#detail").wait_for(timeout=60_000)
+    board.page.locator("#detail").wait_for()
     assert "pressed" in board.page.locator("#detail-body").inner_text()
     board.row("more", "not allocated")
     assert board.errors == []
@@ -409,7 +426,7 @@ def test_while_no_plugin_runs_all_but_places_in_line_is_shown(
         board.show("claims", namespace=story.namespace)
         board.row("shared", f"{payer} 1")
 
-    expect(board.page.locator("#notice")).to_be_hidden(timeout=60_000)
+    expect(board.page.locator("#notice")).to_be_hidden()
     assert board.errors == []
 
 
@@ -434,8 +451,8 @@ def test_a_viewer_goes_on_with_the_next_process(
 
     board.row("after", "not allocated")
     board.says("live")
-    expect(board.page.locator("#list .row")).to_have_count(1, timeout=60_000)
-    expect(board.page.locator("#notice")).to_be_hidden(timeout=60_000)
+    expect(board.page.locator("#list .row")).to_have_count(1)
+    expect(board.page.locator("#notice")).to_be_hidden()
     assert board.errors == []
 
 

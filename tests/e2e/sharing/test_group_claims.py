@@ -32,7 +32,8 @@ ON_FAKE = {"moorage.test/node": "fake"}
 def hasty_plugin(plugin: Plugin) -> Iterator[Plugin]:
     """A cluster with PodGroups of Kubernetes' own API, for which claims may be reserved.
 
-    Its plugin clears what has been left over for two seconds.
+    Its plugin clears what has been left over for eight seconds: kube-scheduler tries a group every
+    three, and a claim is left over while no member is tried.
     """
     found = SERVED.get(plugin.cluster.settings.kubernetes)
     if found is None:
@@ -41,7 +42,7 @@ def hasty_plugin(plugin: Plugin) -> Iterator[Plugin]:
     runtime = {f"scheduling.k8s.io/{version}": "true"}
     with (
         plugin.cluster.reconfigured(feature_gates=gates, runtime_config=runtime),
-        plugin.started_with("--leftover-grace", "2") as hasty,
+        plugin.started_with("--leftover-grace", "8") as hasty,
     ):
         yield hasty
     # PodGroups are not served any more, and a process that follows them ends.

@@ -86,6 +86,8 @@ def test_when_the_deciding_pod_goes_before_its_bind_the_next_one_owns(story: Sto
         _past_prebind(story, "first", vision)
         _past_prebind(story, "second", robots)
         story.delete("pod", "first")
+        # The plugin has heard of it: the claim is asked for by the other queue now.
+        story.wait_figures({vision: 0, robots: 1}, "requested")
 
         story.extender.let_go("bind", story.key("second"))
 

@@ -11,7 +11,7 @@ from tests.e2e.sharing.stories import Story
 from tests.e2e.sharing.test_gangs import DEFINITION, a_group, members
 from tests.e2e.test_policies import POD_GROUP_CRD
 
-GRACE_SECONDS = "8"
+GRACE_SECONDS = "20"
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -30,8 +30,8 @@ VALIDATING = Resource(
     "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", namespaced=False
 )
 RIGHTS = ("configmap", "serviceaccount", "role", "rolebinding", "clusterrole", "clusterrolebinding")
-DAYS = 1 / 72
-"""Twenty minutes: long enough for any machine, and 1.2 s until an authority is announced."""
+DAYS = 1 / 24
+"""An hour: long enough for any machine, and 3.6 s until an authority is announced."""
 
 DRY_RUN = WriteOptions(dry_run=True, timeout_seconds=30)
 SECONDS = 45.0

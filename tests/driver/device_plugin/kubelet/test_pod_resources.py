@@ -132,8 +132,6 @@ async def test_device_without_ids_is_partial(
 async def test_garbage_late_refused_and_absent_answers_are_none_until_one_is_whole(
     folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kubelet_channels, "LIST_SECONDS", 0.3)
-
     assert await listing(folder) is None
     assert ".sock: UNAVAILABLE: " in caplog.text
     async with FakePodResources(folder, answer=b"\x0a\xff garbage") as kubelet:
@@ -141,7 +139,9 @@ async def test_garbage_late_refused_and_absent_answers_are_none_until_one_is_who
         assert ".sock: its answer is unreadable\n" in caplog.text
         kubelet.answer = v1.ListPodResourcesResponse()
         kubelet.stuck = True
-        assert await listing(folder) is None
+        with monkeypatch.context() as impatient:
+            impatient.setattr(kubelet_channels, "LIST_SECONDS", 0.3)
+            assert await listing(folder) is None
         assert ".sock: DEADLINE_EXCEEDED: " in caplog.text
         kubelet.stuck = False
         kubelet.refuse = "rejected by rate limit"

@@ -379,4 +379,4 @@ async def test_a_cancelled_reader_leaves_nothing_behind(loops: Loops) -> None:
         await asyncio.wait({task})
         assert task.cancelled()
 
-    assert open_files() == before
+    await eventually(lambda: open_files() == before)
