@@ -96,6 +96,7 @@ export class List {
     if (!made) {
       made = document.createElement("div");
       made.className = "row";
+      made.row = null; // A row that loads is undefined, and drawn as well.
       made.setAttribute("role", "option");
       made.addEventListener("click", () => this.choose(index));
       this.space.append(made);
