@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 
+from local_cluster import namespaces
 from local_cluster.api import ApiError, Cluster
 from tests.e2e.test_cluster_pods import a_pod
 
@@ -55,6 +59,18 @@ def test_stopped_part_lives_but_is_not_healthy(apiserver: Cluster) -> None:
 
     assert part.is_healthy
     assert part.pid == before
+
+
+def test_a_part_that_died_by_itself_runs_again_for_the_next_test(apiserver: Cluster) -> None:
+    part = apiserver.part("kube-apiserver")
+    assert part.pid is not None
+    os.kill(part.pid, signal.SIGKILL)
+    apiserver.wait_until("it is dead", lambda: part.pid is None)
+
+    namespaces.create(apiserver, "after-a-death")
+
+    assert part.is_healthy
+    namespaces.delete(apiserver, "after-a-death")
 
 
 def test_up_starts_again_what_died(apiserver: Cluster) -> None:

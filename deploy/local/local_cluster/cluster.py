@@ -280,6 +280,10 @@ class Cluster:
         layout, addresses = self._blueprint.layout, self._blueprint.addresses
         return ComponentProcess(layout, addresses, placed, kubeconfig)
 
+    def revive(self) -> None:
+        """Start again what died by itself, as a kubelet would: a scheduler that lost its lease."""
+        self._supervisor.revive()
+
     def kill_container(self, node: str, container: str) -> None:
         """SIGKILL to all processes of a container, by its ID in containerd."""
         ctr = (self._blueprint.binaries.ctr, "--namespace", "k8s.io")

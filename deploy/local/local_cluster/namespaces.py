@@ -24,7 +24,11 @@ def name_for(test: str, salt: str) -> str:
 
 
 def create(cluster: Cluster, name: str) -> None:
-    """Returns when the default ServiceAccount exists: pods are refused before."""
+    """Returns when the default ServiceAccount exists: pods are refused before.
+
+    A test begins with a whole cluster, whatever died in the one before.
+    """
+    cluster.revive()
     with cluster.api() as api:
         api.create(NAMESPACES, {"metadata": {"name": name}})
     if "kube-controller-manager" in cluster.settings.parts:
